@@ -1,0 +1,67 @@
+"""The one exception for what a user can put right, and the one way it is printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class ReplituneError(Exception):
+    """A mistake in the user's input, or a program or extra that is missing.
+
+    The command line prints it as one message without a traceback and exits with 2.
+
+    >>> print(
+    ...     ReplituneError(
+    ...         "two line counts differ",
+    ...         file="a.txt",
+    ...         line=7,
+    ...         found="10 lines",
+    ...         expected="12 lines, as in ref.txt",
+    ...         fix="decode the whole test set",
+    ...     )
+    ... )
+    a.txt:7: two line counts differ
+      found:    10 lines
+      expected: 12 lines, as in ref.txt
+      to do:    decode the whole test set
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        found: str | None = None,
+        expected: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        self.message = message
+        self.file = None if file is None else str(file)
+        self.line = line
+        self.found = found
+        self.expected = expected
+        self.fix = fix
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        where = ""
+        if self.file is not None:
+            where = f"{self.file}: " if self.line is None else f"{self.file}:{self.line}: "
+        rows = [f"{where}{self.message}"]
+        for label, text in (
+            ("found:", self.found),
+            ("expected:", self.expected),
+            ("to do:", self.fix),
+        ):
+            if text is not None:
+                rows.append(f"  {label:<9} {text}")
+        return "\n".join(rows)
+
+
+def nearest(word: str, known: list[str] | tuple[str, ...]) -> str | None:
+    """The known spelling closest to `word`, or None when nothing is close."""
+    import difflib
+
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return close[0] if close else None

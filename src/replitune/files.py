@@ -1,0 +1,147 @@
+"""Reading text strictly and writing files whole.
+
+Text rules, for every file of segments: UTF-8; gzip when the content is gzip, whatever the
+name; one segment a line; lines end at LF, and one CR before it is dropped; a byte order mark
+at the start is dropped; NUL is an error. A last line without LF counts as a line. Other
+"line ends" of Unicode (U+2028, U+0085, ...) are text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import os
+import secrets
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from replitune.errors import ReplituneError
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of `path`, unpacked when it is gzip."""
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise ReplituneError(
+            "no such file", file=path, fix=f"check the path; a relative one starts at {Path.cwd()}"
+        ) from None
+    except IsADirectoryError:
+        raise ReplituneError("is a folder", file=path, expected="a text file") from None
+    except PermissionError:
+        raise ReplituneError("not readable", file=path, fix="check its permissions") from None
+    if data[:2] == GZIP_MAGIC:
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ReplituneError(
+                "gzip data is damaged or cut off",
+                file=path,
+                found=str(error),
+                fix="make or fetch the file again",
+            ) from None
+    return data
+
+
+def read_text(path: str | Path) -> str:
+    """The text of `path`: strict UTF-8, no NUL, no byte order mark."""
+    data = read_bytes(path)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ReplituneError(
+            "invalid UTF-8",
+            file=path,
+            line=line,
+            found=f"byte 0x{data[error.start]:02x} at offset {error.start}",
+            expected="UTF-8 text",
+            fix="convert it, for example with iconv -t UTF-8",
+        ) from None
+    nul = text.find("\0")
+    if nul >= 0:
+        raise ReplituneError(
+            "NUL character in text",
+            file=path,
+            line=text.count("\n", 0, nul) + 1,
+            expected="plain text",
+            fix="remove it, or check that the right file was given",
+        )
+    return text.removeprefix("\ufeff")
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines of `text` by the rules above."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    return lines
+
+
+def read_lines(path: str | Path) -> list[str]:
+    """The lines of a text file, gz or plain."""
+    return split_lines(read_text(path))
+
+
+def sha256_bytes(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_file(path: str | Path) -> str:
+    """Hexadecimal SHA-256 of the bytes on disk."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def sha256_lines(lines: Iterable[str]) -> str:
+    """SHA-256 of segments: the same for a file, its gz, and its CRLF copy."""
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line.encode("utf-8", "surrogatepass"))
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary name beside `path`; renamed to it on success, removed on failure."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def atomic_open(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open for writing text (UTF-8, LF) or bytes ("wb"); the file appears whole or not at all."""
+    with atomic_path(path) as temporary:
+        if "b" in mode:
+            with open(temporary, mode) as handle:
+                yield handle
+        else:
+            with open(temporary, mode, encoding="utf-8", newline="\n") as handle:
+                yield handle
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Write segments, one a line."""
+    with atomic_open(path) as handle:
+        buffer = io.StringIO()
+        for line in lines:
+            buffer.write(line)
+            buffer.write("\n")
+        handle.write(buffer.getvalue())

@@ -1,0 +1,121 @@
+"""What a metric is: text -> additive statistics per segment -> corpus score.
+
+After sacrebleu's Metric, Signature and Score, with one change: scores are computed from
+*batches of sums*, so that a metric gets every significance test for free.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Metric(ABC):
+    """A corpus metric with additive sufficient statistics.
+
+    Shapes: `hyps` has N segments; `refs` is a sequence of R reference streams of N segments
+    each (sacrebleu's order); statistics are (N, K); sums are (..., K); scores are (...).
+
+    A subclass sets the class attributes, and in `__init__` whatever its options change.
+    """
+
+    name: ClassVar[str]
+    """Name in configuration and on the command line."""
+
+    statistic_names: tuple[str, ...]
+    """K column names of the store."""
+
+    higher_is_better: bool = True
+
+    integer_statistics: bool = True
+    """Counts (int32 in the store), or float64."""
+
+    needs_text: bool = True
+    """False when scores come from a file and not from hypotheses."""
+
+    def __init__(self, id: str | None = None) -> None:
+        self.id = id or self.name
+
+    @abstractmethod
+    def signature(self) -> str:
+        """Everything that decides the number, sacrebleu-style: ``nrefs:1|case:mixed|...``.
+
+        `nrefs` is not known to the metric: :func:`full_signature` puts it first.
+        """
+
+    def prepare(self, refs: Sequence[Sequence[str]]) -> Any:
+        """Work done once per test set (tokenising references, information weights, ...)."""
+        return refs
+
+    @abstractmethod
+    def segment_statistics(
+        self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: Any
+    ) -> NDArray[Any]:
+        """Statistics (len(hyps), K) of hypothesis j against the references of segments[j].
+
+        Each row depends on its own hypothesis and segment only, so rows may be computed once
+        per distinct (segment, hypothesis).
+        """
+
+    def statistics(self, hyps: Sequence[str], refs: Sequence[Sequence[str]]) -> NDArray[Any]:
+        """Statistics (N, K) of one system output."""
+        return self.segment_statistics(hyps, np.arange(len(hyps)), self.prepare(refs))
+
+    @abstractmethod
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        """Corpus scores (...) of sums (..., K). Finite for every sum, 0 segments included."""
+
+    def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Gradient (..., K) of `score` at sums (..., K); None when the metric has none."""
+        return None
+
+    def kink(self, sums: NDArray[Any], spread: NDArray[np.float64]) -> str | None:
+        """Say so when `score` is not smooth within two standard errors (`spread`, (K, K)
+        covariance of the sums) of `sums` (K,); used to warn beside linearised tests."""
+        return None
+
+
+class MeanMetric(Metric):
+    """Mean of segment scores, known only through a store: (score, count), f = ratio.
+
+    This is what a store without metadata is read as.
+    """
+
+    name = "mean"
+    statistic_names = ("score", "count")
+    integer_statistics = False
+    needs_text = False
+
+    def __init__(self, id: str | None = None, higher_is_better: bool = True) -> None:
+        super().__init__(id)
+        self.higher_is_better = higher_is_better
+
+    def signature(self) -> str:
+        return "aggregation:mean"
+
+    def segment_statistics(
+        self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: Any
+    ) -> NDArray[Any]:
+        raise TypeError("segment scores come from a file, not from text")
+
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        sums = np.asarray(sums, dtype=np.float64)
+        total, count = sums[..., 0], sums[..., 1]
+        return np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+
+    def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        sums = np.asarray(sums, dtype=np.float64)
+        count = sums[..., 1]
+        inverse = np.divide(1.0, count, out=np.zeros_like(count), where=count > 0)
+        return np.stack([inverse, -sums[..., 0] * inverse**2], axis=-1)
+
+
+def full_signature(metric: Metric, nrefs: int, versions: Mapping[str, str]) -> str:
+    """``nrefs:1|<metric signature>|version:...``: what papers print."""
+    parts = [f"nrefs:{nrefs}", metric.signature()]
+    parts += [f"{name}:{version}" for name, version in versions.items()]
+    return "|".join(part for part in parts if part)

@@ -1,0 +1,157 @@
+"""What a test is given and what it returns.
+
+A system's statistics are an array (replicas, segments, K); a comparison is two systems on
+the same segments under one metric; a result is one frozen row with its null or bootstrap
+distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.metrics.base import Metric
+
+
+@dataclass(frozen=True)
+class SystemStatistics:
+    """The segment statistics of one system on one test set under one metric."""
+
+    name: str
+    replicas: tuple[str, ...]
+    """Replica ids, n of them, in stored order."""
+    groups: tuple[str | None, ...]
+    """The tuner each replica came from, or None."""
+    statistics: NDArray
+    """(n, N, K), int32 where the metric counts, float64 otherwise; C-contiguous."""
+
+    @property
+    def n(self) -> int:
+        return len(self.replicas)
+
+    @property
+    def segments(self) -> int:
+        return int(self.statistics.shape[1])
+
+    @cached_property
+    def sums(self) -> NDArray:
+        """(n, K): exact for counts."""
+        kind = np.int64 if self.statistics.dtype.kind in "iu" else np.float64
+        return self.statistics.sum(axis=1, dtype=kind)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Systems A and B on the same segments under one metric."""
+
+    metric: Metric
+    a: SystemStatistics
+    b: SystemStatistics
+    documents: NDArray[np.int32]
+    """(N,) document number of each segment, 0 .. G-1 in order of first appearance; without
+    document information, one per segment."""
+
+    def __post_init__(self) -> None:
+        a, b = self.a.statistics, self.b.statistics
+        if a.shape[1:] != b.shape[1:] or len(self.documents) != a.shape[1]:
+            raise ReplituneError(
+                f"systems {self.a.name} and {self.b.name} were not scored on the same segments",
+                found=f"{a.shape[1]} and {b.shape[1]} segments",
+                expected="the same segments, references and statistics for both",
+            )
+
+    @property
+    def segments(self) -> int:
+        return self.a.segments
+
+    @property
+    def n_documents(self) -> int:
+        return int(self.documents.max(initial=-1)) + 1
+
+    @cached_property
+    def scores_a(self) -> NDArray[np.float64]:
+        """(n_a,) corpus score of each replica."""
+        return self.metric.score(self.a.sums)
+
+    @cached_property
+    def scores_b(self) -> NDArray[np.float64]:
+        return self.metric.score(self.b.sums)
+
+    def swapped(self) -> Comparison:
+        return replace(self, a=self.b, b=self.a)
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One row of `tests/<testset>/<metric>.parquet`. What does not apply is None, never NaN."""
+
+    __test__ = False  # not a test case for pytest
+
+    method: str
+    a: str
+    b: str
+    score_a: float
+    score_b: float
+    delta: float
+    """score_b - score_a under `aggregation`, in metric units."""
+    p: float | None
+    alternative: str
+    """"two-sided", or "greater"/"less": B better/worse, respecting the metric's direction."""
+    unit: str
+    """What is exchanged or drawn: segment, document, replica, replica+segment, ..."""
+    aggregation: str
+    """mean (of replica scores) or pooled (statistics)."""
+    n_a: int
+    n_b: int
+    segments: int
+    documents: int
+    generalises_to: str
+    """What a small p speaks of: "this test set", "new segments", "new tuner runs", or both."""
+    se: float | None = None
+    df: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p_min: float | None = None
+    """The smallest p this test could have returned."""
+    exact: bool = False
+    """All rearrangements were enumerated."""
+    pairing: str | None = None
+    replica_a: str | None = None
+    replica_b: str | None = None
+    samples: int | None = None
+    seed: int | None = None
+    p_adjusted: float | None = None
+    note: str | None = None
+    distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    """Null (exchange tests) or bootstrap distribution of the signed delta, (samples,)."""
+
+    def swapped(self) -> TestResult:
+        """The same result seen from B."""
+        flip = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
+        minus = lambda x: None if x is None else -x  # noqa: E731
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            score_a=self.score_b,
+            score_b=self.score_a,
+            delta=-self.delta,
+            alternative=flip[self.alternative],
+            n_a=self.n_b,
+            n_b=self.n_a,
+            ci_low=minus(self.ci_high),
+            ci_high=minus(self.ci_low),
+            replica_a=self.replica_b,
+            replica_b=self.replica_a,
+            distribution=minus(self.distribution),
+        )
+
+
+def join_notes(*notes: str | None) -> str | None:
+    """Notes in one string, or None."""
+    said = [note for note in notes if note]
+    return "; ".join(said) if said else None

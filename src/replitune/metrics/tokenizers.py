@@ -128,8 +128,12 @@ def _require_sentencepiece_model(name: str) -> None:
 # it looks at most one character away: lines joined with spaces around LF do not interact.
 
 _SYMBOLS = '{|}~[\\]^_`!"#$%&()*+:;<=>?@/'
-_ALONE = re.compile(r"(?<![0-9.,])[.,](?![.,])|(?<![.,])[.,](?![0-9.,])")
-_RUN = re.compile(r"[.,]{2,}")
+# A stop that is in no run and not between two digits. Patterns start with a literal, and look
+# behind only after it: the search then runs at the speed of memchr.
+_FULL_STOP = re.compile(r"\.(?![.,])(?<![.,]\.)(?:(?<![0-9]\.)|(?![0-9]))")
+_COMMA = re.compile(r",(?![.,])(?<![.,],)(?:(?<![0-9],)|(?![0-9]))")
+_RUN = re.compile(r"[.,][.,]+")
+_DASH = re.compile(r"-(?<=[0-9]-)")
 _RULE_2 = re.compile(r"([^0-9])([.,])")
 _RULE_3 = re.compile(r"([.,])([^0-9])")
 
@@ -168,9 +172,9 @@ def _tokenize_13a(lines: Sequence[str]) -> list[list[str]]:
     for symbol in _SYMBOLS:
         if symbol in text:
             text = text.replace(symbol, f" {symbol} ")
-    text = _ALONE.sub(r" \g<0> ", text)
-    text = _RUN.sub(_run, text)
+    text = _COMMA.sub(" , ", _FULL_STOP.sub(" . ", text))
+    if any(pair in text for pair in ("..", ".,", ",.", ",,")):
+        text = _RUN.sub(_run, text)
     if "-" in text:
-        for digit in "0123456789":
-            text = text.replace(f"{digit}-", f"{digit} - ")
+        text = _DASH.sub(" - ", text)
     return [line.split() for line in text.split("\n")]

@@ -1,0 +1,106 @@
+"""Warnings for the classic mistakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from replitune.diagnosis import SAMPLE, diagnose, find_copies, unmatched_words
+
+TEXT = [
+    f"The {noun} saw {n} birds, and it slept." for n, noun in enumerate(["cat", "dog", "ox"] * 20)
+]
+
+
+def tokenise(line):
+    return line.replace(",", " ,").replace(".", " .")
+
+
+def warnings(hyps, refs, **options):
+    return diagnose("sys", [hyps], [refs], words=0, **options)
+
+
+def test_good_outputs_have_no_warning():
+    assert warnings(TEXT, TEXT) == []
+    assert warnings([tokenise(line) for line in TEXT], [tokenise(line) for line in TEXT]) == []
+
+
+def test_tokenised_outputs_or_references():
+    (said,) = warnings([tokenise(line) for line in TEXT], TEXT)
+    assert said.startswith("sys: the outputs look tokenised and the references do not")
+    (said,) = warnings(TEXT, [tokenise(line) for line in TEXT])
+    assert said.startswith("sys: the references look tokenised and the outputs do not")
+
+
+def test_little_punctuation_is_no_evidence():
+    assert warnings([tokenise(line) for line in TEXT[:4]], TEXT[:4]) == []
+
+
+def test_lower_case_on_one_side():
+    lower = [line.lower() for line in TEXT]
+    (said,) = warnings(lower, TEXT)
+    assert "the outputs are lower-cased and the references are not" in said
+    (said,) = warnings(TEXT, lower)
+    assert "the references are lower-cased and the outputs are not" in said
+    assert warnings(lower, lower) == []
+
+
+@pytest.mark.parametrize("mark", ["&apos;s", "well @-@ known", "wo@@ rd", "\u2581word"])
+def test_marks_of_tokenisers_on_one_side(mark):
+    marked = [f"{line[:-1]} {mark}." for line in TEXT]
+    (said,) = warnings(marked, TEXT)
+    assert "the outputs contain" in said
+    (said,) = warnings(TEXT, marked)
+    assert "the references contain" in said
+    assert warnings(marked, marked) == []
+
+
+def test_blank_lines_at_the_end_of_any_replica():
+    cut = [*TEXT[:-2], "", " "]
+    (said, *more) = diagnose("sys", [TEXT, cut, TEXT], [TEXT], words=0)
+    assert said.startswith("sys: blank lines at the end of replica 2")
+    assert more == ["sys: up to 1 of 60 outputs are empty in replica 2"]
+    assert diagnose("sys", [cut], [cut], words=0) == []
+
+
+def test_many_empty_outputs():
+    holes = [line if i % 10 else "" for i, line in enumerate(TEXT)]
+    (said,) = diagnose("sys", [TEXT, holes, holes], [TEXT], words=0)
+    assert said == "sys: up to 6 of 60 outputs are empty in 2 replicas (2, 3)"
+    assert diagnose("sys", [holes], [holes], words=0) == []
+
+
+def test_unmatched_words_by_hand():
+    hyps = ["a b b", "b c", "d a", "schnee a"]
+    refs = [["a", "c", "x d", "a"], ["", "", "a b", ""]]
+    unmatched, nowhere = unmatched_words(hyps, refs)
+    assert unmatched == [("b", 2), ("schnee", 1)]
+    assert nowhere == [("schnee", 1)]
+    assert diagnose("sys", [hyps], refs, words=1) == [
+        "sys: most frequent unmatched words in 4 segments: b (2); "
+        "in no reference at all: schnee (1)"
+    ]
+
+
+def test_large_test_sets_are_sampled_over_their_whole_length():
+    n = 10 * SAMPLE
+    refs = ["a b"] * n
+    (said,) = diagnose("sys", [["a b"] * (n // 2) + ["a c"] * (n // 2)], [refs])
+    assert said == (
+        f"sys: most frequent unmatched words in {SAMPLE} segments: c ({SAMPLE // 2}); "
+        f"in no reference at all: c ({SAMPLE // 2})"
+    )
+
+
+def test_nothing_to_look_at_is_no_mistake():
+    assert diagnose("sys", [], [["a"]]) == []
+    assert diagnose("sys", [[]], [[]]) == []
+
+
+def test_identical_files_are_named():
+    shas = {"A/1": "x", "A/2": "y", "B/1": "x", "reference": "z", "C/1": "z"}
+    assert find_copies(shas) == [
+        "identical outputs: A/1, B/1 - is one file given twice?",
+        "identical outputs: reference, C/1 - is one file given twice?",
+    ]
+    (said,) = find_copies({str(i): "x" for i in range(9)})
+    assert said.endswith("3, 4 and 4 more - is one file given twice?")

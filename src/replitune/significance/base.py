@@ -132,7 +132,6 @@ class TestResult:
     def swapped(self) -> TestResult:
         """The same result seen from B."""
         flip = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
-        minus = lambda x: None if x is None else -x  # noqa: E731
         return replace(
             self,
             a=self.b,
@@ -143,12 +142,16 @@ class TestResult:
             alternative=flip[self.alternative],
             n_a=self.n_b,
             n_b=self.n_a,
-            ci_low=minus(self.ci_high),
-            ci_high=minus(self.ci_low),
+            ci_low=_negated(self.ci_high),
+            ci_high=_negated(self.ci_low),
             replica_a=self.replica_b,
             replica_b=self.replica_a,
-            distribution=minus(self.distribution),
+            distribution=None if self.distribution is None else -self.distribution,
         )
+
+
+def _negated(x: float | None) -> float | None:
+    return None if x is None else -x
 
 
 def join_notes(*notes: str | None) -> str | None:

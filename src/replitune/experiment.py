@@ -19,6 +19,9 @@ from typing import Any
 from replitune.configuration import entry_id, test_names
 from replitune.errors import ReplituneError
 
+TRAINED: tuple[str, ...] = ()
+"""Backends that need parallel text."""
+
 UNGROUPED = ("seed", "run")
 """Replica prefixes that are not the name of a tuner."""
 
@@ -76,6 +79,35 @@ class Experiment:
         return (["dev"] if corpus.get("dev") else []) + self.tests
 
     @property
+    def trains(self) -> bool:
+        """Whether some system is trained on the experiment's parallel text."""
+        return any(self.backend(system) in TRAINED for system in self.systems)
+
+    @property
+    def corpus_parts(self) -> list[str]:
+        """The parts of the corpus that this experiment uses."""
+        return (["train"] if self.trains else []) + self.testsets
+
+    def corpus_settings(self, part: str) -> dict[str, Any]:
+        """The corpus settings that decide one part, and nothing else."""
+        corpus = self.settings["corpus"]
+        if part in ("train", "dev"):
+            return {"kind": corpus["kind"], part: corpus.get(part)}
+        return {"kind": corpus["kind"], "tests": {part: corpus["tests"][part]}}
+
+    def corpus_files(self, part: str) -> list[Path]:
+        """Data files that a part of the corpus is made from."""
+        corpus = self.settings["corpus"]
+        if corpus["kind"] != "files" or (part == "train" and "train" not in corpus):
+            return []
+        given = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
+        named = [given.get(key) for key in ("source", "target", "references", "documents")]
+        names = [
+            name for item in named for name in ([item] if isinstance(item, str) else item or [])
+        ]
+        return [self.corpora / name for name in names if not name.startswith("sacrebleu:")]
+
+    @property
     def metrics(self) -> list[str]:
         """Ids of the metrics."""
         return [entry_id(entry) for entry in self.settings["metrics"]]
@@ -96,6 +128,19 @@ class Experiment:
         if isinstance(pairs, Mapping):
             return f"baseline={pairs['baseline']}"
         return pairs if isinstance(pairs, str) else " ".join(f"{a}:{b}" for a, b in pairs)
+
+    @property
+    def report_settings(self) -> dict[str, Any]:
+        """What the report needs to know beside the rows of the tests."""
+        tests = self.settings["tests"]
+        return {
+            "experiment": self.name,
+            "seed": self.seed,
+            "systems": self.systems,
+            "tests": self.tests,
+            "metrics": self.metrics,
+            **{key: tests[key] for key in ("alpha", "correction", "samples")},
+        }
 
     def backend(self, system: str) -> str:
         return str(self.settings["systems"][system]["backend"])

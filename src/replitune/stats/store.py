@@ -10,10 +10,9 @@ higher is better.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,8 +34,8 @@ KEY_COLUMNS = ("system", "replica", "group", "document", "segment")
 class StoreMetadata:
     """What a file of the store says about itself."""
 
-    metric: dict[str, Any]
-    """The metric as :func:`get_metric` takes it: name, id, options."""
+    metric: str
+    """The metric as :func:`get_metric` takes it: ``ter:id=ter-norm,normalized=true``."""
     id: str
     signature: str
     higher_is_better: bool
@@ -399,22 +398,3 @@ def _statistics(table: pa.Table, metric: Metric, path: Path) -> NDArray:
             )
         values[:, k] = numbers
     return values
-
-
-def describe(
-    metric: Metric,
-    spec: Mapping[str, Any],
-    *,
-    signature: str,
-    testset: str,
-    reference_sha256: str,
-    decode_sha256: Mapping[str, str],
-    settings_sha256: str = "",
-) -> StoreMetadata:
-    """The metadata of a file that this project writes."""
-    return StoreMetadata(
-        metric=dict(spec), id=metric.id, signature=signature,
-        higher_is_better=metric.higher_is_better, testset=testset,
-        reference_sha256=reference_sha256, decode_sha256=dict(decode_sha256),
-        settings_sha256=settings_sha256,
-    )

@@ -12,8 +12,15 @@ from snakemake.utils import min_version
 
 min_version("9.5")
 
+
+envvars:
+    "PATH",
+
+
 # jobs find `replitune` beside this interpreter, without an activated environment, on nodes too
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ["PATH"]]
+)
 
 
 # Snakemake merges config files, so the default is read only when no experiment was given.

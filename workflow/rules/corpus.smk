@@ -15,16 +15,18 @@ rule corpus_train:
         record=f"{RESULTS}/logs/corpus/train.json",
     benchmark:
         f"{RESULTS}/benchmarks/corpus/train.tsv"
-    params:
-        settings=as_json(EXPERIMENT.corpus_settings("train")),
-        base=EXPERIMENT.corpora,
-        folder=f"{RESULTS}/corpus",
-        seed=EXPERIMENT.seed,
-        stage_version=CORPUS_VERSION,
+    conda:
+        "../../envs/programs.yaml"
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
+    params:
+        settings=as_json(EXPERIMENT.corpus_settings("train")),
+        base=EXPERIMENT.corpora,
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        seed=EXPERIMENT.seed,
+        stage_version=CORPUS_VERSION,
     message:
         "prepare the training pairs"
     shell:
@@ -44,16 +46,20 @@ rule corpus_testset:
         record=f"{RESULTS}/logs/corpus/{{testset}}.json",
     benchmark:
         f"{RESULTS}/benchmarks/corpus/{{testset}}.tsv"
-    params:
-        settings=lambda wildcards: as_json(EXPERIMENT.corpus_settings(wildcards.testset)),
-        base=EXPERIMENT.corpora,
-        folder=f"{RESULTS}/corpus",
-        seed=EXPERIMENT.seed,
-        stage_version=CORPUS_VERSION,
+    conda:
+        "../../envs/programs.yaml"
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 1000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
+    params:
+        settings=lambda wildcards: as_json(
+            EXPERIMENT.corpus_settings(wildcards.testset)
+        ),
+        base=EXPERIMENT.corpora,
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        seed=EXPERIMENT.seed,
+        stage_version=CORPUS_VERSION,
     message:
         "prepare test set {wildcards.testset}"
     shell:
@@ -72,15 +78,17 @@ rule corpus_inputs:
         record=f"{RESULTS}/logs/corpus/inputs.json",
     benchmark:
         f"{RESULTS}/benchmarks/corpus/inputs.tsv"
-    params:
-        settings=as_json(EXPERIMENT.settings["corpus"]),
-        folder=f"{RESULTS}/corpus",
-        seed=EXPERIMENT.seed,
-        stage_version=CORPUS_VERSION,
+    conda:
+        "../../envs/programs.yaml"
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
+    params:
+        settings=as_json(EXPERIMENT.settings["corpus"]),
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        seed=EXPERIMENT.seed,
+        stage_version=CORPUS_VERSION,
     message:
         "account of all texts"
     shell:

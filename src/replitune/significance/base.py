@@ -136,7 +136,6 @@ class TestResult:
     def swapped(self) -> TestResult:
         """The same result seen from B."""
         flip = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
-        minus = lambda x: None if x is None else -x  # noqa: E731
         return replace(
             self,
             a=self.b,
@@ -147,13 +146,13 @@ class TestResult:
             alternative=flip[self.alternative],
             n_a=self.n_b,
             n_b=self.n_a,
-            ci_low=minus(self.ci_high),
-            ci_high=minus(self.ci_low),
+            ci_low=_negated(self.ci_high),
+            ci_high=_negated(self.ci_low),
             replica_a=self.replica_b,
             replica_b=self.replica_a,
             details=_swapped_details(self.details),
             p_values=None if self.p_values is None else self.p_values.T,
-            distribution=minus(self.distribution),
+            distribution=None if self.distribution is None else -self.distribution,
         )
 
 
@@ -164,6 +163,10 @@ def _swapped_details(details: dict[str, float]) -> dict[str, float]:
         if name.endswith(("_a", "_b")):
             other[name] = name[:-1] + ("b" if name.endswith("_a") else "a")
     return {other.get(name, name): value for name, value in details.items()}
+
+
+def _negated(x: float | None) -> float | None:
+    return None if x is None else -x
 
 
 def join_notes(*notes: str | None) -> str | None:

@@ -30,6 +30,7 @@ from replitune.streams import stream
 METHODS: dict[str, str] = {
     "riezler": "replitune.significance.riezler:riezler_many",
     "clark": "replitune.significance.clark:clark_many",
+    "crossed": "replitune.significance.crossed:crossed",
 }
 """Where each test lives; imported when first asked for. `..._many` take several metrics."""
 
@@ -50,7 +51,7 @@ class Method:
         return self.id or self.name
 
 
-def method_iv(given: str | Mapping[str, Any] | Method) -> Method:
+def get_method(given: str | Mapping[str, Any] | Method) -> Method:
     """A method from its name, or from a mapping {name: ..., id: ..., <option>: ...}."""
     if isinstance(given, Method):
         method = given
@@ -160,7 +161,7 @@ def run_tests(
     iv.one_of("correction", correction, CORRECTIONS)
     if not 0 < alpha < 1:
         raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
-    chosen = [method_iv(method) for method in methods]
+    chosen = [get_method(method) for method in methods]
     labels = [method.label for method in chosen]
     for label in labels:
         if labels.count(label) > 1:

@@ -46,6 +46,9 @@ class Tokenizer:
         self.signature = signature
         self._tokenize = tokenize
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return get_tokenizer, (self.name,)
+
     def __call__(self, lines: Sequence[str], lowercase: bool = False) -> list[list[str]]:
         if lowercase:
             lines = [line.lower() for line in lines]

@@ -88,6 +88,14 @@ class Experiment:
         """The parts of the corpus that this experiment uses."""
         return (["train"] if self.trains else []) + self.testsets
 
+    @property
+    def corpus_used(self) -> dict[str, Any]:
+        """The corpus settings of these parts."""
+        corpus = dict(self.settings["corpus"])
+        if not self.trains:
+            corpus.pop("train", None)
+        return corpus
+
     def corpus_settings(self, part: str) -> dict[str, Any]:
         """The corpus settings that decide one part, and nothing else."""
         corpus = self.settings["corpus"]

@@ -32,7 +32,7 @@ rule corpus_train:
     shell:
         "replitune corpus train --settings {params.settings:q} --base {params.base:q}"
         " --seed {params.seed} --out {params.folder:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 rule corpus_testset:
@@ -65,7 +65,7 @@ rule corpus_testset:
     shell:
         "replitune corpus {wildcards.testset:q} --settings {params.settings:q} --base {params.base:q}"
         " --seed {params.seed} --out {params.folder:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 rule corpus_inputs:
@@ -85,7 +85,7 @@ rule corpus_inputs:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
     params:
-        settings=as_json(EXPERIMENT.settings["corpus"]),
+        settings=as_json(EXPERIMENT.corpus_used),
         folder=lambda wildcards, output: str(Path(output[0]).parent),
         seed=EXPERIMENT.seed,
         stage_version=CORPUS_VERSION,
@@ -94,4 +94,4 @@ rule corpus_inputs:
     shell:
         "replitune corpus inputs --settings {params.settings:q}"
         " --seed {params.seed} --out {params.folder:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"

@@ -29,7 +29,7 @@ rule decode:
         "replitune decode --system {wildcards.system:q} --settings {params.settings:q}"
         " --replica {wildcards.replica} --seed {params.seed}"
         " --testset {input.testset:q} --name {wildcards.testset:q} --out {output:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 # Outputs that are on disk already: one job per (system, test set) takes over all its files.
@@ -73,4 +73,4 @@ for system in OUTPUT_SYSTEMS:
                 "replitune decode --system {params.system:q} --outputs {params.settings:q}"
                 " --base {params.base:q} --testset {input.testset:q} --name {params.testset:q}"
                 " --out {params.folder:q}"
-                " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+                " --threads {threads} --log {log.text:q} --record {log.record:q}"

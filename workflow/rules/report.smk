@@ -45,7 +45,7 @@ rule report:
         "tables, figures and report"
     shell:
         "replitune report {params.folder:q} --settings {params.settings:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 rule manifest:
@@ -70,4 +70,4 @@ rule manifest:
         "manifest"
     shell:
         "replitune manifest {params.folder:q} --settings {params.settings:q} --out {output:q}"
-        " --threads {threads} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q}"

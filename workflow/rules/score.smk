@@ -35,4 +35,4 @@ rule score:
         "replitune score --refs {input.testset:q} --system {wildcards.system:q}"
         " --hyps-from {params.folder:q} --replicas {params.replicas} --metrics {params.metric:q}"
         " --testset {wildcards.testset:q} --out {output:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"

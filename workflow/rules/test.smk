@@ -53,4 +53,4 @@ rule test:
         " --systems {params.systems} --pairs {params.pairs} --methods {params.methods}"
         " --samples {params.samples} --alpha {params.alpha} --correction {params.correction}"
         " {params.paired} --seed {params.seed} --out {output.tests:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"

@@ -16,14 +16,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.metrics.registry import get_metric
-    from replitune.significance.run import get_method
+    from replitune import words
+    from replitune.significance.run import method_iv
 
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
     experiment = Experiment(settings)
     for id in experiment.metrics:
         get_metric(experiment.metric(id))
     for method in experiment.methods:
-        get_method(method)
+        method_iv(words.method_word(method))
     replicas = {name: len(experiment.replicas(name)) for name in experiment.systems}
     print(f"{options.experiment}: experiment {experiment.name} is fine")
     print(f"  systems:   {', '.join(f'{name} ({n} replicas)' for name, n in replicas.items())}")

@@ -15,7 +15,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from replitune.commands import words
+from replitune import words
 from replitune.errors import ReplituneError
 from replitune.experiment import Replica, replica_ids
 from replitune.files import read_lines
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
+    from replitune.diagnosis import diagnose
     from replitune.scoring import read_outputs
     from replitune.stats.store import write_store
 
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
     collected = []
     for name, files in systems.items():
         outputs = read_outputs(files.values(), testset.segments, options.refs[0])
-        for warning in words.diagnosis(name, outputs, testset.references):
+        for warning in diagnose(name, outputs, testset.references):
             print(f"warning: {warning}", file=sys.stderr)
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
@@ -66,8 +67,7 @@ def run(options: argparse.Namespace) -> None:
             print(
                 f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
                 f"segments; {cost.computed} distinct outputs scored, rows of {cost.taken_over} "
-                f"replicas taken over",
-                file=sys.stderr,
+                f"replicas taken over"
             )
             if one_file:
                 collected.append(scored)

@@ -151,10 +151,3 @@ def require_different(ids: Sequence[str], what: str) -> None:
                 f"two of the given {what}s are called {id!r}",
                 fix=f"give one of them an id: NAME:id={id}-2,...",
             )
-
-
-def diagnosis(name: str, outputs: Any, references: Sequence[Sequence[str]]) -> list[str]:
-    """Warnings about classic mistakes in the outputs of a system."""
-    from replitune.diagnosis import diagnose
-
-    return diagnose(name, [outputs.lines(replica) for replica in range(outputs.n)], references)

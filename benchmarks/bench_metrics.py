@@ -202,9 +202,7 @@ def main() -> None:
     if not arguments.data:
         sys.exit("name the folder of corpora: --data DIR, or REPLITUNE_DATA")
     data = Path(arguments.data)
-    print(
-        f"Python {sys.version.split()[0]}, numpy {np.__version__}, sacrebleu {sacrebleu.__version__}"
-    )
+    print(f"Python {sys.version.split()[0]}, sacrebleu {sacrebleu.__version__}, one core")
     if arguments.million:
         million(data, arguments.million)  # first: its peak of memory is the process's
     against_sacrebleu(data, arguments.only)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from replitune.diagnosis import SAMPLE, diagnose, find_copies, unmatched_words
+from replitune.files import read_lines, sha256_lines
+from replitune.scoring import Outputs
 
 TEXT = [
     f"The {noun} saw {n} birds, and it slept." for n, noun in enumerate(["cat", "dog", "ox"] * 20)
@@ -56,7 +61,8 @@ def test_marks_of_tokenisers_on_one_side(mark):
 
 def test_blank_lines_at_the_end_of_any_replica():
     cut = [*TEXT[:-2], "", " "]
-    (said, *more) = diagnose("sys", [TEXT, cut, TEXT], [TEXT], words=0)
+    other = [line + " x" for line in TEXT]
+    (said, *more) = diagnose("sys", [TEXT, cut, other], [TEXT], words=0)
     assert said.startswith("sys: blank lines at the end of replica 2")
     assert more == ["sys: up to 1 of 60 outputs are empty in replica 2"]
     assert diagnose("sys", [cut], [cut], words=0) == []
@@ -64,7 +70,8 @@ def test_blank_lines_at_the_end_of_any_replica():
 
 def test_many_empty_outputs():
     holes = [line if i % 10 else "" for i, line in enumerate(TEXT)]
-    (said,) = diagnose("sys", [TEXT, holes, holes], [TEXT], words=0)
+    more = [*holes[:-1], "x"]
+    (said,) = diagnose("sys", [TEXT, holes, more], [TEXT], words=0)
     assert said == "sys: up to 6 of 60 outputs are empty in 2 replicas (2, 3)"
     assert diagnose("sys", [holes], [holes], words=0) == []
 
@@ -96,11 +103,39 @@ def test_nothing_to_look_at_is_no_mistake():
     assert diagnose("sys", [[]], [[]]) == []
 
 
-def test_identical_files_are_named():
-    shas = {"A/1": "x", "A/2": "y", "B/1": "x", "reference": "z", "C/1": "z"}
-    assert find_copies(shas) == [
-        "identical outputs: A/1, B/1 - is one file given twice?",
-        "identical outputs: reference, C/1 - is one file given twice?",
+def test_identical_replicas_of_a_system_are_named():
+    other = [line + " x" for line in TEXT]
+    replicas = [TEXT, other, TEXT]
+    outputs = Outputs(len(TEXT))
+    for lines in replicas:
+        outputs.add(lines)
+    for given in (replicas, outputs):
+        assert diagnose("sys", given, [TEXT], words=0) == [
+            "sys: the outputs of 2 replicas (1, 3) are identical: is one file given twice?"
+        ]
+
+
+def test_identical_outputs_of_two_systems_are_named():
+    hashes = {"A": ["x", "y", "y"], "B": ["z", "x"], "C": ["w"], "references": ["w"]}
+    assert find_copies(hashes) == [
+        "A and B have identical outputs (replica 1 = 2): is one file given twice?",
+        "C and references have identical outputs (replica 1 = 1): is one file given twice?",
     ]
-    (said,) = find_copies({str(i): "x" for i in range(9)})
-    assert said.endswith("3, 4 and 4 more - is one file given twice?")
+    many = [str(i) for i in range(7)]
+    (said,) = find_copies({"A": many, "B": many})
+    assert "5 = 5, ...)" in said
+
+
+@pytest.mark.realdata
+def test_the_byte_copies_in_the_multeval_example_are_found():
+    folder = os.environ.get("REPLITUNE_DATA")
+    if not folder:
+        pytest.skip("REPLITUNE_DATA names no folder")
+    files = sorted((Path(folder) / "multeval-example").glob("hyps.*.gz"))
+    hashes: dict[str, list[str]] = {}
+    for file in files:
+        hashes.setdefault(file.name.split(".")[4], []).append(sha256_lines(read_lines(file)))
+    assert find_copies(hashes) == [
+        "baseline and sys2 have identical outputs (replica 1 = 1, 2 = 2, 3 = 3): "
+        "is one file given twice?"
+    ]

@@ -14,10 +14,12 @@ from replitune.errors import ReplituneError
 from replitune.files import sha256_lines, write_lines
 from replitune.metrics.base import Metric
 from replitune.metrics.bleu import Bleu
+from replitune.metrics.registry import get_metric
 from replitune.scoring import (
     Outputs,
     read_outputs,
     references_sha256,
+    score_from_file,
     score_system,
     scoring_identity,
 )
@@ -194,3 +196,14 @@ def test_memory_follows_distinct_lines_and_not_replicas(tmp_path):
     one = sum(map(len, lines))
     assert len(outputs) == 100
     assert kept < 5 * one  # a hundred copies would be 100 times that
+
+
+def test_scores_from_a_file_with_missing_segments_counted(tmp_path):
+    rows = ["system\treplica\tsegment\tscore", "A\trun-001\t0\t0.5", "A\trun-002\t1\t"]
+    write_lines(tmp_path / "s.tsv", rows)
+    metric = get_metric({"name": "external", "file": str(tmp_path / "s.tsv")})
+    scores = score_from_file(metric, "A", ["run-001", "run-002"], 2)
+    np.testing.assert_array_equal(scores.statistics, [[[0.5, 1], [0, 0]], [[0, 0], [0, 0]]])
+    assert scores.missing == 3
+    with pytest.raises(ReplituneError, match="has no scores to read"):
+        score_from_file(get_metric("mean"), "A", ["run-001"], 2)

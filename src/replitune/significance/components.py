@@ -51,9 +51,10 @@ class Components:
         return max(rep + self.segments.value - both, rep, self.segments.value)
 
     @property
-    def parts(self) -> tuple[Component, ...]:
-        """Components that carry weight in the critical value."""
-        return (*self.replicas, self.segments)
+    def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values and degrees of freedom (K,) of the parts that weigh in the critical value."""
+        parts = (*self.replicas, self.segments)
+        return np.array([p.value for p in parts]), np.array([p.df for p in parts])
 
 
 def linearise(

@@ -2,25 +2,20 @@
 
 H0: over new segments (or documents) and new tuner runs the expected scores are equal. The
 variance of delta is that of replicas crossed with segments (`components`); its parts have
-few and unequal degrees of freedom, so the critical value is Cochran and Cox's (1950), the
-mean of the parts' t quantiles weighted by the parts. No resampling: O(n N).
+few and unequal degrees of freedom, hence the critical value of `critical`. No resampling:
+O(n N).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import stdtr, stdtrit
 
 from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison, TestResult, join_notes
 from replitune.significance.components import (
     FEW_DOCUMENTS,
     SMALLEST_DOCUMENTS,
-    Component,
     effective_documents,
     kink_notes,
     linearise,
@@ -28,54 +23,10 @@ from replitune.significance.components import (
     strata_of,
     variance_components,
 )
+from replitune.significance.critical import critical_value, effective_df, layers, tail
 
 TOLERANCE = 1e-10
 """Of the larger score: a difference or standard error below this is 0."""
-
-TINIEST = 1e-300
-"""p is never 0: where the t distribution underflows, it is this."""
-
-
-def critical_value(parts: Sequence[Component], q: float) -> float:
-    """The q upper-tail value of |delta| / se: sum_k w_k t_{1-q, nu_k}, w_k the part's share."""
-    total = sum(part.value for part in parts)
-    return float(sum(part.value / total * -stdtrit(part.df, q) for part in parts))
-
-
-def tail(parts: Sequence[Component], t: float) -> float:
-    """The q with critical_value(parts, q) = t, for t >= 0: half a two-sided p."""
-    parts = [part for part in parts if part.value > 0]
-    if len({part.df for part in parts}) == 1:
-        return max(float(stdtr(parts[0].df, -t)), TINIEST)
-    # Between the tails of the lightest and the heaviest t there is exactly one root.
-    tails = [float(stdtr(part.df, -t)) for part in parts]
-    low, high = max(min(tails), TINIEST), max(max(tails), TINIEST)
-
-    def gap(log_q: float) -> float:
-        return critical_value(parts, float(np.exp(log_q))) - t
-
-    a, b = float(np.log(low)), float(np.log(high))
-    if a == b or gap(a) <= 0:
-        return low
-    if gap(b) >= 0:
-        return high
-    return max(float(np.exp(brentq(gap, a, b, xtol=1e-13, rtol=1e-14))), TINIEST)
-
-
-def effective_df(parts: Sequence[Component], alpha: float) -> float:
-    """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
-    parts = [part for part in parts if part.value > 0]
-    nus = [part.df for part in parts]
-    if min(nus) == max(nus):
-        return nus[0]
-    goal = critical_value(parts, alpha / 2)
-
-    def gap(nu: float) -> float:
-        return -float(stdtrit(nu, alpha / 2)) - goal
-
-    if gap(min(nus)) <= 0 or gap(max(nus)) >= 0:
-        return min(nus) if gap(min(nus)) <= 0 else max(nus)
-    return float(brentq(gap, min(nus), max(nus), xtol=1e-9))
 
 
 def _iv(
@@ -177,11 +128,12 @@ def crossed(
             se = 0.0
             notes.append("zero variance")
         elif G_eff >= SMALLEST_DOCUMENTS:
-            df = effective_df(parts.parts, alpha)
-            reach = critical_value(parts.parts, alpha / 2) * se
+            weight, nu = layers(*parts.arrays)
+            df = effective_df(weight, nu, alpha)
+            reach = critical_value(weight, nu, alpha / 2) * se
             low, high = delta - reach, delta + reach
             better = delta if metric.higher_is_better else -delta
-            q = tail(parts.parts, abs(delta) / se)
+            q = tail(weight, nu, abs(delta) / se)
             if alternative == "two-sided":
                 p = min(1.0, 2 * q)
             else:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult, join_notes
 from replitune.significance.components import (
     FEW_DOCUMENTS,
@@ -20,40 +21,23 @@ from replitune.significance.components import (
     kink_notes,
     linearise,
     matched,
-    strata_of,
+    strata_numbers,
     variance_components,
 )
+from replitune.significance.counting import tolerance
 from replitune.significance.critical import critical_value, effective_df, layers, tail
-
-TOLERANCE = 1e-10
-"""Of the larger score: a difference or standard error below this is 0."""
 
 
 def _iv(
-    comparison: Comparison, alternative: str, unit: str, by: str, alpha: float
+    comparison: Comparison, alternative: str, unit: str, strata: str, alpha: float
 ) -> NDArray[np.int32] | None:
     """Check everything first; the documents when they are the unit."""
-    for name, value, known in (
-        ("alternative", alternative, ("two-sided", "greater", "less")),
-        ("unit", unit, ("segment", "document")),
-        ("strata", by, ("groups", "none")),
-    ):
-        if value not in known:
-            raise ReplituneError(f"{name} must be one of {', '.join(known)}", found=repr(value))
+    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
+    iv.one_of("unit", unit, iv.UNITS)
+    iv.one_of("strata", strata, iv.STRATA)
     if not 0 < alpha < 1:
-        raise ReplituneError("alpha must lie between 0 and 1", found=repr(alpha))
-    for system in (comparison.a, comparison.b):
-        if system.n == 0 or system.segments == 0:
-            raise ReplituneError(
-                f"system {system.name} has nothing to compare",
-                found=f"{system.n} replicas, {system.segments} segments",
-            )
-        if system.statistics.dtype.kind == "f" and not np.isfinite(system.statistics).all():
-            raise ReplituneError(
-                f"statistics of system {system.name} are not finite",
-                found="NaN or infinity",
-                fix="score the outputs again; a missing external score is score 0, count 0",
-            )
+        raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
+    iv.comparison_iv(comparison)
     for system, scores in (
         (comparison.a, comparison.scores_a),
         (comparison.b, comparison.scores_b),
@@ -87,11 +71,11 @@ def crossed(
     score_a, score_b = float(comparison.scores_a.mean()), float(comparison.scores_b.mean())
     delta = score_b - score_a
     pair = matched(a, b) if paired else None
-    zero = TOLERANCE * max(abs(score_a), abs(score_b))
+    zero = tolerance(score_a, score_b)  # also of the standard error
 
     p: float | None = None
     se = df = low = high = None
-    strata_a, strata_b, pooled = strata_of(comparison, strata)
+    strata_a, strata_b, pooled = strata_numbers(comparison, strata)
     notes: list[str | None] = [pooled]
     units = comparison.n_documents if documents is not None else comparison.segments
     lonely = [s.name for s in (a, b) if s.n == 1]

@@ -16,7 +16,7 @@ from replitune.metrics.base import Metric
 from replitune.results import SystemRow
 from replitune.significance.base import SystemStatistics, TestResult
 from replitune.significance.one_system import SystemSummary, summarise
-from replitune.significance.run import run_tests
+from replitune.significance.run import require_system, run_tests
 from replitune.stats.store import SegmentStatistics
 
 FEW_REPLICAS = 3
@@ -164,7 +164,7 @@ def compare(
     `dev` has the same systems on the tuning set, by metric id.
     """
     names = list(next(iter(metrics.values()))[2])
-    pairs, baseline = words.pair_words(settings.pairs, names)
+    pairs, baseline = words.pair_words(settings.pairs)
     methods: list[Any] = [words.method_word(word) for word in settings.methods]
     if settings.paired_replicas:
         methods = [_paired(method) for method in methods]
@@ -239,7 +239,7 @@ def compare_stores(
                 "and documents"
             )
         for name in chosen:
-            words.known_system(name, store.systems)
+            require_system(name, list(store.systems))
         metrics[store.metric.id] = (
             store.metric, store.signature, {name: store.systems[name] for name in chosen}
         )

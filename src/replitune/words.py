@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from replitune.configuration import schema
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
 
 
 def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
@@ -57,34 +56,21 @@ def _value(text: str) -> Any:
         return text
 
 
-def pair_words(
-    words: Sequence[str], systems: Sequence[str]
-) -> tuple[str | list[tuple[str, str]], str | None]:
+def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str | None]:
     """``all``, ``baseline=NAME`` or ``A:B ...`` as (pairs, baseline)."""
     if list(words) == ["all"]:
         return "all", None
     if len(words) == 1 and words[0].startswith("baseline="):
-        return "baseline", known_system(words[0].partition("=")[2], systems)
+        return "baseline", words[0].partition("=")[2]
     pairs = []
     for word in words:
         a, colon, b = word.partition(":")
-        if not colon:
+        if not colon or not a or not b:
             raise ReplituneError(
                 f"{word!r} is not a pair", expected="all, baseline=NAME, or A:B C:D ..."
             )
-        pairs.append((known_system(a, systems), known_system(b, systems)))
+        pairs.append((a, b))
     return pairs, None
-
-
-def known_system(name: str, systems: Iterable[str]) -> str:
-    listed = list(systems)
-    if name not in listed:
-        close = nearest(name, listed)
-        raise ReplituneError(
-            f"no system is called {name!r}", expected="one of " + ", ".join(listed),
-            fix=f"did you mean {close!r}?" if close else None,
-        )
-    return name
 
 
 def add_test_options(parser: argparse.ArgumentParser, methods: Sequence[str]) -> None:
@@ -137,11 +123,6 @@ def replica_words(words: Sequence[str]) -> Mapping[str, int]:
             )
         counts[checked_name(prefix, "--replicas")] = int(number)
     return counts
-
-
-def require_file(path: str | Path, what: str) -> None:
-    if not Path(path).exists():
-        raise ReplituneError(f"{what}: no such file or folder", file=path)
 
 
 def require_different(ids: Sequence[str], what: str) -> None:

@@ -119,17 +119,17 @@ def pairs_iv(
         iv.one_of("pairs", pairs, ("all", "baseline"))
         if baseline is None:
             raise ReplituneError("`pairs: baseline` needs the name of the baseline")
-        _known(baseline, names)
+        require_system(baseline, names)
         return [(baseline, name) for name in names if name != baseline]
     for pair in pairs:
         for name in pair:
-            _known(name, names)
+            require_system(name, names)
         if pair[0] == pair[1]:
             raise ReplituneError(f"system {pair[0]} cannot be compared with itself")
     return [(a, b) for a, b in pairs]
 
 
-def _known(name: str, names: Sequence[str]) -> None:
+def require_system(name: str, names: Sequence[str]) -> None:
     if name not in names:
         close = nearest(name, list(names))
         raise ReplituneError(
@@ -183,7 +183,7 @@ def run_tests(
             wanted = pairs_iv(names, pairs, baseline)
         for pair in wanted:
             for name in pair:
-                _known(name, names)
+                require_system(name, names)
     draws = named_draws(testset, seed)
     jobs = [(pair, method) for pair in wanted for method in chosen]
 

@@ -68,6 +68,7 @@ def run(options: argparse.Namespace) -> None:
                 f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
                 f"segments; {cost.computed} distinct outputs scored, rows of {cost.taken_over} "
                 f"replicas taken over"
+                + (f"; {cost.missing} segments have no score" if cost.missing else "")
             )
             if one_file:
                 collected.append(scored)

@@ -36,6 +36,9 @@ from replitune.significance.kernels_random import (
 TEST_SETS = 256
 """Bootstrap test sets drawn at once."""
 
+POOLS = 128
+"""Bootstrap pools drawn at once."""
+
 CHUNK = 4096
 """Items of a pool drawn at once."""
 
@@ -183,10 +186,12 @@ class PoolDraws:
 
     def sums(self, pool: NDArray, samples: int, stratum: int = 0) -> NDArray:
         """(samples, K) sums over M draws from pool (M, K)."""
-        found = np.empty((samples, pool.shape[1]))
-        for rows in blocks(samples, 128):
+        # Whole blocks always: BLAS may round a row of real numbers by how many are beside it.
+        whole = -(-samples // POOLS) * POOLS
+        found = np.empty((whole, pool.shape[1]))
+        for rows in blocks(whole, POOLS):
             found[rows] = self._block(pool, rows, stratum)
-        return found
+        return found[:samples]
 
     def _keys(self, samples: slice, stratum: int, attempt: int = 0) -> NDArray[np.uint64]:
         key = (self.key + 0x632BE59BD9B4E019 * stratum + 0xD6E8FEB86659FD93 * attempt) % 2**64

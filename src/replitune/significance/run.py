@@ -152,6 +152,7 @@ def run_tests(
     alpha: float = 0.05,
     correction: str = "holm",
     threads: int = 1,
+    draws: Draws | None = None,
 ) -> dict[str, list[TestResult]]:
     """Rows of results by metric id, pair by pair and, within a pair, method by method.
 
@@ -164,11 +165,12 @@ def run_tests(
         Document number of each segment.
     correction : {"holm", "bh", "none"}
         For p_adjusted; the family is all pairs within one (metric, method).
+    draws : optional
+        `named_draws(testset, seed)`, to share with `one_system.run_systems` what was drawn.
     """
     samples = iv.samples_iv(samples)
     iv.one_of("correction", correction, CORRECTIONS)
-    if not 0 < alpha < 1:
-        raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
+    iv.between_0_and_1("alpha", alpha)
     chosen = [get_method(method) for method in methods]
     labels = [method.label for method in chosen]
     for label in labels:
@@ -184,12 +186,12 @@ def run_tests(
         for pair in wanted:
             for name in pair:
                 _known(name, names)
-    draws = named_draws(testset, seed)
+    shared = named_draws(testset, seed) if draws is None else draws
     jobs = [(pair, method) for pair in wanted for method in chosen]
 
     def run(job: tuple[tuple[str, str], Method]) -> dict[str, TestResult]:
         return _run_pair(
-            metrics, documents, *job, testset=testset, seed=seed, samples=samples, draws=draws
+            metrics, documents, *job, testset=testset, seed=seed, samples=samples, draws=shared
         )
 
     if threads > 1 and len(jobs) > 1:

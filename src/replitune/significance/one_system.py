@@ -1,0 +1,321 @@
+"""What replicas say of one system (Clark et al. 2011, Table 1; Fu et al. 2016, Table 7).
+
+    Avg      mean over replicas of the test score
+    s_dev    sd over replicas of the score on the dev set
+    s_test   sd over replicas of the score on the test set: how far tuner runs differ
+    s_sel    mean over replicas of the sd over bootstrap test sets: how far test sets differ
+
+Confidence intervals are drawn in three ways, after what Fu et al. call the Riezler, Clark and
+test-set methods: segments of one replica; outputs from the segment x replica pool; whole test
+sets. Each ignores what it does not draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.metrics.base import Metric
+from replitune.significance import arguments as iv
+from replitune.significance.base import SystemStatistics, join_notes
+from replitune.significance.counting import few_replicas, percentile_interval
+from replitune.significance.draws import Draws, PoolDraws, SegmentDraws
+from replitune.significance.fu_bootstrap import replica_counts
+from replitune.significance.intervals import Interval, bca_interval
+
+KINDS = ("percentile", "bca")
+HALVES = (None, "with replacement", "without replacement")
+ONE_REPLICA = "one replica: a standard deviation needs two"
+
+
+@dataclass(frozen=True)
+class SystemSummary:
+    """One system on one test set under one metric. What cannot be computed is None, and `notes`
+    says why."""
+
+    name: str
+    n: int
+    avg: float
+    scores: NDArray[np.float64]
+    """(n,)"""
+    s_sel: float | None
+    s_dev: float | None
+    s_test: float | None
+    median_replica: str
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+def sd(values: NDArray[np.float64]) -> float | None:
+    """Standard deviation with n - 1; None for one value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def s_sel(
+    metric: Metric,
+    system: SystemStatistics,
+    documents: NDArray[np.int32],
+    segments: SegmentDraws,
+    *,
+    samples: int = 1000,
+    unit: str = "segment",
+) -> float | None:
+    """Mean over replicas of the sd (k - 1) over k bootstrap test sets, the same for all replicas
+    and systems; None for one bootstrap test set."""
+    samples = iv.samples_iv(samples)
+    iv.one_of("unit", unit, iv.UNITS)
+    if samples < 2:
+        return None
+    scores = segments.scores(metric, system, documents, unit=unit, samples=samples)
+    return float(np.std(scores, axis=0, ddof=1).mean())
+
+
+def riezler_interval(
+    metric: Metric,
+    system: SystemStatistics,
+    documents: NDArray[np.int32],
+    segments: SegmentDraws,
+    *,
+    samples: int = 1000,
+    unit: str = "segment",
+    replica: str = "median",
+    kind: str = "percentile",
+    half: str | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """Of the score of one replica: bootstrap test sets of N segments.
+
+    Parameters
+    ----------
+    replica : {"median", <id>}
+    kind : {"percentile", "bca"}
+    half : {"with replacement", "without replacement"}, optional
+        Neubig's Algorithm 4: subsets of N/2. With replacement, the interval is sqrt(2) too wide
+        for N segments; without, its width is right.
+    """
+    _interval_iv(samples, unit, kind, confidence)
+    iv.one_of("half", half, HALVES)
+    scores = metric.score(system.sums)
+    r = iv.select_replica(metric, system, scores, replica)
+    statistics = iv.in_units(system.statistics[[r]], documents, unit)
+    if half is None:
+        found = segments.scores(metric, system, documents, unit=unit, samples=samples, replica=r)[
+            :, 0
+        ]
+    else:
+        found = np.empty(samples)
+        blocks = segments.sums(
+            statistics,
+            samples,
+            size=max(1, statistics.shape[1] // 2),
+            replacement=half == "with replacement",
+        )
+        for rows, sums in blocks:
+            found[rows] = metric.score(sums[:, 0])
+    wide = _wide(statistics)
+    name = "riezler" if half is None else f"riezler, half {half}"
+    jackknife = metric.score(wide.sum(axis=1) - wide[0])
+    note = f"one {unit}: nothing to draw from" if statistics.shape[1] == 1 else None
+    return _interval(found, float(scores[r]), jackknife, name, kind, confidence, note)
+
+
+def clark_interval(
+    metric: Metric,
+    system: SystemStatistics,
+    documents: NDArray[np.int32],
+    pool: PoolDraws,
+    *,
+    samples: int = 1000,
+    unit: str = "segment",
+    strata: str = "groups",
+    kind: str = "percentile",
+    confidence: float = 0.95,
+) -> Interval:
+    """Of the score of the pooled statistics: N n draws from the segment x replica pool."""
+    _interval_iv(samples, unit, kind, confidence)
+    iv.one_of("strata", strata, iv.STRATA)
+    found = pool.pooled_scores(metric, system, documents, strata=strata, unit=unit, samples=samples)
+    total = system.sums.sum(axis=0)
+    observed = float(iv.pooled_score(metric, total, system.n))
+    jackknife = np.empty(0)
+    if kind == "bca":
+        statistics = _wide(iv.in_units(system.statistics, documents, unit))
+        left = total - statistics
+        jackknife = iv.pooled_score(metric, left, system.n)
+        for members in iv.own_strata(system, strata):
+            jackknife[members] -= jackknife[members].mean()
+    return _interval(found, observed, jackknife.ravel(), "clark", kind, confidence, None)
+
+
+def fu_interval(
+    metric: Metric,
+    system: SystemStatistics,
+    rng: np.random.Generator,
+    *,
+    samples: int = 1000,
+    strata: str = "groups",
+    kind: str = "percentile",
+    confidence: float = 0.95,
+) -> Interval:
+    """Of the mean replica score: n draws of whole test sets."""
+    _interval_iv(samples, "segment", kind, confidence)
+    iv.one_of("strata", strata, iv.STRATA)
+    scores = metric.score(system.sums)
+    if system.n == 1:
+        return Interval(None, None, "fu", "one replica has no variance to draw from")
+    found = replica_counts(system, strata, samples, rng) @ scores / system.n
+    jackknife = np.empty(system.n)
+    for members in iv.own_strata(system, strata):
+        jackknife[members] = scores[members].mean() - scores[members]
+    note = few_replicas(system.n, system.n)
+    return _interval(found, float(scores.mean()), jackknife, "fu", kind, confidence, note)
+
+
+def _interval_iv(samples: int, unit: str, kind: str, confidence: float) -> None:
+    iv.samples_iv(samples)
+    iv.one_of("unit", unit, iv.UNITS)
+    iv.one_of("kind", kind, KINDS)
+    iv.between_0_and_1("confidence", confidence)
+
+
+def _wide(statistics: NDArray) -> NDArray:
+    return statistics.astype(np.int64 if statistics.dtype.kind in "iu" else np.float64)
+
+
+def _interval(
+    found: NDArray[np.float64],
+    observed: float,
+    jackknife: NDArray[np.float64],
+    name: str,
+    kind: str,
+    confidence: float,
+    note: str | None,
+) -> Interval:
+    if kind == "bca":
+        low, high, reason = bca_interval(found, observed, jackknife, confidence)
+        return Interval(low, high, f"{name}, BCa", join_notes(note, reason), found)
+    return Interval(*percentile_interval(found, confidence), name, note, found)
+
+
+def summarise(
+    metric: Metric,
+    system: SystemStatistics,
+    documents: NDArray[np.int32],
+    draws: Draws,
+    rng: np.random.Generator,
+    *,
+    samples: int = 1000,
+    unit: str = "segment",
+    strata: str = "groups",
+    kind: str = "percentile",
+    dev_scores: NDArray[np.float64] | None = None,
+    tuned: bool = True,
+) -> SystemSummary:
+    """Section by section what Clark's Table 1 and Fu's Table 7 say of a system.
+
+    Parameters
+    ----------
+    dev_scores : (n,), optional
+        Scores of the replicas on the dev set, under the same metric.
+    tuned : bool
+        Whether the replicas were tuned for this metric.
+    """
+    iv.system_iv(system)
+    scores = metric.score(system.sums)
+    notes = {}
+    if system.n == 1:
+        notes["s_test"] = ONE_REPLICA
+    if dev_scores is None:
+        notes["s_dev"] = "no scores on the dev set"
+    elif len(dev_scores) == 1:
+        notes["s_dev"] = ONE_REPLICA
+    elif not tuned:
+        notes["s_dev"] = "replicas were not tuned for this metric"
+    selection = s_sel(metric, system, documents, draws.segments, samples=samples, unit=unit)
+    if selection is None:
+        notes["s_sel"] = "one bootstrap test set: a standard deviation needs two"
+    intervals = {
+        "riezler": riezler_interval(
+            metric, system, documents, draws.segments, samples=samples, unit=unit, kind=kind
+        ),
+        "clark": clark_interval(
+            metric,
+            system,
+            documents,
+            draws.pools(system.name),
+            samples=samples,
+            unit=unit,
+            strata=strata,
+            kind=kind,
+        ),
+        "fu": fu_interval(metric, system, rng, samples=samples, strata=strata, kind=kind),
+    }
+    for name, interval in intervals.items():
+        if interval.note:
+            notes[f"ci {name}"] = interval.note
+    return SystemSummary(
+        name=system.name,
+        n=system.n,
+        avg=float(scores.mean()),
+        scores=scores,
+        s_sel=selection,
+        s_dev=None if dev_scores is None else sd(dev_scores),
+        s_test=sd(scores),
+        median_replica=system.replicas[iv.median_replica(scores, system.replicas)],
+        intervals=intervals,
+        notes=notes,
+    )
+
+
+def run_systems(
+    metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
+    documents: NDArray[np.int32],
+    *,
+    testset: str,
+    seed: int,
+    samples: int = 1000,
+    unit: str = "segment",
+    strata: str = "groups",
+    kind: str = "percentile",
+    dev: Mapping[str, Mapping[str, SystemStatistics]] | None = None,
+    tuned: str | None = None,
+    draws: Draws | None = None,
+) -> dict[str, list[SystemSummary]]:
+    """A summary of each system by metric id; draws as in `run.run_tests`, by names alone.
+
+    Parameters
+    ----------
+    dev : {metric id: {system: statistics on the dev set}}, optional
+    tuned : str, optional
+        The id of the metric that replicas were tuned for; None: not known, nothing is marked.
+    draws : optional
+        `run.named_draws(testset, seed)`, to share with the tests what was drawn already.
+    """
+    from replitune.significance.run import named_draws
+    from replitune.streams import stream
+
+    shared = named_draws(testset, seed) if draws is None else draws
+    found: dict[str, list[SystemSummary]] = {}
+    for id, (metric, systems) in metrics.items():
+        found[id] = []
+        for name, system in systems.items():
+            on_dev = (dev or {}).get(id, {}).get(name)
+            found[id].append(
+                summarise(
+                    metric,
+                    system,
+                    documents,
+                    shared,
+                    stream(seed, "test", testset, "replicas", name),
+                    samples=samples,
+                    unit=unit,
+                    strata=strata,
+                    kind=kind,
+                    dev_scores=None if on_dev is None else metric.score(on_dev.sums),
+                    tuned=tuned is None or tuned == id,
+                )
+            )
+    return found

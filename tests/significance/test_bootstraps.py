@@ -121,8 +121,8 @@ def test_clark_bootstrap_agrees_with_enumeration(aggregation) -> None:
 def test_clark_bootstrap_of_a_large_pool_has_the_variance_of_a_mean() -> None:
     """Real numbers, groups: N n draws have the pooled variance over N n, group by group."""
     a, b = means(4, 200, seed=1), means(2, 200, seed=2)
-    a[2:] += 5
-    b[1:] += 5
+    a[2:, :, 0] += 5
+    b[1:, :, 0] += 5
     groups_a, groups_b = ("mert", "mert", "mira", "mira"), ("mert", "mira")
     c = compare(a, b, groups_a=groups_a, groups_b=groups_b)
     found = clark_bootstrap(c, rng=rng(), samples=2000)

@@ -12,14 +12,21 @@ from snakemake.utils import min_version
 
 min_version("9.5")
 
+
+envvars:
+    "PATH",
+
+
 # jobs find `replitune` beside this interpreter, without an activated environment, on nodes too
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ["PATH"]]
+)
 
 
 # Snakemake merges config files, so the default is read only when no experiment was given.
 if "experiment" not in config:
 
-    configfile: "config/config.yaml"
+    configfile: f"{workflow.basedir}/config/config.yaml"
 
 
 include: "workflow/rules/common.smk"

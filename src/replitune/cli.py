@@ -7,12 +7,17 @@ Only the module of the chosen subcommand is imported.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import faulthandler
 import importlib
+import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
 from types import FrameType
+from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.errors import ReplituneError, nearest
@@ -80,14 +85,55 @@ def _run(arguments: list[str]) -> int:
     parser.add_argument(
         "--threads", type=_positive, default=1, metavar="N", help="threads to use (default 1)"
     )
+    parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
     parser.add_argument("--record", metavar="FILE", help="write how this command ran, as JSON")
     options = parser.parse_args(arguments[1:])
+    if options.log is None:
+        return _recorded(module.run, options, arguments)
+    with open(options.log, "w", encoding="utf-8") as log, _logging_to(log):
+        try:
+            return _recorded(module.run, options, arguments)
+        except ReplituneError as error:
+            log.write(f"replitune: {error}\n")
+            raise
+        except Exception:
+            traceback.print_exc()
+            return 1
+
+
+def _recorded(run: Any, options: argparse.Namespace, arguments: list[str]) -> int:
     if options.record is None:
-        return int(module.run(options) or 0)
+        return int(run(options) or 0)
     from replitune.provenance import recording
 
     with recording(options.record, arguments):
-        return int(module.run(options) or 0)
+        return int(run(options) or 0)
+
+
+@contextlib.contextmanager
+def _logging_to(log: TextIO) -> Iterator[None]:
+    """Standard output goes to `log`, standard error to both; a crash leaves its stack there."""
+    faulthandler.enable(log)
+    try:
+        with contextlib.redirect_stdout(log), contextlib.redirect_stderr(_Both(log)):
+            yield
+    finally:
+        faulthandler.disable()
+
+
+class _Both(io.TextIOBase):
+    """Standard error, copied to a log."""
+
+    def __init__(self, log: TextIO) -> None:
+        self.log, self.terminal = log, sys.stderr
+
+    def write(self, text: str) -> int:
+        self.log.write(text)
+        self.log.flush()
+        return self.terminal.write(text)
+
+    def flush(self) -> None:
+        self.terminal.flush()
 
 
 def usage() -> str:

@@ -88,6 +88,14 @@ class Experiment:
         """The parts of the corpus that this experiment uses."""
         return (["train"] if self.trains else []) + self.testsets
 
+    @property
+    def corpus_used(self) -> dict[str, Any]:
+        """The corpus settings of these parts."""
+        corpus = dict(self.settings["corpus"])
+        if not self.trains:
+            corpus.pop("train", None)
+        return corpus
+
     def corpus_settings(self, part: str) -> dict[str, Any]:
         """The corpus settings that decide one part, and nothing else."""
         corpus = self.settings["corpus"]
@@ -186,7 +194,7 @@ class Experiment:
             if settings["backend"] != "outputs":
                 continue
             found[system] = {
-                testset: self._files(f"system {system}, test set {testset}", given)
+                testset: output_files(f"system {system}, test set {testset}", given, self.corpora)
                 for testset, given in settings["files"].items()
             }
             first, *others = found[system].items()
@@ -200,20 +208,23 @@ class Experiment:
                     )
         return found
 
-    def _files(self, what: str, given: Any) -> dict[Replica, Path]:
-        groups = given if isinstance(given, Mapping) else {"run": given}
-        files: dict[Replica, Path] = {}
-        for prefix, patterns in groups.items():
-            listed = [patterns] if isinstance(patterns, str) else patterns
-            paths = [path for pattern in listed for path in expand(pattern, self.corpora)]
-            if not paths:
-                raise ReplituneError(
-                    f"no file for {what}", found=f"no match for {', '.join(listed)}",
-                    fix=f"check the pattern; it starts at {self.corpora.resolve()}",
-                )
-            for number, path in enumerate(paths, 1):
-                files[Replica(f"{prefix}-{number:03d}")] = path
-        return files
+
+def output_files(what: str, given: Any, base: Path) -> dict[Replica, Path]:
+    """Files of an `outputs` system on one test set: a pattern, a list, or {group: these}."""
+    groups = given if isinstance(given, Mapping) else {"run": given}
+    files: dict[Replica, Path] = {}
+    for prefix, patterns in groups.items():
+        listed = [patterns] if isinstance(patterns, str) else patterns
+        paths = [path for pattern in listed for path in expand(pattern, base)]
+        if not paths:
+            raise ReplituneError(
+                f"no file for {what}",
+                found=f"no match for {', '.join(listed)}",
+                fix=f"check the pattern; it starts at {base.resolve()}",
+            )
+        for number, path in enumerate(paths, 1):
+            files[Replica(f"{prefix}-{number:03d}")] = path
+    return files
 
 
 def argument(entry: str | Mapping[str, Any]) -> str:

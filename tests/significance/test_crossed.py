@@ -279,7 +279,7 @@ def test_any_comparison_has_a_valid_p(n_a, n_b, N, seed, scale, coarse):
     assert crossed(comparison(b, a)).p == pytest.approx(plain.p, rel=1e-6)
     if plain.ci_low is not None:
         assert plain.ci_low <= plain.delta <= plain.ci_high
-        assert min(n_a, n_b, N) - 1 - 1e-9 <= plain.df <= max(n_a, n_b, N) - 1 + 1e-9
+        assert min(n_a, n_b, N) - 1 - 1e-9 <= plain.df <= n_a + n_b + N - 3 + 1e-9
 
 
 # -- what it cannot do, and says so -------------------------------------------------------
@@ -350,7 +350,7 @@ def test_a_tuner_with_one_replica_pools_the_tuners():
     a, b = two_way(rng, 4, 50), two_way(rng, 4, 50)
     groups = ["mert", "mert", "mert", "pro"]
     result = crossed(comparison(a, b, groups_a=groups, groups_b=groups))
-    assert "all tuners pooled" in result.note
+    assert "all groups pooled" in result.note
     assert result.p == crossed(comparison(a, b)).p
 
 
@@ -373,7 +373,7 @@ def test_statistics_that_are_not_finite_are_an_error():
     rng = np.random.default_rng(38)
     a = two_way(rng, 3, 50)
     a[1, 7] = np.nan
-    with pytest.raises(ReplituneError, match="not finite"):
+    with pytest.raises(ReplituneError, match="not a number"):
         crossed(comparison(a, two_way(rng, 3, 50)))
 
 

@@ -10,7 +10,9 @@ from replitune.experiment import Experiment, Replica
 def _experiment():
     """The validated experiment; a mistake in it ends the run with one message."""
     try:
-        source = read_yaml(workflow.configfiles[-1])[1] if workflow.configfiles else Source()
+        source = (
+            read_yaml(workflow.configfiles[-1])[1] if workflow.configfiles else Source()
+        )
         experiment = Experiment(resolve(config, source))
         experiment.outputs  # looks for files of the `outputs` backend
     except ReplituneError as error:
@@ -45,3 +47,18 @@ def existing(paths):
 
 def as_json(settings):
     return json.dumps(settings, sort_keys=True, ensure_ascii=False)
+
+
+def decodes(wildcards):
+    return [
+        f"{RESULTS}/decodes/{wildcards.testset}/{wildcards.system}/{replica.id}.txt"
+        for replica in EXPERIMENT.replicas(wildcards.system)
+    ]
+
+
+def stores(testset, metric):
+    return [
+        f"{RESULTS}/stats/{testset}/{metric}/{system}.parquet"
+        for system in EXPERIMENT.systems
+        if testset in EXPERIMENT.decoded(system)
+    ]

@@ -15,22 +15,24 @@ rule corpus_train:
         record=f"{RESULTS}/logs/corpus/train.json",
     benchmark:
         f"{RESULTS}/benchmarks/corpus/train.tsv"
-    params:
-        settings=as_json(EXPERIMENT.corpus_settings("train")),
-        base=EXPERIMENT.corpora,
-        folder=f"{RESULTS}/corpus",
-        seed=EXPERIMENT.seed,
-        stage_version=CORPUS_VERSION,
+    conda:
+        "../../envs/programs.yaml"
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
+    params:
+        settings=as_json(EXPERIMENT.corpus_settings("train")),
+        base=EXPERIMENT.corpora,
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        seed=EXPERIMENT.seed,
+        stage_version=CORPUS_VERSION,
     message:
         "prepare the training pairs"
     shell:
         "replitune corpus train --settings {params.settings:q} --base {params.base:q}"
         " --seed {params.seed} --out {params.folder:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 rule corpus_testset:
@@ -44,22 +46,26 @@ rule corpus_testset:
         record=f"{RESULTS}/logs/corpus/{{testset}}.json",
     benchmark:
         f"{RESULTS}/benchmarks/corpus/{{testset}}.tsv"
-    params:
-        settings=lambda wildcards: as_json(EXPERIMENT.corpus_settings(wildcards.testset)),
-        base=EXPERIMENT.corpora,
-        folder=f"{RESULTS}/corpus",
-        seed=EXPERIMENT.seed,
-        stage_version=CORPUS_VERSION,
+    conda:
+        "../../envs/programs.yaml"
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 1000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
+    params:
+        settings=lambda wildcards: as_json(
+            EXPERIMENT.corpus_settings(wildcards.testset)
+        ),
+        base=EXPERIMENT.corpora,
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        seed=EXPERIMENT.seed,
+        stage_version=CORPUS_VERSION,
     message:
         "prepare test set {wildcards.testset}"
     shell:
         "replitune corpus {wildcards.testset:q} --settings {params.settings:q} --base {params.base:q}"
         " --seed {params.seed} --out {params.folder:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 rule corpus_inputs:
@@ -72,18 +78,20 @@ rule corpus_inputs:
         record=f"{RESULTS}/logs/corpus/inputs.json",
     benchmark:
         f"{RESULTS}/benchmarks/corpus/inputs.tsv"
-    params:
-        settings=as_json(EXPERIMENT.settings["corpus"]),
-        folder=f"{RESULTS}/corpus",
-        seed=EXPERIMENT.seed,
-        stage_version=CORPUS_VERSION,
+    conda:
+        "../../envs/programs.yaml"
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
+    params:
+        settings=as_json(EXPERIMENT.corpus_used),
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        seed=EXPERIMENT.seed,
+        stage_version=CORPUS_VERSION,
     message:
         "account of all texts"
     shell:
         "replitune corpus inputs --settings {params.settings:q}"
         " --seed {params.seed} --out {params.folder:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"

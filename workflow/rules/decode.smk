@@ -13,21 +13,23 @@ rule decode:
         record=f"{RESULTS}/logs/decode/{{testset}}/{{system}}/{{replica}}.json",
     benchmark:
         f"{RESULTS}/benchmarks/decode/{{testset}}/{{system}}/{{replica}}.tsv"
-    params:
-        settings=lambda wildcards: as_json(EXPERIMENT.system_settings(wildcards.system)),
-        seed=EXPERIMENT.seed,
-        stage_version=DECODE_VERSION,
+    conda:
+        "../../envs/programs.yaml"
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 1000 * attempt,
         runtime=lambda wildcards, attempt: 20 * attempt,
+    params:
+        settings=lambda wildcards: as_json(EXPERIMENT.system_settings(wildcards.system)),
+        seed=EXPERIMENT.seed,
+        stage_version=DECODE_VERSION,
     message:
         "decode {wildcards.testset} with {wildcards.system} {wildcards.replica}"
     shell:
         "replitune decode --system {wildcards.system:q} --settings {params.settings:q}"
         " --replica {wildcards.replica} --seed {params.seed}"
         " --testset {input.testset:q} --name {wildcards.testset:q} --out {output:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 # Outputs that are on disk already: one job per (system, test set) takes over all its files.
@@ -50,26 +52,25 @@ for system in OUTPUT_SYSTEMS:
                 record=f"{RESULTS}/logs/decode/{testset}/{system}.json",
             benchmark:
                 f"{RESULTS}/benchmarks/decode/{testset}/{system}.tsv"
-            params:
-                folder=f"{RESULTS}/decodes/{testset}/{system}",
-                system=system,
-                testset=testset,
-                # a list can be long: it travels on standard input
-                files=as_json(
-                    {
-                        replica.id: str(path)
-                        for replica, path in EXPERIMENT.outputs[system][testset].items()
-                    }
-                ),
-                stage_version=DECODE_VERSION,
+            conda:
+                "../../envs/programs.yaml"
             threads: 1
             resources:
                 mem_mb=lambda wildcards, attempt: 1000 * attempt,
                 runtime=lambda wildcards, attempt: 20 * attempt,
+            params:
+                folder=f"{RESULTS}/decodes/{testset}/{system}",
+                system=system,
+                testset=testset,
+                settings=as_json(
+                    EXPERIMENT.settings["systems"][system]["files"][testset]
+                ),
+                base=EXPERIMENT.corpora,
+                stage_version=DECODE_VERSION,
             message:
                 "take over the outputs of {params.system} on {params.testset}"
             shell:
-                "replitune decode --system {params.system:q} --outputs-from - --testset {input.testset:q}"
-                " --name {params.testset:q} --out {params.folder:q}"
-                " --threads {threads} --record {log.record:q}"
-                " <<< {params.files:q} 2>&1 | tee {log.text:q} >&2"
+                "replitune decode --system {params.system:q} --outputs {params.settings:q}"
+                " --base {params.base:q} --testset {input.testset:q} --name {params.testset:q}"
+                " --out {params.folder:q}"
+                " --threads {threads} --log {log.text:q} --record {log.record:q}"

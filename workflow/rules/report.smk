@@ -6,7 +6,8 @@ TABLES = ["systems", "pairs"]
 
 rule report:
     input:
-        expand(
+        account=f"{RESULTS}/corpus/inputs.json",
+        tests=expand(
             f"{RESULTS}/tests/{{testset}}/{{metric}}{{suffix}}.parquet",
             testset=EXPERIMENT.tests,
             metric=EXPERIMENT.metrics,
@@ -14,7 +15,11 @@ rule report:
         ),
     output:
         page=f"{RESULTS}/report.html",
-        tables=expand(f"{RESULTS}/tables/{{table}}.{{suffix}}", table=TABLES, suffix=["csv", "md", "tex"]),
+        tables=expand(
+            f"{RESULTS}/tables/{{table}}.{{suffix}}",
+            table=TABLES,
+            suffix=["csv", "md", "tex"],
+        ),
         figures=expand(
             f"{RESULTS}/figures/{{testset}}.{{metric}}.replicas.{{suffix}}",
             testset=EXPERIMENT.tests,
@@ -26,19 +31,21 @@ rule report:
         record=f"{RESULTS}/logs/report/report.json",
     benchmark:
         f"{RESULTS}/benchmarks/report/report.tsv"
-    params:
-        folder=RESULTS,
-        settings=as_json(EXPERIMENT.report_settings),
-        stage_version=REPORT_VERSION,
+    conda:
+        "../../envs/programs.yaml"
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
+    params:
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        settings=as_json(EXPERIMENT.report_settings),
+        stage_version=REPORT_VERSION,
     message:
         "tables, figures and report"
     shell:
         "replitune report {params.folder:q} --settings {params.settings:q}"
-        " --threads {threads} --record {log.record:q} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 rule manifest:
@@ -50,17 +57,17 @@ rule manifest:
         text=f"{RESULTS}/logs/manifest/manifest.log",
     benchmark:
         f"{RESULTS}/benchmarks/manifest/manifest.tsv"
-    params:
-        folder=RESULTS,
-        settings=as_json(EXPERIMENT.settings),
-        # every file that the run makes: what is gone from the experiment is not listed
-        tests=" ".join(EXPERIMENT.testsets),
+    conda:
+        "../../envs/programs.yaml"
     threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 1000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
+    params:
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        settings=as_json(EXPERIMENT.settings),
     message:
         "manifest"
     shell:
         "replitune manifest {params.folder:q} --settings {params.settings:q} --out {output:q}"
-        " --threads {threads} 2>&1 | tee {log.text:q} >&2"
+        " --threads {threads} --log {log.text:q}"

@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.metrics.registry import get_metric
+    from replitune import words
     from replitune.significance.run import get_method
 
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> None:
     for id in experiment.metrics:
         get_metric(experiment.metric(id))
     for method in experiment.methods:
-        get_method(method)
+        get_method(words.method_word(method))
     replicas = {name: len(experiment.replicas(name)) for name in experiment.systems}
     print(f"{options.experiment}: experiment {experiment.name} is fine")
     print(f"  systems:   {', '.join(f'{name} ({n} replicas)' for name, n in replicas.items())}")

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
+from replitune.metrics.length import REFERENCE_LENGTHS, check_references, reference_length
 from replitune.metrics.ngrams import ReferenceNgrams, add_matches, prepare_references
+from replitune.metrics.registry import one_of
 from replitune.metrics.tokenizers import get_tokenizer
 
 SMOOTH_METHODS = ("none", "floor", "add-k", "exp")
 _SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}
-REFERENCE_LENGTHS = ("closest", "shortest")
 
 _BLOCK = 8192  # hypotheses whose tokens are in memory at once
 
@@ -25,7 +26,8 @@ class Bleu(Metric):
 
     Several references: an n-gram's matches are clipped at its largest count in any one
     reference; the reference length is the one closest to the hypothesis' (of two equally
-    close, the shorter), or with ``ref_length=shortest`` the smallest.
+    close, the shorter), or with ``ref_length=shortest`` the smallest. sacrebleu's ``force``
+    only silences a warning, which is among those of :mod:`replitune.diagnosis` here.
     """
 
     name = "bleu"
@@ -42,8 +44,8 @@ class Bleu(Metric):
         ref_length: str = "closest",
     ) -> None:
         super().__init__(id)
-        _one_of("smooth_method", smooth_method, SMOOTH_METHODS)
-        _one_of("ref_length", ref_length, REFERENCE_LENGTHS)
+        one_of("smooth_method", smooth_method, SMOOTH_METHODS)
+        one_of("ref_length", ref_length, REFERENCE_LENGTHS)
         if not 1 <= max_ngram_order <= 16:
             raise ReplituneError(
                 "max_ngram_order is out of range", found=str(max_ngram_order), expected="1 to 16"
@@ -97,6 +99,7 @@ class Bleu(Metric):
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> ReferenceNgrams:
         """Tokenise R streams of N references and store their n-grams per segment."""
+        check_references(refs)
         streams = [self.tokenizer(stream, self.lowercase) for stream in refs]
         return prepare_references(streams, self.max_ngram_order)
 
@@ -104,6 +107,9 @@ class Bleu(Metric):
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: ReferenceNgrams
     ) -> NDArray[np.int32]:
         segments = np.ascontiguousarray(segments, dtype=np.int64)
+        n_segments = len(prepared.lengths)
+        if len(segments) and not (segments.min() >= 0 and segments.max() < n_segments):
+            raise IndexError(f"segment outside 0 .. {n_segments - 1}")  # a kernel would not look
         out = np.zeros((len(hyps), len(self.statistic_names)), dtype=np.int32)
         for start in range(0, len(hyps), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -124,18 +130,7 @@ class Bleu(Metric):
         for n in range(order):
             np.maximum(lengths - n, 0, out=out[:, order + n], casting="same_kind")
         out[:, -2] = lengths
-        out[:, -1] = self._reference_length(lengths, prepared.lengths[segments])
-
-    def _reference_length(
-        self, hyp: NDArray[np.int64], refs: NDArray[np.int32]
-    ) -> NDArray[np.int64]:
-        if self.ref_length == "shortest":
-            return refs.min(axis=1).astype(np.int64)
-        lengths = refs.astype(np.int64)
-        # Distance first, then length: the smaller of two equally close references.
-        rank = np.abs(lengths - hyp[:, None]) * (int(lengths.max(initial=0)) + 1) + lengths
-        best = rank.argmin(axis=1)
-        return lengths[np.arange(len(lengths)), best]
+        out[:, -1] = reference_length(lengths, prepared.lengths[segments], self.ref_length)
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         return self._evaluate(sums)[0]
@@ -246,12 +241,3 @@ class BleuPlusOne(MeanMetric):
     ) -> NDArray[np.float64]:
         scores = self.bleu.score(self.bleu.segment_statistics(hyps, segments, prepared))
         return np.stack([scores, np.ones_like(scores)], axis=-1)
-
-
-def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        close = nearest(value, allowed)
-        raise ReplituneError(
-            f"unknown {option}={value}" + (f", did you mean {close}?" if close else ""),
-            expected=f"one of {', '.join(allowed)}",
-        )

@@ -25,6 +25,8 @@ ENTRY_POINTS = "replitune.metrics"
 METRICS = {
     "bleu": "replitune.metrics.bleu:Bleu",
     "bleu+1": "replitune.metrics.bleu:BleuPlusOne",
+    "external": "replitune.metrics.external:External",
+    "length": "replitune.metrics.length:Length",
     "mean": "replitune.metrics.base:MeanMetric",
 }
 """Name -> module:Class; third parties add theirs as entry points."""
@@ -66,6 +68,16 @@ def get_metrics(specs: Iterable[str | Mapping[str, Any]]) -> list[Metric]:
             )
         seen.add(metric.id.lower())
     return metrics
+
+
+def one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse an option's value that is not among `allowed`."""
+    if value not in allowed:
+        close = nearest(value, allowed)
+        raise ReplituneError(
+            f"unknown {option}={value}" + (f", did you mean {close}?" if close else ""),
+            expected=f"one of {', '.join(allowed)}",
+        )
 
 
 def _parse(spec: str | Mapping[str, Any]) -> tuple[str, str | None, dict[str, Any]]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
+from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, SystemStatistics
 
 SMALLEST_DOCUMENTS = 6.0
@@ -51,9 +52,10 @@ class Components:
         return max(rep + self.segments.value - both, rep, self.segments.value)
 
     @property
-    def parts(self) -> tuple[Component, ...]:
-        """Components that carry weight in the critical value."""
-        return (*self.replicas, self.segments)
+    def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values and degrees of freedom (K,) of the parts that weigh in the critical value."""
+        parts = (*self.replicas, self.segments)
+        return np.array([p.value for p in parts]), np.array([p.df for p in parts])
 
 
 def linearise(
@@ -141,40 +143,18 @@ def _replica_part(
     return rep, both
 
 
-def strata_of(
-    comparison: Comparison, by: str = "groups"
+def strata_numbers(
+    comparison: Comparison, strata: str = "groups"
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], str | None]:
-    """Strata of A's and of B's replicas, and a note when groups had to be pooled.
-
-    Different shares of a tuner in A and in B would be counted as a difference of the
-    systems, so they are an error.
-    """
+    """Stratum of each replica of A and of B, and a note when groups had to be pooled."""
     a, b = comparison.a, comparison.b
-    whole = np.zeros(a.n, np.int64), np.zeros(b.n, np.int64)
-    groups = sorted({g or "" for g in (*a.groups, *b.groups)})
-    if by == "none" or len(groups) == 1:
-        return *whole, None
-    counts = {g: (_count(a, g), _count(b, g)) for g in groups}
-    if any(in_a * b.n != in_b * a.n for in_a, in_b in counts.values()):
-        listing = [", ".join(f"{c[s]} {g or 'none'}" for g, c in counts.items()) for s in (0, 1)]
-        raise ReplituneError(
-            f"systems {a.name} and {b.name} have different shares of tuners",
-            found=f"{a.name}: {listing[0]}; {b.name}: {listing[1]}",
-            expected="the same share of each tuner in both",
-            fix="balance the replicas, or set strata: none to pool the tuners",
-        )
-    if min(min(c) for c in counts.values()) < 2:
-        return *whole, "a tuner with one replica: all tuners pooled"
-    number = {g: h for h, g in enumerate(groups)}
-    return (
-        np.array([number[g or ""] for g in a.groups]),
-        np.array([number[g or ""] for g in b.groups]),
-        None,
-    )
-
-
-def _count(system: SystemStatistics, group: str) -> int:
-    return sum((g or "") == group for g in system.groups)
+    of_a, of_b = np.zeros(a.n, np.int64), np.zeros(b.n, np.int64)
+    found = iv.strata_of(a, b, strata)
+    if len(found) > 1 and min(min(len(x), len(y)) for x, y in found) < 2:
+        return of_a, of_b, "a group with one replica: all groups pooled"
+    for h, (in_a, in_b) in enumerate(found):
+        of_a[in_a], of_b[in_b] = h, h
+    return of_a, of_b, None
 
 
 def matched(a: SystemStatistics, b: SystemStatistics) -> NDArray[np.int64]:

@@ -32,6 +32,7 @@ from replitune.significance.kernels_random import (
     in_lines,
     keys_of,
 )
+from replitune.streams import stream
 
 TEST_SETS = 256
 """Bootstrap test sets drawn at once."""
@@ -303,6 +304,18 @@ class Draws:
     segments: SegmentDraws
     pools: Callable[[str], PoolDraws]
     """The pool draws of a system, by its name."""
+
+
+def named_draws(testset: str, seed: int) -> Draws:
+    """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
+    segments = SegmentDraws.of(stream(seed, "test", testset, "segments"))
+    pools: dict[str, PoolDraws] = {}
+
+    def pool(system: str) -> PoolDraws:
+        made = PoolDraws.of(stream(seed, "test", testset, "pool", system))
+        return pools.setdefault(system, made)
+
+    return Draws(segments, pool)
 
 
 def draws_of(

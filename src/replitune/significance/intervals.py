@@ -25,6 +25,10 @@ class Interval:
     distribution: NDArray[np.float64] | None = None
     """(samples,)"""
 
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
 
 def bca_interval(
     deltas: NDArray[np.float64],

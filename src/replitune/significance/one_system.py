@@ -12,7 +12,6 @@ sets. Each ignores what it does not draw.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,9 +21,10 @@ from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
 from replitune.significance.base import SystemStatistics, join_notes
 from replitune.significance.counting import few_replicas, percentile_interval
-from replitune.significance.draws import Draws, PoolDraws, SegmentDraws
+from replitune.significance.draws import Draws, PoolDraws, SegmentDraws, named_draws
 from replitune.significance.fu_bootstrap import replica_counts
 from replitune.significance.intervals import Interval, bca_interval
+from replitune.streams import stream
 
 KINDS = ("percentile", "bca")
 HALVES = (None, "with replacement", "without replacement")
@@ -34,19 +34,22 @@ ONE_REPLICA = "one replica: a standard deviation needs two"
 @dataclass(frozen=True)
 class SystemSummary:
     """One system on one test set under one metric. What cannot be computed is None, and `notes`
-    says why."""
+    says why, under the name of the field (of an interval: `ci_<method>`)."""
 
     name: str
     n: int
     avg: float
-    scores: NDArray[np.float64]
-    """(n,)"""
+    scores: dict[str, float]
+    """By replica."""
     s_sel: float | None
     s_dev: float | None
     s_test: float | None
     median_replica: str
-    intervals: dict[str, Interval] = field(default_factory=dict)
+    ci: dict[str, tuple[float, float] | None] = field(default_factory=dict)
+    """By method: riezler, clark, fu."""
     notes: dict[str, str] = field(default_factory=dict)
+    intervals: dict[str, Interval] = field(default_factory=dict, repr=False, compare=False)
+    """The same with their bootstrap distributions, for `intervals.overlap_ratio`."""
 
 
 def sd(values: NDArray[np.float64]) -> float | None:
@@ -204,118 +207,80 @@ def summarise(
     metric: Metric,
     system: SystemStatistics,
     documents: NDArray[np.int32],
-    draws: Draws,
-    rng: np.random.Generator,
     *,
-    samples: int = 1000,
+    testset: str,
+    seed: int,
+    samples: int = 10_000,
+    test_sets: int = 1000,
+    alpha: float = 0.05,
     unit: str = "segment",
     strata: str = "groups",
     kind: str = "percentile",
-    dev_scores: NDArray[np.float64] | None = None,
+    dev: SystemStatistics | None = None,
     tuned: bool = True,
+    draws: Draws | None = None,
 ) -> SystemSummary:
-    """Section by section what Clark's Table 1 and Fu's Table 7 say of a system.
+    """What Clark's Table 1 and Fu's Table 7 say of a system.
+
+    Random streams are keyed by names alone, as in `run.run_tests`.
 
     Parameters
     ----------
-    dev_scores : (n,), optional
-        Scores of the replicas on the dev set, under the same metric.
+    samples : int
+        For intervals.
+    test_sets : int
+        k bootstrap test sets for s_sel.
+    alpha : float
+        Intervals have confidence 1 - alpha.
+    kind : {"percentile", "bca"}
+    dev : optional
+        The same replicas on the dev set, under the same metric.
     tuned : bool
         Whether the replicas were tuned for this metric.
+    draws : optional
+        `draws.named_draws(testset, seed)`, to share what was drawn with tests and other systems.
     """
     iv.system_iv(system)
+    iv.between_0_and_1("alpha", alpha)
+    shared = named_draws(testset, seed) if draws is None else draws
+    rng = stream(seed, "test", testset, "replicas", system.name)
     scores = metric.score(system.sums)
     notes = {}
     if system.n == 1:
         notes["s_test"] = ONE_REPLICA
-    if dev_scores is None:
+    s_dev = None
+    if dev is None:
         notes["s_dev"] = "no scores on the dev set"
-    elif len(dev_scores) == 1:
-        notes["s_dev"] = ONE_REPLICA
-    elif not tuned:
-        notes["s_dev"] = "replicas were not tuned for this metric"
-    selection = s_sel(metric, system, documents, draws.segments, samples=samples, unit=unit)
+    else:
+        s_dev = sd(metric.score(dev.sums))
+        if s_dev is None:
+            notes["s_dev"] = ONE_REPLICA
+        elif not tuned:
+            notes["s_dev"] = "replicas were not tuned for this metric"
+    selection = s_sel(metric, system, documents, shared.segments, samples=test_sets, unit=unit)
     if selection is None:
         notes["s_sel"] = "one bootstrap test set: a standard deviation needs two"
+    read = {"samples": samples, "kind": kind, "confidence": 1 - alpha}
     intervals = {
-        "riezler": riezler_interval(
-            metric, system, documents, draws.segments, samples=samples, unit=unit, kind=kind
-        ),
+        "riezler": riezler_interval(metric, system, documents, shared.segments, unit=unit, **read),
         "clark": clark_interval(
-            metric,
-            system,
-            documents,
-            draws.pools(system.name),
-            samples=samples,
-            unit=unit,
-            strata=strata,
-            kind=kind,
+            metric, system, documents, shared.pools(system.name), unit=unit, strata=strata, **read
         ),
-        "fu": fu_interval(metric, system, rng, samples=samples, strata=strata, kind=kind),
+        "fu": fu_interval(metric, system, rng, strata=strata, **read),
     }
     for name, interval in intervals.items():
         if interval.note:
-            notes[f"ci {name}"] = interval.note
+            notes[f"ci_{name}"] = interval.note
     return SystemSummary(
         name=system.name,
         n=system.n,
         avg=float(scores.mean()),
-        scores=scores,
+        scores=dict(zip(system.replicas, scores.tolist(), strict=True)),
         s_sel=selection,
-        s_dev=None if dev_scores is None else sd(dev_scores),
+        s_dev=s_dev,
         s_test=sd(scores),
         median_replica=system.replicas[iv.median_replica(scores, system.replicas)],
-        intervals=intervals,
+        ci={name: interval.limits for name, interval in intervals.items()},
         notes=notes,
+        intervals=intervals,
     )
-
-
-def run_systems(
-    metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
-    documents: NDArray[np.int32],
-    *,
-    testset: str,
-    seed: int,
-    samples: int = 1000,
-    unit: str = "segment",
-    strata: str = "groups",
-    kind: str = "percentile",
-    dev: Mapping[str, Mapping[str, SystemStatistics]] | None = None,
-    tuned: str | None = None,
-    draws: Draws | None = None,
-) -> dict[str, list[SystemSummary]]:
-    """A summary of each system by metric id; draws as in `run.run_tests`, by names alone.
-
-    Parameters
-    ----------
-    dev : {metric id: {system: statistics on the dev set}}, optional
-    tuned : str, optional
-        The id of the metric that replicas were tuned for; None: not known, nothing is marked.
-    draws : optional
-        `run.named_draws(testset, seed)`, to share with the tests what was drawn already.
-    """
-    from replitune.significance.run import named_draws
-    from replitune.streams import stream
-
-    shared = named_draws(testset, seed) if draws is None else draws
-    found: dict[str, list[SystemSummary]] = {}
-    for id, (metric, systems) in metrics.items():
-        found[id] = []
-        for name, system in systems.items():
-            on_dev = (dev or {}).get(id, {}).get(name)
-            found[id].append(
-                summarise(
-                    metric,
-                    system,
-                    documents,
-                    shared,
-                    stream(seed, "test", testset, "replicas", name),
-                    samples=samples,
-                    unit=unit,
-                    strata=strata,
-                    kind=kind,
-                    dev_scores=None if on_dev is None else metric.score(on_dev.sums),
-                    tuned=tuned is None or tuned == id,
-                )
-            )
-    return found

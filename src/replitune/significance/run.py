@@ -25,7 +25,7 @@ from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, SystemStatistics, TestResult, join_notes
-from replitune.significance.draws import Draws, PoolDraws, SegmentDraws
+from replitune.significance.draws import Draws, named_draws
 from replitune.streams import stream
 
 METHODS: dict[str, str] = {
@@ -119,17 +119,17 @@ def pairs_iv(
         iv.one_of("pairs", pairs, ("all", "baseline"))
         if baseline is None:
             raise ReplituneError("`pairs: baseline` needs the name of the baseline")
-        _known(baseline, names)
+        require_system(baseline, names)
         return [(baseline, name) for name in names if name != baseline]
     for pair in pairs:
         for name in pair:
-            _known(name, names)
+            require_system(name, names)
         if pair[0] == pair[1]:
             raise ReplituneError(f"system {pair[0]} cannot be compared with itself")
     return [(a, b) for a, b in pairs]
 
 
-def _known(name: str, names: Sequence[str]) -> None:
+def require_system(name: str, names: Sequence[str]) -> None:
     if name not in names:
         close = nearest(name, list(names))
         raise ReplituneError(
@@ -166,7 +166,7 @@ def run_tests(
     correction : {"holm", "bh", "none"}
         For p_adjusted; the family is all pairs within one (metric, method).
     draws : optional
-        `named_draws(testset, seed)`, to share with `one_system.run_systems` what was drawn.
+        `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
     samples = iv.samples_iv(samples)
     iv.one_of("correction", correction, CORRECTIONS)
@@ -185,7 +185,7 @@ def run_tests(
             wanted = pairs_iv(names, pairs, baseline)
         for pair in wanted:
             for name in pair:
-                _known(name, names)
+                require_system(name, names)
     shared = named_draws(testset, seed) if draws is None else draws
     jobs = [(pair, method) for pair in wanted for method in chosen]
 
@@ -203,18 +203,6 @@ def run_tests(
         id: adjusted([results[id] for results in done], alpha=alpha, correction=correction)
         for id in metrics
     }
-
-
-def named_draws(testset: str, seed: int) -> Draws:
-    """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
-    segments = SegmentDraws.of(stream(seed, "test", testset, "segments"))
-    pools: dict[str, PoolDraws] = {}
-
-    def pool(system: str) -> PoolDraws:
-        made = PoolDraws.of(stream(seed, "test", testset, "pool", system))
-        return pools.setdefault(system, made)
-
-    return Draws(segments, pool)
 
 
 def _run_pair(

@@ -41,8 +41,8 @@ class StoreMetadata:
     higher_is_better: bool
     testset: str
     reference_sha256: str
-    decode_sha256: dict[str, str]
-    """Per replica, of the lines that were scored."""
+    decode_sha256: dict[str, dict[str, str]]
+    """By system and replica, of the lines that were scored."""
     settings_sha256: str = ""
     """Hash of the settings of the score stage, paths not included."""
 
@@ -66,17 +66,33 @@ class SegmentStatistics:
         return len(self.documents)
 
 
-def write_system(
+def write_store(
     path: str | Path,
-    system: SystemStatistics,
+    systems: Sequence[SystemStatistics],
     metric: Metric,
     metadata: StoreMetadata,
     documents: Sequence[str] | None = None,
 ) -> None:
-    """Write one system's statistics; rows sorted by (replica, segment).
+    """Write the statistics of one system, or of several, to one file.
 
-    `system.statistics` is (n, N, K); `documents` has the document id of each segment.
+    Rows are sorted by (system, replica, segment); `documents` has the document id of each
+    of the N segments.
     """
+    tables = [
+        _table(system, metric, documents)
+        for system in sorted(systems, key=lambda system: system.name)
+    ]
+    table = pa.concat_tables(tables).unify_dictionaries() if len(tables) > 1 else tables[0]
+    text = json.dumps(asdict(metadata), sort_keys=True, ensure_ascii=False)
+    table = table.combine_chunks().replace_schema_metadata({METADATA_KEY: text.encode()})
+    with atomic_path(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def _table(
+    system: SystemStatistics, metric: Metric, documents: Sequence[str] | None
+) -> pa.Table:
+    """Rows of one system, by (replica, segment)."""
     order = sorted(range(system.n), key=lambda r: system.replicas[r])
     n, N, K = system.statistics.shape
     replicas = [system.replicas[r] for r in order]
@@ -97,10 +113,7 @@ def write_system(
     flat = system.statistics[order].reshape(n * N, K)
     for k, name in enumerate(metric.statistic_names):
         columns[name] = pa.array(np.ascontiguousarray(flat[:, k], dtype=kind))
-    text = json.dumps(asdict(metadata), sort_keys=True, ensure_ascii=False)
-    table = pa.table(columns).replace_schema_metadata({METADATA_KEY: text.encode()})
-    with atomic_path(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+    return pa.table(columns)
 
 
 def _dictionary(codes: NDArray[np.int32], names: list[str]) -> pa.DictionaryArray:

@@ -13,6 +13,7 @@ sets. Each ignores what it does not draw.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -260,7 +261,7 @@ def summarise(
     selection = s_sel(metric, system, documents, shared.segments, samples=test_sets, unit=unit)
     if selection is None:
         notes["s_sel"] = "one bootstrap test set: a standard deviation needs two"
-    read = {"samples": samples, "kind": kind, "confidence": 1 - alpha}
+    read: dict[str, Any] = {"samples": samples, "kind": kind, "confidence": 1 - alpha}
     intervals = {
         "riezler": riezler_interval(metric, system, documents, shared.segments, unit=unit, **read),
         "clark": clark_interval(

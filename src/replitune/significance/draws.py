@@ -32,9 +32,13 @@ from replitune.significance.kernels_random import (
     in_lines,
     keys_of,
 )
+from replitune.streams import stream
 
 TEST_SETS = 256
 """Bootstrap test sets drawn at once."""
+
+POOLS = 128
+"""Bootstrap pools drawn at once."""
 
 CHUNK = 4096
 """Items of a pool drawn at once."""
@@ -183,10 +187,12 @@ class PoolDraws:
 
     def sums(self, pool: NDArray, samples: int, stratum: int = 0) -> NDArray:
         """(samples, K) sums over M draws from pool (M, K)."""
-        found = np.empty((samples, pool.shape[1]))
-        for rows in blocks(samples, 128):
+        # Whole blocks always: BLAS may round a row of real numbers by how many are beside it.
+        whole = -(-samples // POOLS) * POOLS
+        found = np.empty((whole, pool.shape[1]))
+        for rows in blocks(whole, POOLS):
             found[rows] = self._block(pool, rows, stratum)
-        return found
+        return found[:samples]
 
     def _keys(self, samples: slice, stratum: int, attempt: int = 0) -> NDArray[np.uint64]:
         key = (self.key + 0x632BE59BD9B4E019 * stratum + 0xD6E8FEB86659FD93 * attempt) % 2**64
@@ -298,6 +304,18 @@ class Draws:
     segments: SegmentDraws
     pools: Callable[[str], PoolDraws]
     """The pool draws of a system, by its name."""
+
+
+def named_draws(testset: str, seed: int) -> Draws:
+    """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
+    segments = SegmentDraws.of(stream(seed, "test", testset, "segments"))
+    pools: dict[str, PoolDraws] = {}
+
+    def pool(system: str) -> PoolDraws:
+        made = PoolDraws.of(stream(seed, "test", testset, "pool", system))
+        return pools.setdefault(system, made)
+
+    return Draws(segments, pool)
 
 
 def draws_of(

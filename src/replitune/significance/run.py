@@ -25,7 +25,7 @@ from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, SystemStatistics, TestResult, join_notes
-from replitune.significance.draws import Draws, PoolDraws, SegmentDraws
+from replitune.significance.draws import Draws, named_draws
 from replitune.streams import stream
 
 METHODS: dict[str, str] = {
@@ -152,6 +152,7 @@ def run_tests(
     alpha: float = 0.05,
     correction: str = "holm",
     threads: int = 1,
+    draws: Draws | None = None,
 ) -> dict[str, list[TestResult]]:
     """Rows of results by metric id, pair by pair and, within a pair, method by method.
 
@@ -164,11 +165,12 @@ def run_tests(
         Document number of each segment.
     correction : {"holm", "bh", "none"}
         For p_adjusted; the family is all pairs within one (metric, method).
+    draws : optional
+        `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
     samples = iv.samples_iv(samples)
     iv.one_of("correction", correction, CORRECTIONS)
-    if not 0 < alpha < 1:
-        raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
+    iv.between_0_and_1("alpha", alpha)
     chosen = [get_method(method) for method in methods]
     labels = [method.label for method in chosen]
     for label in labels:
@@ -184,12 +186,12 @@ def run_tests(
         for pair in wanted:
             for name in pair:
                 require_system(name, names)
-    draws = named_draws(testset, seed)
+    shared = named_draws(testset, seed) if draws is None else draws
     jobs = [(pair, method) for pair in wanted for method in chosen]
 
     def run(job: tuple[tuple[str, str], Method]) -> dict[str, TestResult]:
         return _run_pair(
-            metrics, documents, *job, testset=testset, seed=seed, samples=samples, draws=draws
+            metrics, documents, *job, testset=testset, seed=seed, samples=samples, draws=shared
         )
 
     if threads > 1 and len(jobs) > 1:
@@ -201,18 +203,6 @@ def run_tests(
         id: adjusted([results[id] for results in done], alpha=alpha, correction=correction)
         for id in metrics
     }
-
-
-def named_draws(testset: str, seed: int) -> Draws:
-    """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
-    segments = SegmentDraws.of(stream(seed, "test", testset, "segments"))
-    pools: dict[str, PoolDraws] = {}
-
-    def pool(system: str) -> PoolDraws:
-        made = PoolDraws.of(stream(seed, "test", testset, "pool", system))
-        return pools.setdefault(system, made)
-
-    return Draws(segments, pool)
 
 
 def _run_pair(

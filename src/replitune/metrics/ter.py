@@ -57,9 +57,7 @@ class Ter(Metric):
             from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
             # Below the tokenizer's own cache of 65,536 lines: hypotheses come here once each.
-            self._tokenizer = TercomTokenizer(
-                normalized, no_punct, asian_support, case_sensitive
-            )
+            self._tokenizer = TercomTokenizer(normalized, no_punct, asian_support, case_sensitive)
 
     def signature(self) -> str:
         yes = {True: "yes", False: "no"}

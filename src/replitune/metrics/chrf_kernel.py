@@ -31,7 +31,7 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplic
 
 
 @njit(cache=True)
-def slot_of(keys: Array, key: int) -> int:
+def slot_of(keys: Array, key: int) -> np.int64:
     """Where `key` lies in the table, or the free slot where it belongs."""
     mask = keys.size - 1
     slot = np.int64((np.uint64(key) * SPREAD) >> np.uint64(32)) & mask

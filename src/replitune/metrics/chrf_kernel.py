@@ -1,9 +1,8 @@
 """Exact n-gram matching of characters and words, for chrF.
 
-The n-grams of a reference form a trie whose edges lie in an open-addressing hash table; an
-edge's key, (node, symbol) in 64 bits, is compared whole, so that no two n-grams can be
-confused. A hypothesis walks down the trie once per position and uses up occurrences.
-Words are nodes of a second trie, of characters, and serve as symbols of word n-grams.
+The n-grams of a reference form a trie; a hypothesis walks down it once per position and uses
+up occurrences. Words are nodes of a second trie, of characters, and are the symbols of word
+n-grams.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from replitune.metrics.ngram_trie import ABSENT, ROOT, child, grow, plant, table_size, walk
 
 Array = NDArray[Any]
 
@@ -24,76 +25,6 @@ WHITESPACE[_WHITESPACE] = True
 
 PUNCTUATION = np.zeros(128, dtype=np.bool_)
 PUNCTUATION[[ord(sign) for sign in "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"]] = True
-
-ROOT = 0
-ABSENT = -1
-SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
-
-
-@njit(cache=True)
-def slot_of(keys: Array, key: int) -> np.int64:
-    """Where `key` lies in the table, or the free slot where it belongs."""
-    mask = keys.size - 1
-    slot = np.int64((np.uint64(key) * SPREAD) >> np.uint64(32)) & mask
-    while keys[slot] != ABSENT and keys[slot] != key:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@njit(cache=True)
-def child(keys: Array, nodes: Array, node: int, symbol: int) -> int:
-    """The node below `node` along `symbol`, or ABSENT."""
-    key = (np.int64(node) << 32) | np.int64(symbol)
-    slot = slot_of(keys, key)
-    if keys[slot] == key:
-        return nodes[slot]
-    return ABSENT
-
-
-@njit(cache=True)
-def grow(keys: Array, nodes: Array, node: int, symbol: int, new: int) -> int:
-    """The node below `node` along `symbol`; made with the number `new` when there is none."""
-    key = (np.int64(node) << 32) | np.int64(symbol)
-    slot = slot_of(keys, key)
-    if keys[slot] == key:
-        return nodes[slot]
-    keys[slot] = key
-    nodes[slot] = new
-    return new
-
-
-@njit(cache=True)
-def plant(symbols: Array, size: int, order: int, keys: Array, nodes: Array, counts: Array) -> int:
-    """Trie of all n-grams, n <= order, of symbols[:size]; `counts` of each node; its size."""
-    used = 1
-    for start in range(size):
-        node = ROOT
-        for k in range(start, min(size, start + order)):
-            node = grow(keys, nodes, node, symbols[k], used)
-            if node == used:
-                counts[used] = 0
-                used += 1
-            counts[node] += 1
-    return used
-
-
-@njit(cache=True)
-def walk(
-    symbols: Array, size: int, order: int, keys: Array, nodes: Array, left: Array, matches: Array
-) -> None:
-    """Add to `matches` (order,) the n-grams of symbols[:size] found in the trie, each at most
-    as often as `left` (one count per node, used up here) allows."""
-    for start in range(size):
-        node = ROOT
-        for k in range(start, min(size, start + order)):
-            if symbols[k] < 0:
-                break
-            node = child(keys, nodes, node, symbols[k])
-            if node == ABSENT:
-                break
-            if left[node] > 0:
-                left[node] -= 1
-                matches[k - start] += 1
 
 
 @njit(cache=True)
@@ -168,15 +99,6 @@ def f_score(counts: Array, orders: int, beta: float, smooth: bool) -> float:
     return 100 * ((1 + factor) * precision * recall / ((factor * precision) + recall))
 
 
-@njit(cache=True)
-def table_size(entries: int) -> int:
-    """A power of two that keeps `entries` keys at most half-full."""
-    size = 16
-    while size < 2 * entries:
-        size *= 2
-    return size
-
-
 @njit(cache=True, nogil=True)
 def best_counts(
     hyps: Array,
@@ -236,7 +158,7 @@ def best_counts(
             ref_size = characters_of(ref, whitespace, symbols)
             keys = char_keys[: table_size(char_order * ref_size + 1)]
             keys[:] = ABSENT
-            char_used = plant(symbols, ref_size, char_order, keys, char_nodes, char_counts)
+            char_used = plant(symbols, ref_size, char_order, keys, char_nodes, char_counts, 1)
 
             ref_words = 0
             spelling = spelling_keys
@@ -256,7 +178,7 @@ def best_counts(
                     symbols[w] = node
                 grams = word_keys[: table_size(word_order * ref_words + 1)]
                 grams[:] = ABSENT
-                word_used = plant(symbols, ref_words, word_order, grams, word_nodes, word_counts)
+                word_used = plant(symbols, ref_words, word_order, grams, word_nodes, word_counts, 1)
 
             for place in range(begin, end):
                 h = by_segment[place]

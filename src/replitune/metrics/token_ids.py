@@ -17,7 +17,7 @@ class TokenizedReferences:
     """N segments with R references each, as ids of the words that occur in references.
 
     A hypothesis word that no reference has gets the id -1: it equals no reference word, and
-    no kernel here compares two hypothesis words with each other.
+    which one it is never matters, as no match goes across it.
     """
 
     vocabulary: dict[str, int]

@@ -1,0 +1,1 @@
+"""Corpora: reading test sets in any usual format, training subsets, the synthetic pair."""

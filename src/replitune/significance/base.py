@@ -126,13 +126,16 @@ class TestResult:
     seed: int | None = None
     p_adjusted: float | None = None
     note: str | None = None
+    details: dict[str, float] = field(default_factory=dict, repr=False)
+    """What only this method reports, by name: fractions won, lost and tied, ..."""
+    p_values: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    """(n_a, n_b) p of each pair of replicas, where each pair was tested by itself."""
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Null (exchange tests) or bootstrap distribution of the signed delta, (samples,)."""
 
     def swapped(self) -> TestResult:
         """The same result seen from B."""
         flip = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
-        minus = lambda x: None if x is None else -x  # noqa: E731
         return replace(
             self,
             a=self.b,
@@ -143,12 +146,27 @@ class TestResult:
             alternative=flip[self.alternative],
             n_a=self.n_b,
             n_b=self.n_a,
-            ci_low=minus(self.ci_high),
-            ci_high=minus(self.ci_low),
+            ci_low=_negated(self.ci_high),
+            ci_high=_negated(self.ci_low),
             replica_a=self.replica_b,
             replica_b=self.replica_a,
-            distribution=minus(self.distribution),
+            details=_swapped_details(self.details),
+            p_values=None if self.p_values is None else self.p_values.T,
+            distribution=None if self.distribution is None else -self.distribution,
         )
+
+
+def _swapped_details(details: dict[str, float]) -> dict[str, float]:
+    """What B won, A lost; the names of A's and B's values change places."""
+    other = {"won": "lost", "lost": "won"}
+    for name in details:
+        if name.endswith(("_a", "_b")):
+            other[name] = name[:-1] + ("b" if name.endswith("_a") else "a")
+    return {other.get(name, name): value for name, value in details.items()}
+
+
+def _negated(x: float | None) -> float | None:
+    return None if x is None else -x
 
 
 def join_notes(*notes: str | None) -> str | None:

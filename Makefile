@@ -1,0 +1,66 @@
+# Two commands on a bare machine with git, make and Python 3.11:
+#   make run     the default experiment, from nothing to results/quickstart/report.html
+#   make test    the whole test suite
+# make resume goes on after an interruption; make bench runs the benchmarks.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+CORES ?= all
+# CONFIG=config/experiments/X.yaml and ARGS="--config scale=small" reach Snakemake
+CONFIG ?=
+ARGS ?=
+SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --workflow-profile workflow/profiles/workstation \
+	$(if $(CONFIG),--configfile $(CONFIG)) $(ARGS)
+
+.PHONY: run resume test lint format bench lock clean help
+
+run: $(VENV)/.installed
+	$(SNAKEMAKE)
+
+# A killed run leaves a lock and perhaps half-made files: release the one, make the others again.
+resume: $(VENV)/.installed
+	$(SNAKEMAKE) --unlock
+	$(SNAKEMAKE) --rerun-incomplete
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python scripts/bench.py
+
+# The lock files hold exact versions and hashes of everything that is installed.
+lock: $(VENV)/.installed-dev
+	$(BIN)/python scripts/lock.py
+
+clean:
+	rm -rf $(VENV)
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -5
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# --no-deps: the lock is complete; the project itself is installed in place
+$(VENV)/.installed: locks/run.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-dev: locks/dev.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(VENV)/.installed $@

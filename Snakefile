@@ -1,0 +1,49 @@
+# Replicated tuning experiments for machine translation: see README.md.
+#
+#   snakemake --cores all                                              the default experiment
+#   snakemake --cores all --configfile config/experiments/X.yaml      another one, alone
+#   ... --config scale=small corpora=DIR                               a smaller version; where texts are
+
+import os
+import sys
+from pathlib import Path
+
+from snakemake.utils import min_version
+
+min_version("9.5")
+
+
+envvars:
+    "PATH",
+
+
+# jobs find `replitune` beside this interpreter, without an activated environment, on nodes too
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ["PATH"]]
+)
+
+
+# Snakemake merges config files, so the default is read only when no experiment was given.
+if "experiment" not in config:
+
+    configfile: f"{workflow.basedir}/config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        final_outputs(),
+
+
+include: "workflow/rules/corpus.smk"
+include: "workflow/rules/decode.smk"
+include: "workflow/rules/score.smk"
+include: "workflow/rules/test.smk"
+include: "workflow/rules/report.smk"
+
+
+onsuccess:
+    print(f"report: {EXPERIMENT.folder / 'report.html'}", file=sys.stderr)

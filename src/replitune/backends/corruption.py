@@ -1,0 +1,156 @@
+"""Systems made by corrupting references: replicated outputs without training anything.
+
+A replica's output is the reference with errors at a rate that has four parts:
+
+- the system's error rate, `errors`;
+- the *segment effect*: how prone the system is to err on each segment, shared by its replicas,
+  so that two systems of equal quality still differ segment by segment;
+- the *replica effect*: one factor for all that a replica translates, and a mix of error types of
+  its own, both of size `spread`: the optimiser's luck;
+- noise for each token, of which the share `common` is the same in all replicas of a system:
+  replicas often produce the same translation.
+
+The first three are what tests over segments and tests over replicas disagree about. Every part
+has a random stream named by what it belongs to, so adding a system, a replica or a test set
+changes no other output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.streams import stream
+
+TYPES = ("substitution", "deletion", "insertion", "swap")
+MIX = (0.5, 0.2, 0.15, 0.15)
+"""Mean shares of the error types."""
+SEGMENT_SD = 0.4
+"""Standard deviation of the logarithm of the segment effect."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a replica has on every test set."""
+
+    factor: float
+    """Of the error rate; mean 1 over replicas."""
+    mix: NDArray[np.float64]
+    """Shares (4,) of `TYPES`."""
+
+
+def replica_effects(spread: float, rng: np.random.Generator) -> Effects:
+    """Draw a replica's effects: a log-normal factor of mean 1, and a mix around `MIX`.
+
+    `spread` is the standard deviation of the logarithm of the factor and of each share's.
+    """
+    z = rng.standard_normal(1 + len(TYPES))
+    mix = np.array(MIX) * np.exp(spread * z[1:])
+    return Effects(float(np.exp(spread * z[0] - spread**2 / 2)), mix / mix.sum())
+
+
+def corrupt(
+    reference: Sequence[str],
+    *,
+    errors: float,
+    spread: float,
+    rng_replica: np.random.Generator,
+    rng_segments: np.random.Generator,
+    rng_tokens: np.random.Generator,
+    common: float = 0.97,
+) -> list[str]:
+    """Corrupt N segments.
+
+    `rng_replica` makes the replica effect, `rng_segments` what all replicas of the system share
+    (segment effects, and the common part of the noise), `rng_tokens` the rest of the noise. Blank
+    segments stay blank.
+    """
+    if not 0 <= errors < 1 or spread < 0 or not 0 <= common <= 1:
+        raise ReplituneError(
+            "corruption settings out of range",
+            found=f"errors {errors}, spread {spread}, common {common}",
+            expected="errors in [0, 1), spread >= 0, common in [0, 1]",
+        )
+    effects = replica_effects(spread, rng_replica)
+    split = [line.split() for line in reference]
+    lengths = np.array([len(tokens) for tokens in split], dtype=np.int64)
+    total = int(lengths.sum())
+    tokens = [token for tokens in split for token in tokens]
+    if total == 0:
+        return ["" for _ in split]
+
+    # what the replicas of a system share
+    prone = np.exp(SEGMENT_SD * rng_segments.standard_normal(len(split)) - SEGMENT_SD**2 / 2)
+    shared = rng_segments.standard_normal(total)
+    kind = rng_segments.random(total)
+    other = rng_segments.integers(total, size=total)
+
+    # errors where the noise falls below the quantile of the token's rate
+    rate = np.minimum(errors * effects.factor * np.repeat(prone, lengths), 0.95)
+    own = rng_tokens.standard_normal(total)
+    noise = np.sqrt(common) * shared + np.sqrt(1 - common) * own
+    wrong = noise < _normal_quantile(rate)
+    types = np.searchsorted(np.cumsum(effects.mix)[:-1], kind, side="right")
+    types = np.where(wrong, types, -1)
+    return _apply(tokens, lengths, types, other)
+
+
+def _apply(
+    tokens: list[str],
+    lengths: NDArray[np.int64],
+    types: NDArray[np.int64],
+    other: NDArray[np.int64],
+) -> list[str]:
+    """Make the errors `types` (tokens,), -1 for none; new words are tokens of the corpus, drawn
+    as often as they occur in it."""
+    kinds, others = types.tolist(), other.tolist()
+    output = []
+    start = 0
+    for length in lengths.tolist():
+        line: list[str] = []
+        for i in range(start, start + length):
+            kind = kinds[i]
+            if kind == -1:
+                line.append(tokens[i])
+            elif kind == 0:
+                line.append(tokens[others[i]])
+            elif kind == 2:
+                line += (tokens[i], tokens[others[i]])
+            elif kind == 3:
+                line.insert(max(len(line) - 1, 0), tokens[i])
+        start += length
+        output.append(" ".join(line))
+    return output
+
+
+def _normal_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    from scipy.special import ndtri
+
+    return ndtri(p)
+
+
+def corrupted_replica(
+    reference: Sequence[str],
+    *,
+    seed: int,
+    system: str,
+    replica: str,
+    testset: str,
+    errors: float,
+    spread: float,
+    common: float = 0.97,
+) -> list[str]:
+    """The output of one replica of a system on a test set, by the named streams of `seed`."""
+    return corrupt(
+        reference,
+        errors=errors,
+        spread=spread,
+        common=common,
+        rng_replica=stream(seed, "corruption", "replica", system, replica),
+        rng_segments=stream(seed, "corruption", "segments", system, testset),
+        rng_tokens=stream(seed, "corruption", "tokens", system, replica, testset),
+    )

@@ -1,0 +1,121 @@
+"""Compare systems whose outputs you have; any number of runs of each.
+
+  replitune compare --refs ref.txt --baseline base.*.txt --system new=new.*.txt --metrics bleu ter
+
+prints for each metric the mean score, the spread over test sets (s_sel) and over runs (s_test),
+the difference from the baseline, and p. With one run of a system only tests of this test set are
+possible, and the table says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from replitune import words
+from replitune.errors import ReplituneError
+from replitune.experiment import replica_ids
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--refs", nargs="+", required=True, metavar="R",
+        help="references: text files, or one prepared test set, TSV, WMT XML or SGM",
+    )
+    parser.add_argument(
+        "--baseline", nargs="+", metavar="H", help="outputs of the runs of the baseline"
+    )
+    parser.add_argument(
+        "--system", nargs="+", action="append", default=[], metavar="NAME=H",
+        help="a system and the outputs of its runs; may be repeated",
+    )
+    parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="M")
+    parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
+    parser.add_argument("--testset", default="testset", metavar="NAME")
+    words.add_test_options(parser, ["crossed", "clark"])
+    parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
+    parser.add_argument("--stats-dir", metavar="DIR", help="keep the segment statistics")
+
+
+def run(options: argparse.Namespace) -> None:
+    from replitune.commands.scoring import Scorer, load_testset
+    from replitune.comparing import Settings, compare
+    from replitune.diagnosis import diagnose
+    from replitune.report.terminal import print_comparison
+    from replitune.scoring import read_outputs
+    from replitune.stats.store import write_store
+
+    words.check_test_options(options)
+    words.checked_name(options.testset, "--testset")
+    files = _files(options)
+    testset = load_testset(options.refs, options.docs)
+    scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
+    words.require_different([scorer.metric.id for scorer in scorers], "metric")
+    warnings: list[str] = []
+    scored: dict[str, dict[str, object]] = {scorer.metric.id: {} for scorer in scorers}
+    for name, paths in files.items():
+        outputs = read_outputs(paths, testset.segments, options.refs[0])
+        warnings += diagnose(name, outputs, testset.references, words=0)
+        for scorer in scorers:
+            result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
+            scored[scorer.metric.id][name] = result.system
+            if options.stats_dir is not None:
+                from pathlib import Path
+
+                path = Path(options.stats_dir) / scorer.metric.id / f"{name}.parquet"
+                write_store(
+                    path, [result.system], scorer.metric, scorer.metadata([result]),
+                    testset.documents,
+                )
+    settings = Settings(
+        testset=options.testset,
+        seed=options.seed,
+        pairs=("baseline=baseline",) if options.baseline else ("all",),
+        methods=tuple(options.methods),
+        samples=options.samples,
+        alpha=options.alpha,
+        correction=options.correction,
+        paired_replicas=options.paired_replicas,
+        threads=options.threads,
+    )
+    comparison = compare(
+        {
+            scorer.metric.id: (scorer.metric, scorer.signature, scored[scorer.metric.id])
+            for scorer in scorers
+        },
+        testset.document_codes(),
+        settings,
+        warnings=warnings,
+    )
+    if options.json is not None:
+        from replitune.files import atomic_open
+
+        with atomic_open(options.json) as handle:
+            json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
+            handle.write("\n")
+    for warning in comparison.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print_comparison(comparison)
+
+
+def _files(options: argparse.Namespace) -> dict[str, list[str]]:
+    """Output files by system; the baseline comes first."""
+    files: dict[str, list[str]] = {}
+    if options.baseline:
+        files["baseline"] = options.baseline
+    for given in options.system:
+        name, paths = words.system_files(given, "--system")
+        words.checked_name(name, "--system")
+        if name in files:
+            raise ReplituneError(
+                f"system {name!r} is given twice",
+                fix="list all runs of a system after one --system NAME=",
+            )
+        files[name] = paths
+    if len(files) < 2:
+        raise ReplituneError(
+            "nothing to compare", found=f"{len(files)} system(s)",
+            expected="--baseline and at least one --system, or two --system",
+        )
+    return files

@@ -1,0 +1,138 @@
+"""Segment statistics of outputs, as Parquet.
+
+  replitune score --refs ref.txt --hyps A=a1.txt a2.txt --hyps B=b1.txt b2.txt \\
+                  --metrics bleu ter --out stats
+
+writes stats/<metric>/<system>.parquet. With one metric, --out NAME.parquet writes one file.
+Instead of --hyps: --hyps-from LIST, a file of lines SYSTEM<TAB>FILE or
+SYSTEM<TAB>REPLICA<TAB>FILE; or --hyps-from DIR --system NAME --replicas mert=20, the files
+DIR/mert-001.txt and on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from replitune import words
+from replitune.errors import ReplituneError
+from replitune.experiment import Replica, replica_ids
+from replitune.files import read_lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--refs", nargs="+", required=True, metavar="R",
+        help="references: text files, or one prepared test set, TSV, WMT XML or SGM",
+    )
+    parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
+    parser.add_argument(
+        "--hyps", nargs="+", action="append", metavar="NAME=H", help="a system and its outputs"
+    )
+    parser.add_argument("--hyps-from", metavar="PATH", help="list file, or folder of one system")
+    parser.add_argument("--system", metavar="NAME", help="the system of the folder --hyps-from")
+    parser.add_argument("--replicas", nargs="+", metavar="PREFIX=N", help="replicas in that folder")
+    parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="M")
+    parser.add_argument("--testset", default="testset", metavar="NAME")
+    parser.add_argument("--out", required=True, metavar="STORE", help="folder, or .parquet file")
+
+
+def run(options: argparse.Namespace) -> None:
+    from replitune.commands.scoring import Scorer, load_testset
+    from replitune.diagnosis import diagnose
+    from replitune.scoring import read_outputs
+    from replitune.stats.store import write_store
+
+    out = Path(options.out)
+    one_file = out.suffix == ".parquet"
+    words.checked_name(options.testset, "--testset")
+    systems = _systems(options)
+    testset = load_testset(options.refs, options.docs)
+    scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
+    if one_file and len(scorers) > 1:
+        raise ReplituneError(
+            "one .parquet file holds one metric", found=", ".join(options.metrics),
+            fix="give a folder with --out",
+        )
+    words.require_different([scorer.metric.id for scorer in scorers], "metric")
+    collected = []
+    for name, files in systems.items():
+        outputs = read_outputs(files.values(), testset.segments, options.refs[0])
+        for warning in diagnose(name, outputs, testset.references):
+            print(f"warning: {warning}", file=sys.stderr)
+        for scorer in scorers:
+            path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
+            scored, cost = scorer.score(name, list(files), outputs, previous=path)
+            print(
+                f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
+                f"segments; {cost.computed} distinct outputs scored, rows of {cost.taken_over} "
+                f"replicas taken over"
+            )
+            if one_file:
+                collected.append(scored)
+            else:
+                write_store(
+                    path, [scored.system], scorer.metric, scorer.metadata([scored]),
+                    testset.documents,
+                )
+    if one_file:
+        write_store(
+            out, [scored.system for scored in collected], scorers[0].metric,
+            scorers[0].metadata(collected), testset.documents,
+        )
+
+
+def _systems(options: argparse.Namespace) -> dict[str, dict[Replica, str]]:
+    """Files by system and replica."""
+    if (options.hyps is None) == (options.hyps_from is None):
+        raise ReplituneError("give either --hyps or --hyps-from")
+    if options.hyps is not None:
+        systems: dict[str, dict[Replica, str]] = {}
+        for given in options.hyps:
+            name, files = words.system_files(given, "--hyps")
+            words.checked_name(name, "--hyps")
+            if name in systems:
+                raise ReplituneError(f"--hyps names system {name} twice")
+            systems[name] = _numbered(files)
+        return systems
+    if options.system is not None:
+        words.checked_name(options.system, "--system")
+        if not options.replicas:
+            raise ReplituneError("--system needs --replicas", expected="such as mert=20")
+        folder = Path(options.hyps_from)
+        replicas = replica_ids(words.replica_words(options.replicas))
+        return {options.system: {r: str(folder / f"{r.id}.txt") for r in replicas}}
+    return _listed(options.hyps_from)
+
+
+def _numbered(files: list[str]) -> dict[Replica, str]:
+    return dict(zip(replica_ids({"run": len(files)}), files, strict=True))
+
+
+def _listed(path: str) -> dict[str, dict[Replica, str]]:
+    """Lines SYSTEM<TAB>FILE or SYSTEM<TAB>REPLICA<TAB>FILE."""
+    systems: dict[str, dict[Replica, str]] = {}
+    unnamed: dict[str, list[str]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        fields = line.split("\t")
+        if len(fields) not in (2, 3) or not all(fields):
+            raise ReplituneError(
+                "not a line of a list of outputs", file=path, line=number, found=repr(line),
+                expected="SYSTEM<TAB>FILE or SYSTEM<TAB>REPLICA<TAB>FILE",
+            )
+        name = words.checked_name(fields[0], f"{path}:{number}")
+        if len(fields) == 2:
+            unnamed.setdefault(name, []).append(fields[1])
+            systems[name] = _numbered(unnamed[name])
+        else:
+            replica = Replica(words.checked_name(fields[1], f"{path}:{number}"))
+            if replica in systems.setdefault(name, {}):
+                raise ReplituneError(
+                    f"replica {replica.id} of system {name} is listed twice", file=path,
+                    line=number,
+                )
+            systems[name][replica] = fields[2]
+    if not systems:
+        raise ReplituneError("an empty list of outputs", file=path)
+    return systems

@@ -1,0 +1,77 @@
+"""Significance tests on segment statistics: every pair by every test.
+
+  replitune test stats --pairs all --methods crossed clark
+
+STORE is what `replitune score` wrote: a file, or a folder of any depth. With --out FILE.parquet
+the rows, the systems' spread and the distributions are written (one metric); without it a table
+is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from replitune import words
+from replitune.errors import ReplituneError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("--dev", metavar="STORE", help="the same systems on the tuning set")
+    parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
+    parser.add_argument(
+        "--pairs", nargs="+", default=["all"], metavar="A:B", help="all, baseline=NAME, or pairs"
+    )
+    parser.add_argument("--testset", metavar="NAME", help="only this test set")
+    words.add_test_options(parser, ["crossed", "clark"])
+    parser.add_argument("--out", metavar="FILE.parquet", help="write rows for the workflow")
+    parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
+
+
+def run(options: argparse.Namespace) -> None:
+    from replitune.comparing import Settings, compare_stores
+    from replitune.report.terminal import print_comparison
+    from replitune.results import write_histograms, write_system_rows, write_tests
+    from replitune.stats.store import read_stores
+
+    words.check_test_options(options)
+    stores = read_stores(options.store)
+    if options.testset is not None and any(store.testset for store in stores):
+        stores = [store for store in stores if store.testset in (options.testset, "")]
+    testsets = {store.testset for store in stores}
+    if not stores or len(testsets) > 1:
+        raise ReplituneError(
+            "a comparison needs exactly one test set", file=options.store,
+            found=", ".join(sorted(testsets)) or "none", fix="choose one with --testset",
+        )
+    dev = read_stores(options.dev) if options.dev else []
+    settings = Settings(
+        testset=options.testset or stores[0].testset or "testset",
+        seed=options.seed,
+        pairs=tuple(options.pairs),
+        methods=tuple(options.methods),
+        samples=options.samples,
+        alpha=options.alpha,
+        correction=options.correction,
+        paired_replicas=options.paired_replicas,
+        threads=options.threads,
+    )
+    comparison = compare_stores(stores, settings, dev=dev, systems=options.systems)
+    if options.out is not None:
+        if len(comparison.metrics) != 1:
+            raise ReplituneError("--out takes one metric", found=", ".join(comparison.metrics))
+        out = Path(options.out)
+        (compared,) = comparison.metrics.values()
+        write_system_rows(out.with_suffix(".systems.parquet"), compared.system_rows())
+        write_histograms(out.with_suffix(".null.parquet"), compared.tests)
+        write_tests(out, compared.tests)
+        return
+    if options.json is not None:
+        from replitune.files import atomic_open
+
+        with atomic_open(options.json) as handle:
+            json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
+            handle.write("\n")
+    print_comparison(comparison)

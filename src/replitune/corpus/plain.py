@@ -1,0 +1,37 @@
+"""Plain text: a segment a line, gz or not; documents from a file of ids or from blank lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replitune.corpus.parts import Parts, Role
+from replitune.files import read_lines
+
+
+def read_plain(path: str | Path, role: Role) -> Parts:
+    """One stream, a segment a line; blank lines are blank segments."""
+    return Parts.of_lines(path, role, read_lines(path))
+
+
+def read_docids(path: str | Path) -> list[str]:
+    """Document ids, one a line for each segment; the whole line is the id."""
+    return read_lines(path)
+
+
+def read_blank_separated(path: str | Path, role: Role) -> Parts:
+    """Documents with one or more blank lines between them, named 1, 2, ... in order.
+
+    A blank line is never a segment here; blank lines at the start and at the end mean nothing.
+    """
+    segments, documents = [], []
+    document, inside = 0, False
+    for line in read_lines(path):
+        if not line.strip():
+            inside = False
+            continue
+        if not inside:
+            document += 1
+            inside = True
+        segments.append(line)
+        documents.append(str(document))
+    return Parts.of_lines(path, role, segments, documents)

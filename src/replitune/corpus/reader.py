@@ -1,0 +1,121 @@
+"""Reading a test set from files of any format, recognised by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from replitune.corpus.parts import Parts, Role, require_same_documents
+from replitune.corpus.plain import read_blank_separated, read_docids, read_plain
+from replitune.corpus.testset import (
+    TestSet,
+    require_contiguous,
+    require_equal_counts,
+    require_line_text,
+    require_segments,
+)
+from replitune.corpus.tsv import Columns, read_tsv
+from replitune.errors import ReplituneError, nearest
+
+FORMATS = ("text", "blank-lines", "tsv", "xml", "sgm", "sacrebleu")
+SACREBLEU = "sacrebleu:"
+
+
+def recognise(path: str | Path) -> str:
+    """The format of a file by its name: prefix `sacrebleu:`, or suffix before `.gz`."""
+    name = str(path)
+    if name.startswith(SACREBLEU):
+        return "sacrebleu"
+    suffix = Path(name.lower().removesuffix(".gz")).suffix
+    return {".xml": "xml", ".sgm": "sgm", ".sgml": "sgm", ".tsv": "tsv"}.get(suffix, "text")
+
+
+def read_testset(
+    references: Sequence[str | Path] | str | Path,
+    source: str | Path | None = None,
+    documents: str | Path | None = None,
+    *,
+    format: str | None = None,
+    names: Sequence[str] | None = None,
+    columns: Columns | Mapping[str, Any] | None = None,
+) -> TestSet:
+    """A test set from one or more files of references.
+
+    `source` and `documents` may be files of their own; otherwise they are what the reference
+    files know. `documents` is a file with an id a line, or XML, SGM or TSV that tells them.
+    `format` is one of `FORMATS`, for references and source; None: each file by its own name.
+    `names` selects references of XML and SGM (translators, in this order), `columns` those of TSV.
+    A segment's order is the source's where it is known by id, otherwise the first reference's.
+    """
+    if isinstance(references, str | Path):
+        references = [references]
+    if not references:
+        raise ReplituneError("no reference", expected="at least one file of references")
+    if format is not None and format not in FORMATS:
+        close = nearest(format, FORMATS)
+        raise ReplituneError(
+            "no such format",
+            found=format,
+            expected=f"one of {', '.join(FORMATS)}",
+            fix=f"did you mean {close}?" if close else None,
+        )
+    wanted = Columns.of(columns)
+    parts = [read_parts(path, "reference", format, names, wanted) for path in references]
+    if source is not None:
+        first = next((part for part in parts if str(part.path) == str(source)), None)
+        if first is None or first.source is None:
+            first = read_parts(source, "source", format, None, wanted)
+    else:
+        first = next((part for part in parts if part.source is not None), parts[0])
+    require_segments(first.path, first.any_stream)
+    parts = [part.aligned_to(first) for part in parts]
+    known = [part for part in (first, *parts) if part.documents is not None]
+    for part in known[1:]:
+        require_same_documents(known[0], part)
+    ids = known[0].documents if known else None
+    if documents is not None:
+        ids = read_documents(documents, first, wanted)
+        require_contiguous(ids, documents)
+    elif ids is not None:
+        require_contiguous(ids, known[0].path)
+    for part in (first, *parts):
+        for lines in (*part.references, part.source or []):
+            require_line_text(part.path, lines)
+    return TestSet(
+        references=tuple(lines for part in parts for lines in part.references),
+        source=first.source,
+        documents=ids,
+    )
+
+
+def read_parts(
+    path: str | Path,
+    role: Role,
+    format: str | None,
+    names: Sequence[str] | None,
+    columns: Columns,
+) -> Parts:
+    """One file, by its format."""
+    kind = format or recognise(path)
+    if kind == "text":
+        return read_plain(path, role)
+    if kind == "blank-lines":
+        return read_blank_separated(path, role)
+    if kind == "tsv":
+        return read_tsv(path, role, columns)
+    raise ReplituneError("no such format", found=kind)
+
+
+def read_documents(path: str | Path, first: Parts, columns: Columns) -> list[str]:
+    """A document id for each segment of `first`, from a file of its own."""
+    kind = recognise(path)
+    if kind == "text":
+        ids = read_docids(path)
+    else:
+        part = read_parts(path, "source", kind, None, columns).aligned_to(first)
+        if part.documents is None:
+            raise ReplituneError("no documents in this file", file=path)
+        ids = part.documents
+    require_equal_counts([(first.path, first.any_stream), (path, ids)])
+    return ids

@@ -1,0 +1,230 @@
+"""A test set: references, perhaps a source, perhaps documents; and its prepared form on disk.
+
+The prepared form is JSON Lines, one object a segment, so that a document and several references
+travel with their segment and any line can be read by hand:
+
+    {"document": "d1", "source": "das haus", "references": ["the house", "the home"]}
+
+Keys that are not known are absent. Lines end at LF only: U+2028, U+0085, form feed and the
+like are text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.files import atomic_open, read_text
+
+KEYS = ("document", "source", "references")
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """N segments in order; `references` holds R streams of N (sacrebleu's order)."""
+
+    __test__ = False  # pytest: the name begins with Test, and it is not one
+
+    references: tuple[list[str], ...]
+    source: list[str] | None = None
+    documents: list[str] | None = None
+    """A document id per segment; None: each segment is its own document."""
+
+    def __post_init__(self) -> None:
+        if not self.references:
+            raise ReplituneError("a test set without references", expected="at least one reference")
+        named = [(f"reference {r + 1}", lines) for r, lines in enumerate(self.references)]
+        if self.source is not None:
+            named.append(("source", self.source))
+        if self.documents is not None:
+            named.append(("documents", self.documents))
+        require_equal_counts(named)
+        require_segments(named[0][0], self.references[0])
+        for name, lines in named:
+            require_line_text(name, lines)
+        if self.documents is not None:
+            require_contiguous(self.documents)
+
+    @property
+    def segments(self) -> int:
+        """N."""
+        return len(self.references[0])
+
+    def document_codes(self) -> NDArray[np.int32]:
+        """Documents (N,) as codes 0, 1, ... in order of first appearance."""
+        if self.documents is None:
+            return np.arange(self.segments, dtype=np.int32)
+        code: dict[str, int] = {}
+        return np.array([code.setdefault(d, len(code)) for d in self.documents], dtype=np.int32)
+
+
+def require_equal_counts(named: Sequence[tuple[str | Path, Sequence[str]]]) -> None:
+    """Every list has as many lines as the first; the message names both and both counts."""
+    first, lines = named[0]
+    for other, its_lines in named[1:]:
+        if len(its_lines) != len(lines):
+            raise ReplituneError(
+                "line counts differ",
+                file=other,
+                found=f"{len(its_lines)} lines in {other}",
+                expected=f"{len(lines)} lines, as in {first}",
+                fix="give files of the same segments, one a line",
+            )
+
+
+def require_segments(name: str | Path, lines: Sequence[str]) -> None:
+    """An empty corpus is an error."""
+    if not lines:
+        raise ReplituneError(
+            "no segments", file=name, found="0 lines", expected="at least one", fix="check the file"
+        )
+
+
+def require_line_text(name: str | Path, lines: Sequence[str]) -> None:
+    """Segments that can be written one a line and read back as they were."""
+    joined = "\n".join(lines)
+    if joined.count("\n") == len(lines) - 1 and "\0" not in joined and "\r\n" not in joined + "\n":
+        try:
+            joined.encode("utf-8")
+            return
+        except UnicodeEncodeError:
+            pass
+    for number, line in enumerate(lines, start=1):
+        bad = next(
+            (
+                what
+                for what, here in (
+                    ("a line feed", "\n" in line),
+                    ("a NUL character", "\0" in line),
+                    ("a carriage return at the end", line.endswith("\r")),
+                    ("half of a surrogate pair", any("\ud800" <= c <= "\udfff" for c in line)),
+                )
+                if here
+            ),
+            None,
+        )
+        if bad is not None:
+            raise ReplituneError(
+                "a segment that does not fit on a line of text",
+                file=name,
+                line=number,
+                found=bad,
+                fix="remove it from the segment",
+            )
+
+
+def require_contiguous(documents: Sequence[str], name: str | Path = "documents") -> None:
+    """The lines of a document follow each other, and every document has a name."""
+    seen: dict[str, int] = {}
+    for i, document in enumerate(documents):
+        if not document.strip():
+            raise ReplituneError(
+                "a document id is blank", file=name, line=i + 1, expected="one id for each segment"
+            )
+        if i > 0 and documents[i - 1] == document:
+            continue
+        if document in seen:
+            raise ReplituneError(
+                "the lines of a document do not follow each other",
+                file=name,
+                line=i + 1,
+                found=f"document {document!r} again, after {documents[i - 1]!r}; "
+                f"it began on line {seen[document]}",
+                fix="sort the segments by document, or give the second part a name of its own",
+            )
+        seen[document] = i + 1
+
+
+def jsonl_lines(testset: TestSet) -> Iterable[str]:
+    """The prepared form, line by line, without LF."""
+    for i in range(testset.segments):
+        row: dict[str, str | list[str]] = {}
+        if testset.documents is not None:
+            row["document"] = testset.documents[i]
+        if testset.source is not None:
+            row["source"] = testset.source[i]
+        row["references"] = [reference[i] for reference in testset.references]
+        yield json.dumps(row, ensure_ascii=False)
+
+
+def write_testset(testset: TestSet, path: str | Path) -> None:
+    """Write the prepared form; `read_prepared` gives it back exactly."""
+    with atomic_open(path) as handle:
+        handle.write("".join(f"{line}\n" for line in jsonl_lines(testset)))
+
+
+def read_prepared(path: str | Path) -> TestSet:
+    """Read what `write_testset` wrote."""
+    text = read_text(path)
+    lines = text.split("\n")
+    if lines.pop() != "":
+        raise ReplituneError(
+            "the last line has no line end",
+            file=path,
+            line=len(lines) + 1,
+            fix="the file is cut off: prepare the corpus again",
+        )
+    require_segments(path, lines)
+    rows = [_parse_row(line, path, number) for number, line in enumerate(lines, start=1)]
+    shape = (set(rows[0]), len(rows[0]["references"]))
+    for number, row in enumerate(rows, start=1):
+        if (set(row), len(row["references"])) != shape:
+            raise ReplituneError(
+                "this segment has other parts than the first",
+                file=path,
+                line=number,
+                found=_describe(row),
+                expected=f"{_describe(rows[0])}, as on line 1",
+            )
+    try:
+        return TestSet(
+            references=tuple([row["references"][r] for row in rows] for r in range(shape[1])),
+            source=[str(row["source"]) for row in rows] if "source" in rows[0] else None,
+            documents=[str(row["document"]) for row in rows] if "document" in rows[0] else None,
+        )
+    except ReplituneError as error:
+        raise ReplituneError(
+            error.message,
+            file=path,
+            line=error.line,
+            found=error.found,
+            expected=error.expected,
+            fix=error.fix,
+        ) from None
+
+
+def _describe(row: dict) -> str:
+    parts = [key for key in KEYS[:2] if key in row]
+    return ", ".join([*parts, f"{len(row['references'])} references"])
+
+
+def _parse_row(line: str, path: str | Path, number: int) -> dict:
+    expected = '{"document": TEXT, "source": TEXT, "references": [TEXT, ...]}'
+    try:
+        row = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ReplituneError(
+            "not a line of JSON", file=path, line=number, found=str(error), expected=expected
+        ) from None
+    references = row.get("references") if isinstance(row, dict) else None
+    if (
+        not isinstance(references, list)
+        or not references
+        or not all(isinstance(text, str) for text in references)
+        or not all(isinstance(row[key], str) for key in KEYS[:2] if key in row)
+        or not set(row) <= set(KEYS)
+    ):
+        raise ReplituneError(
+            "not a segment of a prepared test set",
+            file=path,
+            line=number,
+            found=line if len(line) <= 80 else line[:77] + "...",
+            expected=expected,
+        )
+    return row

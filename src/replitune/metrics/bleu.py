@@ -1,0 +1,242 @@
+"""BLEU (Papineni et al. 2002), equal to sacrebleu's statistic for statistic; and BLEU+1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.metrics.base import MeanMetric, Metric
+from replitune.metrics.length import REFERENCE_LENGTHS, check_references, reference_length
+from replitune.metrics.ngrams import ReferenceNgrams, add_matches, prepare_references
+from replitune.metrics.registry import one_of
+from replitune.metrics.tokenizers import get_tokenizer
+
+SMOOTH_METHODS = ("none", "floor", "add-k", "exp")
+_SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}
+
+_BLOCK = 8192  # hypotheses whose tokens are in memory at once
+
+
+class Bleu(Metric):
+    """Corpus BLEU, 0 .. 100.
+
+    Several references: an n-gram's matches are clipped at its largest count in any one
+    reference; the reference length is the one closest to the hypothesis' (of two equally
+    close, the shorter), or with ``ref_length=shortest`` the smallest.
+    """
+
+    name = "bleu"
+
+    def __init__(
+        self,
+        id: str | None = None,
+        tokenize: str = "13a",
+        lowercase: bool = False,
+        smooth_method: str = "exp",
+        smooth_value: float | None = None,
+        effective_order: bool = False,
+        max_ngram_order: int = 4,
+        ref_length: str = "closest",
+    ) -> None:
+        super().__init__(id)
+        one_of("smooth_method", smooth_method, SMOOTH_METHODS)
+        one_of("ref_length", ref_length, REFERENCE_LENGTHS)
+        if not 1 <= max_ngram_order <= 16:
+            raise ReplituneError(
+                "max_ngram_order is out of range", found=str(max_ngram_order), expected="1 to 16"
+            )
+        if smooth_value is not None:
+            if smooth_method not in _SMOOTH_DEFAULTS:
+                raise ReplituneError(
+                    f"smooth_method={smooth_method} takes no smooth_value",
+                    found=f"smooth_value={smooth_value}",
+                    expected="smooth_value only with floor or add-k",
+                )
+            if not (np.isfinite(smooth_value) and smooth_value >= 0):
+                raise ReplituneError(
+                    "smooth_value is out of range",
+                    found=str(smooth_value),
+                    expected="a number of 0 or more",
+                )
+        self.tokenizer = get_tokenizer(tokenize)
+        self.lowercase = lowercase
+        self.smooth_method = smooth_method
+        self.smooth_value = _SMOOTH_DEFAULTS.get(smooth_method, 0.0)
+        if smooth_value is not None:
+            self.smooth_value = float(smooth_value)
+        self.effective_order = effective_order
+        self.max_ngram_order = max_ngram_order
+        self.ref_length = ref_length
+        orders = range(1, max_ngram_order + 1)
+        self.statistic_names = (
+            *(f"match_{n}" for n in orders),
+            *(f"total_{n}" for n in orders),
+            "hyp_len",
+            "ref_len",
+        )
+
+    def signature(self) -> str:
+        smooth = self.smooth_method
+        if smooth in _SMOOTH_DEFAULTS:
+            smooth += f"[{self.smooth_value:.2f}]"
+        parts = [
+            f"case:{'lc' if self.lowercase else 'mixed'}",
+            f"eff:{'yes' if self.effective_order else 'no'}",
+            f"tok:{self.tokenizer.signature}",
+            f"smooth:{smooth}",
+        ]
+        # sacrebleu leaves the order out, and knows only the closest length.
+        if self.max_ngram_order != 4:
+            parts.append(f"order:{self.max_ngram_order}")
+        if self.ref_length != "closest":
+            parts.append(f"reflen:{self.ref_length}")
+        return "|".join(parts)
+
+    def prepare(self, refs: Sequence[Sequence[str]]) -> ReferenceNgrams:
+        """Tokenise R streams of N references and store their n-grams per segment."""
+        check_references(refs)
+        streams = [self.tokenizer(stream, self.lowercase) for stream in refs]
+        return prepare_references(streams, self.max_ngram_order)
+
+    def segment_statistics(
+        self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: ReferenceNgrams
+    ) -> NDArray[np.int32]:
+        segments = np.ascontiguousarray(segments, dtype=np.int64)
+        n_segments = len(prepared.lengths)
+        if len(segments) and not (segments.min() >= 0 and segments.max() < n_segments):
+            raise IndexError(f"segment outside 0 .. {n_segments - 1}")  # a kernel would not look
+        out = np.zeros((len(hyps), len(self.statistic_names)), dtype=np.int32)
+        for start in range(0, len(hyps), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            self._block_statistics(hyps[block], segments[block], prepared, out[block])
+        return out
+
+    def _block_statistics(
+        self,
+        hyps: Sequence[str],
+        segments: NDArray[np.int64],
+        prepared: ReferenceNgrams,
+        out: NDArray[np.int32],
+    ) -> None:
+        order = self.max_ngram_order
+        lengths = add_matches(
+            self.tokenizer(hyps, self.lowercase), segments, prepared, order, out[:, :order]
+        )
+        for n in range(order):
+            np.maximum(lengths - n, 0, out=out[:, order + n], casting="same_kind")
+        out[:, -2] = lengths
+        out[:, -1] = reference_length(lengths, prepared.lengths[segments], self.ref_length)
+
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        return self._evaluate(sums)[0]
+
+    def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        """d score / d sums, with a smoothed zero count held at its smoothed value, and the
+        right-hand branch (no penalty) where hypothesis and reference length are equal."""
+        score, used, positive, matches, totals, effective = self._evaluate(sums)
+        order = self.max_ngram_order
+        hyp, ref = (np.asarray(sums, dtype=np.float64)[..., k] for k in (-2, -1))
+        weight = np.where(used, (score / np.maximum(effective, 1))[..., None], 0.0)
+        out = np.zeros(np.shape(sums), dtype=np.float64)
+        np.divide(weight, matches, out=out[..., :order], where=used & positive)
+        np.divide(-weight, totals, out=out[..., order : 2 * order], where=used)
+        short = (hyp < ref) & (hyp > 0)
+        np.divide(score * ref, hyp**2, out=out[..., -2], where=short)
+        np.divide(-score, hyp, out=out[..., -1], where=short)
+        return out
+
+    def _evaluate(self, sums: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Score and what its gradient needs: which orders count, which have matches, their
+        smoothed matches and totals, and how many orders the mean is over."""
+        z = np.asarray(sums, dtype=np.float64)
+        order = self.max_ngram_order
+        matches, totals = z[..., :order].copy(), z[..., order : 2 * order].copy()
+        hyp, ref = z[..., -2], z[..., -1]
+        matched = (matches > 0).any(axis=-1)
+        if self.smooth_method == "add-k":
+            matches[..., 1:] += self.smooth_value
+            totals[..., 1:] += self.smooth_value
+        # The first order without n-grams ends the loop over orders in sacrebleu.
+        used = np.logical_and.accumulate(totals > 0, axis=-1)
+        positive = matches > 0
+        zero = used & ~positive
+        smoothed = np.zeros_like(matches)
+        if self.smooth_method == "exp":
+            smoothed = np.exp2(-np.cumsum(zero, axis=-1).astype(np.float64))
+        elif self.smooth_method == "floor":
+            smoothed += self.smooth_value
+        ratio = np.divide(
+            100.0 * np.where(positive, matches, smoothed),
+            totals,
+            out=np.zeros_like(totals),
+            where=used,
+        )
+        logs = np.log(ratio, out=np.zeros_like(ratio), where=ratio > 0)
+        effective = used.sum(axis=-1) if self.effective_order else np.full(z.shape[:-1], order)
+        defined = matched & ((ratio > 0).sum(axis=-1) == effective) & (hyp > 0)
+        precision = np.exp(logs.sum(axis=-1) / np.maximum(effective, 1))
+        short = (hyp < ref) & (hyp > 0)
+        penalty = np.exp(1 - np.divide(ref, hyp, out=np.ones_like(hyp), where=short))
+        score = np.where(defined, penalty * precision, 0.0)
+        return score, used, positive, matches, totals, effective
+
+    def kink(self, sums: NDArray[Any], spread: NDArray[np.float64]) -> str | None:
+        """BLEU has a corner at hypothesis length = reference length, and at zero matches."""
+        z = np.asarray(sums, dtype=np.float64)
+        said = []
+        variance = spread[-2, -2] + spread[-1, -1] - 2 * spread[-2, -1]
+        if abs(z[-2] - z[-1]) <= 2 * np.sqrt(max(variance, 0.0)):
+            said.append(
+                f"hypothesis length {z[-2]:.0f} is within 2 standard errors "
+                f"of the reference length {z[-1]:.0f}"
+            )
+        # With add-k only unigrams can be zero.
+        orders = 1 if self.smooth_method == "add-k" else self.max_ngram_order
+        for n in range(orders):
+            if z[n] <= 2 * np.sqrt(max(spread[n, n], 0.0)):
+                said.append(
+                    f"{z[n]:.0f} matching {n + 1}-grams are within 2 standard errors of zero"
+                )
+        return f"BLEU is not smooth here: {', '.join(said)}" if said else None
+
+
+class BleuPlusOne(MeanMetric):
+    """Mean over segments of sentence BLEU+1, 0 .. 100 (Lin & Och 2004; Neubig, eq. 105):
+    one is added to matches and totals of every order above the first."""
+
+    name = "bleu+1"
+    needs_text = True
+
+    def __init__(
+        self,
+        id: str | None = None,
+        tokenize: str = "13a",
+        lowercase: bool = False,
+        max_ngram_order: int = 4,
+        ref_length: str = "closest",
+    ) -> None:
+        super().__init__(id)
+        self.bleu = Bleu(
+            tokenize=tokenize,
+            lowercase=lowercase,
+            smooth_method="add-k",
+            smooth_value=1.0,
+            max_ngram_order=max_ngram_order,
+            ref_length=ref_length,
+        )
+
+    def signature(self) -> str:
+        return f"{self.bleu.signature()}|{super().signature()}"
+
+    def prepare(self, refs: Sequence[Sequence[str]]) -> ReferenceNgrams:
+        return self.bleu.prepare(refs)
+
+    def segment_statistics(
+        self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: ReferenceNgrams
+    ) -> NDArray[np.float64]:
+        scores = self.bleu.score(self.bleu.segment_statistics(hyps, segments, prepared))
+        return np.stack([scores, np.ones_like(scores)], axis=-1)

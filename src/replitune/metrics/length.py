@@ -1,0 +1,94 @@
+"""Lengths of hypotheses against their references: multeval's Length, and BLEU's ref_len."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.metrics.base import Metric
+from replitune.metrics.registry import one_of
+from replitune.metrics.tokenizers import get_tokenizer
+
+REFERENCE_LENGTHS = ("closest", "shortest")
+
+
+class Length(Metric):
+    """100 times hypothesis tokens over reference tokens (multeval's Length).
+
+    No direction is better: 100 is the length of the references. The interface asks for one,
+    so "higher" here reads "longer"; two-sided tests do not depend on it. References without
+    a single token score 0.
+    """
+
+    name = "length"
+    statistic_names = ("hyp_len", "ref_len")
+
+    def __init__(
+        self,
+        id: str | None = None,
+        tokenize: str = "13a",
+        ref_length: str = "closest",
+    ) -> None:
+        super().__init__(id)
+        one_of("ref_length", ref_length, REFERENCE_LENGTHS)
+        self.tokenizer = get_tokenizer(tokenize)
+        self.ref_length = ref_length
+
+    def signature(self) -> str:
+        signature = f"tok:{self.tokenizer.signature}"
+        return signature if self.ref_length == "closest" else f"{signature}|reflen:shortest"
+
+    def prepare(self, refs: Sequence[Sequence[str]]) -> NDArray[np.int32]:
+        """(N, R) tokens of each reference."""
+        check_references(refs)
+        return np.stack([self._lengths(stream) for stream in refs], axis=1)
+
+    def segment_statistics(
+        self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        hyp = self._lengths(hyps)
+        ref = reference_length(hyp.astype(np.int64), prepared[segments], self.ref_length)
+        return np.stack([hyp, ref.astype(np.int32)], axis=1)
+
+    def _lengths(self, lines: Sequence[str]) -> NDArray[np.int32]:
+        lists = self.tokenizer(lines)
+        return np.fromiter(map(len, lists), dtype=np.int32, count=len(lists))
+
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        sums = np.asarray(sums, dtype=np.float64)
+        hyp, ref = sums[..., 0], sums[..., 1]
+        return 100.0 * np.divide(hyp, ref, out=np.zeros_like(hyp), where=ref > 0)
+
+    def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        sums = np.asarray(sums, dtype=np.float64)
+        hyp, ref = sums[..., 0], sums[..., 1]
+        inverse = np.divide(1.0, ref, out=np.zeros_like(ref), where=ref > 0)
+        return 100.0 * np.stack([inverse, -hyp * inverse**2], axis=-1)
+
+
+def check_references(refs: Sequence[Sequence[str]]) -> None:
+    """Refuse no reference at all, and references of different lengths."""
+    counts = [len(stream) for stream in refs]
+    if len(set(counts)) != 1:
+        raise ReplituneError(
+            "references have different numbers of segments" if counts else "no references",
+            found=", ".join(map(str, counts)) or "none",
+            expected="one or more references of the same segments",
+        )
+
+
+def reference_length(
+    hyp: NDArray[np.int64], refs: NDArray[np.int32], which: str
+) -> NDArray[np.int64]:
+    """(H,) reference length for hypothesis lengths (H,) and reference lengths (H, R): the
+    closest, of two equally close the shorter; or the shortest."""
+    if which == "shortest":
+        return refs.min(axis=1).astype(np.int64)
+    lengths = refs.astype(np.int64)
+    # One number that orders by distance, then by length.
+    rank = np.abs(lengths - hyp[:, None]) * (int(lengths.max(initial=0)) + 1) + lengths
+    return lengths[np.arange(len(lengths)), rank.argmin(axis=1)]

@@ -1,0 +1,44 @@
+"""The methods paragraph, to be pasted into a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from replitune.report.data import Cell
+from replitune.report.verdict import CORRECTIONS
+
+CITED = {
+    "riezler": "approximate randomisation over segments (Riezler and Maxwell, 2005)",
+    "koehn": "the paired bootstrap (Koehn, 2004)",
+    "graham": "the shifted paired bootstrap (Graham et al., 2014)",
+    "clark": "stratified approximate randomisation over all replicas (Clark et al., 2011)",
+    "clark-bootstrap": "the bootstrap over the segment and replica pool (Clark et al., 2011)",
+    "fu-ar": "approximate randomisation of whole-test-set scores (Fu et al., 2016)",
+    "fu-bootstrap": "the bootstrap of whole-test-set scores (Fu et al., 2016)",
+    "replica-permutation": "the exact permutation test over replicas",
+    "multi-bootstrap": "the multi-bootstrap over segments and replicas (Sellam et al., 2021)",
+    "crossed": "the crossed segments-by-replicas variance test of replitune",
+}
+
+
+def methods(cells: Sequence[Cell], alpha: float, correction: str, samples: int) -> list[str]:
+    """Paragraphs that say what was computed, with the signature of every metric."""
+    used = list(dict.fromkeys(result.method for cell in cells for result in cell.tests))
+    described = "; ".join(f"{name}: {CITED.get(name, name)}" for name in used)
+    signatures = dict.fromkeys((cell.metric, cell.signature) for cell in cells)
+    metrics = "; ".join(f"{metric} ({signature})" for metric, signature in signatures)
+    adjusted = (
+        "p-values are not corrected for multiple comparisons"
+        if correction == "none"
+        else "p-values are corrected for all pairs of one test set, metric and test by the "
+        f"{CORRECTIONS[correction]} procedure"
+    )
+    return [
+        "Every system was replicated, and scores are means over its replicas, following Clark et "
+        f"al. (2011). Differences were tested at {alpha:g} by {described}. Resampling tests use "
+        f"{samples} samples; {adjusted}.",
+        f"Metrics: {metrics}.",
+        "p is the probability of a difference at least as large if there were none, over what the "
+        "test generalises to. It is not the probability that the systems are equal, and a small "
+        "difference can be significant.",
+    ]

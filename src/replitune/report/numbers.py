@@ -1,0 +1,43 @@
+"""How numbers are printed, everywhere the same."""
+
+from __future__ import annotations
+
+MISSING = "–"
+
+
+def score(value: float | None, digits: int = 2) -> str:
+    """A score or a difference of scores."""
+    return MISSING if value is None else f"{value:.{digits}f}"
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """A difference, with its sign."""
+    return MISSING if value is None else f"{value:+.{digits}f}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value as papers print it: no leading zero, `<.001` below that.
+
+    >>> p_value(0.0234), p_value(0.00004), p_value(1.0), p_value(None)
+    ('.023', '<.001', '1', '–')
+    """
+    if value is None:
+        return MISSING
+    if value >= 0.9995:
+        return "1"
+    if value < 0.0005:
+        return "<.001"
+    return f"{value:.3f}".removeprefix("0")
+
+
+def p_equation(value: float | None) -> str:
+    """`p = .023` or `p < .001`."""
+    text = p_value(value)
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
+def interval(low: float | None, high: float | None, digits: int = 2) -> str:
+    """A confidence interval."""
+    if low is None or high is None:
+        return MISSING
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"

@@ -1,0 +1,84 @@
+"""The comparison as one table in the terminal: at most 100 columns, colour only on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+from replitune.comparing import Compared, ComparisonTable
+from replitune.report.numbers import interval, p_value, score, signed
+
+
+def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None:
+    """Systems with their spread, and differences with their p, per metric."""
+    file = file or sys.stdout
+    colour = file.isatty() and "NO_COLOR" not in os.environ
+    settings = table.settings
+    size = f"{table.segments} segments"
+    if table.documents != table.segments:
+        size += f", {table.documents} documents"
+    for id, compared in table.metrics.items():
+        better = "higher" if compared.metric.higher_is_better else "lower"
+        print(_bold(f"{id} on {settings.testset}", colour), f"({size}; {better} is better)", file=file)
+        for line in _systems(compared):
+            print(line, file=file)
+        print(file=file)
+        for line in _pairs(compared, settings.alpha):
+            print(line, file=file)
+        print(f"signature: {compared.signature}\n", file=file)
+    adjusted = {"holm": "Holm", "bh": "Benjamini-Hochberg"}.get(settings.correction)
+    print(
+        f"p: {'adjusted for all pairs (' + adjusted + '), ' if adjusted else ''}"
+        f"* at or below {settings.alpha:g}; a small p speaks of:",
+        file=file,
+    )
+    first = next(iter(table.metrics.values()))
+    for method, scope in {r.method: r.generalises_to for r in first.tests}.items():
+        print(f"  {method}: {scope}", file=file)
+    notes = dict.fromkeys(
+        f"{id}, {result.a} and {result.b}, {result.method}: {result.note}"
+        for id, compared in table.metrics.items()
+        for result in compared.tests
+        if result.note
+    )
+    if notes:
+        print("notes:", file=file)
+        for note in notes:
+            print(f"  {note}", file=file)
+
+
+def _systems(compared: Compared) -> list[str]:
+    width = max(6, *(len(name) for name in compared.systems))
+    rows = [f"  {'system':<{width}} {'n':>4} {'score':>8} {'s_sel':>7} {'s_test':>7}   median run"]
+    for name, summary in compared.systems.items():
+        rows.append(
+            f"  {name:<{width}} {summary.n:>4} {score(summary.avg):>8} {score(summary.s_sel):>7} "
+            f"{score(summary.s_test):>7}   {summary.median_replica}"
+        )
+    return rows
+
+
+def _pairs(compared: Compared, alpha: float) -> list[str]:
+    methods = list(dict.fromkeys(result.method for result in compared.tests))
+    pairs = list(dict.fromkeys((result.a, result.b) for result in compared.tests))
+    found = {(result.a, result.b, result.method): result for result in compared.tests}
+    names = {pair: f"{pair[1]} - {pair[0]}" for pair in pairs}
+    width = max([10, *map(len, names.values())])
+    head = f"  {'difference':<{width}} {'delta':>8} {'CI':>18}"
+    rows = [head + "".join(f" {'p ' + method:>{len(method) + 4}}" for method in methods)]
+    for pair in pairs:
+        lead = found[(*pair, methods[0])]
+        delta = compared.systems[pair[1]].avg - compared.systems[pair[0]].avg
+        row = f"  {names[pair]:<{width}} {signed(delta):>8} {interval(lead.ci_low, lead.ci_high):>18}"
+        for method in methods:
+            result = found[(*pair, method)]
+            p = result.p if result.p_adjusted is None else result.p_adjusted
+            mark = "*" if p is not None and p <= alpha else " "
+            row += f" {p_value(p) + mark:>{len(method) + 4}}"
+        rows.append(row)
+    return rows
+
+
+def _bold(text: str, colour: bool) -> str:
+    return f"\033[1m{text}\033[0m" if colour else text

@@ -1,0 +1,134 @@
+"""Test results on disk: rows of pairs, rows of systems, histograms of distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from replitune.errors import ReplituneError
+from replitune.files import atomic_path
+from replitune.significance.base import TestResult
+
+BINS = 200
+
+TESTS = pa.schema(
+    [
+        ("method", pa.string()), ("a", pa.string()), ("b", pa.string()),
+        ("score_a", pa.float64()), ("score_b", pa.float64()), ("delta", pa.float64()),
+        ("se", pa.float64()), ("df", pa.float64()),
+        ("ci_low", pa.float64()), ("ci_high", pa.float64()),
+        ("p", pa.float64()), ("p_adjusted", pa.float64()), ("p_min", pa.float64()),
+        ("exact", pa.bool_()), ("alternative", pa.string()), ("unit", pa.string()),
+        ("aggregation", pa.string()), ("pairing", pa.string()),
+        ("replica_a", pa.string()), ("replica_b", pa.string()),
+        ("n_a", pa.int32()), ("n_b", pa.int32()),
+        ("segments", pa.int32()), ("documents", pa.int32()),
+        ("samples", pa.int64()), ("seed", pa.int64()),
+        ("generalises_to", pa.string()), ("note", pa.string()),
+    ]
+)
+
+SYSTEMS = pa.schema(
+    [
+        ("system", pa.string()), ("statistic", pa.string()), ("replica", pa.string()),
+        ("value", pa.float64()), ("ci_low", pa.float64()), ("ci_high", pa.float64()),
+        ("method", pa.string()), ("n", pa.int32()), ("note", pa.string()),
+    ]
+)
+
+HISTOGRAMS = pa.schema(
+    [
+        ("method", pa.string()), ("a", pa.string()), ("b", pa.string()),
+        ("bin", pa.int32()), ("left", pa.float64()), ("right", pa.float64()), ("count", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class SystemRow:
+    """One row of `<metric>.systems.parquet`."""
+
+    system: str
+    statistic: str
+    """avg, s_sel, s_dev, s_test, median_replica, ci, or score (of one replica)."""
+    value: float | None
+    method: str | None = None
+    n: int | None = None
+    replica: str | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    note: str | None = None
+
+
+def write_tests(path: str | Path, results: Sequence[TestResult]) -> None:
+    """One row per (pair, method); the distributions go to :func:`write_histograms`."""
+    _write(path, results, TESTS)
+
+
+def write_system_rows(path: str | Path, rows: Sequence[SystemRow]) -> None:
+    _write(path, rows, SYSTEMS)
+
+
+def write_histograms(path: str | Path, results: Iterable[TestResult]) -> None:
+    """Distributions as 200 equal bins from their least to their greatest value."""
+    columns: dict[str, list[object]] = {name: [] for name in HISTOGRAMS.names}
+    for result in results:
+        if result.distribution is None or not len(result.distribution):
+            continue
+        low, high = float(result.distribution.min()), float(result.distribution.max())
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        counts, edges = np.histogram(result.distribution, bins=BINS, range=(low, high))
+        columns["method"] += [result.method] * BINS
+        columns["a"] += [result.a] * BINS
+        columns["b"] += [result.b] * BINS
+        columns["bin"] += range(BINS)
+        columns["left"] += edges[:-1].tolist()
+        columns["right"] += edges[1:].tolist()
+        columns["count"] += counts.tolist()
+    table = pa.table(columns, schema=HISTOGRAMS)
+    with atomic_path(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def _write(path: str | Path, rows: Sequence[object], schema: pa.Schema) -> None:
+    columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
+    with atomic_path(path) as temporary:
+        pq.write_table(pa.table(columns, schema=schema), temporary, compression="zstd")
+
+
+def read_tests(path: str | Path) -> list[TestResult]:
+    names = {field.name for field in fields(TestResult)}
+    return [
+        TestResult(**{key: value for key, value in row.items() if key in names})
+        for row in _read(path, TESTS)
+    ]
+
+
+def read_system_rows(path: str | Path) -> list[SystemRow]:
+    return [SystemRow(**row) for row in _read(path, SYSTEMS)]
+
+
+def read_histograms(path: str | Path) -> list[dict[str, object]]:
+    return _read(path, HISTOGRAMS)
+
+
+def _read(path: str | Path, schema: pa.Schema) -> list[dict]:
+    try:
+        table = pq.ParquetFile(path).read()
+    except (OSError, pa.ArrowException) as error:
+        raise ReplituneError(
+            "not a readable Parquet file", file=path, found=str(error).split("\n")[0],
+            fix="remove it and run the workflow again",
+        ) from None
+    missing = [name for name in schema.names if name not in table.column_names]
+    if missing:
+        raise ReplituneError(
+            f"column `{missing[0]}` is missing", file=path, found=", ".join(table.column_names)
+        )
+    return table.select(schema.names).to_pylist()

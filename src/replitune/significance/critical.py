@@ -1,0 +1,99 @@
+"""Critical values of delta / se when se^2 is a sum of parts with few, unequal degrees of freedom.
+
+Cochran and Cox (1950) take the mean of the parts' t quantiles, weighted by the parts. That
+holds when one part outweighs the rest, and wastes power when parts agree: with two equal
+variances of nu degrees of freedom each, Student's test has 2 nu. Welch and Satterthwaite
+gain the power and lose the level when one system is noisy and its variance happens to be
+estimated low. Here the parts are cut into *layers*: sorted by V_k/nu_k, what all parts have
+is one layer with the sum of all nu; what all but the smallest have on top is the next, with
+the sum of theirs; and so on to what the largest has alone. The mean of the layers' t
+quantiles, weighted by the layers, is the critical value. With one part it is Student's t;
+with equal parts it is the pooled t; with one dominant part it is Cochran and Cox's.
+`benchmarks/calibration` holds it against both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import stdtr, stdtrit
+
+TINIEST = 1e-300
+"""p is never 0: where the t distribution underflows, it is this."""
+
+
+def layers(
+    values: NDArray[np.float64], nus: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weights (..., K) that sum to 1, and degrees of freedom (..., K), of the layers.
+
+    `values` (..., K) are the parts of the variance, not negative and not all 0; `nus` (K,) or
+    (..., K).
+
+    >>> layers(np.array([4.0, 6.0]), np.array([4.0, 2.0]))
+    (array([0.6, 0.4]), array([6., 2.]))
+    """
+    values, nus = np.broadcast_arrays(values, nus)
+    level = values / nus
+    order = np.argsort(level, axis=-1, kind="stable")
+    level = np.take_along_axis(level, order, -1)
+    df = np.flip(np.cumsum(np.flip(np.take_along_axis(nus, order, -1), -1), axis=-1), -1)
+    weight = np.diff(level, axis=-1, prepend=0.0) * df
+    return weight / weight.sum(axis=-1, keepdims=True), df
+
+
+def critical_values(
+    values: NDArray[np.float64], nus: NDArray[np.float64], q: float
+) -> NDArray[np.float64]:
+    """Upper-tail q values (...) of delta / se for parts (..., K): `layers` in bulk."""
+    weight, df = layers(values, nus)
+    known, place = np.unique(df, return_inverse=True)
+    return (weight * -stdtrit(known, q)[place].reshape(df.shape)).sum(axis=-1)
+
+
+def critical_value(weight: NDArray[np.float64], df: NDArray[np.float64], q: float) -> float:
+    """The upper-tail q value of delta / se, for layers (K,)."""
+    return float((weight * -stdtrit(df, q)).sum())
+
+
+def _present(
+    weight: NDArray[np.float64], df: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return weight[weight > 0], df[weight > 0]
+
+
+def tail(weight: NDArray[np.float64], df: NDArray[np.float64], t: float) -> float:
+    """The q with critical_value(weight, df, q) = t, for t >= 0: half a two-sided p."""
+    weight, df = _present(weight, df)
+    tails = np.maximum(stdtr(df, -t), TINIEST)
+    low, high = float(tails.min()), float(tails.max())
+    if low == high:
+        return low
+
+    def gap(log_q: float) -> float:
+        return critical_value(weight, df, float(np.exp(log_q))) - t
+
+    # The mean of decreasing functions crosses t once, between where the parts do.
+    a, b = float(np.log(low)), float(np.log(high))
+    if gap(a) <= 0:
+        return low
+    if gap(b) >= 0:
+        return high
+    return max(float(np.exp(brentq(gap, a, b, xtol=1e-13, rtol=1e-14))), TINIEST)
+
+
+def effective_df(weight: NDArray[np.float64], df: NDArray[np.float64], alpha: float) -> float:
+    """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
+    weight, df = _present(weight, df)
+    low, high = float(df.min()), float(df.max())
+    goal = critical_value(weight, df, alpha / 2)
+
+    def gap(nu: float) -> float:
+        return -float(stdtrit(nu, alpha / 2)) - goal
+
+    if gap(low) <= 0:
+        return low
+    if gap(high) >= 0:
+        return high
+    return float(brentq(gap, low, high, xtol=1e-9))

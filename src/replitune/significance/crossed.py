@@ -1,0 +1,149 @@
+"""`crossed`: is B better, for new segments and for new tuner runs at once?
+
+H0: over new segments (or documents) and new tuner runs the expected scores are equal. The
+variance of delta is that of replicas crossed with segments (`components`); its parts have
+few and unequal degrees of freedom, hence the critical value of `critical`. No resampling:
+O(n N).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.significance import arguments as iv
+from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.components import (
+    FEW_DOCUMENTS,
+    SMALLEST_DOCUMENTS,
+    effective_documents,
+    kink_notes,
+    linearise,
+    matched,
+    strata_numbers,
+    variance_components,
+)
+from replitune.significance.counting import tolerance
+from replitune.significance.critical import critical_value, effective_df, layers, tail
+
+
+def _iv(
+    comparison: Comparison, alternative: str, unit: str, strata: str, alpha: float
+) -> NDArray[np.int32] | None:
+    """Check everything first; the documents when they are the unit."""
+    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
+    iv.one_of("unit", unit, iv.UNITS)
+    iv.one_of("strata", strata, iv.STRATA)
+    if not 0 < alpha < 1:
+        raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
+    iv.comparison_iv(comparison)
+    for system, scores in (
+        (comparison.a, comparison.scores_a),
+        (comparison.b, comparison.scores_b),
+    ):
+        if not np.isfinite(scores).all():
+            raise ReplituneError(
+                f"{comparison.metric.id} has no finite score for system {system.name}"
+            )
+    return comparison.documents if unit == "document" else None
+
+
+def crossed(
+    comparison: Comparison,
+    *,
+    alternative: str = "two-sided",
+    unit: str = "segment",
+    strata: str = "groups",
+    paired: bool = False,
+    alpha: float = 0.05,
+) -> TestResult:
+    """Test equal expected scores over new segments (or documents) and new tuner runs.
+
+    `unit`: "segment" or "document". `strata`: "groups" takes tuners as strata, "none" pools
+    them. `paired`: replica k of A and replica k of B (by id) share a seed. `alternative`:
+    "greater" asks whether B is better, whichever direction is better. The interval is at
+    1 - `alpha`, with the critical value that also makes p; `df` is the number of degrees of
+    freedom whose t quantile equals that critical value.
+    """
+    documents = _iv(comparison, alternative, unit, strata, alpha)
+    a, b, metric = comparison.a, comparison.b, comparison.metric
+    score_a, score_b = float(comparison.scores_a.mean()), float(comparison.scores_b.mean())
+    delta = score_b - score_a
+    pair = matched(a, b) if paired else None
+    zero = tolerance(score_a, score_b)  # also of the standard error
+
+    p: float | None = None
+    se = df = low = high = None
+    strata_a, strata_b, pooled = strata_numbers(comparison, strata)
+    notes: list[str | None] = [pooled]
+    units = comparison.n_documents if documents is not None else comparison.segments
+    lonely = [s.name for s in (a, b) if s.n == 1]
+    if lonely:
+        notes.append(f"one replica of {' and of '.join(lonely)}: tuner noise unknown, no p")
+    if units == 1:
+        notes.append(f"one {unit}: no p")
+    if not lonely and units > 1:
+        La, smooth_a = linearise(metric, a.statistics, a.sums)
+        Lb, smooth_b = linearise(metric, b.statistics, b.sums)
+        parts = variance_components(
+            comparison,
+            La,
+            Lb,
+            documents=documents,
+            strata_a=strata_a,
+            strata_b=strata_b,
+            paired=pair,
+        )
+        se = float(np.sqrt(parts.variance))
+        if smooth_a and smooth_b:
+            kinks = kink_notes(comparison, documents)
+            notes += [f"{kink}; compare with multi-bootstrap" for kink in kinks]
+        else:
+            notes.append("no gradient: jackknife pseudo-values")
+        if min(a.n, b.n) == 2:
+            notes.append("two replicas: level approximate")
+        G_eff = effective_documents(documents) if documents is not None else np.inf
+        if G_eff < SMALLEST_DOCUMENTS:
+            notes.append(f"only {G_eff:.1f} effective documents: no p")
+        elif G_eff < FEW_DOCUMENTS:
+            notes.append(f"only {G_eff:.1f} effective documents: level approximate")
+        if se <= zero:
+            se = 0.0
+            notes.append("zero variance")
+        elif G_eff >= SMALLEST_DOCUMENTS:
+            weight, nu = layers(*parts.arrays)
+            df = effective_df(weight, nu, alpha)
+            reach = critical_value(weight, nu, alpha / 2) * se
+            low, high = delta - reach, delta + reach
+            better = delta if metric.higher_is_better else -delta
+            q = tail(weight, nu, abs(delta) / se)
+            if alternative == "two-sided":
+                p = min(1.0, 2 * q)
+            else:
+                p = q if (better > 0) == (alternative == "greater") else 1 - q
+        if abs(delta) <= zero and G_eff >= SMALLEST_DOCUMENTS:
+            p = 1.0
+    return TestResult(
+        method="crossed",
+        a=a.name,
+        b=b.name,
+        score_a=score_a,
+        score_b=score_b,
+        delta=delta,
+        p=p,
+        alternative=alternative,
+        unit=f"replica+{unit}",
+        aggregation="mean",
+        n_a=a.n,
+        n_b=b.n,
+        segments=comparison.segments,
+        documents=comparison.n_documents,
+        generalises_to=f"new {unit}s and new tuner runs",
+        se=se,
+        df=df,
+        ci_low=low,
+        ci_high=high,
+        pairing="id" if paired else None,
+        note=join_notes(*notes),
+    )

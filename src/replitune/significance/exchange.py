@@ -1,0 +1,248 @@
+"""Null distributions of a difference under exchange of outputs, for several metrics at once.
+
+All metrics see the same exchanges. When there are no more arrangements than samples asked for,
+every one is enumerated instead; units in which nothing can change (all outputs alike) are left
+out of the count, since they only repeat each arrangement equally often.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.metrics.base import Metric
+from replitune.significance.arguments import pooled_score
+from replitune.significance.kernels_exchange import PairedExchange
+from replitune.significance.kernels_free import FreeExchange
+from replitune.significance.kernels_random import BLOCK, blocks
+
+Strata = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """Differences of rearranged systems under one metric."""
+
+    deltas: NDArray[np.float64]
+    """(C,) all arrangements when `exact`, else (samples,)."""
+    exact: bool
+    log_arrangements: float
+    """Logarithm of the number of arrangements that can differ."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is exchanged under one metric: statistics of A (n_A, U, K) and of B (n_B, U, K)."""
+
+    metric: Metric
+    a: NDArray
+    b: NDArray
+
+
+def _wide(array: NDArray) -> NDArray:
+    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+
+
+def _by_kind(sides: Sequence[Sides], chosen: list[int]) -> Iterator[list[int]]:
+    """Metrics that can share one pass: counts with counts, real numbers with real numbers."""
+    for integer in (True, False):
+        group = [i for i in chosen if (sides[i].a.dtype.kind in "iu") == integer]
+        if group:
+            yield group
+
+
+def _columns(sides: Sequence[Sides], group: list[int]) -> list[slice]:
+    ends = np.cumsum([sides[i].a.shape[2] for i in group]).tolist()
+    return [slice(start, end) for start, end in itertools.pairwise([0, *ends])]
+
+
+def _pooled_deltas(side: Sides, x: NDArray) -> NDArray[np.float64]:
+    """x (C, K): statistics of X summed over replicas; Y has the rest."""
+    total = _wide(side.a).sum(axis=(0, 1)) + _wide(side.b).sum(axis=(0, 1))
+    score = side.metric
+    return pooled_score(score, total - x, len(side.b)) - pooled_score(score, x, len(side.a))
+
+
+def _paired_pooled(side: Sides, gains: NDArray) -> NDArray[np.float64]:
+    return _pooled_deltas(side, _wide(side.a).sum(axis=(0, 1)) + gains)
+
+
+def _paired_mean(side: Sides, gains: NDArray) -> NDArray[np.float64]:
+    """gains (C, n, K): what replica r of A gains and replica r of B loses."""
+    x = side.metric.score(_wide(side.a).sum(axis=1) + gains)
+    y = side.metric.score(_wide(side.b).sum(axis=1) - gains)
+    return y.mean(axis=1) - x.mean(axis=1)
+
+
+def paired_exchange(
+    sides: Sequence[Sides], *, keys: NDArray[np.uint64], aggregation: str
+) -> list[Exchanged]:
+    """Exchange A[r, i] and B[r, i] with probability 1/2 (n_A = n_B).
+
+    keys: (samples,), one for each resample.
+    """
+    samples = len(keys)
+    found: list[Exchanged | None] = [None] * len(sides)
+    arrangements = []
+    for i, side in enumerate(sides):
+        differ = np.argwhere((side.a != side.b).any(axis=2))
+        arrangements.append(len(differ) * math.log(2))
+        if len(differ) < 63 and 2 ** len(differ) <= samples:
+            found[i] = Exchanged(_enumerate_paired(side, differ, aggregation), True, 0.0)
+    deltas_of = _paired_pooled if aggregation == "pooled" else _paired_mean
+    sampled = [i for i in range(len(sides)) if found[i] is None]
+    for group in _by_kind(sides, sampled):
+        kernel = PairedExchange(
+            np.concatenate([_wide(sides[i].b) - _wide(sides[i].a) for i in group], axis=2)
+        )
+        draw = kernel.pooled if aggregation == "pooled" else kernel.by_replica
+        for i, deltas in _sample(sides, group, draw, deltas_of, keys, BLOCK):
+            found[i] = Exchanged(deltas, False, arrangements[i])
+    return [
+        Exchanged(e.deltas, e.exact, log)
+        for e, log in zip(found, arrangements, strict=True)
+        if e is not None
+    ]
+
+
+def _sample(
+    sides: Sequence[Sides],
+    group: list[int],
+    draw: Callable[[NDArray[np.uint64]], NDArray],
+    deltas_of: Callable[[Sides, NDArray], NDArray[np.float64]],
+    keys: NDArray[np.uint64],
+    size: int,
+) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    columns = _columns(sides, group)
+    deltas = np.empty((len(group), len(keys)))
+    for rows in blocks(len(keys), size):
+        sums = draw(keys[rows])
+        for row, i, part in zip(deltas, group, columns, strict=True):
+            row[rows] = deltas_of(sides[i], sums[..., part])
+    return zip(group, deltas, strict=True)
+
+
+def _enumerate_paired(side: Sides, differ: NDArray, aggregation: str) -> NDArray[np.float64]:
+    difference = _wide(side.b) - _wide(side.a)
+    n, _, k = difference.shape
+    gains = np.zeros((1, n, k), dtype=difference.dtype)
+    for replica, unit in differ:
+        moved = gains.copy()
+        moved[:, replica] += difference[replica, unit]
+        gains = np.concatenate([gains, moved])
+    if aggregation == "pooled":
+        return _paired_pooled(side, gains.sum(axis=1))
+    return _paired_mean(side, gains)
+
+
+def free_exchange(
+    sides: Sequence[Sides],
+    strata: Strata,
+    *,
+    keys: NDArray[np.uint64],
+    aggregation: str,
+) -> list[Exchanged]:
+    """Deal the outputs of each unit anew, within each stratum of replicas."""
+    samples = len(keys)
+    found: list[Exchanged | None] = [None] * len(sides)
+    pooled = aggregation == "pooled"
+    for i, side in enumerate(sides):
+        cells = _varying_cells(side, strata)
+        log_arrangements = math.fsum(
+            len(units)
+            * (
+                _log_choose(len(in_a) + len(in_b), len(in_a))
+                if pooled
+                else math.lgamma(len(in_a) + len(in_b) + 1)
+            )
+            for (in_a, in_b), units in zip(strata, cells, strict=True)
+        )
+        if log_arrangements <= math.log(samples) + 1e-9:
+            deltas = _enumerate_free(side, strata, cells, pooled)
+            found[i] = Exchanged(deltas, True, log_arrangements)
+        else:
+            found[i] = Exchanged(np.empty(0), False, log_arrangements)
+    sampled = [i for i, e in enumerate(found) if e is not None and not e.exact]
+    slots_a, slots_b = _slots(strata)
+
+    def mean_deltas(side: Sides, sums: NDArray) -> NDArray[np.float64]:
+        scores = side.metric.score(sums)
+        return scores[:, slots_b].mean(axis=1) - scores[:, slots_a].mean(axis=1)
+
+    for group in _by_kind(sides, sampled):
+        a = np.concatenate([sides[i].a for i in group], axis=2)
+        b = np.concatenate([sides[i].b for i in group], axis=2)
+        kernel = FreeExchange(
+            [(_wide(np.concatenate([a[in_a], b[in_b]])), len(in_a)) for in_a, in_b in strata]
+        )
+        row_bytes = kernel.rows[0][0, 0].nbytes
+        size = BLOCK if pooled else max(16, 2**19 // (len(slots_a) + len(slots_b)) // row_bytes)
+        draw = kernel.pooled if pooled else kernel.by_slot
+        deltas_of = _pooled_deltas if pooled else mean_deltas
+        for i, deltas in _sample(sides, group, draw, deltas_of, keys, size):
+            e = found[i]
+            assert e is not None
+            found[i] = Exchanged(deltas, False, e.log_arrangements)
+    return [e for e in found if e is not None]
+
+
+def _log_choose(m: int, take: int) -> float:
+    return math.log(math.comb(m, take))
+
+
+def _slots(strata: Strata) -> tuple[list[int], list[int]]:
+    """Places of A's and of B's replicas when strata follow each other, A first in each."""
+    slots_a: list[int] = []
+    slots_b: list[int] = []
+    start = 0
+    for in_a, in_b in strata:
+        slots_a += range(start, start + len(in_a))
+        slots_b += range(start + len(in_a), start + len(in_a) + len(in_b))
+        start += len(in_a) + len(in_b)
+    return slots_a, slots_b
+
+
+def _varying_cells(side: Sides, strata: Strata) -> list[list[int]]:
+    """For each stratum, the units whose outputs are not all alike."""
+    cells = []
+    for in_a, in_b in strata:
+        outputs = np.concatenate([side.a[in_a], side.b[in_b]])
+        cells.append(np.flatnonzero((outputs != outputs[:1]).any(axis=(0, 2))).tolist())
+    return cells
+
+
+def _enumerate_free(
+    side: Sides, strata: Strata, cells: list[list[int]], pooled: bool
+) -> NDArray[np.float64]:
+    """All arrangements: the product over cells of all subsets, or all permutations."""
+    slots_a, slots_b = _slots(strata)
+    k = side.a.shape[2]
+    outputs = [np.concatenate([_wide(side.a[in_a]), _wide(side.b[in_b])]) for in_a, in_b in strata]
+    observed = np.concatenate([o.sum(axis=1) for o in outputs])  # (slots, K)
+    sums = observed[np.newaxis]
+    start = 0
+    for (in_a, in_b), stratum, units in zip(strata, outputs, cells, strict=True):
+        m = len(in_a) + len(in_b)
+        orders = [
+            [*chosen, *(o for o in range(m) if o not in chosen)]
+            for chosen in (
+                itertools.combinations(range(m), len(in_a))
+                if pooled
+                else itertools.permutations(range(m))
+            )
+        ]
+        for unit in units:
+            change = stratum[np.array(orders), unit] - stratum[:, unit]  # (orders, m, K)
+            moved = np.repeat(sums[:, np.newaxis], len(orders), axis=1)
+            moved[:, :, start : start + m] += change
+            sums = moved.reshape(-1, len(observed), k)
+        start += m
+    if pooled:
+        return _pooled_deltas(side, sums[:, slots_a].sum(axis=1))
+    scores = side.metric.score(sums)
+    return scores[:, slots_b].mean(axis=1) - scores[:, slots_a].mean(axis=1)

@@ -1,0 +1,320 @@
+"""All tests of all pairs on one test set: what `compare`, `test` and the workflow call.
+
+Random streams are keyed by names, never by the order of work: those of a test by (test set,
+sorted pair, method), draws of segments and documents by the test set alone, and draws from one
+system's outputs by the system. None by the metric: all metrics see the same draws. A pair is
+tested in the order of its names and the result turned round where asked for, so that swapping A
+and B changes no p.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError, nearest
+from replitune.metrics.base import Metric
+from replitune.significance import arguments as iv
+from replitune.significance.base import Comparison, SystemStatistics, TestResult, join_notes
+from replitune.significance.draws import Draws, PoolDraws, SegmentDraws
+from replitune.streams import stream
+
+METHODS: dict[str, str] = {
+    "crossed": "replitune.significance.crossed:crossed",
+    "multi-bootstrap": "replitune.significance.multi_bootstrap:multi_bootstrap",
+    "riezler": "replitune.significance.riezler:riezler_many",
+    "koehn": "replitune.significance.koehn:koehn",
+    "graham": "replitune.significance.graham:graham",
+    "clark": "replitune.significance.clark:clark_many",
+    "clark-bootstrap": "replitune.significance.clark_bootstrap:clark_bootstrap",
+    "fu-ar": "replitune.significance.fu_ar:fu_ar",
+    "fu-bootstrap": "replitune.significance.fu_bootstrap:fu_bootstrap",
+    "replica-permutation": "replitune.significance.replica_permutation:replica_permutation",
+}
+"""Where each test lives; imported when first asked for. `..._many` take several metrics."""
+
+CORRECTIONS = ("holm", "bh", "none")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A test by name, with the options that differ from its defaults."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+    id: str | None = None
+    """What the result rows are called; by default the name."""
+
+    @property
+    def label(self) -> str:
+        return self.id or self.name
+
+
+def get_method(given: str | Mapping[str, Any] | Method) -> Method:
+    """A method from its name, or from a mapping {name: ..., id: ..., <option>: ...}."""
+    if isinstance(given, Method):
+        method = given
+    elif isinstance(given, str):
+        method = Method(given)
+    else:
+        options = dict(given)
+        name = options.pop("name", None)
+        if not isinstance(name, str):
+            raise ReplituneError("a method needs a `name`", found=repr(dict(given)))
+        options = {key.replace("-", "_"): value for key, value in options.items()}
+        label = options.pop("id", None)
+        method = Method(name, tuple(sorted(options.items())), label)
+    if method.name not in METHODS:
+        close = nearest(method.name, list(METHODS))
+        raise ReplituneError(
+            f"no test is called {method.name!r}",
+            expected="one of " + ", ".join(METHODS),
+            fix=f"did you mean {close!r}?" if close else None,
+        )
+    allowed = sorted(_parameters(_load(method.name)) - _GIVEN)
+    for option, _ in method.options:
+        if option not in allowed:
+            close = nearest(option, allowed)
+            raise ReplituneError(
+                f"test {method.name!r} has no option {option!r}",
+                expected="one of " + ", ".join(allowed),
+                fix=f"did you mean {close!r}?" if close else None,
+            )
+    return method
+
+
+_GIVEN = {"comparison", "comparisons", "rng", "segment_rng", "draws", "samples"}
+
+
+def _load(name: str) -> Callable[..., Any]:
+    module, _, function = METHODS[name].partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def _parameters(function: Callable[..., Any]) -> set[str]:
+    return set(inspect.signature(function).parameters)
+
+
+def pairs_iv(
+    names: Sequence[str],
+    pairs: str | Sequence[tuple[str, str]] = "all",
+    baseline: str | None = None,
+) -> list[tuple[str, str]]:
+    """The pairs (A, B) to test, in their order.
+
+    `pairs` is "all" (A before B in `names`), "baseline" (the baseline is always A), or a list.
+    """
+    if pairs == "all" and baseline is None:
+        return list(combinations(names, 2))
+    if isinstance(pairs, str):
+        iv.one_of("pairs", pairs, ("all", "baseline"))
+        if baseline is None:
+            raise ReplituneError("`pairs: baseline` needs the name of the baseline")
+        _known(baseline, names)
+        return [(baseline, name) for name in names if name != baseline]
+    for pair in pairs:
+        for name in pair:
+            _known(name, names)
+        if pair[0] == pair[1]:
+            raise ReplituneError(f"system {pair[0]} cannot be compared with itself")
+    return [(a, b) for a, b in pairs]
+
+
+def _known(name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        close = nearest(name, list(names))
+        raise ReplituneError(
+            f"no system is called {name!r}",
+            expected="one of " + ", ".join(names),
+            fix=f"did you mean {close!r}?" if close else None,
+        )
+
+
+def run_tests(
+    metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
+    documents: NDArray[np.int32],
+    *,
+    testset: str,
+    seed: int,
+    pairs: str | Sequence[tuple[str, str]] = "all",
+    baseline: str | None = None,
+    methods: Sequence[str | Mapping[str, Any] | Method] = ("clark",),
+    samples: int = 10_000,
+    alpha: float = 0.05,
+    correction: str = "holm",
+    threads: int = 1,
+) -> dict[str, list[TestResult]]:
+    """Rows of results by metric id, pair by pair and, within a pair, method by method.
+
+    Parameters
+    ----------
+    metrics : {id: (metric, {system: statistics})}
+        Everything scored on this test set; the same systems and segments for each metric. The
+        rows of a metric are the same whichever other metrics are given.
+    documents : (N,)
+        Document number of each segment.
+    correction : {"holm", "bh", "none"}
+        For p_adjusted; the family is all pairs within one (metric, method).
+    """
+    samples = iv.samples_iv(samples)
+    iv.one_of("correction", correction, CORRECTIONS)
+    if not 0 < alpha < 1:
+        raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
+    chosen = [get_method(method) for method in methods]
+    labels = [method.label for method in chosen]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ReplituneError(
+                f"two methods are called {label!r}", fix="give one of them an `id` of its own"
+            )
+    wanted: list[tuple[str, str]] = []
+    for i, (_, systems) in enumerate(metrics.values()):
+        names = list(systems)
+        if i == 0:
+            wanted = pairs_iv(names, pairs, baseline)
+        for pair in wanted:
+            for name in pair:
+                _known(name, names)
+    draws = named_draws(testset, seed)
+    jobs = [(pair, method) for pair in wanted for method in chosen]
+
+    def run(job: tuple[tuple[str, str], Method]) -> dict[str, TestResult]:
+        return _run_pair(
+            metrics, documents, *job, testset=testset, seed=seed, samples=samples, draws=draws
+        )
+
+    if threads > 1 and len(jobs) > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            done = list(pool.map(run, jobs))
+    else:
+        done = [run(job) for job in jobs]
+    return {
+        id: adjusted([results[id] for results in done], alpha=alpha, correction=correction)
+        for id in metrics
+    }
+
+
+def named_draws(testset: str, seed: int) -> Draws:
+    """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
+    segments = SegmentDraws.of(stream(seed, "test", testset, "segments"))
+    pools: dict[str, PoolDraws] = {}
+
+    def pool(system: str) -> PoolDraws:
+        made = PoolDraws.of(stream(seed, "test", testset, "pool", system))
+        return pools.setdefault(system, made)
+
+    return Draws(segments, pool)
+
+
+def _run_pair(
+    metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
+    documents: NDArray[np.int32],
+    pair: tuple[str, str],
+    method: Method,
+    *,
+    testset: str,
+    seed: int,
+    samples: int,
+    draws: Draws,
+) -> dict[str, TestResult]:
+    first, second = sorted(pair)
+    turned = pair != (first, second)
+    function = _load(method.name)
+    options = dict(method.options)
+    if turned:
+        options = _turned(options)
+    takes = _parameters(function)
+    if "draws" in takes:
+        options["draws"] = draws
+    if "samples" in takes:
+        options["samples"] = samples
+    comparisons = [
+        Comparison(metric, systems[first], systems[second], documents)
+        for metric, systems in metrics.values()
+    ]
+
+    def call(given: Comparison | list[Comparison]) -> Any:
+        fresh = dict(options)
+        if "rng" in takes:
+            fresh["rng"] = stream(seed, "test", testset, first, second, method.label)
+        return function(given, **fresh)
+
+    together = "comparisons" in takes
+    results = call(comparisons) if together else [call(comparison) for comparison in comparisons]
+    found = {}
+    for id, result in zip(metrics, results, strict=True):
+        result = replace(
+            result, method=method.label, seed=seed if takes & {"rng", "draws"} else None
+        )
+        found[id] = result.swapped() if turned else result
+    return found
+
+
+def _turned(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of the test of (A, B) for the test of (B, A)."""
+    other = {"greater": "less", "less": "greater"}
+    names = {"replica_a": "replica_b", "replica_b": "replica_a"}
+    return {
+        names.get(name, name): other.get(value, value) if name == "alternative" else value
+        for name, value in options.items()
+    }
+
+
+def adjusted(
+    results: Sequence[TestResult], *, alpha: float = 0.05, correction: str = "holm"
+) -> list[TestResult]:
+    """Fill p_adjusted within each method, and say where a test could not have reached alpha."""
+    rows = list(results)
+    for method in dict.fromkeys(r.method for r in rows):
+        family = [i for i, r in enumerate(rows) if r.method == method]
+        p = [rows[i].p for i in family]
+        if correction != "none":
+            from replitune.significance.multiple import adjust
+
+            p = adjust(p, correction)
+        tests = sum(rows[i].p is not None for i in family)
+        for i, value in zip(family, p, strict=True):
+            note = join_notes(rows[i].note, out_of_reach(rows[i], alpha, correction, tests))
+            rows[i] = replace(rows[i], p_adjusted=value, note=note)
+    return rows
+
+
+def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> str | None:
+    """A note when even the smallest p of this test is above alpha, or above alpha / tests, which
+    Holm asks of the smallest p of a family."""
+    if result.p is None or result.p_min is None:
+        return None
+    # R resamples give p in steps of 1/(R + 1): "cannot" means more than rounding.
+    smallest = result.p_min * (1 - 1e-12)
+    if smallest > alpha:
+        return f"cannot reach {alpha:g}: its smallest p is {result.p_min:.3g}"
+    if correction == "holm" and tests > 1 and smallest > alpha / tests:
+        return (
+            f"cannot reach {alpha:g}/{tests} (Holm, first of {tests} pairs): "
+            f"its smallest p is {result.p_min:.3g}"
+        )
+    return None
+
+
+def histogram(result: TestResult, bins: int = 200) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Counts (bins,) and edges (bins + 1,) of a result's distribution, delta in range.
+
+    Empty arrays when the result has none.
+    """
+    if result.distribution is None or len(result.distribution) == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    low = min(float(result.distribution.min()), result.delta)
+    high = max(float(result.distribution.max()), result.delta)
+    if not math.isfinite(high - low) or high == low:
+        high = low + max(abs(low), 1.0) * 1e-9
+    counts, edges = np.histogram(result.distribution, bins=bins, range=(low, high))
+    return counts.astype(np.int64), edges

@@ -1,0 +1,153 @@
+"""Command-line words that several commands take."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from replitune.configuration import schema
+from replitune.errors import ReplituneError, nearest
+
+
+def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
+    """``NAME=FILE FILE ...``: the name ends at the first `=`."""
+    name, equals, first = words[0].partition("=")
+    if not equals or not first:
+        raise ReplituneError(
+            f"{option} needs a name", found=words[0], expected=f"{option} NAME=FILE [FILE ...]"
+        )
+    return checked_name(name, option), [first, *words[1:]]
+
+
+def checked_name(name: str, what: str) -> str:
+    """A name that does as a file name."""
+    import re
+
+    rule = schema()["$defs"]["name"]
+    if not re.fullmatch(rule["pattern"], name):
+        raise ReplituneError(
+            f"{what}: not allowed as a name", found=repr(name), expected=rule["description"]
+        )
+    return name
+
+
+def method_word(word: str) -> str | dict[str, Any]:
+    """A test and its options: ``clark:pairing=index,id=clark-index``."""
+    name, colon, rest = word.partition(":")
+    if not colon:
+        return word
+    options: dict[str, Any] = {"name": name}
+    for item in rest.split(","):
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise ReplituneError(
+                f"method {word!r}: {item!r} is not an option", expected="NAME:key=value,key=value"
+            )
+        options[key] = _value(value)
+    return options
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def pair_words(
+    words: Sequence[str], systems: Sequence[str]
+) -> tuple[str | list[tuple[str, str]], str | None]:
+    """``all``, ``baseline=NAME`` or ``A:B ...`` as (pairs, baseline)."""
+    if list(words) == ["all"]:
+        return "all", None
+    if len(words) == 1 and words[0].startswith("baseline="):
+        return "baseline", known_system(words[0].partition("=")[2], systems)
+    pairs = []
+    for word in words:
+        a, colon, b = word.partition(":")
+        if not colon:
+            raise ReplituneError(
+                f"{word!r} is not a pair", expected="all, baseline=NAME, or A:B C:D ..."
+            )
+        pairs.append((known_system(a, systems), known_system(b, systems)))
+    return pairs, None
+
+
+def known_system(name: str, systems: Iterable[str]) -> str:
+    listed = list(systems)
+    if name not in listed:
+        close = nearest(name, listed)
+        raise ReplituneError(
+            f"no system is called {name!r}", expected="one of " + ", ".join(listed),
+            fix=f"did you mean {close!r}?" if close else None,
+        )
+    return name
+
+
+def add_test_options(parser: argparse.ArgumentParser, methods: Sequence[str]) -> None:
+    """Options of everything that runs significance tests."""
+    parser.add_argument(
+        "--methods", nargs="+", default=list(methods), metavar="TEST",
+        help="tests, with options as TEST:key=value,... (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--samples", type=int, default=10_000, metavar="R",
+        help="resamples of each resampling test (default %(default)s)",
+    )
+    parser.add_argument(
+        "--alpha", type=float, default=0.05, help="level of the tests (default %(default)s)"
+    )
+    parser.add_argument(
+        "--correction", default="holm", choices=("holm", "bh", "none"),
+        help="for all pairs within one metric and test (default %(default)s)",
+    )
+    parser.add_argument(
+        "--paired-replicas", action="store_true",
+        help="replica k of every system shares its seed",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=2011, help="the only source of randomness (default 2011)"
+    )
+
+
+def check_test_options(options: argparse.Namespace) -> None:
+    if options.samples < 1:
+        raise ReplituneError(
+            "--samples is not allowed", found=str(options.samples), expected="at least 1"
+        )
+    if not 0 < options.alpha < 1:
+        raise ReplituneError(
+            "--alpha is not allowed", found=str(options.alpha), expected="between 0 and 1"
+        )
+    if options.seed < 0:
+        raise ReplituneError("--seed is not allowed", found=str(options.seed), expected="at least 0")
+
+
+def replica_words(words: Sequence[str]) -> Mapping[str, int]:
+    """``mert=20 mira=20`` as numbers of replicas."""
+    counts: dict[str, int] = {}
+    for word in words:
+        prefix, equals, number = word.partition("=")
+        if not equals or not number.isdigit() or int(number) < 1:
+            raise ReplituneError(
+                f"--replicas: {word!r} is not a number of replicas", expected="such as mert=20"
+            )
+        counts[checked_name(prefix, "--replicas")] = int(number)
+    return counts
+
+
+def require_file(path: str | Path, what: str) -> None:
+    if not Path(path).exists():
+        raise ReplituneError(f"{what}: no such file or folder", file=path)
+
+
+def require_different(ids: Sequence[str], what: str) -> None:
+    for id in ids:
+        if ids.count(id) > 1:
+            raise ReplituneError(
+                f"two of the given {what}s are called {id!r}",
+                fix=f"give one of them an id: NAME:id={id}-2,...",
+            )

@@ -1,0 +1,76 @@
+# decodes/<testset>/<system>/<replica>.txt: one line per segment.
+
+DECODE_VERSION = 1
+
+
+rule decode:
+    input:
+        testset=f"{RESULTS}/corpus/{{testset}}.jsonl",
+    output:
+        f"{RESULTS}/decodes/{{testset}}/{{system}}/{{replica}}.txt",
+    log:
+        text=f"{RESULTS}/logs/decode/{{testset}}/{{system}}/{{replica}}.log",
+        record=f"{RESULTS}/logs/decode/{{testset}}/{{system}}/{{replica}}.json",
+    benchmark:
+        f"{RESULTS}/benchmarks/decode/{{testset}}/{{system}}/{{replica}}.tsv"
+    conda:
+        "../../envs/programs.yaml"
+    threads: 1
+    resources:
+        mem_mb=lambda wildcards, attempt: 1000 * attempt,
+        runtime=lambda wildcards, attempt: 20 * attempt,
+    params:
+        settings=lambda wildcards: as_json(EXPERIMENT.system_settings(wildcards.system)),
+        seed=EXPERIMENT.seed,
+        stage_version=DECODE_VERSION,
+    message:
+        "decode {wildcards.testset} with {wildcards.system} {wildcards.replica}"
+    shell:
+        "replitune decode --system {wildcards.system:q} --settings {params.settings:q}"
+        " --replica {wildcards.replica} --seed {params.seed}"
+        " --testset {input.testset:q} --name {wildcards.testset:q} --out {output:q}"
+        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+
+
+# Outputs that are on disk already: one job per (system, test set) takes over all its files.
+for system in OUTPUT_SYSTEMS:
+    for testset in EXPERIMENT.decoded(system):
+
+        rule:
+            name:
+                f"collect_{system}_{testset}"
+            input:
+                testset=f"{RESULTS}/corpus/{testset}.jsonl",
+                files=existing(EXPERIMENT.outputs[system][testset].values()),
+            output:
+                [
+                    f"{RESULTS}/decodes/{testset}/{system}/{replica.id}.txt"
+                    for replica in EXPERIMENT.outputs[system][testset]
+                ],
+            log:
+                text=f"{RESULTS}/logs/decode/{testset}/{system}.log",
+                record=f"{RESULTS}/logs/decode/{testset}/{system}.json",
+            benchmark:
+                f"{RESULTS}/benchmarks/decode/{testset}/{system}.tsv"
+            conda:
+                "../../envs/programs.yaml"
+            threads: 1
+            resources:
+                mem_mb=lambda wildcards, attempt: 1000 * attempt,
+                runtime=lambda wildcards, attempt: 20 * attempt,
+            params:
+                folder=f"{RESULTS}/decodes/{testset}/{system}",
+                system=system,
+                testset=testset,
+                settings=as_json(
+                    EXPERIMENT.settings["systems"][system]["files"][testset]
+                ),
+                base=EXPERIMENT.corpora,
+                stage_version=DECODE_VERSION,
+            message:
+                "take over the outputs of {params.system} on {params.testset}"
+            shell:
+                "replitune decode --system {params.system:q} --outputs {params.settings:q}"
+                " --base {params.base:q} --testset {input.testset:q} --name {params.testset:q}"
+                " --out {params.folder:q}"
+                " --threads {threads} --log {log.text:q} --record {log.record:q}"

@@ -34,6 +34,7 @@ from replitune.metrics.token_ids import (
     encode,
     tokenized_references,
 )
+from replitune.metrics.tokenizers import get_tokenizer
 
 Array = NDArray[Any]
 
@@ -134,7 +135,7 @@ class Nist(Metric):
     """NIST score; higher is better, and unbounded.
 
     :param order: longest n-gram
-    :param tokenize: "13a", mteval-v13a's own, or "none", words at white space
+    :param tokenize: any tokeniser of BLEU's; 13a is mteval-v13a's own
     :param lowercase: lower-case A-Z before comparing, mteval-v13a's default (its option -c
         turns it off)
     """
@@ -152,38 +153,28 @@ class Nist(Metric):
         super().__init__(id)
         if order < 1:
             raise ReplituneError("nist: order is out of range", found=str(order), expected=">= 1")
-        if tokenize not in ("13a", "none"):
-            raise ReplituneError(
-                "nist: unknown tokenizer", found=tokenize, expected="one of 13a, none"
-            )
         self.order = order
-        self.tokenize = tokenize
+        self.tokenizer = get_tokenizer(tokenize)
         self.lowercase = lowercase
         self.statistic_names = (
             *(f"info_{n}" for n in range(1, order + 1)),
             *(f"total_{n}" for n in range(1, order + 1)),
             "ref_length",
         )
-        self._tokenizer: Any = None
-        if tokenize == "13a":
-            from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-
-            self._tokenizer = Tokenizer13a()
 
     def signature(self) -> str:
         case = "lc" if self.lowercase else "mixed"
-        return f"case:{case}|order:{self.order}|tok:{self.tokenize}"
+        return f"case:{case}|order:{self.order}|tok:{self.tokenizer.signature}"
 
-    def words(self, line: str) -> list[str]:
-        """Tokens of one segment."""
-        if self._tokenizer is not None:
-            line = self._tokenizer(line)
+    def words(self, lines: Sequence[str]) -> list[list[str]]:
+        """Tokens of each line; lower-cased afterwards, as mteval-v13a undoes entities first."""
+        lists = self.tokenizer(lines)
         if self.lowercase:
-            line = line.translate(ASCII_LOWER)
-        return line.split()
+            lists = [[word.translate(ASCII_LOWER) for word in words] for words in lists]
+        return lists
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> InformedReferences:
-        references = tokenized_references(refs, map(self.words, by_segment(refs)))
+        references = tokenized_references(refs, self.words(list(by_segment(refs))))
         keys, nodes, counts = all_ngrams(references.tokens, references.starts, self.order)
         return InformedReferences(references, keys, nodes, informations(keys, nodes, counts))
 
@@ -196,7 +187,7 @@ class Nist(Metric):
         statistics = np.empty((len(hyps), 2 * order + 1))
         for start in range(0, len(hyps), BATCH):
             part = slice(start, start + BATCH)
-            ids, starts = encode([self.words(line) for line in hyps[part]], references.vocabulary)
+            ids, starts = encode(self.words(hyps[part]), references.vocabulary)
             statistics[part, :order] = matched_information(
                 ids,
                 starts,

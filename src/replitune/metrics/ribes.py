@@ -30,6 +30,7 @@ from replitune.metrics.token_ids import (
     encode,
     tokenized_references,
 )
+from replitune.metrics.tokenizers import get_tokenizer
 
 Array = NDArray[Any]
 
@@ -131,7 +132,8 @@ class Ribes(MeanMetric):
 
     :param alpha: exponent of the unigram precision
     :param beta: exponent of the brevity penalty
-    :param tokenize: "none", words at white space as in the official script, or "13a"
+    :param tokenize: any tokeniser of BLEU's; "none", words at white space, is the official
+        script's
     :param lowercase: compare lower-cased words, the official script's default
     """
 
@@ -153,35 +155,22 @@ class Ribes(MeanMetric):
                 found=f"alpha {alpha}, beta {beta}",
                 expected="numbers >= 0",
             )
-        if tokenize not in ("13a", "none"):
-            raise ReplituneError(
-                "ribes: unknown tokenizer", found=tokenize, expected="one of 13a, none"
-            )
         self.alpha = alpha
         self.beta = beta
-        self.tokenize = tokenize
+        self.tokenizer = get_tokenizer(tokenize)
         self.lowercase = lowercase
-        self._tokenizer: Any = None
-        if tokenize == "13a":
-            from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-
-            self._tokenizer = Tokenizer13a()
 
     def signature(self) -> str:
         case = "lc" if self.lowercase else "mixed"
         return (
-            f"case:{case}|alpha:{self.alpha:g}|beta:{self.beta:g}|tok:{self.tokenize}"
-            "|aggregation:mean"
+            f"case:{case}|alpha:{self.alpha:g}|beta:{self.beta:g}"
+            f"|tok:{self.tokenizer.signature}|aggregation:mean"
         )
 
-    def words(self, line: str) -> list[str]:
-        """Tokens of one segment."""
-        if self._tokenizer is not None:
-            line = self._tokenizer(line)
-        return line.lower().split() if self.lowercase else line.split()
-
     def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
-        return tokenized_references(refs, map(self.words, by_segment(refs)))
+        return tokenized_references(
+            refs, self.tokenizer(list(by_segment(refs)), lowercase=self.lowercase)
+        )
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
@@ -190,7 +179,9 @@ class Ribes(MeanMetric):
         statistics = np.empty((len(hyps), 2))
         for start in range(0, len(hyps), BATCH):
             part = slice(start, start + BATCH)
-            ids, starts = encode([self.words(line) for line in hyps[part]], prepared.vocabulary)
+            ids, starts = encode(
+                self.tokenizer(hyps[part], lowercase=self.lowercase), prepared.vocabulary
+            )
             statistics[part] = best_ribes(
                 ids,
                 starts,

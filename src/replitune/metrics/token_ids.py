@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.metrics.length import check_references
+
 BATCH = 8192
 """Hypotheses tokenised at a time: keeps the word lists of a long file small."""
 
@@ -55,6 +57,7 @@ def tokenized_references(
 
 def by_segment(references: Sequence[Sequence[str]]) -> Iterator[str]:
     """Reference lines, segment by segment: R lines of segment 0, then of segment 1, ..."""
+    check_references(references)
     for lines in zip(*references, strict=True):
         yield from lines
 

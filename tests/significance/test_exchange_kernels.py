@@ -73,7 +73,7 @@ def test_subsets_have_their_size_and_are_uniform(m: int, take: int) -> None:
     bits = np.unpackbits(np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little")
     assert (bits.sum(axis=1) == take).all()
     assert not bits[:, m:].any()
-    if 1 < m and math.comb(m, take) <= 70:
+    if m > 1 and math.comb(m, take) <= 70:
         _, seen = np.unique(bits[:, :m], axis=0, return_counts=True)
         assert len(seen) == math.comb(m, take)
         assert stats.chisquare(seen).pvalue > 1e-4

@@ -187,11 +187,25 @@ def run_tests(
             for name in pair:
                 require_system(name, names)
     shared = named_draws(testset, seed) if draws is None else draws
+    compared = {
+        (first, second): {
+            id: scored_by_both(Comparison(metric, systems[first], systems[second], documents))
+            for id, (metric, systems) in metrics.items()
+        }
+        for first, second in {(min(pair), max(pair)) for pair in wanted}
+    }
     jobs = [(pair, method) for pair in wanted for method in chosen]
 
     def run(job: tuple[tuple[str, str], Method]) -> dict[str, TestResult]:
+        pair, _ = job
         return _run_pair(
-            metrics, documents, *job, testset=testset, seed=seed, samples=samples, draws=shared
+            compared[min(pair), max(pair)],
+            documents,
+            *job,
+            testset=testset,
+            seed=seed,
+            samples=samples,
+            draws=shared,
         )
 
     if threads > 1 and len(jobs) > 1:
@@ -206,7 +220,7 @@ def run_tests(
 
 
 def _run_pair(
-    metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
+    comparisons: Mapping[str, Comparison],
     documents: NDArray[np.int32],
     pair: tuple[str, str],
     method: Method,
@@ -227,10 +241,6 @@ def _run_pair(
         options["draws"] = draws
     if "samples" in takes:
         options["samples"] = samples
-    comparisons = [
-        Comparison(metric, systems[first], systems[second], documents)
-        for metric, systems in metrics.values()
-    ]
 
     def call(given: Comparison | list[Comparison]) -> Any:
         fresh = dict(options)
@@ -238,15 +248,67 @@ def _run_pair(
             fresh["rng"] = stream(seed, "test", testset, first, second, method.label)
         return function(given, **fresh)
 
-    together = "comparisons" in takes
-    results = call(comparisons) if together else [call(comparison) for comparison in comparisons]
-    found = {}
-    for id, result in zip(metrics, results, strict=True):
-        result = replace(
-            result, method=method.label, seed=seed if takes & {"rng", "draws"} else None
+    found: dict[str, TestResult] = {}
+    if "comparisons" in takes:
+        for ids in _alike(comparisons):
+            found.update(zip(ids, call([comparisons[id] for id in ids]), strict=True))
+    else:
+        found = {id: call(comparison) for id, comparison in comparisons.items()}
+    used = seed if takes & {"rng", "draws"} else None
+    rows = {
+        id: replace(
+            found[id],
+            method=method.label,
+            seed=used,
+            note=join_notes(found[id].note, dropped_note(len(documents) - comparison.segments)),
         )
-        found[id] = result.swapped() if turned else result
-    return found
+        for id, comparison in comparisons.items()
+    }
+    return {id: row.swapped() for id, row in rows.items()} if turned else rows
+
+
+def scored_by_both(comparison: Comparison) -> Comparison:
+    """Without the segments that some replica of either system has no score for.
+
+    Metrics of (score, count) mark a missing score by a count of 0.
+    """
+    names, a, b = comparison.metric.statistic_names, comparison.a, comparison.b
+    if not names or names[-1] != "count" or a.statistics.ndim != 3:
+        return comparison
+    known = (a.statistics[..., -1] != 0).all(axis=0) & (b.statistics[..., -1] != 0).all(axis=0)
+    if known.all():
+        return comparison
+    if not known.any():
+        raise ReplituneError(
+            f"no segment has scores of {comparison.metric.id} from all replicas of {a.name} "
+            f"and {b.name}"
+        )
+    _, first, numbers = np.unique(
+        comparison.documents[known], return_index=True, return_inverse=True
+    )
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return replace(
+        comparison,
+        a=replace(a, statistics=np.ascontiguousarray(a.statistics[:, known])),
+        b=replace(b, statistics=np.ascontiguousarray(b.statistics[:, known])),
+        documents=rank[numbers],
+    )
+
+
+def dropped_note(segments: int) -> str | None:
+    if segments == 0:
+        return None
+    return f"{segments} segment{'s' if segments > 1 else ''} without a score left out"
+
+
+def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
+    """Metrics that know the same replicas: their exchanges can be made in one pass."""
+    groups: dict[Any, list[str]] = {}
+    for id, c in comparisons.items():
+        key = (c.a.replicas, c.a.groups, c.b.replicas, c.b.groups)
+        groups.setdefault(key, []).append(id)
+    return list(groups.values())
 
 
 def _turned(options: dict[str, Any]) -> dict[str, Any]:

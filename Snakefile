@@ -26,7 +26,7 @@ os.environ["PATH"] = os.pathsep.join(
 # Snakemake merges config files, so the default is read only when no experiment was given.
 if "experiment" not in config:
 
-    configfile: "config/config.yaml"
+    configfile: f"{workflow.basedir}/config/config.yaml"
 
 
 include: "workflow/rules/common.smk"

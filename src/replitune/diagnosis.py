@@ -1,15 +1,17 @@
 """Warnings for the classic mistakes in files of outputs.
 
 They look at a sample of the segments of one replica, so that they cost next to nothing; the
-checks for blank lines look at every replica.
+checks for blank lines and copies look at every replica.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
 from operator import ne
+
+from replitune.scoring import Outputs
 
 SAMPLE = 300
 """Segments looked at, evenly spaced."""
@@ -51,6 +53,7 @@ def diagnose(
         *_marks(hyps, first),
         _case(hyps, first),
         *_blank(hyps_by_replica, refs[0]),
+        *_copies(hyps_by_replica),
         _unmatched(hyps, sampled, words),
     ]
     return [f"{name}: {sentence}" for sentence in found if sentence]
@@ -173,18 +176,33 @@ def _unmatched(hyps: Sequence[str], refs: Sequence[Sequence[str]], words: int) -
     )
 
 
-def find_copies(sha256: Mapping[str, str]) -> list[str]:
-    """One sentence for each group of identical outputs; `sha256` is label -> hash of lines.
-
-    Give it every replica of every system (``baseline/run-001``) and the references, too.
-    """
-    groups: dict[str, list[str]] = {}
-    for label, digest in sha256.items():
-        groups.setdefault(digest, []).append(label)
+def _copies(hyps_by_replica: Sequence[Sequence[str]]) -> list[str]:
+    if isinstance(hyps_by_replica, Outputs):
+        contents: list[Hashable] = [*hyps_by_replica.sha256]
+    else:
+        contents = [tuple(hyps) for hyps in hyps_by_replica]
+    groups: dict[Hashable, list[str]] = {}
+    for r, content in enumerate(contents, start=1):
+        groups.setdefault(content, []).append(str(r))
     return [
-        f"identical outputs: {', '.join(labels[:5])}"
-        + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
-        + " - is one file given twice?"
-        for labels in groups.values()
-        if len(labels) > 1
+        f"the outputs of {_replicas(numbers)} are identical: is one file given twice?"
+        for numbers in groups.values()
+        if len(numbers) > 1
+    ]
+
+
+def find_copies(sha256: Mapping[str, Sequence[str]]) -> list[str]:
+    """One sentence for each two systems that share outputs; `sha256` is system -> hash of the
+    lines of each replica. The references may be given as one more system."""
+    owner: dict[str, tuple[str, int]] = {}
+    shared: dict[tuple[str, str], list[str]] = {}
+    for system, hashes in sha256.items():
+        for r, digest in enumerate(hashes, start=1):
+            other, number = owner.setdefault(digest, (system, r))
+            if other != system:
+                shared.setdefault((other, system), []).append(f"{number} = {r}")
+    return [
+        f"{a} and {b} have identical outputs (replica {', '.join(equal[:5])}"
+        f"{', ...' if len(equal) > 5 else ''}): is one file given twice?"
+        for (a, b), equal in shared.items()
     ]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.files import read_lines, sha256_lines
 from replitune.metrics.base import Metric, full_signature
+from replitune.metrics.external import External
 
 _BLOCK = 4096  # distinct pairs between two reports of progress
 
@@ -152,6 +153,8 @@ class SystemScores:
     """Distinct pairs that were scored."""
     taken_over: int
     """Replicas whose rows were known."""
+    missing: int = 0
+    """Segments without a score in the file of a metric that reads one; their count is 0."""
 
 
 PreviousRows = Mapping[tuple[str, str], NDArray[Any]]
@@ -208,3 +211,16 @@ def score_system(
     for r, inverse in zip(missing, pairs.inverse, strict=True):
         np.take(distinct, inverse, axis=0, out=statistics[r], mode="clip")
     return SystemScores(statistics, len(pairs.hyps), len(outputs) - len(missing))
+
+
+def score_from_file(
+    metric: Metric, system: str, replicas: Sequence[str], n_segments: int
+) -> SystemScores:
+    """Segment statistics of a metric that reads scores and not text (``needs_text`` false)."""
+    if not isinstance(metric, External):
+        raise ReplituneError(
+            f"metric {metric.name} has no scores to read",
+            fix="name a file of segment scores, for example external:file=scores.tsv,id=comet",
+        )
+    statistics, missing = metric.system_statistics(system, replicas, n_segments)
+    return SystemScores(statistics, computed=0, taken_over=0, missing=missing)

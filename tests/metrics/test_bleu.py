@@ -184,6 +184,15 @@ def test_ten_thousand_tokens_and_empty_sides():
     assert metric.statistics([], [[]]).shape == (0, 10)
 
 
+def test_references_and_segments_must_fit():
+    with pytest.raises(ReplituneError, match=r"different numbers of segments\n.*2, 1"):
+        Bleu().prepare([["a", "b"], ["a"]])
+    with pytest.raises(ReplituneError, match="no references"):
+        Bleu().prepare([])
+    with pytest.raises(IndexError):
+        Bleu().statistics(["a", "b"], [["a"]])
+
+
 def test_kink_is_announced_near_equal_lengths_and_near_zero_counts_only():
     metric = Bleu()
     spread = np.diag([25.0] * 10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -45,16 +47,38 @@ def test_blocks_make_no_difference(monkeypatch):
     assert get_tokenizer("13a")(lines) == whole
 
 
-@pytest.mark.parametrize("name", sorted({*tokenizers.NAMES} - {*ORACLES}))
+NEED_MORE = sorted({*tokenizers.NAMES} - {*ORACLES})
+
+
+@pytest.mark.parametrize("name", NEED_MORE)
 def test_a_tokeniser_that_needs_more_works_or_says_what_to_do(name):
+    tokenizer = get_tokenizer(name)  # naming it needs nothing
     try:
-        tokenizer = get_tokenizer(name)
+        tokens = tokenizer(["猫が座った。 cat"])
     except ReplituneError as error:
         message = str(error)
         assert name in message
-        assert "pip install" in message or "sacrebleu --tok" in message
+        assert "pip install" in message or "import sacrebleu" in message
+        with pytest.raises(ReplituneError):
+            _ = tokenizer.signature
     else:
-        assert tokenizer(["a b"])
+        oracle = BLEU(tokenize=name)
+        assert tokens == [oracle._preprocess_segment("猫が座った。 cat").split()]
+        assert tokenizer.signature == oracle.tokenizer_signature
+
+
+def test_a_missing_model_is_not_downloaded_but_named(monkeypatch, tmp_path):
+    pytest.importorskip("sentencepiece")
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_spm.SACREBLEU_DIR", str(tmp_path))
+    with pytest.raises(ReplituneError, match="not on this machine") as caught:
+        get_tokenizer("flores200")(["a"])
+    assert str(tmp_path) in caught.value.file
+
+
+@pytest.mark.parametrize("name", sorted(ORACLES))
+def test_a_tokeniser_survives_pickling(name):
+    again = pickle.loads(pickle.dumps(get_tokenizer(name)))
+    assert again(["a b."]) == get_tokenizer(name)(["a b."])
 
 
 def test_an_unknown_tokeniser_names_the_nearest():

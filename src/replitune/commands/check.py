@@ -17,14 +17,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.metrics.registry import get_metric
     from replitune import words
-    from replitune.significance.run import method_iv
+    from replitune.significance.run import get_method
 
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
     experiment = Experiment(settings)
     for id in experiment.metrics:
         get_metric(experiment.metric(id))
     for method in experiment.methods:
-        method_iv(words.method_word(method))
+        get_method(words.method_word(method))
     replicas = {name: len(experiment.replicas(name)) for name in experiment.systems}
     print(f"{options.experiment}: experiment {experiment.name} is fine")
     print(f"  systems:   {', '.join(f'{name} ({n} replicas)' for name, n in replicas.items())}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
-from replitune.metrics.length import REFERENCE_LENGTHS, reference_length
+from replitune.metrics.length import REFERENCE_LENGTHS, check_references, reference_length
 from replitune.metrics.ngrams import ReferenceNgrams, add_matches, prepare_references
 from replitune.metrics.registry import one_of
 from replitune.metrics.tokenizers import get_tokenizer
@@ -98,6 +98,7 @@ class Bleu(Metric):
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> ReferenceNgrams:
         """Tokenise R streams of N references and store their n-grams per segment."""
+        check_references(refs)
         streams = [self.tokenizer(stream, self.lowercase) for stream in refs]
         return prepare_references(streams, self.max_ngram_order)
 
@@ -105,6 +106,9 @@ class Bleu(Metric):
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: ReferenceNgrams
     ) -> NDArray[np.int32]:
         segments = np.ascontiguousarray(segments, dtype=np.int64)
+        n_segments = len(prepared.lengths)
+        if len(segments) and not (segments.min() >= 0 and segments.max() < n_segments):
+            raise IndexError(f"segment outside 0 .. {n_segments - 1}")  # a kernel would not look
         out = np.zeros((len(hyps), len(self.statistic_names)), dtype=np.int32)
         for start in range(0, len(hyps), _BLOCK):
             block = slice(start, start + _BLOCK)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.metrics.registry import one_of
 from replitune.metrics.tokenizers import get_tokenizer
@@ -43,6 +44,7 @@ class Length(Metric):
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> NDArray[np.int32]:
         """(N, R) tokens of each reference."""
+        check_references(refs)
         return np.stack([self._lengths(stream) for stream in refs], axis=1)
 
     def segment_statistics(
@@ -66,6 +68,17 @@ class Length(Metric):
         hyp, ref = sums[..., 0], sums[..., 1]
         inverse = np.divide(1.0, ref, out=np.zeros_like(ref), where=ref > 0)
         return 100.0 * np.stack([inverse, -hyp * inverse**2], axis=-1)
+
+
+def check_references(refs: Sequence[Sequence[str]]) -> None:
+    """Refuse no reference at all, and references of different lengths."""
+    counts = [len(stream) for stream in refs]
+    if len(set(counts)) != 1:
+        raise ReplituneError(
+            "references have different numbers of segments" if counts else "no references",
+            found=", ".join(map(str, counts)) or "none",
+            expected="one or more references of the same segments",
+        )
 
 
 def reference_length(

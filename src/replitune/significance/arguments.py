@@ -103,6 +103,16 @@ def strata_of(
     return found
 
 
+def own_strata(system: SystemStatistics, strata: str) -> list[NDArray[np.intp]]:
+    """Members of each group of one system's replicas."""
+    if strata == "none":
+        return [np.arange(system.n)]
+    return [
+        np.flatnonzero([g == group for g in system.groups])
+        for group in dict.fromkeys(system.groups)
+    ]
+
+
 def pair_replicas(
     a: SystemStatistics, b: SystemStatistics, strata: str
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], str]:

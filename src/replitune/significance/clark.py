@@ -18,13 +18,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from replitune.errors import ReplituneError
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult, join_notes
 from replitune.significance.counting import (
     ONE_REPLICA_NOTE,
     oriented,
     p_value,
+    result,
     smallest_p,
     tolerance,
 )
@@ -92,11 +92,7 @@ def clark_many(
         iv.comparison_iv(comparison)
     a, b = comparisons[0].a, comparisons[0].b
     if pairing == "index" and a.n != b.n:
-        raise ReplituneError(
-            "`pairing` index needs as many replicas of one system as of the other",
-            found=f"{a.n} of {a.name}, {b.n} of {b.name}",
-            fix="use `pairing: free`",
-        )
+        return [_not_paired(c, alternative, aggregation, unit) for c in comparisons]
     # Two outputs can be dealt in two ways only: then the pairings are the same test.
     paired = pairing == "index" or a.n == b.n == 1
     how = None
@@ -147,22 +143,16 @@ def _result(
     if pairing == "free" and aggregation == "mean" and a.n + b.n > 2:
         # Relabelling a system's own replicas throughout changes nothing.
         log_arrangements -= math.lgamma(a.n + 1) + math.lgamma(b.n + 1)
-    return TestResult(
+    return result(
+        comparison,
+        score_a,
+        score_b,
         method="clark",
-        a=a.name,
-        b=b.name,
-        score_a=score_a,
-        score_b=score_b,
-        delta=delta,
         p=p,
         alternative=alternative,
         unit=unit,
         aggregation=aggregation,
-        n_a=a.n,
-        n_b=b.n,
-        segments=comparison.segments,
-        documents=comparison.n_documents,
-        generalises_to="new segments",
+        generalises_to=f"new {unit}s",
         p_min=smallest_p(
             samples,
             exchanged.exact,
@@ -177,4 +167,21 @@ def _result(
             f"replicas paired in {how}" if how == "stored order" and a.n > 1 else None,
         ),
         distribution=exchanged.deltas,
+    )
+
+
+def _not_paired(
+    comparison: Comparison, alternative: str, aggregation: str, unit: str
+) -> TestResult:
+    return result(
+        comparison,
+        *iv.aggregate_scores(comparison, aggregation),
+        method="clark",
+        p=None,
+        alternative=alternative,
+        unit=unit,
+        aggregation=aggregation,
+        generalises_to=f"new {unit}s",
+        pairing="index",
+        note="not as many replicas of one system as of the other: use `pairing: free`",
     )

@@ -21,8 +21,9 @@ from replitune.significance.kernels_random import (
     mix,
 )
 
-_BYTE, _ONE, _ZERO = np.uint64(255), np.uint64(1), np.uint64(0)
-_S8, _S16, _S24, _S32 = np.uint64(8), np.uint64(16), np.uint64(24), np.uint64(32)
+_BYTE = np.uint64(255)
+_S8, _S16, _S24, _S32 = (np.uint64(s) for s in (8, 16, 24, 32))
+_S40, _S48, _S56 = (np.uint64(s) for s in (40, 48, 56))
 
 
 @njit(cache=True, nogil=True)
@@ -43,27 +44,30 @@ def _look_up(words, tables, count, out):  # type: ignore[no-untyped-def]
     """Add to out (B, lines, lanes) the rows that the first `count` bytes of words (B,) name."""
     lanes = 64 // out.itemsize
     lines = out.shape[1]
-    fours = count // 4
-    for b in range(words.shape[0]):
-        word = words[b]
-        t = 0
-        for _ in range(fours):
+    if count == 8:
+        for b in range(words.shape[0]):
+            word = words[b]
             i0, i1 = word & _BYTE, (word >> _S8) & _BYTE
             i2, i3 = (word >> _S16) & _BYTE, (word >> _S24) & _BYTE
+            i4, i5 = (word >> _S32) & _BYTE, (word >> _S40) & _BYTE
+            i6, i7 = (word >> _S48) & _BYTE, word >> _S56
             for c in range(lines):
                 for j in range(lanes):
-                    out[b, c, j] += (tables[t, i0, c, j] + tables[t + 1, i1, c, j]) + (
-                        tables[t + 2, i2, c, j] + tables[t + 3, i3, c, j]
+                    out[b, c, j] += (
+                        (tables[0, i0, c, j] + tables[1, i1, c, j])
+                        + (tables[2, i2, c, j] + tables[3, i3, c, j])
+                    ) + (
+                        (tables[4, i4, c, j] + tables[5, i5, c, j])
+                        + (tables[6, i6, c, j] + tables[7, i7, c, j])
                     )
-            word = word >> _S32
-            t += 4
-        while t < count:
-            i0 = word & _BYTE
+        return
+    for t in range(count):
+        shift = np.uint64(8 * t)
+        for b in range(words.shape[0]):
+            i = (words[b] >> shift) & _BYTE
             for c in range(lines):
                 for j in range(lanes):
-                    out[b, c, j] += tables[t, i0, c, j]
-            word = word >> _S8
-            t += 1
+                    out[b, c, j] += tables[t, i, c, j]
 
 
 @njit(cache=True, nogil=True)

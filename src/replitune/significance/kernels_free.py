@@ -7,8 +7,9 @@ X. Two ways to deal:
   a word of bits. Random bits are drawn first (their number of ones is binomial); then surplus
   ones, or missing ones, are corrected one at a time at uniformly random places. Given its number
   of ones a random word is uniform, and removing (adding) uniformly chosen ones keeps it so: the
-  subset is exactly uniform, after sqrt(m / 2 pi) corrections on average for equal halves. Sums
-  over subsets are then looked up eight outputs at a time.
+  subset is exactly uniform, after sqrt(m / 2 pi) corrections on average for equal halves. Where
+  there are few subsets (up to seven replicas against seven) they are drawn from a list of them.
+  Sums over subsets are then looked up eight outputs at a time.
 - The mean of replica scores needs to know which output takes the place of which replica: a
   uniformly random permutation of the m outputs (Fisher and Yates).
 
@@ -17,6 +18,9 @@ the cell's first output, so that such cells, and bytes of them, cost nothing.
 """
 
 from __future__ import annotations
+
+import itertools
+import math
 
 import numpy as np
 from numba import njit
@@ -42,6 +46,13 @@ def _ones(x):  # type: ignore[no-untyped-def]
     return (x * _P8) >> _S56
 
 
+@njit(inline="always")
+def _mask(m, w):  # type: ignore[no-untyped-def]
+    """The bits of word w that stand for an output."""
+    left = m - 64 * w
+    return ~_ZERO if left >= 64 else (_ONE << np.uint64(left)) - _ONE
+
+
 @njit(cache=True, nogil=True)
 def draw_subsets(cell, m, take, keys, words, ones):  # type: ignore[no-untyped-def]
     """Fill words (W, B) with subsets of `take` of m outputs; output o is bit o % 64 of word o/64.
@@ -51,8 +62,7 @@ def draw_subsets(cell, m, take, keys, words, ones):  # type: ignore[no-untyped-d
     W = words.shape[0]
     ones[:] = 0
     for w in range(W):
-        left = m - 64 * w
-        mask = ~_ZERO if left >= 64 else (_ONE << np.uint64(left)) - _ONE
+        mask = _mask(m, w)
         offset = np.uint64(cell * W + w + 1) * GAMMA
         for b in range(keys.shape[0]):
             word = mix(keys[b] + offset) & mask
@@ -61,53 +71,113 @@ def draw_subsets(cell, m, take, keys, words, ones):  # type: ignore[no-untyped-d
     bits = 0
     while (1 << bits) < m:
         bits += 1
-    fields = 64 // max(bits, 1)
+    if bits > 0:
+        for b in range(keys.shape[0]):
+            if ones[b] != take:
+                random = mix((keys[b] ^ _FIX) + np.uint64(cell + 1) * GAMMA)
+                if W == 1:
+                    words[0, b] = _correct_one(words[0, b], ones[b] - take, m, bits, random)
+                else:
+                    _correct_many(words, b, ones[b] - take, m, bits, random)
+
+
+@njit(inline="always")
+def _correct_one(word, surplus, m, bits, random):  # type: ignore[no-untyped-def]
+    """Clear `surplus` uniformly chosen ones of a word (set -surplus zeros if negative)."""
+    # A missing one is a surplus zero: turn the word over, correct, and turn it back.
+    over = _mask(m, 0) if surplus < 0 else _ZERO
+    surplus = np.int64(abs(surplus))
+    word ^= over
     width = np.uint64(bits)
     field = (_ONE << width) - _ONE
-    offset = np.uint64(cell + 1) * GAMMA
-    for b in range(keys.shape[0]):
-        surplus = ones[b] - take
-        if surplus == 0:
-            continue
-        # A missing one is a surplus zero: turn the word over, correct, and turn it back.
-        over = surplus < 0
-        surplus = np.int64(abs(surplus))
-        if over:
-            for w in range(W):
-                left = m - 64 * w
-                mask = ~_ZERO if left >= 64 else (_ONE << np.uint64(left)) - _ONE
-                words[w, b] ^= mask
-        random = mix((keys[b] ^ _FIX) + offset)
-        state = random
-        unused = fields
-        while surplus > 0:
-            if unused == 0:
-                state += GAMMA
-                random = mix(state)
-                unused = fields
-            place = random & field
-            random = random >> width
-            unused -= 1
-            w = np.int64(place >> _S6)
-            if w < W:
-                # Places from m on hold no one: they reject themselves.
-                bit = (words[w, b] >> (place & _LOW6)) & _ONE
-                words[w, b] ^= bit << (place & _LOW6)
-                surplus -= np.int64(bit)
-        if over:
-            for w in range(W):
-                left = m - 64 * w
-                mask = ~_ZERO if left >= 64 else (_ONE << np.uint64(left)) - _ONE
-                words[w, b] ^= mask
+    state, unused = random, 64 // bits
+    while surplus > 0:
+        if unused == 0:
+            state += GAMMA
+            random = mix(state)
+            unused = 64 // bits
+        # Places from m on hold no one: they reject themselves.
+        place = random & field
+        random = random >> width
+        unused -= 1
+        bit = (word >> place) & _ONE
+        word ^= bit << place
+        surplus -= np.int64(bit)
+    return word ^ over
 
 
 @njit(cache=True, nogil=True)
-def _choose(rows, first_cell, m, take, keys, tables, words, ones, out):  # type: ignore[no-untyped-def]
-    """rows (cells, bytes, 8, lines, lanes); adds to out (B, lines, lanes) the sum over X."""
+def _correct_many(words, b, surplus, m, bits, random):  # type: ignore[no-untyped-def]
+    """The same for a subset of several words, words[:, b]."""
+    W = words.shape[0]
+    over = surplus < 0
+    surplus = np.int64(abs(surplus))
+    if over:
+        for w in range(W):
+            words[w, b] ^= _mask(m, w)
+    width = np.uint64(bits)
+    field = (_ONE << width) - _ONE
+    state, unused = random, 64 // bits
+    while surplus > 0:
+        if unused == 0:
+            state += GAMMA
+            random = mix(state)
+            unused = 64 // bits
+        place = random & field
+        random = random >> width
+        unused -= 1
+        w = np.int64(place >> _S6)
+        if w < W:
+            bit = (words[w, b] >> (place & _LOW6)) & _ONE
+            words[w, b] ^= bit << (place & _LOW6)
+            surplus -= np.int64(bit)
+    if over:
+        for w in range(W):
+            words[w, b] ^= _mask(m, w)
+
+
+@njit(inline="always")
+def _bounded(bits, size):  # type: ignore[no-untyped-def]
+    """(32 random bits) x size: the integer below `size` is the high half; even if the low half
+    passes `_even` (Lemire 2019)."""
+    return (bits & _LOW32) * size
+
+
+@njit(inline="always")
+def _even(product, size):  # type: ignore[no-untyped-def]
+    low = product & _LOW32
+    return low >= size or low >= (_LOW32 + _ONE - size) % size
+
+
+@njit(cache=True, nogil=True)
+def _draw_listed(cell, listed, keys, words):  # type: ignore[no-untyped-def]
+    """Fill words (B,) with subsets drawn from the list of all of them."""
+    size = np.uint64(listed.shape[0])
+    offset = np.uint64(cell + 1) * GAMMA
+    for b in range(keys.shape[0]):
+        random = mix(keys[b] + offset)
+        product = _bounded(random, size)
+        while not _even(product, size):
+            random = mix(random + GAMMA)
+            product = _bounded(random, size)
+        words[b] = listed[product >> _S32]
+
+
+@njit(cache=True, nogil=True)
+def _choose(  # type: ignore[no-untyped-def]
+    rows, first_cell, m, take, listed, keys, tables, words, ones, out
+):
+    """rows (cells, bytes, 8, lines, lanes); adds to out (B, lines, lanes) the sum over X.
+
+    listed: all subsets of `take` of m outputs, or nothing when they are too many.
+    """
     for i in range(rows.shape[0]):
         if not rows[i].any():
             continue
-        draw_subsets(first_cell + i, m, take, keys, words, ones)
+        if listed.shape[0] > 0:
+            _draw_listed(first_cell + i, listed, keys, words[0])
+        else:
+            draw_subsets(first_cell + i, m, take, keys, words, ones)
         for w in range(words.shape[0]):
             count = min(8, rows.shape[1] - 8 * w)
             if not rows[i, 8 * w : 8 * w + count].any():
@@ -119,11 +189,7 @@ def _choose(rows, first_cell, m, take, keys, tables, words, ones, out):  # type:
 
 @njit(cache=True, nogil=True)
 def draw_permutation(state, order):  # type: ignore[no-untyped-def]
-    """Shuffle order (m,) by Fisher and Yates, from the SplitMix64 sequence that starts at state.
-
-    A bounded integer is the high half of (32 random bits) x range, rejected where that would be
-    uneven (Lemire 2019).
-    """
+    """Shuffle order (m,) by Fisher and Yates, from the SplitMix64 sequence that starts at state."""
     random, halves = _ZERO, 0
     for top in range(order.shape[0] - 1, 0, -1):
         size = np.uint64(top + 1)
@@ -132,11 +198,10 @@ def draw_permutation(state, order):  # type: ignore[no-untyped-def]
                 state += GAMMA
                 random = mix(state)
                 halves = 2
-            product = (random & _LOW32) * size
+            product = _bounded(random, size)
             random = random >> _S32
             halves -= 1
-            low = product & _LOW32
-            if low >= size or low >= (_LOW32 + _ONE - size) % size:
+            if _even(product, size):
                 break
         k = np.int64(product >> _S32)
         order[top], order[k] = order[k], order[top]
@@ -160,6 +225,17 @@ def _deal(rows, first_cell, first_slot, keys, order, out):  # type: ignore[no-un
                 for c in range(rows.shape[2]):
                     for j in range(lanes):
                         out[b, first_slot + o, c, j] += rows[i, s, c, j]
+
+
+LISTED = 4096
+"""Subsets are drawn from a list where there are no more than this."""
+
+
+def _listed(m: int, take: int) -> NDArray[np.uint64]:
+    if m > 63 or math.comb(m, take) > LISTED:
+        return np.empty(0, dtype=np.uint64)
+    subsets = itertools.combinations(range(m), take)
+    return np.array([sum(1 << o for o in subset) for subset in subsets], dtype=np.uint64)
 
 
 class FreeExchange:
@@ -207,7 +283,7 @@ class FreeExchange:
         for rows, m, take in zip(self.rows, self.sizes, self.takes, strict=True):
             words = np.empty((-(-m // 64), len(keys)), dtype=np.uint64)
             bytes_ = rows.reshape(rows.shape[0], -1, 8, lines, lanes)
-            _choose(bytes_, cell, m, take, keys, tables, words, ones, out)
+            _choose(bytes_, cell, m, take, _listed(m, take), keys, tables, words, ones, out)
             cell += len(rows)
         return out.reshape(len(keys), -1)[:, : self.columns] + self.constant_x
 

@@ -39,10 +39,20 @@ def mix(z):  # type: ignore[no-untyped-def]
     return z ^ (z >> _S31)
 
 
+def draw_key(rng: np.random.Generator) -> int:
+    """One 64-bit key; the only thing the kernels take from a Generator."""
+    return int(rng.integers(0, 2**64, dtype=np.uint64))
+
+
+def keys_of(key: int, samples: int) -> NDArray[np.uint64]:
+    """(samples,) the key of each resample; the first ones are the same for more samples."""
+    numbers = np.arange(1, samples + 1, dtype=np.uint64)
+    return mix.py_func(np.uint64(key) + numbers * GAMMA)
+
+
 def resample_keys(rng: np.random.Generator, samples: int) -> NDArray[np.uint64]:
-    """(samples,) one key per resample; takes one 64-bit word from `rng`, whatever `samples`."""
-    key = rng.integers(0, 2**64, dtype=np.uint64)
-    return mix.py_func(key + np.arange(1, samples + 1, dtype=np.uint64) * GAMMA)
+    """(samples,) keys under one key drawn from `rng`."""
+    return keys_of(draw_key(rng), samples)
 
 
 def blocks(samples: int, size: int = BLOCK) -> Iterator[slice]:

@@ -21,6 +21,7 @@ from replitune.significance.counting import (
     ONE_REPLICA_NOTE,
     oriented,
     p_value,
+    result,
     smallest_p,
     tolerance,
 )
@@ -126,22 +127,16 @@ def _result(
     )
     two_sided = alternative == "two-sided"
     smallest = smallest_p(samples, exchanged.exact, exchanged.log_arrangements, mirrored=two_sided)
-    return TestResult(
+    return result(
+        comparison,
+        score_a,
+        score_b,
         method="riezler",
-        a=a.name,
-        b=b.name,
-        score_a=score_a,
-        score_b=score_b,
-        delta=delta,
         p=p,
         alternative=alternative,
         unit=unit,
         aggregation="mean",
-        n_a=a.n,
-        n_b=b.n,
-        segments=comparison.segments,
-        documents=comparison.n_documents,
-        generalises_to="new segments",
+        generalises_to=f"new {unit}s",
         p_min=smallest,
         exact=exchanged.exact,
         pairing="index",
@@ -173,10 +168,10 @@ def _every_pair(
             ]
             found = paired_exchange(sides, keys=keys, aggregation="mean")
             for s, exchanged in enumerate(found, start=first):
-                result = _result(comparison, r, s, exchanged, len(keys), alternative, unit)
-                p[r, s] = result.p
+                one = _result(comparison, r, s, exchanged, len(keys), alternative, unit)
+                p[r, s] = one.p
                 if (r, s) == medians:
-                    middle = result
+                    middle = one
     assert middle is not None
     low, median, high = np.percentile(p, [2.5, 50, 97.5])
     return replace(

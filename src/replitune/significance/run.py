@@ -25,12 +25,20 @@ from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, SystemStatistics, TestResult, join_notes
+from replitune.significance.draws import Draws, PoolDraws, SegmentDraws
 from replitune.streams import stream
 
 METHODS: dict[str, str] = {
-    "riezler": "replitune.significance.riezler:riezler_many",
-    "clark": "replitune.significance.clark:clark_many",
     "crossed": "replitune.significance.crossed:crossed",
+    "multi-bootstrap": "replitune.significance.multi_bootstrap:multi_bootstrap",
+    "riezler": "replitune.significance.riezler:riezler_many",
+    "koehn": "replitune.significance.koehn:koehn",
+    "graham": "replitune.significance.graham:graham",
+    "clark": "replitune.significance.clark:clark_many",
+    "clark-bootstrap": "replitune.significance.clark_bootstrap:clark_bootstrap",
+    "fu-ar": "replitune.significance.fu_ar:fu_ar",
+    "fu-bootstrap": "replitune.significance.fu_bootstrap:fu_bootstrap",
+    "replica-permutation": "replitune.significance.replica_permutation:replica_permutation",
 }
 """Where each test lives; imported when first asked for. `..._many` take several metrics."""
 
@@ -176,10 +184,13 @@ def run_tests(
         for pair in wanted:
             for name in pair:
                 _known(name, names)
+    draws = named_draws(testset, seed)
     jobs = [(pair, method) for pair in wanted for method in chosen]
 
     def run(job: tuple[tuple[str, str], Method]) -> dict[str, TestResult]:
-        return _run_pair(metrics, documents, *job, testset=testset, seed=seed, samples=samples)
+        return _run_pair(
+            metrics, documents, *job, testset=testset, seed=seed, samples=samples, draws=draws
+        )
 
     if threads > 1 and len(jobs) > 1:
         with ThreadPoolExecutor(threads) as pool:
@@ -192,6 +203,18 @@ def run_tests(
     }
 
 
+def named_draws(testset: str, seed: int) -> Draws:
+    """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
+    segments = SegmentDraws.of(stream(seed, "test", testset, "segments"))
+    pools: dict[str, PoolDraws] = {}
+
+    def pool(system: str) -> PoolDraws:
+        made = PoolDraws.of(stream(seed, "test", testset, "pool", system))
+        return pools.setdefault(system, made)
+
+    return Draws(segments, pool)
+
+
 def _run_pair(
     metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
     documents: NDArray[np.int32],
@@ -201,6 +224,7 @@ def _run_pair(
     testset: str,
     seed: int,
     samples: int,
+    draws: Draws,
 ) -> dict[str, TestResult]:
     first, second = sorted(pair)
     turned = pair != (first, second)
@@ -209,23 +233,28 @@ def _run_pair(
     if turned:
         options = _turned(options)
     takes = _parameters(function)
-    if "rng" in takes:
-        options["rng"] = stream(seed, "test", testset, first, second, method.label)
-    if "segment_rng" in takes:
-        options["segment_rng"] = stream(seed, "test", testset, "segments")
+    if "draws" in takes:
+        options["draws"] = draws
     if "samples" in takes:
         options["samples"] = samples
     comparisons = [
         Comparison(metric, systems[first], systems[second], documents)
         for metric, systems in metrics.values()
     ]
-    if "comparisons" in takes:
-        results = function(comparisons, **options)
-    else:
-        results = [function(comparison, **options) for comparison in comparisons]
+
+    def call(given: Comparison | list[Comparison]) -> Any:
+        fresh = dict(options)
+        if "rng" in takes:
+            fresh["rng"] = stream(seed, "test", testset, first, second, method.label)
+        return function(given, **fresh)
+
+    together = "comparisons" in takes
+    results = call(comparisons) if together else [call(comparison) for comparison in comparisons]
     found = {}
     for id, result in zip(metrics, results, strict=True):
-        result = replace(result, method=method.label, seed=seed if "rng" in takes else None)
+        result = replace(
+            result, method=method.label, seed=seed if takes & {"rng", "draws"} else None
+        )
         found[id] = result.swapped() if turned else result
     return found
 

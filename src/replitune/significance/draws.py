@@ -1,0 +1,338 @@
+"""Bootstrap draws that tests share: test sets, and pools of one system's outputs.
+
+All systems and metrics see the same bootstrap test sets, and every comparison of a system the
+same bootstrap pools of it; both are made once and remembered as long as the object lives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.metrics.base import Metric
+from replitune.significance.arguments import in_units, own_strata, pooled_score
+from replitune.significance.base import Comparison, SystemStatistics
+from replitune.significance.kernels_bootstrap import (
+    draw_counts,
+    draw_poisson,
+    gather,
+    poisson_tables,
+)
+from replitune.significance.kernels_free import draw_subsets
+from replitune.significance.kernels_random import (
+    aligned,
+    blocks,
+    draw_key,
+    exact_dtype,
+    in_lines,
+    keys_of,
+)
+
+TEST_SETS = 256
+"""Bootstrap test sets drawn at once."""
+
+CHUNK = 4096
+"""Items of a pool drawn at once."""
+
+
+class _Memory:
+    """Values computed once, also when several threads ask at the same time."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: dict[Any, threading.Lock] = {}
+        self._values: dict[Any, tuple[Any, NDArray]] = {}
+
+    def get(
+        self, owner: object, key: tuple[Any, ...], rows: int, make: Callable[[], NDArray]
+    ) -> NDArray:
+        """The first `rows` rows of what `make` returns for (owner, key)."""
+        name = (id(owner), *key)
+        with self._guard:
+            lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
+            # The owner is kept, so that its id stays its own.
+            _, value = self._values.get(name, (None, None))
+            if value is None or len(value) < rows:
+                value = make()
+                self._values[name] = (owner, value)
+            return value[:rows]
+
+
+def float_dtype(bound: float) -> type[np.float32] | type[np.float64]:
+    """The smallest float in which integer sums up to `bound` are exact."""
+    return np.float32 if bound < 2**24 else np.float64
+
+
+@dataclass(frozen=True)
+class SegmentDraws:
+    """Bootstrap test sets: `size` of the U units (segments, documents), all of them by default."""
+
+    key: int
+    _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, rng: np.random.Generator) -> SegmentDraws:
+        return cls(draw_key(rng))
+
+    def counts(
+        self,
+        units: int,
+        samples: slice,
+        *,
+        size: int | None = None,
+        replacement: bool = True,
+    ) -> NDArray[np.int32]:
+        """(B, U) how often each unit is in each of the given test sets."""
+        keys = keys_of(self.key, samples.stop)[samples]
+        draws = units if size is None else size
+        counts = np.zeros((len(keys), units), dtype=np.int32)
+        if replacement:
+            draw_counts(draws, keys, counts)
+        else:
+            words = np.empty((-(-units // 64), len(keys)), dtype=np.uint64)
+            draw_subsets(0, units, draws, keys, words, np.empty(len(keys), dtype=np.int64))
+            bits = np.unpackbits(
+                np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little"
+            )
+            counts[:] = bits[:, :units]
+        return counts
+
+    def sums(
+        self,
+        statistics: NDArray,
+        samples: int,
+        *,
+        size: int | None = None,
+        replacement: bool = True,
+    ) -> Iterator[tuple[slice, NDArray]]:
+        """Sums (B, n, K) of statistics (n, U, K) over each test set, block by block."""
+        n, units, k = statistics.shape
+        columns = np.ascontiguousarray(statistics.transpose(1, 0, 2)).reshape(units, n * k)
+        draws = units if size is None else size
+        if columns.dtype.kind == "f":
+            # BLAS adds in an order that depends on the shapes; this does not.
+            yield from self._gathered(columns, samples, draws, replacement, (n, k))
+            return
+        bound = draws * float(np.abs(columns).max(initial=0))
+        columns = columns.astype(float_dtype(bound))
+        for rows in blocks(samples, TEST_SETS):
+            counts = self.counts(units, rows, size=draws, replacement=replacement)
+            sums = counts.astype(columns.dtype) @ columns
+            yield rows, sums.astype(np.int64).reshape(-1, n, k)
+
+    def _gathered(
+        self,
+        columns: NDArray,
+        samples: int,
+        draws: int,
+        replacement: bool,
+        shape: tuple[int, int],
+    ) -> Iterator[tuple[slice, NDArray]]:
+        lines = in_lines(columns, np.dtype(np.float64))
+        keys = keys_of(self.key, samples)
+        for rows in blocks(samples, TEST_SETS):
+            out = aligned((len(keys[rows]), *lines.shape[1:]), lines.dtype)
+            if replacement:
+                gather(lines, np.full(len(out), draws), 0, keys[rows], out)
+            else:
+                drawn = self.counts(len(columns), rows, size=draws, replacement=False)
+                for b, chosen in enumerate(drawn):
+                    out[b] = lines[chosen > 0].sum(axis=0)
+            sums = out.reshape(len(out), -1)[:, : columns.shape[1]]
+            yield rows, sums.reshape(-1, *shape)
+
+    def scores(
+        self,
+        metric: Metric,
+        system: SystemStatistics,
+        documents: NDArray[np.int32],
+        *,
+        unit: str,
+        samples: int,
+        replica: int | None = None,
+    ) -> NDArray[np.float64]:
+        """(samples, n) score of each replica on each test set; of one replica (samples, 1)."""
+
+        def make() -> NDArray[np.float64]:
+            chosen = slice(None) if replica is None else slice(replica, replica + 1)
+            statistics = in_units(system.statistics[chosen], documents, unit)
+            found = np.empty((samples, len(statistics)))
+            for rows, sums in self.sums(statistics, samples):
+                found[rows] = metric.score(sums)
+            return found
+
+        return self._memory.get(system, (metric.id, unit, replica), samples, make)
+
+
+@dataclass(frozen=True)
+class PoolDraws:
+    """Bootstrap pools of one system: as many draws as it has outputs, from all of them."""
+
+    key: int
+    _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, rng: np.random.Generator) -> PoolDraws:
+        return cls(draw_key(rng))
+
+    def sums(self, pool: NDArray, samples: int, stratum: int = 0) -> NDArray:
+        """(samples, K) sums over M draws from pool (M, K)."""
+        found = np.empty((samples, pool.shape[1]))
+        for rows in blocks(samples, 128):
+            found[rows] = self._block(pool, rows, stratum)
+        return found
+
+    def _keys(self, samples: slice, stratum: int, attempt: int = 0) -> NDArray[np.uint64]:
+        key = (self.key + 0x632BE59BD9B4E019 * stratum + 0xD6E8FEB86659FD93 * attempt) % 2**64
+        return keys_of(key, samples.stop)[samples]
+
+    def _block(self, pool: NDArray, rows: slice, stratum: int) -> NDArray[np.float64]:
+        size, k = pool.shape
+        keys = self._keys(rows, stratum)
+        rate = 1 - 4 / np.sqrt(size)
+        out = np.zeros((len(keys), k))
+        totals = np.zeros(len(keys), dtype=np.int64)
+        if rate > 0.5:
+            self._add_poisson(pool, rate, keys, out, totals)
+            attempt = 0
+            while (again := np.flatnonzero(totals > size)).size:
+                attempt += 1
+                other = self._keys(rows, stratum, attempt)[again]
+                keys[again] = other
+                out[again], totals[again] = 0, 0
+                once, total = np.zeros((len(again), k)), np.zeros(len(again), dtype=np.int64)
+                self._add_poisson(pool, rate, other, once, total)
+                out[again], totals[again] = once, total
+        kind = exact_dtype(float(np.abs(pool).max(initial=0)) * size, pool.dtype.kind)
+        lines = in_lines(pool, kind)
+        rest = aligned((len(keys), *lines.shape[1:]), kind)
+        # Numbered from `size` on: the words before belong to the Poisson counts.
+        gather(lines, size - totals, size + size % 2, keys, rest)
+        return out + rest.reshape(len(keys), -1)[:, :k]
+
+    def _add_poisson(
+        self,
+        pool: NDArray,
+        rate: float,
+        keys: NDArray[np.uint64],
+        out: NDArray[np.float64],
+        totals: NDArray[np.int64],
+    ) -> None:
+        thresholds, rest = poisson_tables(rate)
+        words = np.empty(CHUNK // 4, dtype=np.uint64)
+        largest = float(np.abs(pool).max(initial=0))
+        for start in range(0, len(pool), CHUNK):
+            part = pool[start : start + CHUNK]
+            counts = np.empty((len(keys), len(part)), dtype=np.uint8)
+            drawn = np.zeros(len(keys), dtype=np.int64)
+            draw_poisson(thresholds, rest, start, keys, words[: -(-len(part) // 4)], counts, drawn)
+            integer = pool.dtype.kind in "iu"
+            kind = float_dtype(float(drawn.max()) * largest) if integer else np.float64
+            out += counts.astype(kind) @ part.astype(kind)
+            totals += drawn
+
+    def pooled_scores(
+        self,
+        metric: Metric,
+        system: SystemStatistics,
+        documents: NDArray[np.int32],
+        *,
+        strata: str,
+        unit: str,
+        samples: int,
+    ) -> NDArray[np.float64]:
+        """(samples,) score of the pooled statistics of each bootstrap pool."""
+
+        def make() -> NDArray[np.float64]:
+            statistics = in_units(system.statistics, documents, unit)
+            total = sum(
+                self.sums(statistics[members].reshape(-1, statistics.shape[2]), samples, h)
+                for h, members in enumerate(own_strata(system, strata))
+            )
+            return pooled_score(metric, np.asarray(total), system.n)
+
+        return self._memory.get(system, (metric.id, unit, strata), samples, make)
+
+    def mean_scores(
+        self,
+        metric: Metric,
+        system: SystemStatistics,
+        documents: NDArray[np.int32],
+        *,
+        strata: str,
+        unit: str,
+        samples: int,
+    ) -> NDArray[np.float64]:
+        """(samples,) mean score of n outputs, each of U draws from the pool."""
+
+        def make() -> NDArray[np.float64]:
+            statistics = in_units(system.statistics, documents, unit)
+            units, k = statistics.shape[1:]
+            total = np.zeros(samples)
+            for h, members in enumerate(own_strata(system, strata)):
+                pool = statistics[members].reshape(-1, k)
+                bound = float(np.abs(pool).max(initial=0)) * units
+                lines = in_lines(pool, exact_dtype(bound, pool.dtype.kind))
+                for rows in blocks(samples):
+                    keys = self._keys(rows, h)
+                    draws = np.full(len(keys), units)
+                    for slot in range(len(members)):
+                        out = aligned((len(keys), *lines.shape[1:]), lines.dtype)
+                        gather(lines, draws, slot * (units + units % 2), keys, out)
+                        total[rows] += metric.score(out.reshape(len(keys), -1)[:, :k])
+            return total / system.n
+
+        return self._memory.get(system, ("mean", metric.id, unit, strata), samples, make)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What the bootstraps of one test set share."""
+
+    segments: SegmentDraws
+    pools: Callable[[str], PoolDraws]
+    """The pool draws of a system, by its name."""
+
+
+def draws_of(
+    rng: np.random.Generator | None,
+    segment_rng: np.random.Generator | None,
+    draws: Draws | None,
+) -> Draws:
+    """`draws` where given, else fresh ones: segments from segment_rng or rng, pools from rng."""
+    if draws is not None:
+        return draws
+    source = segment_rng if segment_rng is not None else rng
+    if source is None:
+        raise TypeError("give a Generator as `rng`")
+    segments = SegmentDraws.of(source)
+    return Draws(segments, lambda name: PoolDraws.of(rng if rng is not None else source))
+
+
+def one_replica_deltas(
+    comparison: Comparison,
+    r: int,
+    s: int,
+    segments: SegmentDraws,
+    unit: str,
+    samples: int,
+) -> NDArray[np.float64]:
+    """(samples,) difference of replica s of B and replica r of A on bootstrap test sets."""
+    x, y = (
+        segments.scores(
+            comparison.metric,
+            system,
+            comparison.documents,
+            unit=unit,
+            samples=samples,
+            replica=replica,
+        )[:, 0]
+        for system, replica in ((comparison.a, r), (comparison.b, s))
+    )
+    return y - x

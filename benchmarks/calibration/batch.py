@@ -36,6 +36,8 @@ class Batch:
     b: NDArray
     sizes: NDArray | None = None
     """(U,) segments per document, when units are documents."""
+    tuners: int = 1
+    """Equal groups of replicas, in order; strata of `crossed`."""
 
     @cached_property
     def sums(self) -> tuple[NDArray, NDArray]:
@@ -92,9 +94,7 @@ def riezler(batch: Batch, rng: np.random.Generator, samples: int) -> Array:
     return counted((np.abs(drawn) >= np.abs(observed) - slack(batch)).sum(axis=0), samples)
 
 
-def _paired_bootstrap(
-    batch: Batch, rng: np.random.Generator, samples: int
-) -> tuple[Array, Array]:
+def _paired_bootstrap(batch: Batch, rng: np.random.Generator, samples: int) -> tuple[Array, Array]:
     """delta (T,) of the median replicas and its bootstrap (R, T)."""
     a, b = batch.medians
     U = a.shape[1]
@@ -245,11 +245,17 @@ def _linear(metric: Metric, z: NDArray, sums: NDArray, N: float) -> Array:
 
 
 def crossed_parts(batch: Batch) -> tuple[Array, Array, Array]:
-    """V (T,), its parts (T, 3) = V_rep,A, V_rep,B, V_seg, and their degrees of freedom (3,)."""
+    """V (T,), its parts (T, 2H + 1), and their degrees of freedom (2H + 1,).
+
+    The parts are V_rep of A by tuner, of B by tuner, and V_seg.
+    """
     U = batch.a.shape[2]
     sizes = np.ones(U) if batch.sizes is None else batch.sizes.astype(np.float64)
     N = sizes.sum()
-    rep, both, means = [], [], []
+    rep: list[Array] = []
+    nus: list[float] = []
+    both: list[Array] = []
+    means = []
     for z, sums, scores in (
         (batch.a, batch.sums[0], batch.scores[0]),
         (batch.b, batch.sums[1], batch.scores[1]),
@@ -257,18 +263,22 @@ def crossed_parts(batch: Batch) -> tuple[Array, Array, Array]:
         n = z.shape[1]
         L = _linear(batch.metric, z, sums, N)
         L -= L.sum(axis=2, keepdims=True) * (sizes / N)
-        mean = L.mean(axis=1)
-        L -= mean[:, None]
-        rep.append(scores.var(axis=1, ddof=1) / n)
-        both.append((L**2).sum(axis=(1, 2)) * U / ((U - 1) * (n - 1) * n * N**2))
-        means.append(mean)
+        means.append(L.mean(axis=1))
+        k = n // batch.tuners
+        share = (k / n) ** 2
+        for h in range(batch.tuners):
+            own = slice(h * k, (h + 1) * k)
+            rep.append(share * scores[:, own].var(axis=1, ddof=1) / k)
+            nus.append(k - 1.0)
+            E = L[:, own] - L[:, own].mean(axis=1, keepdims=True)
+            square = np.einsum("tnu,tnu->t", E, E)
+            both.append(share * square * U / ((U - 1) * (k - 1) * k * N**2))
     left_out = -(means[1] - means[0]) / (N - sizes)
     seg = (U - 1) / U * ((left_out - left_out.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    replicas = rep[0] + rep[1]
-    V = np.maximum(np.maximum(replicas + seg - both[0] - both[1], replicas), seg)
-    effective = N**2 / (sizes**2).sum() if batch.sizes is not None else N
-    nus = np.array([batch.a.shape[1] - 1.0, batch.b.shape[1] - 1.0, effective - 1.0])
-    return V, np.stack([rep[0], rep[1], seg], axis=-1), nus
+    replicas = np.sum(rep, axis=0)
+    V = np.maximum(np.maximum(replicas + seg - np.sum(both, axis=0), replicas), seg)
+    nus.append(N**2 / (sizes**2).sum() - 1)  # effective documents; with segments, N
+    return V, np.stack([*rep, seg], axis=-1), np.array(nus)
 
 
 def _cochran_cox(parts: Array, nus: Array, q: float) -> Array:
@@ -287,8 +297,10 @@ CRITICAL: dict[str, Callable[[Array, Array, float], Array]] = {
 }
 
 
-def crossed_rejections(batch: Batch, alpha: float) -> dict[str, NDArray[np.bool_]]:
+def crossed_rejections(
+    batch: Batch, alpha: float, parts: tuple[Array, Array, Array]
+) -> dict[str, NDArray[np.bool_]]:
     """(T,) rejections by critical value: the library's, and the two it stands between."""
-    V, parts, nus = crossed_parts(batch)
+    V, values, nus = parts
     t = np.abs(batch.delta) / np.sqrt(V)
-    return {name: t > value(parts, nus, alpha / 2) for name, value in CRITICAL.items()}
+    return {name: t > value(values, nus, alpha / 2) for name, value in CRITICAL.items()}

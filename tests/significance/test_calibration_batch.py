@@ -16,7 +16,7 @@ from crossed_models import comparison
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.significance.crossed import crossed
-from replitune.significance.run import METHODS, get_method
+from replitune.significance.run import run_tests
 from replitune.significance.simulate import Design, bleu_counts, mean_scores
 
 
@@ -36,8 +36,11 @@ def make(kind, n_a, n_b, trials, N=120):
 def test_batched_crossed_is_crossed(kind, n_a, n_b):
     metric, a, b = make(kind, n_a, n_b, 30)
     found = batched.Batch(metric, a, b)
-    V, _, _ = batched.crossed_parts(found)
-    rejected = {alpha: batched.crossed_rejections(found, alpha)["crossed"] for alpha in (0.3, 0.05)}
+    parts = batched.crossed_parts(found)
+    V = parts[0]
+    rejected = {
+        alpha: batched.crossed_rejections(found, alpha, parts)["crossed"] for alpha in (0.3, 0.05)
+    }
     for t in range(30):
         result = crossed(comparison(a[t], b[t], metric))
         assert V[t] == pytest.approx(result.se**2, rel=1e-9)
@@ -55,8 +58,9 @@ def test_batched_documents_are_documents():
     one = [np.stack([x, np.ones_like(x)], axis=-1) for x in (a, b)]
     sums = [np.add.reduceat(x, starts, axis=2) for x in one]
     found = batched.Batch(MeanMetric(), *sums, sizes=np.bincount(documents))
-    V, _, nus = batched.crossed_parts(found)
-    rejected = batched.crossed_rejections(found, 0.2)["crossed"]
+    parts = batched.crossed_parts(found)
+    V = parts[0]
+    rejected = batched.crossed_rejections(found, 0.2, parts)["crossed"]
     for t in range(10):
         result = crossed(comparison(one[0][t], one[1][t], documents=documents), unit="document")
         assert V[t] == pytest.approx(result.se**2, rel=1e-9)
@@ -65,24 +69,21 @@ def test_batched_documents_are_documents():
 
 @pytest.mark.parametrize("kind", ["mean", "bleu"])
 @pytest.mark.parametrize(("n_a", "n_b"), [(3, 3), (3, 5)])
-@pytest.mark.parametrize("name", [name for name in METHODS if name in batched.RESAMPLING])
+@pytest.mark.parametrize("name", sorted(batched.RESAMPLING))
 def test_batched_resampling_agrees(name, kind, n_a, n_b):
     """Within Monte-Carlo error of two independent runs (5 standard errors)."""
-    metric, a, b = make(kind, n_a, n_b, 4)
-    R = 3000
+    trials, R = 3, 2000
+    metric, a, b = make(kind, n_a, n_b, trials)
     ours = batched.RESAMPLING[name](batched.Batch(metric, a, b), np.random.default_rng(1), R)
-    function = sys.modules["replitune.significance.run"]._load(get_method(name).name)
-    for t in range(4):
+    for t in range(trials):
         pair = comparison(a[t], b[t], metric)
-        rngs = {"rng": np.random.default_rng(2)}
-        takes = sys.modules["replitune.significance.run"]._parameters(function)
-        if "segment_rng" in takes:
-            rngs["segment_rng"] = np.random.default_rng(3)
-        given = [pair] if "comparisons" in takes else pair
-        result = function(given, samples=R, **{k: v for k, v in rngs.items() if k in takes})
-        result = result[0] if isinstance(result, list) else result
+        systems = {"A": pair.a, "B": pair.b}
+        options = {"testset": "t", "seed": t, "methods": [name], "samples": R}
+        result = run_tests({"m": (metric, systems)}, pair.documents, **options)["m"][0]
         if result.p is None:
             assert np.isnan(ours[t])
             continue
-        error = np.sqrt(2 * result.p * (1 - result.p) / R) + 2 / R
+        sides = 2 if name == "koehn" else 1  # twice a one-sided share
+        share = result.p / sides
+        error = sides * np.sqrt(2 * share * (1 - share) / R) + 2 / R
         assert abs(result.p - ours[t]) < 5 * error

@@ -28,9 +28,9 @@ class Design:
     n_a: int
     n_b: int
     segments: int
-    replica_a: float = 0.0
-    """Of a whole tuner run of A; likewise B."""
-    replica_b: float = 0.0
+    replica_a: float | NDArray[np.float64] = 0.0
+    """Of a whole tuner run of A, or of each (n_a, 1); likewise B."""
+    replica_b: float | NDArray[np.float64] = 0.0
     difference: float = 1.0
     """Of B's preference over A for a segment, sqrt(2) times a system's own."""
     segment: float = 1.0
@@ -134,7 +134,7 @@ def bleu_counts(
             (b[t], design.replica_b, design.noise_b, 0.5),
         ):
             n = len(z)
-            runs = rng.normal(0.0, run, n)
+            runs = rng.normal(0.0, run, (n, 1))[:, 0]
             longer = (length - 1.0) + rng.normal(0.0, LENGTH_RUN, n)
             _fill(
                 z,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def segments(folder: Path, side: str) -> list[list[str]]:
     words = np.load(folder / f"{side}_words.npy")
     start = np.load(folder / f"{side}_start.npy").tolist()
     names = [str(word) for word in words.tolist()]
-    return [names[a:b] for a, b in zip(start, start[1:], strict=False)]
+    return [names[begin:end] for begin, end in pairwise(start)]
 
 
 def run(folder: Path, kind: str, iterations: int, seed: int) -> NDArray[np.int16]:

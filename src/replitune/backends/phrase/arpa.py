@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +12,20 @@ from numpy.typing import NDArray
 
 from replitune.backends.phrase.encode import BEGIN, END, UNKNOWN
 from replitune.errors import ReplituneError
-from replitune.files import atomic_open, read_text, split_lines
+from replitune.files import atomic_open, read_lines, read_text, split_lines, write_lines
 
 IMPOSSIBLE = -99.0
 """log10 of "never", where a file says -inf."""
 
 UNKNOWN_LOGPROB = -100.0
 """log10 probability of <unk> in a file without it, as KenLM assumes."""
+
+
+MAX_BACKOFF = 99.0
+"""Back-offs above 0 exist in interpolated models; more than this is no log10 of anything."""
+
+CHUNK = 1 << 16
+"""Lines parsed at a time: bounds the memory for their fields."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class NgramModel:
             np.save(folder / f"ngrams{n + 1}.npy", self.ngrams[n])
             np.save(folder / f"logprobs{n + 1}.npy", self.logprobs[n])
             np.save(folder / f"backoffs{n + 1}.npy", self.backoffs[n])
-        _write_words(folder / "words.txt", self.words)
+        write_lines(folder / "words.txt", self.words)
         with atomic_open(folder / "lm.json") as handle:
             handle.write(json.dumps({"format": 1, "order": self.order}) + "\n")
 
@@ -60,13 +66,8 @@ class NgramModel:
         def arrays(name: str) -> list[NDArray]:
             return [np.load(folder / f"{name}{n}.npy", mmap_mode="r") for n in range(1, order + 1)]
 
-        words = split_lines(read_text(folder / "words.txt"))
+        words = read_lines(folder / "words.txt")
         return NgramModel(words, arrays("ngrams"), arrays("logprobs"), arrays("backoffs"))
-
-
-def _write_words(path: Path, words: list[str]) -> None:
-    with atomic_open(path) as handle:
-        handle.write("".join(f"{word}\n" for word in words))
 
 
 def write_arpa(model: NgramModel, path: str | Path) -> None:
@@ -105,31 +106,23 @@ def read_arpa(path: str | Path) -> NgramModel:
     ngrams, logprobs, backoffs = [], [], []
     for n, count in enumerate(counts, 1):
         at = _section(lines, at, n, path)
-        body = lines[at : at + count]
-        if len(body) < count:
+        if at + count > len(lines):
             raise _cut_off(lines, path)
-        probs, names, rests = _columns(body, n, at, path)
         if n == 1:
-            words = [UNKNOWN if name == "<UNK>" else name for name in names[0]]
+            words = _vocabulary(lines[at : at + count], at, path)
             ids = {word: position for position, word in enumerate(words)}
-            if len(ids) < len(words):
-                _duplicate(words, at, path)
-        try:
-            columns = [[ids[name] for name in column] for column in names]
-        except KeyError:
-            columns = [
-                _lookup([UNKNOWN if name == "<UNK>" else name for name in column], ids, at, path)
-                for column in names
-            ]
-        if n == 1 and UNKNOWN not in ids:
-            ids[UNKNOWN] = len(words)
-            words.append(UNKNOWN)
-            columns[0].append(ids[UNKNOWN])
-            probs.append(UNKNOWN_LOGPROB)
-            rests.append(0.0)
-        ngrams.append(np.array(columns, np.int32).reshape(n, -1).T.copy())
-        logprobs.append(_checked(probs, at, path, "log probability", lambda x: x <= 0))
-        backoffs.append(_checked(rests, at, path, "back-off", lambda x: x < np.inf))
+        grams = np.empty((count, n), np.int32)
+        probs, rests = np.empty(count, np.float32), np.empty(count, np.float32)
+        for begin in range(0, count, CHUNK):
+            part = slice(begin, min(begin + CHUNK, count))
+            first = at + begin
+            numbers, names, more = _columns(lines[first : at + part.stop], n, first, path)
+            grams[part] = _ids(names, ids, first, path)
+            probs[part] = _checked(numbers, first, path, "log probability", 0.0)
+            rests[part] = _checked(more, first, path, "back-off", MAX_BACKOFF)
+        ngrams.append(grams)
+        logprobs.append(probs)
+        backoffs.append(rests)
         at += count
     while at < len(lines) and not lines[at].strip():
         at += 1
@@ -146,6 +139,11 @@ def read_arpa(path: str | Path) -> NgramModel:
     for word in (BEGIN, END):
         if word not in ids:
             raise ReplituneError(f"the language model has no {word}", file=path)
+    if UNKNOWN not in ids:
+        words.append(UNKNOWN)
+        ngrams[0] = np.append(ngrams[0], np.array([[len(ids)]], np.int32), axis=0)
+        logprobs[0] = np.append(logprobs[0], np.float32(UNKNOWN_LOGPROB))
+        backoffs[0] = np.append(backoffs[0], np.float32(0))
     backoffs[-1][:] = 0.0
     return NgramModel(words, ngrams, logprobs, backoffs)
 
@@ -233,43 +231,59 @@ def _columns(
     return probs, [list(column) for column in zip(*rows, strict=True)] or [[]] * n, rests
 
 
-def _lookup(column: list[str], ids: dict[str, int], at: int, path: str | Path) -> list[int]:
-    for offset, name in enumerate(column):
-        if name not in ids:
-            raise ReplituneError(
-                "an n-gram has a word that is no unigram",
-                file=path,
-                line=at + offset + 1,
-                found=name,
-            )
-    return [ids[name] for name in column]
+def _vocabulary(body: list[str], at: int, path: str | Path) -> list[str]:
+    """The words of the unigrams, each listed once."""
+    _, names, _ = _columns(body, 1, at, path)
+    words = [_canonical(name) for name in names[0]]
+    if len(set(words)) < len(words):
+        seen: set[str] = set()
+        for offset, word in enumerate(words):
+            if word in seen:
+                raise ReplituneError(
+                    "a unigram is listed twice", file=path, line=at + offset + 1, found=word
+                )
+            seen.add(word)
+    return words
 
 
-def _duplicate(words: list[str], at: int, path: str | Path) -> None:
-    seen: set[str] = set()
-    for offset, word in enumerate(words):
-        if word in seen:
-            raise ReplituneError(
-                "a unigram is listed twice", file=path, line=at + offset + 1, found=word
-            )
-        seen.add(word)
+def _canonical(name: str) -> str:
+    return UNKNOWN if name == "<UNK>" else name
+
+
+def _ids(
+    names: list[list[str]], ids: dict[str, int], at: int, path: str | Path
+) -> NDArray[np.int32]:
+    """The n columns of words as rows of ids: (lines, n)."""
+    try:
+        columns = [[ids[name] for name in column] for column in names]
+    except KeyError:
+        names = [[_canonical(name) for name in column] for column in names]
+        for offset, row in enumerate(zip(*names, strict=True)):
+            for name in row:
+                if name not in ids:
+                    raise ReplituneError(
+                        "an n-gram has a word that is no unigram",
+                        file=path,
+                        line=at + offset + 1,
+                        found=name,
+                    ) from None
+        columns = [[ids[name] for name in column] for column in names]
+    return np.array(columns, np.int32).reshape(len(names), -1).T
 
 
 def _checked(
-    values: list[float],
-    at: int,
-    path: str | Path,
-    name: str,
-    allowed: Callable[[NDArray[np.float32]], NDArray[np.bool_]],
+    values: list[float], at: int, path: str | Path, name: str, largest: float
 ) -> NDArray[np.float32]:
+    """Values as an array; NaN or more than `largest` is an error, -inf becomes -99."""
     array = np.array(values, np.float32)
-    wrong = np.flatnonzero(~allowed(array))
+    wrong = np.flatnonzero(~(array <= largest))
     if len(wrong):
         raise ReplituneError(
             f"impossible {name}",
             file=path,
             line=at + int(wrong[0]) + 1,
             found=str(array[wrong[0]]),
+            expected=f"a number up to {largest:g}",
         )
     array[np.isneginf(array)] = IMPOSSIBLE
     return array

@@ -72,28 +72,26 @@ def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) ->
     source_begin, target_begin = np.empty(total, np.int16), np.empty(total, np.int16)
     source_length, target_length = np.empty(total, np.int8), np.empty(total, np.int8)
     masks = np.empty(total, np.uint64)
-    _extract(
-        *corpus, True, start, source_begin, source_length, target_begin, target_length, masks
-    )
+    _extract(*corpus, True, start, source_begin, source_length, target_begin, target_length, masks)
     return Occurrences(start, source_begin, source_length, target_begin, target_length, masks)
 
 
 @njit(cache=True)
 def _extract(
-    source_start,
-    target_start,
-    link_start,
-    link_source,
-    link_target,
-    longest,
-    fill,
-    start,
-    source_begin,
-    source_length,
-    target_begin,
-    target_length,
-    masks,
-):
+    source_start: NDArray[np.int64],
+    target_start: NDArray[np.int64],
+    link_start: NDArray[np.int64],
+    link_source: NDArray[np.int16],
+    link_target: NDArray[np.int16],
+    longest: int,
+    fill: bool,
+    start: NDArray[np.int64],
+    source_begin: NDArray[np.int16],
+    source_length: NDArray[np.int8],
+    target_begin: NDArray[np.int16],
+    target_length: NDArray[np.int8],
+    masks: NDArray[np.uint64],
+) -> None:
     """Count (fill False) or write the occurrences; `start` is written both times."""
     room_source, room_target = 0, 0
     for i in range(len(source_start) - 1):
@@ -123,8 +121,8 @@ def _extract(
                 if high < 0 or high - low >= longest:
                     continue
                 consistent = True
-                for s in range(low, high + 1):
-                    if source_high[s] >= 0 and (source_low[s] < t1 or source_high[s] > t2):
+                for k in range(low, high + 1):
+                    if source_high[k] >= 0 and (source_low[k] < t1 or source_high[k] > t2):
                         consistent = False
                         break
                 if not consistent:
@@ -133,9 +131,7 @@ def _extract(
                 while s1 >= 0 and s1 > high - longest and (s1 == low or source_high[s1] < 0):
                     s2 = high
                     while (
-                        s2 < n_source
-                        and s2 < s1 + longest
-                        and (s2 == high or source_high[s2] < 0)
+                        s2 < n_source and s2 < s1 + longest and (s2 == high or source_high[s2] < 0)
                     ):
                         if fill:
                             source_begin[used] = s1

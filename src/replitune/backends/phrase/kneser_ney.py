@@ -6,112 +6,49 @@ al. 2013): every order has discounts D1, D2, D3+ from the counts of its own *adj
 <s>), and the unigrams are interpolated with the uniform distribution over the vocabulary with
 <unk> and </s> and without <s>.
 
-When an order has no n-gram seen once, twice or three times, or its formula leaves (0, k],
-which happens with tiny or artificial text, its discounts are `FALLBACK`.
+When an order has no n-gram of adjusted count one, two or three, or its formula leaves (0, k],
+which happens with tiny or artificial text, its discounts are `FALLBACK`, and `train_lm` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.backends.phrase.arpa import NgramModel
-from replitune.backends.phrase.encode import BEGIN, END, RESERVED, encode
+from replitune.backends.phrase.arpa import IMPOSSIBLE, NgramModel
+from replitune.backends.phrase.encode import RESERVED, Encoded, encode
 from replitune.errors import ReplituneError
 
 FALLBACK = (0.5, 1.0, 1.5)
 """Discounts for counts 1, 2 and 3 or more when they cannot be estimated (lmplz's fallback)."""
 
 HIGHEST_ORDER = 6
-ABSENT = -99.0
-"""log10 probability of <s>, which is never predicted."""
+
+_BEGIN, _END = RESERVED.index("<s>"), RESERVED.index("</s>")
 
 
 @dataclass(frozen=True)
-class Order:
-    """All distinct n-grams of one length, sorted by word ids.
+class CountedOrder:
+    """All n-grams of one length, sorted by word ids; for n = 1 the whole vocabulary.
 
-    first: (M,) int64, a position in the text where it occurs
-    context, suffix: (M,) int64, index in the next lower order without its last, first word
-    count: (M,) int64, its adjusted count
+    grams: (M, n) int32
+    context, suffix: (M,) int64, index in the next lower order of the n-gram without its last,
+        first word (0 for n = 1)
+    count: (M,) int64, adjusted count
     """
 
-    first: NDArray[np.int64]
+    grams: NDArray[np.int32]
     context: NDArray[np.int64]
     suffix: NDArray[np.int64]
     count: NDArray[np.int64]
 
 
-def padded(words: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int32]:
-    """`<s> w ... w </s>` for every segment, one after the other. <s> is id 1, </s> id 2."""
-    segments = len(start) - 1
-    text = np.empty(len(words) + 2 * segments, np.int32)
-    begin = start[:-1] + 2 * np.arange(segments)
-    end = start[1:] + 2 * np.arange(segments) + 1
-    inside = np.ones(len(text), bool)
-    inside[begin] = False
-    inside[end] = False
-    text[begin] = 1
-    text[end] = 2
-    text[inside] = words
-    return text
-
-
-def count_orders(text: NDArray[np.int32], order: int, vocab_size: int) -> list[Order]:
-    """Distinct n-grams for n = 1 ... order with their adjusted counts.
-
-    An n-gram is named by its rank, found by sorting (rank of its first n - 1 words, last word),
-    so that no order needs more than one 64-bit key per position.
-    """
-    n_positions = len(text)
-    ends = np.flatnonzero(text == 2)
-    # words left in the segment from each position on, </s> included
-    left = np.repeat(ends, np.diff(ends, prepend=-1)) - np.arange(n_positions) + 1
-    rank = np.zeros(n_positions, np.int64)
-    everything = np.arange(n_positions)
-    orders: list[Order] = []
-    raw: list[NDArray[np.int64]] = []
-    for n in range(1, order + 1):
-        positions = everything[left >= n]
-        keys = rank[positions] * vocab_size + text[positions + n - 1]
-        _, where, inverse, counts = np.unique(
-            keys, return_index=True, return_inverse=True, return_counts=True
-        )
-        first = positions[where]
-        context = rank[first]
-        suffix = rank[first + 1] if n > 1 else np.zeros(len(first), np.int64)
-        rank = np.full(n_positions, -1, np.int64)
-        rank[positions] = inverse
-        orders.append(Order(first, context, suffix, counts))
-        raw.append(counts)
-    for lower, upper in zip(range(order - 1), range(1, order), strict=True):
-        this = orders[lower]
-        extensions = np.bincount(orders[upper].suffix, minlength=len(this.first))
-        at_begin = text[this.first] == 1
-        adjusted = np.where(at_begin, raw[lower], extensions)
-        orders[lower] = Order(this.first, this.context, this.suffix, adjusted)
-    unigrams = orders[0]
-    predicted = np.where(text[unigrams.first] == 1, 0, unigrams.count)
-    orders[0] = Order(unigrams.first, unigrams.context, unigrams.suffix, predicted)
-    return orders
-
-
-def discounts(counts: NDArray[np.int64]) -> tuple[tuple[float, float, float], bool]:
-    """(D1, D2, D3+) by Chen and Goodman's equation 26, and whether they are the fallback."""
-    n1, n2, n3, n4 = (int((counts == k).sum()) for k in (1, 2, 3, 4))
-    if min(n1, n2, n3) == 0:
-        return FALLBACK, True
-    y = n1 / (n1 + 2 * n2)
-    found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
-    if all(0 < value <= k for k, value in enumerate(found, 1)):
-        return found, False
-    return FALLBACK, True
-
-
-def train_lm(segments: Sequence[Sequence[str]], order: int) -> NgramModel:
+def train_lm(
+    segments: Sequence[Sequence[str]], order: int, progress: Callable[[str], None] | None = None
+) -> NgramModel:
     """The model of `segments` (lists of words); a blank segment counts as <s> </s>."""
     if not 1 <= order <= HIGHEST_ORDER:
         raise ReplituneError(
@@ -122,49 +59,86 @@ def train_lm(segments: Sequence[Sequence[str]], order: int) -> NgramModel:
     if not segments:
         raise ReplituneError("no text to train a language model on")
     encoded = encode(segments, RESERVED)
-    vocab_size = len(encoded.vocab)
-    text = padded(encoded.words, encoded.start)
-    orders = count_orders(text, order, vocab_size)
+    size = len(encoded.vocab)
 
-    ngrams: list[NDArray[np.int32]] = []
-    logprobs: list[NDArray[np.float32]] = []
-    backoffs: list[NDArray[np.float32]] = []
-    lower = np.full(1, 1.0 / (vocab_size - 1))
-    for n, this in enumerate(orders, 1):
-        (d1, d2, d3), _ = discounts(this.count)
-        discount = np.array([0.0, d1, d2, d3])[np.minimum(this.count, 3)]
-        contexts = len(lower)
-        total = np.bincount(this.context, weights=this.count, minlength=contexts)
-        mass = np.bincount(this.context, weights=discount, minlength=contexts)
-        extended = total > 0
-        gamma = np.divide(mass, total, out=np.ones(contexts), where=extended)
+    grams, logprobs, backoffs = [], [], []
+    lower = np.full(1, 1 / (size - 1))  # uniform, <s> apart
+    for n, this in enumerate(count_orders(encoded, order), 1):
+        estimated = discounts(this.count)
+        if estimated is None and progress is not None:
+            progress(f"{n}-grams: discounts cannot be estimated, using {FALLBACK}")
+        discount = np.array([0.0, *(estimated or FALLBACK)])[np.minimum(this.count, 3)]
+        total = np.bincount(this.context, weights=this.count, minlength=len(lower))
+        freed = np.bincount(this.context, weights=discount, minlength=len(lower))
+        gamma = np.divide(freed, total, out=np.ones(len(lower)), where=total > 0)
         prob = (this.count - discount) / total[this.context]
         prob += gamma[this.context] * lower[this.suffix]
         if n > 1:
             backoffs.append(np.log10(gamma).astype(np.float32))
-        grams = text[this.first[:, None] + np.arange(n)]
-        if n == 1:
-            # <unk> does not occur: it gets the uniform share alone
-            grams, prob, orders[1:2] = _with_unknown(
-                grams, prob, float(gamma[0] * lower[0]), orders[1:2]
-            )
-        ngrams.append(grams)
-        with np.errstate(divide="ignore"):
-            logprobs.append(np.log10(prob).astype(np.float32))
+        grams.append(this.grams)
+        logprobs.append(np.log10(prob).astype(np.float32))
         lower = prob
     backoffs.append(np.zeros(len(lower), np.float32))
-    logprobs[0][1] = ABSENT
-    return NgramModel(encoded.vocab, ngrams, logprobs, backoffs)
+    logprobs[0][_BEGIN] = IMPOSSIBLE  # <s> is never predicted
+    return NgramModel(encoded.vocab, grams, logprobs, backoffs)
 
 
-def _with_unknown(
-    grams: NDArray[np.int32], prob: NDArray[np.float64], share: float, above: list[Order]
-) -> tuple[NDArray[np.int32], NDArray[np.float64], list[Order]]:
-    """Put <unk> (id 0) before the unigrams that occur and renumber what points at them."""
-    grams = np.concatenate([np.zeros((1, 1), np.int32), grams])
-    prob = np.concatenate([[share], prob])
-    renumbered = [Order(o.first, o.context + 1, o.suffix + 1, o.count) for o in above]
-    return grams, prob, renumbered
+def discounts(counts: NDArray[np.int64]) -> tuple[float, float, float] | None:
+    """(D1, D2, D3+) by Chen and Goodman's equation 26; None when they cannot be estimated."""
+    n1, n2, n3, n4 = (int((counts == k).sum()) for k in (1, 2, 3, 4))
+    if min(n1, n2, n3) == 0:
+        return None
+    y = n1 / (n1 + 2 * n2)
+    found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+    return found if all(0 < value <= k for k, value in enumerate(found, 1)) else None
 
 
-__all__ = ["BEGIN", "END", "FALLBACK", "HIGHEST_ORDER", "count_orders", "discounts", "train_lm"]
+def count_orders(encoded: Encoded, order: int) -> list[CountedOrder]:
+    """Distinct n-grams for n = 1 ... order with their adjusted counts.
+
+    The vocabulary must begin with `RESERVED`. An n-gram is named by its rank, found by sorting
+    (rank of its first n - 1 words, last word): one 64-bit key per position for every order.
+    """
+    size = len(encoded.vocab)
+    text = _padded(encoded)
+    ends = np.flatnonzero(text == _END)
+    # words left in the segment from each position on, </s> included
+    left = np.repeat(ends, np.diff(ends, prepend=-1)) - np.arange(len(text)) + 1
+
+    words = np.arange(size, dtype=np.int32)[:, None]
+    nothing = np.zeros(size, np.int64)
+    orders = [CountedOrder(words, nothing, nothing, np.bincount(text, minlength=size))]
+    rank = text.astype(np.int64)
+    for n in range(2, order + 1):
+        positions = np.flatnonzero(left >= n)
+        keys = rank[positions] * size + text[positions + n - 1]
+        _, where, inverse, count = np.unique(
+            keys, return_index=True, return_inverse=True, return_counts=True
+        )
+        first = positions[where]
+        grams = text[first[:, None] + np.arange(n)]
+        orders.append(CountedOrder(grams, rank[first], rank[first + 1], count))
+        rank[positions] = inverse
+
+    for lower in range(order - 1):
+        this = orders[lower]
+        extensions = np.bincount(orders[lower + 1].suffix, minlength=len(this.grams))
+        adjusted = np.where(this.grams[:, 0] == _BEGIN, this.count, extensions)
+        orders[lower] = CountedOrder(this.grams, this.context, this.suffix, adjusted)
+    orders[0].count[_BEGIN] = 0
+    return orders
+
+
+def _padded(encoded: Encoded) -> NDArray[np.int32]:
+    """`<s> w ... w </s>` for every segment, one after the other."""
+    segments = np.arange(len(encoded))
+    text = np.empty(len(encoded.words) + 2 * len(segments), np.int32)
+    begin = encoded.start[:-1] + 2 * segments
+    end = encoded.start[1:] + 2 * segments + 1
+    inside = np.ones(len(text), bool)
+    inside[begin] = False
+    inside[end] = False
+    text[begin] = _BEGIN
+    text[end] = _END
+    text[inside] = encoded.words
+    return text

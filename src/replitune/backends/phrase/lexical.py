@@ -88,7 +88,8 @@ def lexical_weights(
 
 
 @njit(cache=True)
-def _find(row, target, f, e):
+def _find(row: NDArray[np.int64], target: NDArray[np.int32], f: int, e: int) -> int:
+    """Index of the entry (f, e), which exists."""
     low, high = row[f], row[f + 1]
     while low < high:
         middle = (low + high) // 2
@@ -101,20 +102,20 @@ def _find(row, target, f, e):
 
 @njit(cache=True)
 def _weights(
-    source_words,
-    target_words,
-    source_at,
-    source_length,
-    target_at,
-    target_length,
-    masks,
-    row,
-    target,
-    e_given_f,
-    f_given_e,
-    out_f_given_e,
-    out_e_given_f,
-):
+    source_words: NDArray[np.int32],
+    target_words: NDArray[np.int32],
+    source_at: NDArray[np.int64],
+    source_length: NDArray[np.int8],
+    target_at: NDArray[np.int64],
+    target_length: NDArray[np.int8],
+    masks: NDArray[np.uint64],
+    row: NDArray[np.int64],
+    target: NDArray[np.int32],
+    e_given_f: NDArray[np.float64],
+    f_given_e: NDArray[np.float64],
+    out_f_given_e: NDArray[np.float64],
+    out_e_given_f: NDArray[np.float64],
+) -> None:
     source_null = len(row) - 2
     for p in range(len(masks)):
         weight = 1.0

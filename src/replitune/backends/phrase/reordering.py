@@ -50,7 +50,7 @@ def orientations(
 
 
 @njit(cache=True)
-def _decide(link_mono, link_swap, corner_mono, corner_swap):
+def _decide(link_mono: bool, link_swap: bool, corner_mono: bool, corner_swap: bool) -> int:
     if (link_mono and not link_swap) or corner_mono:
         return MONOTONE
     if (link_swap and not link_mono) or corner_swap:
@@ -60,19 +60,19 @@ def _decide(link_mono, link_swap, corner_mono, corner_swap):
 
 @njit(cache=True)
 def _orientations(
-    source_start,
-    target_start,
-    link_start,
-    link_source,
-    link_target,
-    start,
-    source_begin,
-    source_length,
-    target_begin,
-    target_length,
-    backward,
-    forward,
-):
+    source_start: NDArray[np.int64],
+    target_start: NDArray[np.int64],
+    link_start: NDArray[np.int64],
+    link_source: NDArray[np.int16],
+    link_target: NDArray[np.int16],
+    start: NDArray[np.int64],
+    source_begin: NDArray[np.int16],
+    source_length: NDArray[np.int8],
+    target_begin: NDArray[np.int16],
+    target_length: NDArray[np.int8],
+    backward: NDArray[np.int8],
+    forward: NDArray[np.int8],
+) -> None:
     rows, columns = 0, 0
     for i in range(len(source_start) - 1):
         rows = max(rows, target_start[i + 1] - target_start[i] + 2)

@@ -71,9 +71,7 @@ def phrase_table(
     rank = np.empty(len(starts), np.int64)
     rank[phrase_order] = np.arange(len(starts))
 
-    order = np.lexsort(
-        (pairs.target_phrase, -scores[:, 3], -scores[:, 2], np.repeat(rank, sizes))
-    )
+    order = np.lexsort((pairs.target_phrase, -scores[:, 3], -scores[:, 2], np.repeat(rank, sizes)))
     sizes = sizes[phrase_order]
     if max_options:
         begin = np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -70,8 +70,16 @@ def symmetrise(
 
 @njit(cache=True)
 def _symmetrise(
-    to_source, to_target, source_start, target_start, heuristic, start, from_source, from_target
-):
+    to_source: NDArray[np.int16],
+    to_target: NDArray[np.int16],
+    source_start: NDArray[np.int64],
+    target_start: NDArray[np.int64],
+    heuristic: int,
+    start: NDArray[np.int64],
+    from_source: NDArray[np.int16],
+    from_target: NDArray[np.int16],
+) -> int:
+    """Write the links of all segments; returns their number."""
     used = 0
     longest_source, longest_target = 0, 0
     for i in range(len(source_start) - 1):

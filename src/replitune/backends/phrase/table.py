@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.files import atomic_open, read_text, split_lines
+from replitune.files import atomic_open, read_lines, read_text, write_lines
 
 FORMAT = 1
-_ARRAYS = (
+ARRAYS = (
     "source_start",
     "source_words",
     "option_start",
@@ -54,11 +54,10 @@ class PhraseTable:
     def save(self, folder: str | Path) -> None:
         """Write one .npy per array, two vocabularies and `table.json` into an existing folder."""
         folder = Path(folder)
-        for name in _ARRAYS:
+        for name in ARRAYS:
             np.save(folder / f"{name}.npy", getattr(self, name))
         for name in ("source_vocab", "target_vocab"):
-            with atomic_open(folder / f"{name}.txt") as handle:
-                handle.write("".join(f"{word}\n" for word in getattr(self, name)))
+            write_lines(folder / f"{name}.txt", getattr(self, name))
         with atomic_open(folder / "table.json") as handle:
             summary = {
                 "format": FORMAT,
@@ -80,38 +79,7 @@ class PhraseTable:
                 expected=str(FORMAT),
                 fix="train again with this version",
             )
-        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS]
-        vocabs = [
-            split_lines(read_text(folder / f"{name}.txt"))
-            for name in ("source_vocab", "target_vocab")
-        ]
-        return PhraseTable(*vocabs, *arrays)
-
-    def find(self, phrase: list[str]) -> tuple[int, int]:
-        """First and last + 1 option of a source phrase; (0, 0) when it is not in the table."""
-        ids = {word: position for position, word in enumerate(self.source_vocab)}
-        if any(word not in ids for word in phrase):
-            return 0, 0
-        wanted = [ids[word] for word in phrase]
-        low, high = 0, len(self.option_start) - 1
-        while low < high:
-            middle = (low + high) // 2
-            begin, end = self.source_start[middle], self.source_start[middle + 1]
-            if self.source_words[begin:end].tolist() < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(self.option_start) - 1:
-            return 0, 0
-        begin, end = self.source_start[low], self.source_start[low + 1]
-        if self.source_words[begin:end].tolist() != wanted:
-            return 0, 0
-        return int(self.option_start[low]), int(self.option_start[low + 1])
-
-    def option(self, number: int) -> list[str]:
-        """The words of one translation option."""
-        begin, end = self.target_start[number], self.target_start[number + 1]
-        return [self.target_vocab[word] for word in self.target_words[begin:end].tolist()]
-
-
-assert _ARRAYS == tuple(f.name for f in fields(PhraseTable))[2:]
+        source_vocab = read_lines(folder / "source_vocab.txt")
+        target_vocab = read_lines(folder / "target_vocab.txt")
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
+        return PhraseTable(source_vocab, target_vocab, **arrays)

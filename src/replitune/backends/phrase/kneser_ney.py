@@ -62,11 +62,12 @@ def train_lm(
     size = len(encoded.vocab)
 
     grams, logprobs, backoffs = [], [], []
+    guessed: list[str] = []
     lower = np.full(1, 1 / (size - 1))  # uniform, <s> apart
     for n, this in enumerate(count_orders(encoded, order), 1):
         estimated = discounts(this.count)
-        if estimated is None and progress is not None:
-            progress(f"{n}-grams: discounts cannot be estimated, using {FALLBACK}")
+        if estimated is None:
+            guessed.append(str(n))
         discount = np.array([0.0, *(estimated or FALLBACK)])[np.minimum(this.count, 3)]
         total = np.bincount(this.context, weights=this.count, minlength=len(lower))
         freed = np.bincount(this.context, weights=discount, minlength=len(lower))
@@ -80,6 +81,11 @@ def train_lm(
         lower = prob
     backoffs.append(np.zeros(len(lower), np.float32))
     logprobs[0][_BEGIN] = IMPOSSIBLE  # <s> is never predicted
+    if guessed and progress is not None:
+        progress(
+            f"too little text to estimate the discounts of n-grams with n = {', '.join(guessed)}: "
+            f"using {FALLBACK}"
+        )
     return NgramModel(encoded.vocab, grams, logprobs, backoffs)
 
 

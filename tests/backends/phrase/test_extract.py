@@ -38,8 +38,7 @@ def boxes(pairs: list[Pair], longest: int) -> list[list[tuple[int, int, int, int
         [found.source_begin, found.source_length, found.target_begin, found.target_length], 1
     ).tolist()
     return [
-        [tuple(row) for row in rows[found.start[i] : found.start[i + 1]]]
-        for i in range(len(pairs))
+        [tuple(row) for row in rows[found.start[i] : found.start[i + 1]]] for i in range(len(pairs))
     ]
 
 
@@ -78,9 +77,7 @@ segment = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
     lambda size: st.tuples(
         st.lists(st.sampled_from("uvw"), min_size=size[0], max_size=size[0]),
         st.lists(st.sampled_from("abc"), min_size=size[1], max_size=size[1]),
-        st.lists(
-            st.tuples(st.integers(0, size[0] - 1), st.integers(0, size[1] - 1)), max_size=8
-        ),
+        st.lists(st.tuples(st.integers(0, size[0] - 1), st.integers(0, size[1] - 1)), max_size=8),
     )
 )
 

@@ -93,7 +93,9 @@ class Query:
     def score(self, context: tuple[str, ...], word: str) -> float:
         if (word,) not in self.prob:
             word = "<unk>"
-        context = context[len(context) - self.order + 1 :] if len(context) >= self.order else context
+        context = (
+            context[len(context) - self.order + 1 :] if len(context) >= self.order else context
+        )
         if (*context, word) in self.prob:
             return self.prob[*context, word]
         return self.rest.get(context, 0.0) + self.score(context[1:], word)

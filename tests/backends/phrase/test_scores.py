@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -108,9 +109,9 @@ def test_phrase_scores() -> None:
 
 def test_source_phrases_are_sorted_by_word_ids() -> None:
     table = train(CORPUS)
-    starts = table.source_start
     phrases = [
-        tuple(table.source_words[a:b].tolist()) for a, b in zip(starts, starts[1:], strict=False)
+        tuple(table.source_words[begin:end].tolist())
+        for begin, end in itertools.pairwise(table.source_start)
     ]
     assert phrases == sorted(set(phrases))
     assert table.target_vocab[:3] == ["<unk>", "<s>", "</s>"]

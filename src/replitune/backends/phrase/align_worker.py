@@ -26,7 +26,7 @@ def leave_with_parent() -> None:
     """End this process when the other end of its standard input goes away."""
 
     def watch() -> None:
-        while sys.stdin.buffer.read(1):
+        while os.read(0, 1):  # not sys.stdin, whose lock this thread would hold at exit
             pass
         os._exit(1)
 

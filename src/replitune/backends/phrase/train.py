@@ -116,7 +116,11 @@ def train_phrase_system(
 
     source_words = [split_words(line) for line in source]
     target_words = [split_words(line) for line in target]
-    more_words = [words for words in map(split_words, lm_text) if words]
+    more_words = [split_words(line) for line in lm_text]
+    joins = settings.target_segmentation == "bpe"
+    _refuse(target_words, "target side of the training text", joins)
+    _refuse(more_words, "text for the language model", joins)
+    more_words = [words for words in more_words if words]
     with building(Path(out)) as folder:
         source_splitter = _learn(settings.source_segmentation, source_words, settings)
         target_splitter = _learn(settings.target_segmentation, target_words, settings)
@@ -124,7 +128,6 @@ def train_phrase_system(
             source_words = [source_splitter.apply(words) for words in source_words]
             source_splitter.save(folder / "source_segmentation.json")
         if target_splitter is not None:
-            _refuse_joiner([*target_words, *more_words])
             target_words = [target_splitter.apply(words) for words in target_words]
             more_words = [target_splitter.apply(words) for words in more_words]
             target_splitter.save(folder / "target_segmentation.json")
@@ -236,12 +239,20 @@ def _learn(
     return None
 
 
-def _refuse_joiner(segments: list[list[str]]) -> None:
+def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
+    """Refuse target words that the models or BPE would take for their own marks."""
     for line, words in enumerate(segments, 1):
         for word in words:
-            if word.endswith(JOINER):
+            if word in RESERVED:
                 raise ReplituneError(
-                    f"a target word ends in {JOINER}, which marks the pieces of split words",
+                    f"a word with a meaning of its own stands in the {where}",
+                    line=line,
+                    found=word,
+                    fix=f"write it in another way: {', '.join(RESERVED)} belong to the models",
+                )
+            if joiner and word.endswith(JOINER):
+                raise ReplituneError(
+                    f"a word in the {where} ends in {JOINER}, which marks pieces of words",
                     line=line,
                     found=word,
                     fix="is this text in pieces already? Then leave target_segmentation out",

@@ -155,6 +155,8 @@ def test_not_a_language_model(tmp_path: Path) -> None:
         read_arpa(write(tmp_path, "hello\n"))
     with pytest.raises(ReplituneError, match="no such file"):
         read_arpa(tmp_path / "nothing.arpa")
+    with pytest.raises(ReplituneError, match="a binary of KenLM"):
+        read_arpa(write(tmp_path, "mmap lm http://kheafield.com/code format version 5\n\0"))
     with pytest.raises(ReplituneError, match="lists no n-grams"):
         read_arpa(write(tmp_path, "\\data\\\n\n\\end\\\n"))
     without = FOREIGN.replace("-0.5\t</s>\n", "").replace("ngram 1=5", "ngram 1=4")

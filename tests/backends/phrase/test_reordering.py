@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from replitune.backends.phrase.encode import RESERVED, encode
 from replitune.backends.phrase.extract import count_pairs, extract
@@ -171,6 +173,64 @@ def test_a_corner_link_counts_even_when_no_phrase_pair_ends_there() -> None:
     )
     assert found["z", "b"][0] == M
     assert found["z y", "b"][0] == D
+
+
+segment = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
+    lambda size: st.tuples(
+        st.just(size[0]),
+        st.just(size[1]),
+        st.sets(st.tuples(st.integers(0, size[0] - 1), st.integers(0, size[1] - 1)), max_size=8),
+    )
+)
+Box = tuple[int, int, int, int]
+
+
+def boxes(m: int, n: int, points: set[tuple[int, int]]) -> dict[Box, tuple[int, int]]:
+    """Orientations by (first, last source word, first, last target word)."""
+    links = Links(
+        np.array([0, len(points)]),
+        np.array([s for s, _ in sorted(points)], np.int16),
+        np.array([t for _, t in sorted(points)], np.int16),
+    )
+    f, e = encode([["x"] * m]), encode([["a"] * n], RESERVED)
+    found = extract(f, e, links, 4)
+    backward, forward = orientations(f, e, links, found)
+    s1, t1 = found.source_begin, found.target_begin
+    s2, t2 = s1 + found.source_length - 1, t1 + found.target_length - 1
+    keys = zip(s1.tolist(), s2.tolist(), t1.tolist(), t2.tolist(), strict=True)
+    return dict(zip(keys, zip(backward.tolist(), forward.tolist(), strict=True), strict=True))
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(segment)
+def test_equals_the_definition_over_pairs_of_phrase_pairs(
+    drawing: tuple[int, int, set[tuple[int, int]]],
+) -> None:
+    m, n, points = drawing
+    found = boxes(m, n, points)
+    linked = points | {(-1, -1), (m, n)}
+    for (s1, s2, t1, t2), (backward, forward) in found.items():
+        before = (s1 - 1, t1 - 1) in linked, (s2 + 1, t1 - 1) in linked
+        mono = before == (True, False) or any(b[1] == s1 - 1 and b[3] == t1 - 1 for b in found)
+        swap = before == (False, True) or any(b[0] == s2 + 1 and b[3] == t1 - 1 for b in found)
+        assert backward == (M if mono else S if swap else D)
+        behind = (s2 + 1, t2 + 1) in linked, (s1 - 1, t2 + 1) in linked
+        mono = behind == (True, False) or any(b[0] == s2 + 1 and b[2] == t2 + 1 for b in found)
+        swap = behind == (False, True) or any(b[1] == s1 - 1 and b[2] == t2 + 1 for b in found)
+        assert forward == (M if mono else S if swap else D)
+
+
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(segment)
+def test_reading_both_sides_backwards_exchanges_previous_and_next(
+    drawing: tuple[int, int, set[tuple[int, int]]],
+) -> None:
+    m, n, points = drawing
+    mirrored = boxes(m, n, {(m - 1 - s, n - 1 - t) for s, t in points})
+    assert boxes(m, n, points) == {
+        (m - 1 - s2, m - 1 - s1, n - 1 - t2, n - 1 - t1): (forward, backward)
+        for (s1, s2, t1, t2), (backward, forward) in mirrored.items()
+    }
 
 
 def test_scores_are_smoothed_relative_frequencies() -> None:

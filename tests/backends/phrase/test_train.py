@@ -199,6 +199,7 @@ def test_wrong_text(tmp_path: Path) -> None:
     assert "no pair is left" in str(refused(["", "a"], ["b", ""]))
     reserved = refused(["a", "", "b c"], ["a", "x", "b </s>"])
     assert reserved.line == 3, "counted in the text as it was given"
+    assert refused(["a"], ["b ||| c"]).line == 1, "it would break n-best lists"
     joiner = refused(["a", "b"], ["a", "b@@ c"], target_segmentation="bpe")
     assert joiner.line == 2
 

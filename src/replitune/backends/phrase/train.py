@@ -240,15 +240,16 @@ def _learn(
 
 
 def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
-    """Refuse target words that the models or BPE would take for their own marks."""
+    """Refuse target words that models, n-best lists or BPE would take for their own marks."""
+    taken = (*RESERVED, "|||")
     for line, words in enumerate(segments, 1):
         for word in words:
-            if word in RESERVED:
+            if word in taken:
                 raise ReplituneError(
                     f"a word with a meaning of its own stands in the {where}",
                     line=line,
                     found=word,
-                    fix=f"write it in another way: {', '.join(RESERVED)} belong to the models",
+                    fix=f"write it in another way: {', '.join(taken)} are taken",
                 )
             if joiner and word.endswith(JOINER):
                 raise ReplituneError(

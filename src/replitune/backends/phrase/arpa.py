@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.phrase.arrays import load_array
 from replitune.backends.phrase.encode import BEGIN, END, UNKNOWN
 from replitune.errors import ReplituneError
 from replitune.files import atomic_open, read_lines, read_text, split_lines, write_lines
@@ -65,7 +66,7 @@ class NgramModel:
         order = json.loads(read_text(folder / "lm.json"))["order"]
 
         def arrays(name: str) -> list[NDArray]:
-            return [np.load(folder / f"{name}{n}.npy", mmap_mode="r") for n in range(1, order + 1)]
+            return [load_array(folder / f"{name}{n}.npy") for n in range(1, order + 1)]
 
         words = read_lines(folder / "words.txt")
         return NgramModel(words, arrays("ngrams"), arrays("logprobs"), arrays("backoffs"))

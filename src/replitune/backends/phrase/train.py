@@ -248,14 +248,14 @@ def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
                 raise ReplituneError(
                     f"a word with a meaning of its own stands in the {where}",
                     line=line,
-                    found=word,
+                    found=f"{word} in line {line}",
                     fix=f"write it in another way: {', '.join(taken)} are taken",
                 )
             if joiner and word.endswith(JOINER):
                 raise ReplituneError(
                     f"a word in the {where} ends in {JOINER}, which marks pieces of words",
                     line=line,
-                    found=word,
+                    found=f"{word} in line {line}",
                     fix="is this text in pieces already? Then leave target_segmentation out",
                 )
 

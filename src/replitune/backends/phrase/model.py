@@ -12,13 +12,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.backends.phrase.features import GROUPS, Layout
+from replitune.backends.phrase.arpa import NgramModel
+from replitune.backends.phrase.features import GROUPS, NAMES, Layout
 from replitune.backends.phrase.lm import LanguageModel, score_words
 from replitune.backends.phrase.table import PhraseTable
 from replitune.errors import ReplituneError
-from replitune.files import atomic_open, atomic_path, read_text, sha256_file
+from replitune.files import atomic_path, read_text
 
 RESERVED = ("<unk>", "<s>", "</s>")
+
+DECODER = "decoder"
+"""Folder inside a model's folder for what is computed from table and language model."""
+
+NAMES_OF = {group: [name for name, of, _ in NAMES if of == group] for group in GROUPS}
 
 
 @njit(cache=True)
@@ -116,34 +122,22 @@ class PhraseModel:
     def unknown(self) -> int:
         return self.lm.words.index("<unk>")
 
-    def save(self, folder: str | Path, settings: dict[str, Any] | None = None) -> None:
-        """Write everything; `model.json` last, with `settings` and the sha256 of each file."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        self.table.save(folder)
-        self.lm.save(folder)
+    def save_queries(self, folder: str | Path) -> None:
+        """Write what `build` computed to `folder`/decoder, so that `load` only maps it."""
+        out = Path(folder) / DECODER
+        out.mkdir(parents=True, exist_ok=True)
         for name in ("index", "isolated", "lm_words"):
-            with atomic_path(folder / f"decoder.{name}.npy") as path, open(path, "wb") as handle:
+            with atomic_path(out / f"{name}.npy") as path, open(path, "wb") as handle:
                 np.save(handle, np.asarray(getattr(self, name)))
-        files = sorted(
-            path.name
-            for path in folder.iterdir()
-            if path.is_file() and path.name != "model.json" and not path.name.startswith(".")
-        )
-        content = {
-            "format": 1,
-            "features": list(self.layout.groups),
-            "longest": self.longest,
-            "settings": settings or {},
-            "sha256": {name: sha256_file(folder / name) for name in files},
-        }
-        with atomic_open(folder / "model.json") as handle:
-            json.dump(content, handle, indent=1, sort_keys=True)
-            handle.write("\n")
+        self.lm.save(out)
 
     @classmethod
-    def load(cls, folder: str | Path) -> PhraseModel:
-        """Read by memory-map: files are touched only where the text needs them."""
+    def load(cls, folder: str | Path, features: tuple[str, ...] | None = None) -> PhraseModel:
+        """A trained model by memory-map: files are touched only where the text needs them.
+
+        `features`: groups to use, by default those of the model. Without `decoder/` in the folder
+        its content is computed, which takes a few seconds.
+        """
         folder = Path(folder)
         if not (folder / "model.json").exists():
             raise ReplituneError(
@@ -153,14 +147,28 @@ class PhraseModel:
                 fix="train one, or let an unfinished training end",
             )
         try:
-            content = json.loads(read_text(folder / "model.json"))
+            names = json.loads(read_text(folder / "model.json"))["features"]
+            own = tuple(group for group in GROUPS if any(n in names for n in NAMES_OF[group]))
+            groups = own if features is None else tuple(features)
+            missing = [group for group in groups if group in GROUPS and group not in own]
+            if missing:
+                raise ReplituneError(
+                    "the model has no scores for a feature group",
+                    file=folder,
+                    found=", ".join(missing),
+                    expected="some of " + ", ".join(own),
+                )
             table = PhraseTable.load(folder)
-            lm = LanguageModel.load(folder)
+            if "lm" not in groups or not (folder / DECODER / "lm.json").exists():
+                lm = LanguageModel.build(NgramModel.load(folder / "lm")) if "lm" in groups else None
+                return cls.build(table, lm, groups)
             arrays = {
-                name: np.load(folder / f"decoder.{name}.npy", mmap_mode="r")
+                name: np.load(folder / DECODER / f"{name}.npy", mmap_mode="r")
                 for name in ("index", "isolated", "lm_words")
             }
-            layout, longest = Layout(tuple(content["features"])), int(content["longest"])
+            longest = int(np.diff(table.source_start).max(initial=1))
+            lm = LanguageModel.load(folder / DECODER)
+            return cls(table, lm, Layout(groups), longest=longest, **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
             raise ReplituneError(
                 "the model is damaged or incomplete",
@@ -168,4 +176,3 @@ class PhraseModel:
                 found=str(error).splitlines()[0],
                 fix="train it again",
             ) from None
-        return cls(table, lm, layout, longest=longest, **arrays)

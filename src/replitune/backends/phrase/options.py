@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.backends.phrase.encode import split_words
 from replitune.backends.phrase.features import LM, PHRASE_PENALTY, TM, UNKNOWN_WORD, WORD_PENALTY
 from replitune.backends.phrase.lm import find, step
 from replitune.backends.phrase.model import PhraseModel, frozen, phrase_slot
@@ -213,11 +214,6 @@ class Batch:
         return len(self.start) - 1
 
 
-def tokens_of(line: str) -> list[str]:
-    """Words of a line: separated by spaces or tabs; any other character is part of a word."""
-    return [word for word in line.replace("\t", " ").split(" ") if word]
-
-
 def prepare(
     model: PhraseModel,
     lines: Sequence[str],
@@ -226,7 +222,7 @@ def prepare(
 ) -> Batch:
     """Look up and weight the options of `lines`; `weights` has all 14 values."""
     table, lm = model.table, model.lm
-    sentences = [tokens_of(line) for line in lines]
+    sentences = [split_words(line) for line in lines]
     ids = model.source_ids
     words = [word for sentence in sentences for word in sentence]
     tokens = np.array([ids.get(word, -1) for word in words], np.int32)

@@ -1,28 +1,44 @@
-"""The phrase table: arrays in files that are read by memory-map."""
+"""The phrase table as flat arrays, saved as .npy files that are memory-mapped when loaded."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.files import atomic_open, atomic_path, read_lines, write_lines
+from replitune.errors import ReplituneError
+from replitune.files import atomic_open, read_lines, read_text, write_lines
+
+FORMAT = 1
+ARRAYS = (
+    "source_start",
+    "source_words",
+    "option_start",
+    "target_start",
+    "target_words",
+    "scores",
+    "reordering",
+)
 
 
 @dataclass(frozen=True)
 class PhraseTable:
-    """Phrase pairs with their scores, grouped by source phrase.
+    """S source phrases with P translation options. All scores are natural logs.
 
-    source_vocab, target_vocab: id = position; target 0 <unk>, 1 <s>, 2 </s>
-    source_start: (S+1,) source phrase s = source_words[source_start[s]:source_start[s+1]]
-    source_words: phrases sorted by tuple of ids
-    option_start: (S+1,) options of s = option_start[s]:option_start[s+1], best p(e|f) first
-    target_start: (P+1,); target_words
-    scores: (P, 4) natural logs: p(f|e), lex(f|e), p(e|f), lex(e|f)
-    reordering: (P, 6) natural logs: backward mono, swap, discontinuous; forward the same
+    source_vocab, target_vocab: id = position; target ids 0, 1, 2 are <unk>, <s>, </s>
+    source_start: (S + 1,) int64, source phrase s is
+        source_words[source_start[s]:source_start[s + 1]]; phrases are sorted by their ids
+    source_words: int32
+    option_start: (S + 1,) int64, phrase s has options option_start[s]:option_start[s + 1],
+        the best p(e|f) first
+    target_start: (P + 1,) int64, as source_start
+    target_words: int32
+    scores: (P, 4) float32: p(f|e), lex(f|e), p(e|f), lex(e|f)
+    reordering: (P, 6) float32: monotone, swap, discontinuous towards the previous phrase, then
+        towards the next
     """
 
     source_vocab: list[str]
@@ -36,25 +52,34 @@ class PhraseTable:
     reordering: NDArray[np.float32]
 
     def save(self, folder: str | Path) -> None:
+        """Write one .npy per array, two vocabularies and `table.json` into an existing folder."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, list):
-                write_lines(folder / f"{field.name}.txt", value)
-            else:
-                with atomic_path(folder / f"{field.name}.npy") as path, open(path, "wb") as handle:
-                    np.save(handle, value)
+        for name in ARRAYS:
+            np.save(folder / f"{name}.npy", getattr(self, name))
+        for name in ("source_vocab", "target_vocab"):
+            write_lines(folder / f"{name}.txt", getattr(self, name))
         with atomic_open(folder / "table.json") as handle:
-            json.dump({"format": 1}, handle)
+            summary = {
+                "format": FORMAT,
+                "source_phrases": len(self.option_start) - 1,
+                "options": len(self.scores),
+            }
+            handle.write(json.dumps(summary, indent=1) + "\n")
 
-    @classmethod
-    def load(cls, folder: str | Path) -> PhraseTable:
+    @staticmethod
+    def load(folder: str | Path) -> PhraseTable:
+        """Memory-map what `save` wrote."""
         folder = Path(folder)
-        values: dict[str, object] = {}
-        for field in fields(cls):
-            if "vocab" in field.name:
-                values[field.name] = read_lines(folder / f"{field.name}.txt")
-            else:
-                values[field.name] = np.load(folder / f"{field.name}.npy", mmap_mode="r")
-        return cls(**values)  # type: ignore[arg-type]
+        found = json.loads(read_text(folder / "table.json")).get("format")
+        if found != FORMAT:
+            raise ReplituneError(
+                "unknown format of a phrase table",
+                file=folder / "table.json",
+                found=str(found),
+                expected=str(FORMAT),
+                fix="train again with this version",
+            )
+        source_vocab = read_lines(folder / "source_vocab.txt")
+        target_vocab = read_lines(folder / "target_vocab.txt")
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
+        return PhraseTable(source_vocab, target_vocab, **arrays)

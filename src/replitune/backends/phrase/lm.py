@@ -29,10 +29,18 @@ from replitune.errors import ReplituneError
 from replitune.files import atomic_open, atomic_path, read_lines, read_text, write_lines
 
 NODE = np.dtype(
-    [("key", "u8"), ("logprob", "f4"), ("backoff", "f4"), ("next", "i4"), ("link", "i4")]
+    [
+        ("key", "u8"),
+        ("words", "u8"),
+        ("logprob", "f4"),
+        ("backoff", "f4"),
+        ("next", "i4"),
+        ("link", "i4"),
+    ]
 )
-"""key: 0 where the slot is empty; logprob, backoff: natural logs; next: the state after this
-n-gram; link: the state with one word less, where this node is a state."""
+"""key: 0 where the slot is empty; words: a filter of the words that continue this n-gram, so that
+most searches for what is not there end without a look into the table; logprob, backoff: natural
+logs; next: the state after this n-gram; link: the state with one word less, of a state."""
 
 MISSING_UNKNOWN = -100.0
 """log10 probability of <unk> in a model that has none, as KenLM's."""
@@ -53,9 +61,17 @@ def _slot(key, slots):
 
 
 @njit(cache=True)
+def _bit(word):
+    mixed = np.uint64(word) * np.uint64(0x9E3779B97F4A7C15)
+    return np.uint64(1) << (mixed >> np.uint64(58))
+
+
+@njit(cache=True)
 def find(automaton, state, word):
     """Node of (state, word), or -1; `state` is not the root."""
     nodes = automaton.nodes
+    if nodes[state].words & _bit(word) == np.uint64(0):
+        return np.int64(-1)
     key = ((np.uint64(state) << np.uint64(32)) | np.uint64(word)) + np.uint64(1)
     first = automaton.root + 1
     i = _slot(key, automaton.slots)
@@ -111,6 +127,7 @@ def _ensure(automaton, length, words, begin, end):
                 i = (i + 1) % automaton.slots
             child = automaton.root + 1 + i
             nodes[child].key = key
+            nodes[node].words |= _bit(words[j])
             nodes[child].logprob = np.nan
             length[child] = j + 1 - begin
             made += 1
@@ -145,10 +162,6 @@ def _finish(automaton, length, suffix, order, high):
     """
     nodes = automaton.nodes
     root = automaton.root
-    children = np.zeros(len(nodes), np.uint8)
-    for i in range(root + 1, len(nodes)):
-        if nodes[i].key != np.uint64(0):
-            children[np.int64((nodes[i].key - np.uint64(1)) >> np.uint64(32))] = 1
     nodes[root].next = root
     nodes[root].link = root
     for n in range(1, order + 1):
@@ -166,7 +179,7 @@ def _finish(automaton, length, suffix, order, high):
                 if np.isnan(nodes[i].logprob):
                     nodes[i].logprob = nodes[parent].backoff + nodes[suffix[i]].logprob
             nodes[i].link = nodes[suffix[i]].next
-            useful = children[i] == 1 or nodes[i].backoff != 0.0
+            useful = nodes[i].words != np.uint64(0) or nodes[i].backoff != 0.0
             nodes[i].next = i if useful else nodes[i].link
             high[i] = nodes[i].logprob
     for n in range(order, 1, -1):
@@ -205,7 +218,7 @@ class LanguageModel:
             words.append("<unk>")
         ln10 = np.float32(math.log(10.0))
         order = len(model.ngrams)
-        slots = max(8, int(1.9 * sum(len(rows) for rows in model.ngrams[1:])))
+        slots = max(8, int(1.7 * sum(len(rows) for rows in model.ngrams[1:])))
         while True:
             root = len(words)
             nodes = np.zeros(root + 1 + slots, NODE)
@@ -222,7 +235,7 @@ class LanguageModel:
             if order > 1:
                 nodes["backoff"][ids] = model.backoffs[0] * ln10
             automaton = Automaton(nodes, root, slots)
-            room = int(0.6 * slots) + 2 * order
+            room = int(0.65 * slots) + 2 * order
             for n in range(2, order + 1):
                 rows = np.ascontiguousarray(model.ngrams[n - 1], np.int32)
                 backoffs = model.backoffs[n - 1] * ln10

@@ -58,47 +58,52 @@ def future_costs(spans, first, estimate, band):
 
 
 @njit(cache=True)
-def translated(mask, j):
-    """Bit j of a mask (W,), false beyond its end."""
+def translated(mask, row, j):
+    """Bit j of a row of masks (., W), false beyond its end."""
     word = j >> 6
-    return word < len(mask) and (mask[word] >> np.uint64(j & 63)) & np.uint64(1) != 0
+    if word >= mask.shape[1]:
+        return False
+    return (mask[row, word] >> np.uint64(j & 63)) & np.uint64(1) != np.uint64(0)
 
 
 @njit(cache=True)
-def cover(mask, offset, length, new):
-    """Translate `length` words at `offset` from the first gap; returns how far the gap moves."""
-    width = len(mask)
+def cover(mask, row, offset, length, new, to):
+    """Row `to` of `new`: row `row` of `mask` after translating `length` words at `offset` from
+    the first gap. Returns how far the gap moves."""
+    width = mask.shape[1]
     if offset > 0:
-        new[:] = mask
+        for word in range(width):
+            new[to, word] = mask[row, word]
         for j in range(offset, offset + length):
-            new[j >> 6] |= np.uint64(1) << np.uint64(j & 63)
+            new[to, j >> 6] |= np.uint64(1) << np.uint64(j & 63)
         return 0
     shift = length
-    while translated(mask, shift):
+    while translated(mask, row, shift):
         shift += 1
     skip, bits = shift >> 6, np.uint64(shift & 63)
     for word in range(width):
         value = np.uint64(0)
         if word + skip < width:
-            value = mask[word + skip] >> bits
+            value = mask[row, word + skip] >> bits
             if bits != 0 and word + skip + 1 < width:
-                value |= mask[word + skip + 1] << (np.uint64(64) - bits)
-        new[word] = value
+                value |= mask[row, word + skip + 1] << (np.uint64(64) - bits)
+        new[to, word] = value
     return shift
 
 
 @njit(cache=True)
-def future_of(gap, mask, future):
+def future_of(gap, mask, row, future):
     """Estimated score of all gaps."""
+    inside = future.inside
     total = 0.0
     opened = 0  # offset of the gap that is being read
-    for word in range(len(mask)):
-        bits = mask[word]
+    for word in range(mask.shape[1]):
+        bits = mask[row, word]
         j = word << 6
         while bits != 0:
             if bits & np.uint64(1):
                 if opened < j:
-                    total += future.inside[gap + opened, j - opened]
+                    total += inside[gap + opened, j - opened]
                 opened = j + 1
             bits >>= np.uint64(1)
             j += 1
@@ -106,10 +111,10 @@ def future_of(gap, mask, future):
 
 
 @njit(cache=True)
-def _slot(table, gap, mask):
+def _slot(table, gap, mask, row):
     mixed = np.uint64(gap)
-    for word in range(len(mask)):
-        mixed = (mixed ^ mask[word]) * np.uint64(0x9E3779B97F4A7C15)
+    for word in range(mask.shape[1]):
+        mixed = (mixed ^ mask[row, word]) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(32)
     return np.int64(mixed & np.uint64(len(table) - 1))
 
@@ -129,25 +134,26 @@ def new_coverages(capacity, width):
 
 
 @njit(cache=True)
-def intern(coverages, gap, mask, future):
-    """The number of a coverage; there must be room for one more."""
-    table = coverages.table
-    i = _slot(table, gap, mask)
+def intern(coverages, gap, mask, row, future):
+    """The number of a coverage (its mask a row of `mask`); there must be room for one more."""
+    table, gaps, masks = coverages.table, coverages.gap, coverages.mask
+    i = _slot(table, gap, mask, row)
     while table[i] >= 0:
-        c = table[i]
-        same = coverages.gap[c] == gap
+        c = np.int64(table[i])
+        same = gaps[c] == gap
         word = 0
-        while same and word < len(mask):
-            same = coverages.mask[c, word] == mask[word]
+        while same and word < mask.shape[1]:
+            same = masks[c, word] == mask[row, word]
             word += 1
         if same:
-            return np.int64(c)
+            return c
         i = (i + 1) & (len(table) - 1)
     c = coverages.size[0]
     coverages.size[0] += 1
     table[i] = c
-    coverages.gap[c] = gap
-    coverages.mask[c] = mask
+    gaps[c] = gap
+    for word in range(mask.shape[1]):
+        masks[c, word] = mask[row, word]
     coverages.future[c] = future
     return c
 
@@ -160,5 +166,5 @@ def with_room(coverages, more):
         return coverages
     larger = new_coverages(2 * (size + more), coverages.mask.shape[1])
     for c in range(size):
-        intern(larger, coverages.gap[c], coverages.mask[c], coverages.future[c])
+        intern(larger, np.int64(coverages.gap[c]), coverages.mask, c, coverages.future[c])
     return larger

@@ -28,7 +28,15 @@ from replitune.backends.phrase.coverage import (
 )
 from replitune.backends.phrase.lm import step
 from replitune.backends.phrase.options import DISCONTINUOUS, MONOTONE, SWAP
-from replitune.backends.phrase.stacks import ARC, HYPOTHESIS, insert, new_stacks, take
+from replitune.backends.phrase.stacks import (
+    ARC,
+    HYPOTHESIS,
+    match,
+    new_stacks,
+    prune,
+    recombine,
+    take,
+)
 
 SLACK = 1e-9  # for the different rounding of a bound and a score
 
@@ -85,16 +93,18 @@ def new_extensions(n, longest, limit, width):
 
 
 @njit(cache=True)
-def extensions_of(gap, mask, spans, limit, future, out):
-    """Fill `out` with the ways to go on from a coverage; how many."""
+def extensions_of(coverages, c, spans, limit, future, out):
+    """Fill `out` with the ways to go on from coverage c; how many."""
     n, longest = spans.shape
+    mask, masks = coverages.mask, out.mask
+    gap = np.int64(coverages.gap[c])
     count = 0
     for start in range(gap, n):
         offset = start - gap
         if offset > 0 and limit >= 0 and offset + 1 > limit:
             break
         for length in range(1, min(longest, n - start) + 1):
-            if translated(mask, offset + length - 1):
+            if translated(mask, c, offset + length - 1):
                 break
             if offset > 0 and limit >= 0 and offset + length > limit:
                 break
@@ -104,8 +114,8 @@ def extensions_of(gap, mask, spans, limit, future, out):
             out.start[count] = start
             out.length[count] = length
             out.phrase[count] = phrase
-            out.gap[count] = gap + cover(mask, offset, length, out.mask[count])
-            out.future[count] = future_of(out.gap[count], out.mask[count], future)
+            out.gap[count] = gap + cover(mask, c, offset, length, masks, count)
+            out.future[count] = future_of(out.gap[count], masks, count, future)
             out.coverage[count] = -1
             count += 1
     return count
@@ -133,19 +143,42 @@ def score_option(automaton, options, state, option):
 
 
 @njit(cache=True)
-def finish(new, gap, mask, covered, n, identity, terms):
-    """Set the fields that decide recombination; the LM state is there already."""
+def finish(new, gap, mask, row, complete, identity, lexro):
+    """Set the fields that decide recombination; the LM state is there already.
+
+    gap, mask[row]: the coverage of `new`."""
     new.after = new.end
     new.swap = -1
     new.identity = 0
-    if covered == n:
+    if complete:
         new.after = 0
         new.state = 0
-    elif terms.lexro:
+    elif lexro:
         new.identity = identity
         before = new.start - 1
-        if before >= gap and not translated(mask, before - gap):
+        if before >= gap and not translated(mask, row, before - gap):
             new.swap = new.start
+
+
+@njit(cache=True)
+def group_rows(rows, base, count, coverages, head, next_row):
+    """Group rows[base : base + count] by coverage, groups and members in the order of rows.
+
+    head[g]: first row of group g; next_row[row - base]: the next one, or -1; how many groups."""
+    group = np.full(coverages, -1, np.int64)
+    tail = np.empty(count, np.int64)
+    groups = 0
+    for row in range(base, base + count):
+        c = rows[row].coverage
+        next_row[row - base] = -1
+        if group[c] < 0:
+            group[c] = groups
+            head[groups] = row
+            groups += 1
+        else:
+            next_row[tail[group[c]] - base] = row
+        tail[group[c]] = row
+    return groups
 
 
 @njit(cache=True, nogil=True)
@@ -163,21 +196,37 @@ def search(spans, options, automaton, terms, size, keep):
     coverages = new_coverages(64 * (n + 1), width)
     ways = new_extensions(n, longest, terms.limit, width)
     lanes = longest + 1
-    stacks = new_stacks(lanes, 4 * size + 16)
+    stacks = new_stacks(lanes, 2 * size + 16)
     arcs = np.empty(256 * (n + 1) if keep else 1, ARC)
     arc_count = 0
     rows = np.empty(size + 1, HYPOTHESIS)
     first = np.zeros(n + 2, np.int64)
     next_row = np.empty(size, np.int64)
+    head = np.empty(size, np.int64)
+
+    # Arrays are taken out of their tuples here: inside the loops it would count references.
+    hypotheses, slots, counts, floor, top = (
+        stacks.hypotheses,
+        stacks.slots,
+        stacks.count,
+        stacks.floor,
+        stacks.top,
+    )
+    starts, lengths, phrases = ways.start, ways.length, ways.phrase
+    gaps, masks, futures, reached = ways.gap, ways.mask, ways.future, ways.coverage
+    option_first, option_count = options.first, options.count
+    order, bound, score = options.order, options.bound, options.score
+    backward, forward, identity = options.backward, options.forward, options.identity
 
     new = stacks.scratch[0]
-    zero = np.zeros(width, np.uint64)
-    new.coverage = intern(coverages, 0, zero, future.suffix[0])
+    masks[0] = 0
+    new.coverage = intern(coverages, 0, masks, 0, future.suffix[0])
     new.score, new.total = 0.0, future.suffix[0]
     new.state = terms.begin
     new.after, new.swap, new.identity = -1, -1, -1
     new.option, new.back, new.start, new.end, new.arcs = -1, -1, -1, -1, -1
-    insert(stacks, 0, new, size, terms.beam, arcs, 0, False)
+    hypotheses[0, 0] = new
+    counts[0] = 1
 
     for k in range(n + 1):
         base = first[k]
@@ -187,77 +236,68 @@ def search(spans, options, automaton, terms, size, keep):
         first[k + 1] = base + kept
         if k == n:
             break
-        # Group the rows by coverage, in order of their best; `head` and `tail` of each group.
-        head = np.empty(kept, np.int64)
-        tail = np.empty(kept, np.int64)
-        group = np.full(coverages.size[0], -1, np.int64)
-        groups = 0
-        for row in range(base, base + kept):
-            c = rows[row].coverage
-            next_row[row - base] = -1
-            if group[c] < 0:
-                group[c] = groups
-                head[groups] = row
-                groups += 1
-            else:
-                next_row[tail[group[c]] - base] = row
-            tail[group[c]] = row
+        groups = group_rows(rows, base, kept, coverages.size[0], head, next_row)
         for g in range(groups):
-            c = rows[head[g]].coverage
-            count = extensions_of(
-                coverages.gap[c], coverages.mask[c], spans, terms.limit, future, ways
-            )
+            c = np.int64(rows[head[g]].coverage)
+            count = extensions_of(coverages, c, spans, terms.limit, future, ways)
             coverages = with_room(coverages, count)
             row = head[g]
             while row >= 0:
                 last = rows[row]
                 for q in range(count):
-                    jump = abs(ways.start[q] - (last.end + 1))
+                    jump = abs(starts[q] - (last.end + 1))
                     if terms.limit >= 0 and jump > terms.limit:
                         continue
-                    lane = (k + ways.length[q]) % lanes
-                    new.start = ways.start[q]
-                    new.end = ways.start[q] + ways.length[q] - 1
+                    covered = k + lengths[q]
+                    lane = covered % lanes
+                    new.start = starts[q]
+                    new.end = starts[q] + lengths[q] - 1
                     turn = orientation(last.start, last.end, new.start, new.end)
                     so_far = last.score - terms.distortion * jump
                     if last.option >= 0:
-                        so_far += options.forward[last.option, turn]
-                    most = so_far + ways.future[q] + SLACK
-                    begin = options.first[ways.phrase[q]]
-                    for i in range(begin, begin + options.count[ways.phrase[q]]):
-                        if most + options.bound[i, turn] <= stacks.floor[lane]:
+                        so_far += forward[last.option, turn]
+                    most = so_far + futures[q] + SLACK
+                    begin = option_first[phrases[q]]
+                    for i in range(begin, begin + option_count[phrases[q]]):
+                        if most + bound[i, turn] <= floor[lane]:
                             break
-                        option = options.order[i, turn]
-                        lm, state = score_option(automaton, options, last.state, option)
-                        if k + ways.length[q] == n:
+                        option = order[i, turn]
+                        lm, state = score_option(automaton, options, np.int64(last.state), option)
+                        if covered == n:
                             lm += step(automaton, state, terms.end)[0]
-                        new.score = so_far + options.score[option] + terms.lm * lm
-                        new.score += options.backward[option, turn]
-                        new.total = new.score + ways.future[q]
-                        if new.total <= stacks.floor[lane]:
+                        value = so_far + score[option] + terms.lm * lm + backward[option, turn]
+                        total = value + futures[q]
+                        if total <= floor[lane]:
                             continue
-                        if ways.coverage[q] < 0:
-                            ways.coverage[q] = intern(
-                                coverages, ways.gap[q], ways.mask[q], ways.future[q]
-                            )
-                        if keep and arc_count == len(arcs):
-                            arcs = np.concatenate((arcs, np.empty(len(arcs), ARC)))
-                        new.coverage = ways.coverage[q]
+                        if reached[q] < 0:
+                            reached[q] = intern(coverages, gaps[q], masks, q, futures[q])
+                        new.score = value
+                        new.total = total
+                        new.coverage = reached[q]
                         new.state = state
                         new.option = option
                         new.back = row
-                        new.arcs = -1
                         finish(
-                            new,
-                            ways.gap[q],
-                            ways.mask[q],
-                            k + ways.length[q],
-                            n,
-                            options.identity[option],
-                            terms,
+                            new, gaps[q], masks, q, covered == n, identity[option], terms.lexro
                         )
-                        arc_count = insert(
-                            stacks, lane, new, size, terms.beam, arcs, arc_count, keep
-                        )
+                        i_old, slot = match(slots, hypotheses, lane, new)
+                        if i_old >= 0:
+                            if keep and arc_count == len(arcs):
+                                arcs = np.concatenate((arcs, np.empty(len(arcs), ARC)))
+                            arc_count = recombine(
+                                hypotheses, lane, i_old, new, arcs, arc_count, keep
+                            )
+                        else:
+                            if counts[lane] == hypotheses.shape[1]:
+                                prune(stacks, lane, size)
+                                if total <= floor[lane]:
+                                    continue
+                                slot = match(slots, hypotheses, lane, new)[1]
+                            hypotheses[lane, counts[lane]] = new
+                            slots[lane, slot] = counts[lane]
+                            counts[lane] += 1
+                        if total > top[lane]:
+                            top[lane] = total
+                            floor[lane] = max(floor[lane], total - terms.beam)
                 row = next_row[row - base]
     return rows[: first[n + 1]], first, arcs[:arc_count]

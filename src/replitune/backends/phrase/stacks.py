@@ -87,14 +87,14 @@ def _hash(coverage, state, after, swap, identity):
 
 
 @njit(cache=True)
-def _enter(slots, hypotheses, i):
+def _enter(slots, lane, hypotheses, i):
     """Put hypothesis i, which is not there yet, into the table of its stack."""
-    h = hypotheses[i]
-    mask = np.uint64(len(slots) - 1)
-    slot = np.int64(_hash(h.coverage, h.state, h.after, h.swap, h.identity) & mask)
-    while slots[slot] >= 0:
-        slot = (slot + 1) & np.int64(mask)
-    slots[slot] = i
+    h = hypotheses[lane, i]
+    mask = np.int64(slots.shape[1] - 1)
+    slot = np.int64(_hash(h.coverage, h.state, h.after, h.swap, h.identity)) & mask
+    while slots[lane, slot] >= 0:
+        slot = (slot + 1) & mask
+    slots[lane, slot] = i
 
 
 @njit(cache=True)
@@ -129,46 +129,39 @@ def prune(stacks, lane, size):
     count = stacks.count[lane]
     if count <= size:
         return
-    hypotheses, slots = stacks.hypotheses[lane], stacks.slots[lane]
+    hypotheses, slots = stacks.hypotheses, stacks.slots
     totals = np.empty(count)
     for i in range(count):
-        totals[i] = hypotheses[i].total
+        totals[i] = hypotheses[lane, i].total
     worst = kth_largest(totals, size)
     better = 0
     for i in range(count):
-        if hypotheses[i].total > worst:
+        if hypotheses[lane, i].total > worst:
             better += 1
     ties = size - better
-    slots[:] = -1
+    slots[lane] = -1
     kept = 0
     for i in range(count):
-        total = hypotheses[i].total
+        total = hypotheses[lane, i].total
         if total < worst or (total == worst and ties == 0):
             continue
         if total == worst:
             ties -= 1
         if kept < i:
-            hypotheses[kept] = hypotheses[i]
-        _enter(slots, hypotheses, kept)
+            hypotheses[lane, kept] = hypotheses[lane, i]
+        _enter(slots, lane, hypotheses, kept)
         kept += 1
     stacks.count[lane] = kept
     stacks.floor[lane] = max(stacks.floor[lane], worst)
 
 
 @njit(cache=True)
-def insert(stacks, lane, new, size, beam, arcs, arc_count, keep):
-    """Add `new` (one HYPOTHESIS) or recombine it; returns the number of arcs.
-
-    The better of two equal states stays in the stack, and the first of equally good ones. With
-    `keep` the other becomes an arc; there must be room for one.
-    """
-    hypotheses, slots = stacks.hypotheses[lane], stacks.slots[lane]
-    mask = np.int64(len(slots) - 1)
-    slot = np.int64(
-        _hash(new.coverage, new.state, new.after, new.swap, new.identity) & np.uint64(mask)
-    )
-    while slots[slot] >= 0:
-        old = hypotheses[slots[slot]]
+def match(slots, hypotheses, lane, new):
+    """(the hypothesis of a stack with the state of `new`, or -1; its slot, or a free one)."""
+    mask = np.int64(slots.shape[1] - 1)
+    slot = np.int64(_hash(new.coverage, new.state, new.after, new.swap, new.identity)) & mask
+    while slots[lane, slot] >= 0:
+        old = hypotheses[lane, slots[lane, slot]]
         if (
             old.coverage == new.coverage
             and old.state == new.state
@@ -176,43 +169,38 @@ def insert(stacks, lane, new, size, beam, arcs, arc_count, keep):
             and old.swap == new.swap
             and old.identity == new.identity
         ):
-            better = new.score > old.score
-            if keep:
-                arc = arcs[arc_count]
-                lost = old if better else new
-                arc.score = lost.score
-                arc.back = lost.back
-                arc.option = lost.option
-                arc.start = lost.start
-                arc.end = lost.end
-                arc.next = old.arcs
-                old.arcs = arc_count
-                arc_count += 1
-            if better:
-                old.total = new.total
-                old.score = new.score
-                old.back = new.back
-                old.option = new.option
-                old.start = new.start
-                old.end = new.end
-                stacks.top[lane] = max(stacks.top[lane], new.total)
-                stacks.floor[lane] = max(stacks.floor[lane], stacks.top[lane] - beam)
-            return arc_count
+            return np.int64(slots[lane, slot]), slot
         slot = (slot + 1) & mask
-    if stacks.count[lane] == len(hypotheses):
-        prune(stacks, lane, size)
-        if new.total <= stacks.floor[lane]:
-            return arc_count
-        i = stacks.count[lane]
-        hypotheses[i] = new
-        _enter(slots, hypotheses, i)
-    else:
-        i = stacks.count[lane]
-        hypotheses[i] = new
-        slots[slot] = i
-    stacks.count[lane] += 1
-    stacks.top[lane] = max(stacks.top[lane], new.total)
-    stacks.floor[lane] = max(stacks.floor[lane], stacks.top[lane] - beam)
+    return np.int64(-1), slot
+
+
+@njit(cache=True)
+def recombine(hypotheses, lane, i, new, arcs, arc_count, keep):
+    """Join `new` to the hypothesis of the same state; returns the number of arcs.
+
+    The better one stays, of equally good ones the first. With `keep` the other becomes an arc;
+    there must be room for one.
+    """
+    old = hypotheses[lane, i]
+    better = new.score > old.score
+    if keep:
+        arc = arcs[arc_count]
+        lost = old if better else new
+        arc.score = lost.score
+        arc.back = lost.back
+        arc.option = lost.option
+        arc.start = lost.start
+        arc.end = lost.end
+        arc.next = old.arcs
+        old.arcs = arc_count
+        arc_count += 1
+    if better:
+        old.total = new.total
+        old.score = new.score
+        old.back = new.back
+        old.option = new.option
+        old.start = new.start
+        old.end = new.end
     return arc_count
 
 
@@ -220,20 +208,20 @@ def insert(stacks, lane, new, size, beam, arcs, arc_count, keep):
 def take(stacks, lane, size, beam, rows, base):
     """Move the best of a finished stack to rows[base:], best first; empty it; how many."""
     prune(stacks, lane, size)
-    hypotheses = stacks.hypotheses[lane]
+    hypotheses = stacks.hypotheses
     count = stacks.count[lane]
     totals = np.empty(count)
     for i in range(count):
-        totals[i] = -hypotheses[i].total
+        totals[i] = -hypotheses[lane, i].total
     order = np.argsort(totals, kind="mergesort")
     kept = 0
     for i in order:
-        if hypotheses[i].total < stacks.top[lane] - beam:
+        if -totals[i] < stacks.top[lane] - beam:
             break
-        rows[base + kept] = hypotheses[i]
+        rows[base + kept] = hypotheses[lane, i]
         kept += 1
     stacks.count[lane] = 0
     stacks.floor[lane] = -np.inf
     stacks.top[lane] = -np.inf
-    stacks.slots[lane][:] = -1
+    stacks.slots[lane] = -1
     return kept

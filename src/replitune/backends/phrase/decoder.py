@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.phrase.cube import search_cubes
 from replitune.backends.phrase.features import DISTORTION, LM, Layout
 from replitune.backends.phrase.model import PhraseModel
 from replitune.backends.phrase.nbest import nbest as nbest_of
@@ -246,6 +247,16 @@ class Decoder:
 
     def _search(self, batch: Batch, i: int, keep: bool) -> Any:
         spans = batch.spans[batch.start[i] : batch.start[i + 1]]
+        if self.settings.search == "cube":
+            return search_cubes(
+                spans,
+                batch.options,
+                self._automaton,
+                self._terms,
+                self.settings.stack,
+                self.settings.pop_limit,
+                keep,
+            )
         return search(
             spans, batch.options, self._automaton, self._terms, self.settings.stack, keep
         )

@@ -31,6 +31,7 @@ class Options(NamedTuple):
     order: (O, 3) per orientation, the options of a phrase from the highest bound down
     bound: (O, 3) in that order: score + backward reordering + the most the LM can give in any
         context; a hypothesis extended by option order[i, o] cannot score more
+    ranking, promise: (O, 3) the same by estimate + backward reordering
     backward, forward: (O, 3) lexicalised reordering per orientation
     identity: (O,) equal for options with the same forward reordering scores
     word_start: (O + 1,); words: LM ids
@@ -45,6 +46,8 @@ class Options(NamedTuple):
     estimate: NDArray[np.float64]
     order: NDArray[np.int64]
     bound: NDArray[np.float64]
+    ranking: NDArray[np.int64]
+    promise: NDArray[np.float64]
     backward: NDArray[np.float64]
     forward: NDArray[np.float64]
     identity: NDArray[np.int32]
@@ -108,6 +111,20 @@ def _select(phrases, option_start, target_start, scores, isolated, weights, limi
 
 
 @njit(cache=True)
+def _sort(values, order, column, begin, end):
+    """Sort values[begin:end, column] downwards, stably; order: where they stood."""
+    for o in range(begin, end):
+        value = values[o, column]
+        i = o
+        while i > begin and values[i - 1, column] < value:
+            values[i, column] = values[i - 1, column]
+            order[i, column] = order[i - 1, column]
+            i -= 1
+        values[i, column] = value
+        order[i, column] = o
+
+
+@njit(cache=True)
 def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
     """Score, LM inside each phrase, reordering, bounds, and the order by bound."""
     weight = weights[LM]
@@ -147,19 +164,15 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             options.bound[o, orientation] = (
                 np.inf if weight < 0 else options.score[o] + weight * most
             ) + options.backward[o, orientation]
+            options.promise[o, orientation] = (
+                options.estimate[o] + options.backward[o, orientation]
+            )
     _identify(reordering, options.identity)
     for u in range(len(options.first)):
         begin, end = options.first[u], options.first[u] + options.count[u]
         for orientation in range(3):
-            for o in range(begin, end):
-                value = options.bound[o, orientation]
-                i = o
-                while i > begin and options.bound[i - 1, orientation] < value:
-                    options.bound[i, orientation] = options.bound[i - 1, orientation]
-                    options.order[i, orientation] = options.order[i - 1, orientation]
-                    i -= 1
-                options.bound[i, orientation] = value
-                options.order[i, orientation] = o
+            _sort(options.bound, options.order, orientation, begin, end)
+            _sort(options.promise, options.ranking, orientation, begin, end)
 
 
 @njit(cache=True)
@@ -308,6 +321,8 @@ def _batch(
         estimate=np.zeros(total),
         order=np.zeros((total, 3), np.int64),
         bound=np.zeros((total, 3)),
+        ranking=np.zeros((total, 3), np.int64),
+        promise=np.zeros((total, 3)),
         backward=np.zeros((total, 3)),
         forward=np.zeros((total, 3)),
         identity=np.zeros(total, np.int32),

@@ -258,7 +258,10 @@ def search(spans, options, automaton, terms, size, keep):
                         so_far += forward[last.option, turn]
                     most = so_far + futures[q] + SLACK
                     begin = option_first[phrases[q]]
-                    for i in range(begin, begin + option_count[phrases[q]]):
+                    stop = begin + option_count[phrases[q]]
+                    if keep and arc_count + stop - begin > len(arcs):
+                        arcs = np.concatenate((arcs, np.empty(len(arcs) + stop - begin, ARC)))
+                    for i in range(begin, stop):
                         if most + bound[i, turn] <= floor[lane]:
                             break
                         option = order[i, turn]
@@ -282,8 +285,6 @@ def search(spans, options, automaton, terms, size, keep):
                         )
                         i_old, slot = match(slots, hypotheses, lane, new)
                         if i_old >= 0:
-                            if keep and arc_count == len(arcs):
-                                arcs = np.concatenate((arcs, np.empty(len(arcs), ARC)))
                             arc_count = recombine(
                                 hypotheses, lane, i_old, new, arcs, arc_count, keep
                             )

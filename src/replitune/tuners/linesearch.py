@@ -55,14 +55,20 @@ class Workspace:
 def sweep(
     intercepts: NDArray[np.float64],
     slopes: NDArray[np.float64],
+    tops: NDArray[np.int64],
+    ends: NDArray[np.int64],
     statistics: NDArray,
     offsets: NDArray[np.int64],
     objective: Objective,
     workspace: Workspace,
 ) -> Line:
-    """The metric along the line of `intercepts` and `slopes` (H,)."""
+    """The metric along the line of `intercepts` and `slopes` (H,).
+
+    `tops` (N,) and `ends` (2, N) are rows of largest intercept, smallest and largest slope in
+    each segment (`pool.segment_argmax`, `pool.segment_ends`).
+    """
     n = _corners(
-        intercepts, slopes, offsets, statistics,
+        intercepts, slopes, tops, ends, offsets, statistics,
         workspace.gammas, workspace.source, workspace.target, workspace.base,
     )  # fmt: skip
     gammas = workspace.gammas[:n]
@@ -151,27 +157,6 @@ def _accumulate(  # type: ignore[no-untyped-def]
     return n
 
 
-# nnan and nsz let LLVM vectorise a maximum; they change no value, as there are no NaN.
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
-def _extremes(intercepts, slopes, lo, hi):  # type: ignore[no-untyped-def]
-    top = intercepts[lo]
-    least = slopes[lo]
-    most = slopes[lo]
-    for i in range(lo + 1, hi):
-        top = max(top, intercepts[i])
-        least = min(least, slopes[i])
-        most = max(most, slopes[i])
-    return top, least, most
-
-
-@njit(cache=True, nogil=True)
-def _first(values, wanted, lo):  # type: ignore[no-untyped-def]
-    i = lo
-    while values[i] != wanted:
-        i += 1
-    return i
-
-
 @njit(cache=True, nogil=True, inline="always")
 def _corner(i, j, a, b, otherwise):  # type: ignore[no-untyped-def]
     """Where line j, the steeper, overtakes line i."""
@@ -186,7 +171,7 @@ def _floor(i, gamma, a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _corners(  # type: ignore[no-untyped-def]
-    a, b, offsets, statistics, gammas, source, target, base
+    a, b, tops, ends, offsets, statistics, gammas, source, target, base
 ):
     """Corners of all segments' upper envelopes: at gammas[p], row target[p] overtakes row
     source[p]; base (K,) becomes the sums left of all corners. Corners between hypotheses of
@@ -209,10 +194,9 @@ def _corners(  # type: ignore[no-untyped-def]
         hi = offsets[s + 1]
         # The envelope is above the lines of least slope, of the best hypothesis at gamma = 0
         # and of greatest slope. Below the corners of this polyline means below it everywhere.
-        top, least, most = _extremes(a, b, lo, hi)
-        c = _first(a, top, lo)
-        l = _first(b, least, lo)  # noqa: E741
-        r = _first(b, most, lo)
+        l = ends[0, s]  # noqa: E741
+        c = tops[s]
+        r = ends[1, s]
         g1 = _corner(l, c, a, b, 0.0)
         g2 = _corner(c, r, a, b, 0.0)
         v1 = _floor(c, g1, a, b)

@@ -20,7 +20,7 @@ from replitune.errors import ReplituneError
 from replitune.tuners.interface import TuningResult, l1_normalised
 from replitune.tuners.linesearch import Line, Step, Workspace, best_step, sweep
 from replitune.tuners.objective import Objective
-from replitune.tuners.pool import Pool, combine
+from replitune.tuners.pool import Pool, combine, segment_argmax, segment_ends
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,9 @@ class PoolSearch:
     def __init__(self, pool: Pool, objective: Objective) -> None:
         self.pool = pool
         self.objective = objective
+        self._ends: list[NDArray[np.int64]] = [
+            segment_ends(column, pool.offsets) for column in pool.features
+        ]
 
     def at(self, weights: NDArray[np.float64]) -> PoolPoint:
         return PoolPoint(self, weights)
@@ -183,31 +186,43 @@ class PoolSearch:
         """(K,) summed statistics of the model's choices."""
         return self.objective.sums(self.pool, weights)
 
+    def ends(
+        self, direction: NDArray[np.float64], slopes: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """(2, N) rows of least and greatest slope along `direction`; kept for the axes."""
+        moving = np.flatnonzero(direction)
+        if len(moving) == 1 and direction[moving[0]] > 0:
+            return self._ends[moving[0]]
+        return segment_ends(slopes, self.pool.offsets)
+
 
 class PoolPoint:
     """Weights that move along lines, with the scores of all hypotheses kept up to date."""
 
     def __init__(self, search: PoolSearch, weights: NDArray[np.float64]) -> None:
-        self.search_space = search
+        self.space = search
         self.weights = weights
         pool = search.pool
         self.values = combine(weights, pool.features)
+        self.tops = segment_argmax(self.values, pool.offsets)
         kind = pool.statistics.dtype.kind
         self.workspace = Workspace(len(pool), pool.statistics.shape[1], kind == "i")
 
-    def line(self, slopes: NDArray[np.float64]) -> Line:
-        pool = self.search_space.pool
+    def line(self, direction: NDArray[np.float64], slopes: NDArray[np.float64]) -> Line:
+        """The metric along `direction` (F,), in which the hypotheses have `slopes` (H,)."""
+        pool = self.space.pool
         return sweep(
-            self.values, slopes, pool.statistics, pool.offsets,
-            self.search_space.objective, self.workspace,
+            self.values, slopes, self.tops, self.space.ends(direction, slopes),
+            pool.statistics, pool.offsets, self.space.objective, self.workspace,
         )  # fmt: skip
 
     def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
         """Go to the best place along `direction` (F,)."""
-        slopes = combine(direction, self.search_space.pool.features)
-        line = self.line(slopes)
+        slopes = combine(direction, self.space.pool.features)
+        line = self.line(direction, slopes)
         step = best_step(line, round(fraction * len(line.utilities)))
         if step.gamma:
             self.weights = self.weights + step.gamma * direction
             self.values += step.gamma * slopes
+            self.tops = segment_argmax(self.values, self.space.pool.offsets)
         return step

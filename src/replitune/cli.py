@@ -28,6 +28,7 @@ COMMANDS = {
     "test": "significance tests on segment statistics",
     "check": "validate an experiment file",
     "corpus": "prepare the texts of an experiment",
+    "train": "train a phrase-based system on parallel text",
     "decode": "translations of one system on one test set",
     "report": "tables, figures and report.html of an experiment",
     "manifest": "what made every file of an experiment",

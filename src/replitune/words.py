@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 from replitune.configuration import schema
-from replitune.errors import ReplituneError
+from replitune.errors import ReplituneError, nearest
 
 
 def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
@@ -121,6 +121,36 @@ def check_test_options(options: argparse.Namespace) -> None:
         raise ReplituneError(
             "--seed is not allowed", found=str(options.seed), expected="at least 0"
         )
+
+
+def settings_words(words: Sequence[str], known: type, option: str = "--set") -> dict[str, Any]:
+    """``key=value ...`` as settings of the dataclass `known`; values as in YAML."""
+    import yaml
+
+    kinds = get_type_hints(known)
+    settings: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or key not in kinds:
+            close = nearest(key, list(kinds))
+            raise ReplituneError(
+                f"{option}: no setting {word!r}", expected=", ".join(f"{k}=..." for k in kinds),
+                fix=f"did you mean {close}=...?" if close else None,
+            )
+        value = yaml.safe_load(text)
+        if isinstance(value, list):
+            value = tuple(value)
+        kind = kinds[key]
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        plain = kind if isinstance(kind, type) else tuple
+        if not isinstance(value, plain) or (isinstance(value, bool) and plain is int):
+            raise ReplituneError(
+                f"{option} {key}: not allowed", found=text,
+                expected=getattr(kind, "__name__", str(kind)),
+            )
+        settings[key] = value
+    return settings
 
 
 def replica_words(words: Sequence[str]) -> Mapping[str, int]:

@@ -8,7 +8,9 @@ from conftest import ROOT
 
 
 def test_the_configuration_page_is_current():
-    ran = subprocess.run([sys.executable, ROOT / "scripts" / "make_docs.py", "--check"], check=False)
+    ran = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "make_docs.py", "--check"], check=False
+    )
     assert ran.returncode == 0, "run: python scripts/make_docs.py"
 
 

@@ -72,13 +72,15 @@ def _run(arguments: list[str]) -> int:
     if name not in COMMANDS:
         close = nearest(name, list(COMMANDS))
         raise ReplituneError(
-            f"no command {name!r}", expected=", ".join(COMMANDS),
+            f"no command {name!r}",
+            expected=", ".join(COMMANDS),
             fix=f"did you mean `replitune {close}`?" if close else "see `replitune --help`",
         )
     _limit_threads(arguments)
     module = importlib.import_module(f"replitune.commands.{name}")
     parser = argparse.ArgumentParser(
-        prog=f"replitune {name}", description=module.__doc__,
+        prog=f"replitune {name}",
+        description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)

@@ -76,22 +76,31 @@ def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str |
 def add_test_options(parser: argparse.ArgumentParser, methods: Sequence[str]) -> None:
     """Options of everything that runs significance tests."""
     parser.add_argument(
-        "--methods", nargs="+", default=list(methods), metavar="TEST",
+        "--methods",
+        nargs="+",
+        default=list(methods),
+        metavar="TEST",
         help="tests, with options as TEST:key=value,... (default: %(default)s)",
     )
     parser.add_argument(
-        "--samples", type=int, default=10_000, metavar="R",
+        "--samples",
+        type=int,
+        default=10_000,
+        metavar="R",
         help="resamples of each resampling test (default %(default)s)",
     )
     parser.add_argument(
         "--alpha", type=float, default=0.05, help="level of the tests (default %(default)s)"
     )
     parser.add_argument(
-        "--correction", default="holm", choices=("holm", "bh", "none"),
+        "--correction",
+        default="holm",
+        choices=("holm", "bh", "none"),
         help="for all pairs within one metric and test (default %(default)s)",
     )
     parser.add_argument(
-        "--paired-replicas", action="store_true",
+        "--paired-replicas",
+        action="store_true",
         help="replica k of every system shares its seed",
     )
     parser.add_argument(
@@ -109,7 +118,9 @@ def check_test_options(options: argparse.Namespace) -> None:
             "--alpha is not allowed", found=str(options.alpha), expected="between 0 and 1"
         )
     if options.seed < 0:
-        raise ReplituneError("--seed is not allowed", found=str(options.seed), expected="at least 0")
+        raise ReplituneError(
+            "--seed is not allowed", found=str(options.seed), expected="at least 0"
+        )
 
 
 def replica_words(words: Sequence[str]) -> Mapping[str, int]:

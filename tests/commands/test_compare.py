@@ -7,8 +7,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 import sacrebleu
-from conftest import ROOT, Ran
 
+from conftest import ROOT, Ran
 from replitune.results import read_tests
 
 REFERENCE = [

@@ -67,5 +67,5 @@ def _take_over(options: argparse.Namespace, segments: int) -> None:
                 fix="give the output on the whole test set, one line per segment",
             )
         outputs[replica.id] = lines
-    for replica, lines in outputs.items():
-        write_lines(Path(options.out) / f"{replica}.txt", lines)
+    for name, lines in outputs.items():
+        write_lines(Path(options.out) / f"{name}.txt", lines)

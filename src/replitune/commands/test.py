@@ -43,8 +43,10 @@ def run(options: argparse.Namespace) -> None:
     testsets = {store.testset for store in stores}
     if not stores or len(testsets) > 1:
         raise ReplituneError(
-            "a comparison needs exactly one test set", file=options.store,
-            found=", ".join(sorted(testsets)) or "none", fix="choose one with --testset",
+            "a comparison needs exactly one test set",
+            file=options.store,
+            found=", ".join(sorted(testsets)) or "none",
+            fix="choose one with --testset",
         )
     dev = read_stores(options.dev) if options.dev else []
     settings = Settings(

@@ -299,6 +299,14 @@ def test_two_replicas_carry_a_note():
     assert "two replicas" in result.note
 
 
+def test_two_replicas_in_a_group_carry_a_note():
+    rng = np.random.default_rng(40)
+    groups = ["mert", "mert", "pro", "pro"]
+    x, y = two_way(rng, 4, 50), two_way(rng, 4, 50)
+    result = crossed(comparison(x, y, groups_a=groups, groups_b=groups))
+    assert "two replicas in a group" in result.note
+
+
 def test_one_segment_gives_no_p():
     result = crossed(comparison(np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]])))
     assert result.p is None

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from replitune.backends.phrase.arpa import NgramModel, write_arpa
-from replitune.backends.phrase.train import PhraseSettings, train_phrase_system
+from replitune.backends.phrase.train import train_phrase_system
+from replitune.backends.phrase.train_settings import PhraseSettings
 from replitune.files import read_lines
 
 

@@ -14,9 +14,10 @@ import pytest
 import replitune
 from replitune.backends.phrase.arpa import NgramModel, write_arpa
 from replitune.backends.phrase.kneser_ney import train_lm
-from replitune.backends.phrase.segmentation import load_segmentation
+from replitune.backends.phrase.segmentation import Splitters
 from replitune.backends.phrase.table import PhraseTable
-from replitune.backends.phrase.train import PhraseSettings, clean, train_phrase_system
+from replitune.backends.phrase.train import clean, train_phrase_system
+from replitune.backends.phrase.train_settings import PhraseSettings
 from replitune.errors import ReplituneError
 from replitune.files import sha256_file
 
@@ -75,6 +76,7 @@ def test_a_model_folder_is_whole_and_says_what_it_is(tmp_path: Path) -> None:
     assert table.scores.shape == (len(table.scores), 4)
     assert table.reordering.shape == (len(table.scores), 6)
     assert {word: best(table, word) for word in WORDS} == WORDS
+    assert Splitters.load(out) == Splitters()
     assert lm.order == 3
     assert said[0].startswith("60 pairs: 60 kept; dropped 0")
 
@@ -149,7 +151,11 @@ def test_limits_are_inclusive() -> None:
 
 def test_more_text_for_the_language_model(tmp_path: Path) -> None:
     source, target = text(20)
-    train_phrase_system(source, target, SMALL, tmp_path / "m", lm_text=["a blue house", ""])
+    said: list[str] = []
+    train_phrase_system(
+        source, target, SMALL, tmp_path / "m", lm_text=["a blue house", ""], progress=said.append
+    )
+    assert any("20 lines of the training text, 1 more (1 blank lines left out)" in s for s in said)
     lm = NgramModel.load(tmp_path / "m" / "lm")
     expected = train_lm([*(t.split() for t in target), ["a", "blue", "house"]], 3)
     assert lm.words == expected.words
@@ -171,6 +177,10 @@ def test_a_ready_language_model(tmp_path: Path) -> None:
     with pytest.raises(ReplituneError):
         train_phrase_system(source, target, SMALL, tmp_path / "n", lm_arpa=tmp_path / "cut.arpa")
     assert not (tmp_path / "n").exists()
+    with pytest.raises(ReplituneError, match="both a language model and text"):
+        train_phrase_system(
+            source, target, SMALL, tmp_path / "n", lm_arpa=tmp_path / "lm.arpa", lm_text=["a"]
+        )
 
 
 def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
@@ -186,9 +196,11 @@ def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
     target = [*target, "the house is a house book"]
     settings = PhraseSettings(**{**vars(settings), "compound_min_length": 3})
     train_phrase_system(source, target, settings, tmp_path / "m")
-    compounds = load_segmentation(tmp_path / "m" / "source_segmentation.json")
-    assert compounds.split("hausbuch") == ["haus", "buch"]
-    pairs = load_segmentation(tmp_path / "m" / "target_segmentation.json")
+    splitters = Splitters.load(tmp_path / "m")
+    assert splitters.split("das  hausbuch") == "das haus buch"
+    pairs = splitters.target
+    assert pairs is not None
+    assert splitters.join(" ".join(pairs.apply(["the", "house"]))) == "the house"
     table, lm = PhraseTable.load(tmp_path / "m"), NgramModel.load(tmp_path / "m" / "lm")
     assert "hausbuch" not in table.source_vocab
     assert set(table.target_vocab[3:]) == {p for t in target for p in pairs.apply(t.split())}

@@ -31,7 +31,8 @@ class Options(NamedTuple):
     order: (O, 3) per orientation, the options of a phrase from the highest bound down
     bound: (O, 3) in that order: score + backward reordering + the most the LM can give in any
         context; a hypothesis extended by option order[i, o] cannot score more
-    ranking, promise: (O, 3) the same by estimate + backward reordering
+    ranking, promise: (O, 3) the same by estimate + backward reordering; ceiling: (O, 3) the bound
+        of options in this order
     backward, forward: (O, 3) lexicalised reordering per orientation
     identity: (O,) equal for options with the same forward reordering scores
     word_start: (O + 1,); words: LM ids
@@ -48,6 +49,7 @@ class Options(NamedTuple):
     bound: NDArray[np.float64]
     ranking: NDArray[np.int64]
     promise: NDArray[np.float64]
+    ceiling: NDArray[np.float64]
     backward: NDArray[np.float64]
     forward: NDArray[np.float64]
     identity: NDArray[np.int32]
@@ -171,8 +173,12 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
     for u in range(len(options.first)):
         begin, end = options.first[u], options.first[u] + options.count[u]
         for orientation in range(3):
-            _sort(options.bound, options.order, orientation, begin, end)
             _sort(options.promise, options.ranking, orientation, begin, end)
+            for o in range(begin, end):
+                options.ceiling[o, orientation] = options.bound[
+                    options.ranking[o, orientation], orientation
+                ]
+            _sort(options.bound, options.order, orientation, begin, end)
 
 
 @njit(cache=True)
@@ -323,6 +329,7 @@ def _batch(
         bound=np.zeros((total, 3)),
         ranking=np.zeros((total, 3), np.int64),
         promise=np.zeros((total, 3)),
+        ceiling=np.zeros((total, 3)),
         backward=np.zeros((total, 3)),
         forward=np.zeros((total, 3)),
         identity=np.zeros(total, np.int32),

@@ -275,6 +275,8 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
                     path, f"two {what}s are called {id!r}", fix="give one of them an `id`"
                 )
     for name, system in settings["systems"].items():
+        if system["backend"] == "phrase":
+            _check_phrase(settings, name, system, source)
         if system["backend"] != "outputs":
             continue
         for testset in system["files"]:
@@ -293,6 +295,33 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
                     f"system {name} has no files for test set {testset}",
                     fix="name them, or remove the test set",
                 )
+
+
+def _check_phrase(
+    settings: dict[str, Any], name: str, system: dict[str, Any], source: Source
+) -> None:
+    """A phrase-based system needs text to train and tune on, and tuners for replicas."""
+    corpus = settings["corpus"]
+    for part, what in (("train", "training pairs"), ("dev", "a dev set to tune on")):
+        if not corpus.get(part):
+            raise source.error(
+                ("corpus",), f"system {name} needs {what}", fix=f"name them as corpus.{part}"
+            )
+    if corpus["kind"] == "files":
+        for testset in ("dev", *test_names(settings)):
+            given = corpus["dev"] if testset == "dev" else corpus["tests"][testset]
+            alone = given.get("format") or given["references"]
+            if "source" not in given and isinstance(given["references"], list):
+                raise source.error(
+                    ("corpus", "tests", testset), f"system {name} needs the source of {testset}",
+                    found=str(alone), fix="name it as `source`",
+                )
+    counts = system.get("replicas") or settings["replicas"]
+    if "seeds" in counts:
+        raise source.error(
+            ("replicas",), f"system {name} is tuned: its replicas come from tuners",
+            found=f"seeds: {counts['seeds']}", expected="mert, mira, pro",
+        )
 
 
 def test_names(settings: Mapping[str, Any]) -> list[str]:

@@ -26,6 +26,8 @@ COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
     "score": "segment statistics of outputs, as Parquet",
     "test": "significance tests on segment statistics",
+    "power": "what n replicas and N segments would detect",
+    "calibrate": "how often each test rejects where there is no difference",
     "check": "validate an experiment file",
     "corpus": "prepare the texts of an experiment",
     "train": "train a phrase-based system on parallel text",

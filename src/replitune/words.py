@@ -134,7 +134,8 @@ def settings_words(words: Sequence[str], known: type, option: str = "--set") -> 
         if not equals or key not in kinds:
             close = nearest(key, list(kinds))
             raise ReplituneError(
-                f"{option}: no setting {word!r}", expected=", ".join(f"{k}=..." for k in kinds),
+                f"{option}: no setting {word!r}",
+                expected=", ".join(f"{k}=..." for k in kinds),
                 fix=f"did you mean {close}=...?" if close else None,
             )
         value = yaml.safe_load(text)
@@ -146,7 +147,8 @@ def settings_words(words: Sequence[str], known: type, option: str = "--set") -> 
         plain = kind if isinstance(kind, type) else tuple
         if not isinstance(value, plain) or (isinstance(value, bool) and plain is int):
             raise ReplituneError(
-                f"{option} {key}: not allowed", found=text,
+                f"{option} {key}: not allowed",
+                found=text,
                 expected=getattr(kind, "__name__", str(kind)),
             )
         settings[key] = value

@@ -1,11 +1,11 @@
 """Translations, one line per segment, by one of these:
 
-  --model DIR --weights FILE   a phrase-based system, to the file --out
-  --corruption JSON            one replica made by seeded errors in the references, to --out
-  --outputs JSON               files on disk, all replicas at once, checked and copied to the
-                               folder --out
+--model DIR --weights FILE   a phrase-based system, to the file --out
+--corruption JSON            one replica made by seeded errors in the references, to --out
+--outputs JSON               files on disk, all replicas at once, checked and copied to the
+                             folder --out
 
-  replitune decode --model model --weights weights.json --source test.de --out test.en
+replitune decode --model model --weights weights.json --source test.de --out test.en
 """
 
 from __future__ import annotations

@@ -36,6 +36,8 @@ class Mira:
     """Of the pseudo-corpus, at each segment."""
     background: str = "hope"
     """What joins the pseudo-corpus: "hope", or "model" for the model's best."""
+    averaging: str = "epoch"
+    """Weights are averaged over each "epoch", or from the first step of the "run" on."""
     shuffle: bool = True
     """A new random order of the segments in every epoch; else the order of the files."""
     name: str = field(default="mira", init=False)
@@ -51,10 +53,14 @@ class Mira:
             raise ReplituneError(
                 "mira: decay is out of range", found=str(self.decay), expected="from 0, below 1"
             )
-        if self.background not in ("hope", "model"):
-            raise ReplituneError(
-                "mira: unknown background", found=self.background, expected="hope or model"
-            )
+        for what, value, allowed in (
+            ("background", self.background, ("hope", "model")),
+            ("averaging", self.averaging, ("epoch", "run")),
+        ):
+            if value not in allowed:
+                raise ReplituneError(
+                    f"mira: unknown {what}", found=value, expected=" or ".join(allowed)
+                )
 
     def tune(
         self,
@@ -64,8 +70,8 @@ class Mira:
         rng: np.random.Generator,
         threads: int = 1,
     ) -> TuningResult:
-        """The running average of the weights, as it was after the epoch with the best corpus
-        score. One thread: each step builds on the last."""
+        """The averaged weights of the epoch with the best corpus score. One thread: each step
+        builds on the last."""
         pool.require_lists()
         objective.require_choice(pool)
         state = _State(pool, objective, start)
@@ -74,6 +80,8 @@ class Mira:
         for epoch in range(self.epochs):
             n = pool.n_segments
             order = rng.permutation(n) if self.shuffle else np.arange(n)
+            if self.averaging == "epoch":
+                state.forget()
             loss, updates = self._epoch(pool, objective, state, order)
             average = state.total / state.steps
             utility = float(objective.utility(objective.sums(pool, average)))
@@ -132,6 +140,11 @@ class _State:
         self.segments = 1.0
         names = objective.metric.statistic_names
         self.length = names.index("ref_len") if "ref_len" in names else None
+
+    def forget(self) -> None:
+        """Begin a new average."""
+        self.total[:] = 0.0
+        self.steps = 0
 
     def gains(self, objective: Objective, statistics: NDArray) -> NDArray[np.float64]:
         """(n,) the metric of the pseudo-corpus with each of statistics (n, K), in words."""

@@ -174,7 +174,7 @@ class Nist(Metric):
         return lists
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> InformedReferences:
-        references = tokenized_references(refs, self.words(list(by_segment(refs))))
+        references = tokenized_references(self.words(list(by_segment(refs))), len(refs))
         keys, nodes, counts = all_ngrams(references.tokens, references.starts, self.order)
         return InformedReferences(references, keys, nodes, informations(keys, nodes, counts))
 

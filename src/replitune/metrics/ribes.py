@@ -169,7 +169,7 @@ class Ribes(MeanMetric):
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
         return tokenized_references(
-            refs, self.tokenizer(list(by_segment(refs)), lowercase=self.lowercase)
+            self.tokenizer(list(by_segment(refs)), lowercase=self.lowercase), len(refs)
         )
 
     def segment_statistics(

@@ -80,7 +80,7 @@ def exact_columns(columns: NDArray, terms: int) -> NDArray:
     if columns.dtype.kind in "iu":
         return columns.astype(float_dtype(terms * float(np.abs(columns).max(initial=0))))
     _, exponent = np.frexp(np.abs(columns).max(axis=0, initial=0))
-    grid = np.maximum(exponent + math.ceil(math.log2(max(terms, 2))) - 53, -1021)
+    grid = np.maximum(exponent + math.ceil(math.log2(max(terms, 2))) - 53, -1074)
     return np.ldexp(np.rint(np.ldexp(columns, -grid)), grid)
 
 

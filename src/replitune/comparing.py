@@ -15,6 +15,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.results import SystemRow
 from replitune.significance.base import SystemStatistics, TestResult
+from replitune.significance.draws import named_draws
 from replitune.significance.one_system import SystemSummary, summarise
 from replitune.significance.run import require_system, run_tests
 from replitune.stats.store import SegmentStatistics
@@ -168,6 +169,7 @@ def compare(
     methods: list[Any] = [words.method_word(word) for word in settings.methods]
     if settings.paired_replicas:
         methods = [_paired(method) for method in methods]
+    draws = named_draws(settings.testset, settings.seed)
     tests = run_tests(
         {id: (metric, systems) for id, (metric, _, systems) in metrics.items()},
         documents,
@@ -180,6 +182,7 @@ def compare(
         alpha=settings.alpha,
         correction=settings.correction,
         threads=settings.threads,
+        draws=draws,
     )
     compared = {}
     said = list(warnings)
@@ -194,6 +197,7 @@ def compare(
                 samples=settings.samples,
                 alpha=settings.alpha,
                 dev=(dev or {}).get(id, {}).get(name),
+                draws=draws,
             )
             for name, system in systems.items()
         }

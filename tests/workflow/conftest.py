@@ -39,17 +39,26 @@ class Snakemake:
         path.write_text(yaml.safe_dump(experiment, sort_keys=False), encoding="utf-8")
         return path
 
-    def __call__(
+    def start(
         self, *arguments: str, cores: int = 2, configfile: str | None = "x.yaml"
-    ) -> subprocess.CompletedProcess[str]:
+    ) -> subprocess.Popen[str]:
         command = [str(Path(sys.executable).parent / "snakemake"), "--cores", str(cores)]
         command += ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(self.folder)]
         if configfile is not None:
             command += ["--configfile", str(self.folder / configfile)]
-        return subprocess.run(
-            [*command, *arguments], capture_output=True, text=True, cwd=self.folder,
-            env={**os.environ, "NO_COLOR": "1"}, check=False,
+        return subprocess.Popen(
+            [*command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, "NO_COLOR": "1"},
         )
+
+    def __call__(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments, **options)
+        out, err = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def run(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
         ran = self(*arguments, **options)

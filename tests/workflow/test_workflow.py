@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import copy
 import gzip
+import re
 import shutil
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -221,34 +224,23 @@ def test_a_missing_reference_is_named(snakemake: Snakemake):
     assert "ref.txt: no such file" in ran.stderr
 
 
-def test_resume_after_an_interruption_gives_the_same_bytes(
-    finished: Snakemake, tmp_path: Path
-):
-    """As after kill -9: a lock, an incomplete file that Snakemake knows of, and a half-done run."""
-    runner = copied(finished, tmp_path)
-    results = runner.folder / "results" / "tiny"
-    expected = same_bytes(results)
-    locks = runner.folder / ".snakemake" / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    (locks / "0.output.lock").write_text("results/tiny/decodes/t1/a/seed-001.txt\n")
-    half = results / "stats" / "t1" / "bleu" / "a.parquet"
-    half.write_bytes(half.read_bytes()[:100])
-    incomplete = runner.folder / ".snakemake" / "incomplete"
-    incomplete.mkdir(exist_ok=True)
-    import base64
-
-    name = base64.urlsafe_b64encode(b"results/tiny/stats/t1/bleu/a.parquet").decode()
-    (incomplete / name).touch()
-    (results / "decodes" / "t2" / "b" / "seed-002.txt").unlink()
-    assert runner().returncode != 0, "a lock is respected"
-    runner.run("--unlock")
-    runner.run("--rerun-incomplete")
-    assert same_bytes(results) == expected
+def test_resume_after_kill_9_gives_the_same_bytes(finished: Snakemake, snakemake: Snakemake):
+    snakemake.write(TINY)
+    killed = snakemake.start()
+    decodes = snakemake.folder / "results" / "tiny" / "decodes"
+    while killed.poll() is None and not list(decodes.rglob("*.txt")):
+        time.sleep(0.05)
+    killed.kill()
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
+    assert snakemake().returncode != 0, "the lock is respected"
+    snakemake.run("--unlock")
+    snakemake.run("--rerun-incomplete")
+    expected = same_bytes(finished.folder / "results" / "tiny")
+    assert same_bytes(snakemake.folder / "results" / "tiny") == expected
 
 
 def test_every_rule_logs_is_benchmarked_and_asks_for_resources():
-    import re
-
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
         rules = re.split(r"\n\s*rule [^\n]*:\n", path.read_text())[1:]
         for body in rules:

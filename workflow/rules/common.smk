@@ -24,8 +24,11 @@ def _experiment():
 
 EXPERIMENT = _experiment()
 RESULTS = str(EXPERIMENT.folder)
-OUTPUT_SYSTEMS = [s for s in EXPERIMENT.systems if EXPERIMENT.backend(s) == "outputs"]
-MADE_SYSTEMS = [s for s in EXPERIMENT.systems if s not in OUTPUT_SYSTEMS]
+GIVEN_OUTPUTS = [
+    (system, testset)
+    for system, testsets in EXPERIMENT.outputs.items()
+    for testset in testsets
+]
 
 
 wildcard_constraints:
@@ -43,6 +46,18 @@ def existing(paths):
     """Data files are inputs when they are there; when not, the job itself says what is missing,
     so that a dry run needs no data."""
     return [str(path) for path in paths if Path(path).exists()]
+
+
+def given_files(system, testset):
+    """A function, because a list would be searched for wildcards, and names may have braces."""
+    return lambda wildcards: existing(EXPERIMENT.outputs[system][testset].values())
+
+
+def given_patterns(system, testset):
+    """The patterns as they stand in the experiment: short, however many files they name."""
+    return lambda wildcards: as_json(
+        EXPERIMENT.settings["systems"][system]["files"][testset]
+    )
 
 
 def as_json(settings):

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
     from replitune.comparing import Settings, compare
-    from replitune.diagnosis import diagnose
+    from replitune.diagnosis import diagnose, find_copies
     from replitune.report.terminal import print_comparison
     from replitune.scoring import read_outputs
     from replitune.stats.store import write_store
@@ -53,10 +53,12 @@ def run(options: argparse.Namespace) -> None:
     scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
     words.require_different([scorer.metric.id for scorer in scorers], "metric")
     warnings: list[str] = []
+    hashes: dict[str, list[str]] = {}
     scored: dict[str, dict[str, object]] = {scorer.metric.id: {} for scorer in scorers}
     for name, paths in files.items():
         outputs = read_outputs(paths, testset.segments, options.refs[0])
         warnings += diagnose(name, outputs, testset.references, words=0)
+        hashes[name] = outputs.sha256
         for scorer in scorers:
             result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
             scored[scorer.metric.id][name] = result.system
@@ -86,7 +88,7 @@ def run(options: argparse.Namespace) -> None:
         },
         testset.document_codes(),
         settings,
-        warnings=warnings,
+        warnings=[*warnings, *find_copies(hashes)],
     )
     if options.json is not None:
         from replitune.files import atomic_open

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
-    from replitune.diagnosis import diagnose
+    from replitune.diagnosis import diagnose, find_copies
     from replitune.scoring import read_outputs
     from replitune.stats.store import write_store
 
@@ -57,10 +57,12 @@ def run(options: argparse.Namespace) -> None:
         )
     words.require_different([scorer.metric.id for scorer in scorers], "metric")
     collected = []
+    hashes: dict[str, list[str]] = {}
     for name, files in systems.items():
         outputs = read_outputs(files.values(), testset.segments, options.refs[0])
         for warning in diagnose(name, outputs, testset.references):
             print(f"warning: {warning}", file=sys.stderr)
+        hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
             scored, cost = scorer.score(name, list(files), outputs, previous=path)
@@ -77,6 +79,8 @@ def run(options: argparse.Namespace) -> None:
                     path, [scored.system], scorer.metric, scorer.metadata([scored]),
                     testset.documents,
                 )
+    for warning in find_copies(hashes):
+        print(f"warning: {warning}", file=sys.stderr)
     if one_file:
         write_store(
             out, [scored.system for scored in collected], scorers[0].metric,

@@ -14,6 +14,7 @@ What makes a lemma hard to translate is fixed here, once per seed:
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -167,8 +168,9 @@ FUNCTION_WORDS = {
 }
 
 
+@functools.lru_cache(maxsize=2)
 def make_lexicon(seed: int) -> Lexicon:
-    """The lexicon of `seed`."""
+    """The lexicon of `seed`; kept, because every part of a corpus needs it."""
     rng = stream(seed, "corpus", "synthetic", "lexicon")
     maker = WordMaker(rng)
     sounds = {"source": SOURCE_SOUNDS, "target": TARGET_SOUNDS}

@@ -41,6 +41,9 @@ TEST_SETS = 256
 POOLS = 128
 """Bootstrap pools drawn at once."""
 
+SPARE = 4
+"""Standard deviations that a pool's Poisson counts aim below its number of draws."""
+
 CHUNK = 4096
 """Items of a pool drawn at once."""
 
@@ -191,7 +194,7 @@ class PoolDraws:
     def _block(self, pool: NDArray, rows: slice, stratum: int) -> NDArray[np.float64]:
         size, k = pool.shape
         keys = self._keys(rows, stratum)
-        rate = 1 - 4 / np.sqrt(size)
+        rate = 1 - SPARE / math.sqrt(size)
         out = np.zeros((len(keys), k))
         totals = np.zeros(len(keys), dtype=np.int64)
         if rate > 0.5:

@@ -31,6 +31,7 @@ COMMANDS = {
     "check": "validate an experiment file",
     "corpus": "prepare the texts of an experiment",
     "train": "train a phrase-based system on parallel text",
+    "tune": "weights of a system, or from n-best files of any decoder",
     "decode": "translations of one system on one test set",
     "report": "tables, figures and report.html of an experiment",
     "manifest": "what made every file of an experiment",

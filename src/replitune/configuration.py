@@ -313,14 +313,18 @@ def _check_phrase(
             alone = given.get("format") or given["references"]
             if "source" not in given and isinstance(given["references"], list):
                 raise source.error(
-                    ("corpus", "tests", testset), f"system {name} needs the source of {testset}",
-                    found=str(alone), fix="name it as `source`",
+                    ("corpus", "tests", testset),
+                    f"system {name} needs the source of {testset}",
+                    found=str(alone),
+                    fix="name it as `source`",
                 )
     counts = system.get("replicas") or settings["replicas"]
     if "seeds" in counts:
         raise source.error(
-            ("replicas",), f"system {name} is tuned: its replicas come from tuners",
-            found=f"seeds: {counts['seeds']}", expected="mert, mira, pro",
+            ("replicas",),
+            f"system {name} is tuned: its replicas come from tuners",
+            found=f"seeds: {counts['seeds']}",
+            expected="mert, mira, pro",
         )
 
 

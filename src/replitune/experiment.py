@@ -23,6 +23,9 @@ from replitune.errors import ReplituneError
 TRAINED: tuple[str, ...] = ("phrase",)
 """Backends that need parallel text."""
 
+LOOP = ("iterations", "patience", "min_gain", "init", "init_range", "resample_dev")
+"""Settings of the outer loop of tuning."""
+
 UNGROUPED = ("seed", "run")
 """Replica prefixes that are not the name of a tuner."""
 
@@ -172,9 +175,10 @@ class Experiment:
         tuning = self.settings["tuning"]
         algorithm = replica.rpartition("-")[0]
         metric = shlex.quote(argument(tuning["metric"]))
+        loop = {key: tuning[key] for key in LOOP if tuning[key] is not None}
         return (
             f"--algorithm {algorithm} --metric {metric} --nbest-size {tuning['nbest']}"
-            f" --iterations {tuning['iterations']} --set {assignments(tuning.get(algorithm, {}))}"
+            f" --loop {assignments(loop)} --set {assignments(tuning[algorithm])}"
         )
 
     def replicas(self, system: str) -> list[Replica]:

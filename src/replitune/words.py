@@ -123,33 +123,40 @@ def check_test_options(options: argparse.Namespace) -> None:
         )
 
 
-def settings_words(words: Sequence[str], known: type, option: str = "--set") -> dict[str, Any]:
-    """``key=value ...`` as settings of the dataclass `known`; values as in YAML."""
+def assignments(words: Sequence[str], option: str) -> dict[str, Any]:
+    """``key=value ...`` with values as in YAML."""
     import yaml
 
-    kinds = get_type_hints(known)
     settings: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")
-        if not equals or key not in kinds:
+        if not equals or not key:
+            raise ReplituneError(f"{option}: {word!r} is not a setting", expected="KEY=VALUE")
+        settings[key] = yaml.safe_load(text)
+    return settings
+
+
+def settings_words(words: Sequence[str], known: type, option: str = "--set") -> dict[str, Any]:
+    """``key=value ...`` as settings of the dataclass `known`; values as in YAML."""
+    kinds = get_type_hints(known)
+    settings: dict[str, Any] = {}
+    for key, value in assignments(words, option).items():
+        if key not in kinds:
             close = nearest(key, list(kinds))
             raise ReplituneError(
-                f"{option}: no setting {word!r}",
-                expected=", ".join(f"{k}=..." for k in kinds),
+                f"{option}: no setting {key!r}",
+                expected=", ".join(kinds),
                 fix=f"did you mean {close}=...?" if close else None,
             )
-        value = yaml.safe_load(text)
-        if isinstance(value, list):
-            value = tuple(value)
         kind = kinds[key]
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
         plain = kind if isinstance(kind, type) else tuple
+        if plain is tuple and isinstance(value, list):
+            value = tuple(value)
+        if plain is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
         if not isinstance(value, plain) or (isinstance(value, bool) and plain is int):
             raise ReplituneError(
-                f"{option} {key}: not allowed",
-                found=text,
-                expected=getattr(kind, "__name__", str(kind)),
+                f"{option} {key}: not allowed", found=str(value), expected=plain.__name__
             )
         settings[key] = value
     return settings

@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> None:
             )
         print(f"{store.metric.id} on {store.testset or 'the test set'}: share of p <= alpha\n")
         print(
-            f"{'study':<11} {'null':<14} {'pool':<16} {'n':>3} {'test':<20} {'alpha':>5} {'rate':>6}  95% CI"
+            f"{'study':<11} {'null':<14} {'pool':<16} {'n':>3} {'test':<20} {'alpha':>5} "
+            f"{'rate':>6}  95% CI"
         )
         for row in rows:
             mark = " by construction" if row.exact else ""

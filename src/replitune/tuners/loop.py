@@ -140,7 +140,7 @@ def run_loop(
             "metric": objective.metric.signature(),
             "start": start.tolist(),
             "segments": n_segments,
-            "stream": streams("fingerprint").integers(2**62),
+            "stream": int(streams("fingerprint").integers(2**62)),
         }
     )
     with opened(folder, mark) as checkpoint:

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from replitune.corpus.parts import take_names
-from replitune.corpus.reader import SACREBLEU, read_testset
+from replitune.corpus.reader import read_testset
+from replitune.corpus.sacrebleu_sets import PREFIX as SACREBLEU
+from replitune.corpus.sacrebleu_sets import sacrebleu_files
 from replitune.corpus.subsets import overlap
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.corpus.testset import (
@@ -35,7 +37,7 @@ DEV = "dev"
 TESTSET_KEYS = ("references", "source", "documents", "format", "names", "columns")
 
 
-def testset_names(corpus: Mapping[str, Any]) -> list[str]:
+def list_testsets(corpus: Mapping[str, Any]) -> list[str]:
     """dev, when there is one, and the test sets in the order of the experiment file."""
     tests = corpus.get("tests") or {}
     for name in (TRAIN, DEV):
@@ -103,7 +105,7 @@ def prepare_testset(
 ) -> TestSet:
     """Write the prepared form of dev or a test set and its account; returns the test set."""
     folder = Path(folder)
-    take_names(testset_names(corpus), [name], "test set", "corpus")
+    take_names(list_testsets(corpus), [name], "test set", "corpus")
     spec = corpus[DEV] if name == DEV else corpus["tests"][name]
     inputs: list[dict[str, Any]] = []
     if kind_of(corpus) == "synthetic":
@@ -150,7 +152,7 @@ def write_inputs(corpus: Mapping[str, Any], folder: str | Path, *, seed: int) ->
     A test set whose segments occur in the training data is counted, and warned of.
     """
     folder = Path(folder)
-    parts = [*([TRAIN] if has_train(corpus) else []), *testset_names(corpus)]
+    parts = [*([TRAIN] if has_train(corpus) else []), *list_testsets(corpus)]
     account: dict[str, Any] = {"kind": kind_of(corpus), "seed": seed, "parts": {}}
     warnings = []
     train = (
@@ -183,7 +185,7 @@ def prepare(
     """All parts, one after the other; returns warnings."""
     if has_train(corpus):
         prepare_train(corpus, folder, seed=seed, base=base)
-    for name in testset_names(corpus):
+    for name in list_testsets(corpus):
         prepare_testset(corpus, name, folder, seed=seed, base=base)
     return write_inputs(corpus, folder, seed=seed)
 
@@ -232,7 +234,13 @@ def _account(path: str, base: str | Path, lines: Iterable[str] | None = None) ->
     if place.startswith(SACREBLEU):
         from importlib.metadata import version
 
-        return {"path": path, "sacrebleu": version("sacrebleu")}
+        fields = sacrebleu_files(place)
+        return {
+            "path": path,
+            "sacrebleu": version("sacrebleu"),
+            "sha256": {field: sha256_file(file) for field, file in fields.items()},
+            "lines": len(read_lines(fields["src"])),
+        }
     count = len(list(lines)) if lines is not None else len(read_lines(place))
     return {"path": path, "sha256": sha256_file(place), "lines": count}
 

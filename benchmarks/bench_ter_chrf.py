@@ -1,10 +1,10 @@
 """TER, chrF, NIST, RIBES and METEOR beside their peers in the same run; prints Markdown.
 
-    python benchmarks/bench_ter_chrf.py [--data DIR] [--sample 300] [--verify]
+    python benchmarks/bench_ter_chrf.py [--data DIR] [--sample 400] [--verify]
 
 Segments per CPU second of this process (METEOR: of its Java processes too), references
 included, the best of three runs; compiled kernels are loaded before the clock starts. A slow
-peer scores an even sample of the segments, and so do we for the ratio. `--verify` instead
+peer scores an even sample of the same segments. `--verify` instead
 compares the TER and chrF statistics of every distinct hypothesis of all nine files of
 `multeval-example` with sacrebleu's (minutes). DIR holds `multeval-example`, `multi30k` and
 `multi30k-replicas`.
@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sacrebleu
@@ -28,6 +28,7 @@ from replitune.errors import ReplituneError
 from replitune.files import read_lines
 from replitune.metrics.meteor import Meteor
 from replitune.metrics.registry import get_metric
+from replitune.scoring import read_outputs
 
 
 def cpu_now() -> float:
@@ -50,18 +51,26 @@ def multeval(data: Path, system: str = "baseline", run: int = 0) -> list[str]:
     return read_lines(data / "multeval-example" / f"hyps.lc.tok.en.{system}.opt{run}.gz")
 
 
-def inputs(data: Path) -> dict[str, tuple[list[str], list[str]]]:
-    """Hypotheses and references of a long-sentence and of a short-sentence test set."""
-    return {
-        "multeval example, run 0": (
-            multeval(data),
-            read_lines(data / "multeval-example" / "refs.test2010.lc.tok.en.0.gz"),
-        ),
-        "multi30k, dl6 mert-001": (
-            read_lines(data / "multi30k-replicas" / "dl6.mert-001.test2016.gz"),
-            read_lines(data / "multi30k" / "test_2016_flickr.lc.norm.tok.en.gz"),
-        ),
-    }
+class TestSet(NamedTuple):
+    """Distinct (segment, hypothesis) pairs: hypothesis j translates segment segments[j]."""
+
+    name: str
+    hyps: list[str]
+    segments: np.ndarray
+    ref: list[str]
+
+
+def test_sets(data: Path) -> list[TestSet]:
+    """Long sentences of one run, and short ones of all replicas of a system."""
+    hyps = multeval(data)
+    ref = read_lines(data / "multeval-example" / "refs.test2010.lc.tok.en.0.gz")
+    files = sorted((data / "multi30k-replicas").glob("dl6.*.test2016.gz"))
+    captions = read_lines(data / "multi30k" / "test_2016_flickr.lc.norm.tok.en.gz")
+    pairs = read_outputs(files, len(captions)).distinct()
+    return [
+        TestSet("multeval example, run 0", hyps, np.arange(len(hyps)), ref),
+        TestSet(f"multi30k, {len(files)} replicas", list(pairs.hyps), pairs.segments, captions),
+    ]
 
 
 def nltk_nist(hyps: list[str], ref: list[str]) -> None:
@@ -93,20 +102,24 @@ def table(data: Path, sample: int) -> None:
         ("nist:tokenize=none", nltk_nist, None),
         ("ribes", nltk_ribes, sample),
     ]
-    print("| metric | test set | segments /CPU-s | of the sample | peer, of the sample | ratio |")
+    print("| metric | test set | distinct segments | ours /CPU-s | peer /CPU-s | ratio |")
     print("|---|---|---|---|---|---|")
-    for name, (hyps, ref) in inputs(data).items():
+    for name, hyps, segments, ref in test_sets(data):
+        n = len(hyps)
         for spec, peer, limit in rows:
             get_metric(spec).statistics(hyps[:2], [ref[:2]])  # compiles
-            part = np.arange(len(hyps)) if limit is None else evenly(len(hyps), limit)
-            some, some_ref = [hyps[i] for i in part], [ref[i] for i in part]
+
             # New objects each time: sacrebleu's tokenisers remember what they have seen.
-            whole = cpu(lambda: get_metric(spec).statistics(hyps, [ref]))  # noqa: B023
-            ours = cpu(lambda: get_metric(spec).statistics(some, [some_ref]))  # noqa: B023
-            theirs = cpu(lambda: peer(some, some_ref), 1 if limit else 3)  # noqa: B023
+            def work(spec: str = spec) -> None:
+                metric = get_metric(spec)
+                metric.segment_statistics(hyps, segments, metric.prepare([ref]))  # noqa: B023
+
+            part = evenly(n, limit or n)
+            some, some_ref = [hyps[j] for j in part], [ref[segments[j]] for j in part]
+            ours = n / cpu(work)
+            theirs = len(part) / cpu(lambda: peer(some, some_ref), 1 if limit else 3)  # noqa: B023
             print(
-                f"| {spec} | {name} | {len(hyps) / whole:,.0f} | {len(part) / ours:,.0f} "
-                f"| {len(part) / theirs:,.0f} | {theirs / ours:.0f} |",
+                f"| {spec} | {name} | {n:,} | {ours:,.0f} | {theirs:,.0f} | {ours / theirs:.0f} |",
                 flush=True,
             )
 
@@ -117,7 +130,7 @@ def evenly(n: int, sample: int) -> np.ndarray:
 
 def meteor(data: Path) -> None:
     """METEOR has no peer but itself: what its start costs, and a line."""
-    name, (hyps, ref) = next(iter(inputs(data).items()))
+    name, hyps, _, ref = test_sets(data)[0]
     metric = Meteor(workers=1)
     seconds = []
     for count in (1, len(hyps)):
@@ -157,7 +170,7 @@ def verify(data: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default=os.environ.get("REPLITUNE_DATA"))
-    parser.add_argument("--sample", type=int, default=300, help="segments for slow peers")
+    parser.add_argument("--sample", type=int, default=400, help="segments for slow peers")
     parser.add_argument("--verify", action="store_true", help="compare every statistic")
     arguments = parser.parse_args()
     if not arguments.data:

@@ -176,3 +176,16 @@ def test_multeval_example_is_tercoms_and_a_sample_is_sacrebleus():
     sample = range(0, len(hyps), 40)
     expected = sacrebleu_statistics([hyps[i] for i in sample], [[refs[i] for i in sample]])
     np.testing.assert_array_equal(statistics[sample], expected)
+
+
+def test_a_segment_that_no_reference_has_is_an_error():
+    metric = Ter()
+    with pytest.raises(IndexError, match=r"0 \.\. 0"):
+        metric.segment_statistics(["a"], np.array([1]), metric.prepare([["a"]]))
+
+
+def test_lines_with_nul_are_tokenised_one_by_one():
+    hyps, refs = ["a \0 b", "c.", ""], [["a b", "c .", "\0"]]
+    for options in ({}, {"normalized": True}, {"no_punct": True}):
+        expected = sacrebleu_statistics(hyps, refs, **options)
+        np.testing.assert_array_equal(Ter(**options).statistics(hyps, refs), expected)

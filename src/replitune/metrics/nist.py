@@ -31,6 +31,7 @@ from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
+    checked_segments,
     encode,
     tokenized_references,
 )
@@ -181,7 +182,7 @@ class Nist(Metric):
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: InformedReferences
     ) -> NDArray[np.float64]:
-        segments = np.asarray(segments, dtype=np.int64)
+        segments = checked_segments(segments, len(prepared.references.lengths))
         references = prepared.references
         order = self.order
         statistics = np.empty((len(hyps), 2 * order + 1))

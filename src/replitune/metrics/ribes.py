@@ -27,6 +27,7 @@ from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
+    checked_segments,
     encode,
     tokenized_references,
 )
@@ -175,7 +176,7 @@ class Ribes(MeanMetric):
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
     ) -> NDArray[np.float64]:
-        segments = np.asarray(segments, dtype=np.int64)
+        segments = checked_segments(segments, len(prepared.lengths))
         statistics = np.empty((len(hyps), 2))
         for start in range(0, len(hyps), BATCH):
             part = slice(start, start + BATCH)

@@ -21,6 +21,7 @@ from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
+    checked_segments,
     encode,
     tokenized_references,
 )
@@ -95,7 +96,7 @@ class Ter(Metric):
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
     ) -> NDArray[np.float64]:
-        segments = np.asarray(segments, dtype=np.int64)
+        segments = checked_segments(segments, len(prepared.lengths))
         statistics = np.empty((len(hyps), 2), dtype=np.float64)
         for start in range(0, len(hyps), BATCH):
             part = slice(start, start + BATCH)

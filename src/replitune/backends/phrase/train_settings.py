@@ -10,7 +10,6 @@ from replitune.backends.phrase.kneser_ney import HIGHEST_ORDER
 from replitune.backends.phrase.symmetrise import HEURISTICS
 from replitune.errors import ReplituneError, nearest
 
-
 FEATURES = {
     "LexicalReordering0": ("lexro", 6),
     "Distortion0": ("distortion", 1),

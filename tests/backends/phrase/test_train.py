@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,6 +143,13 @@ def test_bad_pairs_are_dropped_and_counted(tmp_path: Path) -> None:
     assert one == two
 
 
+def test_features_that_are_left_out_are_not_listed(tmp_path: Path) -> None:
+    settings = PhraseSettings(alignment="fast_align", lm_order=2, features=("tm", "lm"))
+    train_phrase_system(*text(10), settings, tmp_path / "m")
+    features = json.loads((tmp_path / "m" / "model.json").read_text())["features"]
+    assert features == {"LM0": 1, "TranslationModel0": 4}
+
+
 def test_limits_are_inclusive() -> None:
     row = ["w"] * 9
     assert clean([row], [["w"]], 9, 9).source == [row]
@@ -210,6 +218,9 @@ def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"features": ("tm", "lx")}, "unknown features"),
+        ({"features": ("tm", "tm")}, "distinct"),
+        ({"features": ()}, "at least one"),
         ({"alignment": "hmn"}, "did you mean hmm"),
         ({"symmetrisation": "final"}, "unknown symmetrisation"),
         ({"max_phrase_length": 9}, "max_phrase_length out of range"),
@@ -219,9 +230,9 @@ def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
         ({"target_segmentation": "compounds"}, "unknown target_segmentation"),
     ],
 )
-def test_wrong_settings(change: dict[str, str | int], message: str, tmp_path: Path) -> None:
+def test_wrong_settings(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ReplituneError, match=message):
-        train_phrase_system(["a"], ["b"], PhraseSettings(**change), tmp_path / "m")  # type: ignore[arg-type]
+        train_phrase_system(["a"], ["b"], PhraseSettings(**change), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -30,21 +30,11 @@ from replitune.backends.phrase.segmentation import (
     Splitters,
 )
 from replitune.backends.phrase.symmetrise import symmetrise
-from replitune.backends.phrase.train_settings import PhraseSettings, validate
+from replitune.backends.phrase.train_settings import FEATURES, PhraseSettings, validate
 from replitune.errors import ReplituneError
 from replitune.files import atomic_open, sha256_file, sha256_lines
 
 FORMAT = 1
-
-FEATURES = {
-    "LexicalReordering0": 6,
-    "Distortion0": 1,
-    "LM0": 1,
-    "WordPenalty0": 1,
-    "PhrasePenalty0": 1,
-    "TranslationModel0": 4,
-}
-"""Moses' default model: name and number of scores."""
 
 Progress = Callable[[str], None]
 
@@ -274,7 +264,9 @@ def _write_summary(
         "format": FORMAT,
         "backend": "phrase",
         "version": replitune.__version__,
-        "features": FEATURES,
+        "features": {
+            name: scores for name, (group, scores) in FEATURES.items() if group in settings.features
+        },
         "settings": asdict(settings),
         "counts": counts,
         "inputs": inputs,

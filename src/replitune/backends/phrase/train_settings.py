@@ -10,11 +10,25 @@ from replitune.backends.phrase.kneser_ney import HIGHEST_ORDER
 from replitune.backends.phrase.symmetrise import HEURISTICS
 from replitune.errors import ReplituneError, nearest
 
+FEATURES = {
+    "LexicalReordering0": ("lexro", 6),
+    "Distortion0": ("distortion", 1),
+    "LM0": ("lm", 1),
+    "WordPenalty0": ("penalties", 1),
+    "PhrasePenalty0": ("penalties", 1),
+    "TranslationModel0": ("tm", 4),
+}
+"""Moses' default model: name, group in an experiment file, number of scores."""
+
+GROUPS = ("tm", "lm", "distortion", "penalties", "lexro")
+
 
 @dataclass(frozen=True)
 class PhraseSettings:
     """Everything that decides a model, inputs apart."""
 
+    features: tuple[str, ...] = GROUPS
+    """Groups of features that the decoder is to use; tables are trained for all of them."""
     alignment: str = "hmm"
     alignment_iterations: int = 5
     symmetrisation: str = "grow-diag-final-and"
@@ -40,14 +54,20 @@ class PhraseSettings:
 
 def validate(settings: PhraseSettings) -> None:
     """Refuse settings out of range before anything is done."""
+    if not settings.features or len(set(settings.features)) < len(settings.features):
+        raise ReplituneError(
+            "features must be distinct groups, and at least one",
+            found=", ".join(settings.features) or "none",
+            expected="some of " + ", ".join(GROUPS),
+        )
     choices = (
-        ("alignment", ALIGNERS),
-        ("symmetrisation", HEURISTICS),
-        ("source_segmentation", ("none", "compounds", "bpe")),
-        ("target_segmentation", ("none", "bpe")),
+        *(("features", GROUPS, group) for group in settings.features),
+        ("alignment", ALIGNERS, settings.alignment),
+        ("symmetrisation", HEURISTICS, settings.symmetrisation),
+        ("source_segmentation", ("none", "compounds", "bpe"), settings.source_segmentation),
+        ("target_segmentation", ("none", "bpe"), settings.target_segmentation),
     )
-    for name, known in choices:
-        value = getattr(settings, name)
+    for name, known, value in choices:
         if value not in known:
             close = nearest(str(value), list(known))
             raise ReplituneError(

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -108,7 +109,7 @@ class NBest:
         vocabulary = self.vocabulary
         words = [vocabulary[word] for word in self.words.tolist()]
         bounds = self.word_start.tolist()
-        return [" ".join(words[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
 
     def lines(self) -> Iterator[str]:
         """Moses' format: `id ||| text ||| Name= v v ... ||| score`; numbers read back exactly."""
@@ -293,9 +294,7 @@ class Decoder:
                 self.settings.pop_limit,
                 keep,
             )
-        return search(
-            spans, batch.options, self._automaton, self._terms, self.settings.stack, keep
-        )
+        return search(spans, batch.options, self._automaton, self._terms, self.settings.stack, keep)
 
     def _map(self, work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
         if threads <= 1 or count <= 1:

@@ -158,7 +158,7 @@ def test_all_zero_weights_translate_every_word_and_are_reproducible(search):
 
 @pytest.mark.parametrize("search", ["stack", "cube"])
 def test_blank_lines_are_blank_and_unknown_words_are_copied(search):
-    model, _ = random_model(np.random.default_rng(4), phrases=10, longest=1)
+    model, _ = random_model(np.random.default_rng(4), phrases=5, longest=1)
     decoder = Decoder(model, model.layout.sensible(), Settings(search=search, distortion_limit=0))
     lines = ["", "  \t ", "Ünbekannt\u00a0x <s>", "f0 ||| f1"]
     out = decoder.decode(lines)

@@ -15,7 +15,6 @@ from numba import njit
 from replitune.backends.phrase.coverage import (
     cover,
     future_costs,
-    future_of,
     intern,
     new_coverages,
     with_room,
@@ -225,9 +224,7 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
             new.option = option
             new.back = row
             c = np.int64(grid.coverage)
-            finish(
-                new, coverages.gap[c], coverages.mask, c, k == n, identity[option], terms.lexro
-            )
+            finish(new, coverages.gap[c], coverages.mask, c, k == n, identity[option], terms.lexro)
             i_old, slot = match(slots, hypotheses, 0, new)
             if i_old >= 0:
                 arc_count = recombine(hypotheses, 0, i_old, new, arcs, arc_count, keep)

@@ -166,9 +166,7 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             options.bound[o, orientation] = (
                 np.inf if weight < 0 else options.score[o] + weight * most
             ) + options.backward[o, orientation]
-            options.promise[o, orientation] = (
-                options.estimate[o] + options.backward[o, orientation]
-            )
+            options.promise[o, orientation] = options.estimate[o] + options.backward[o, orientation]
     _identify(reordering, options.identity)
     for u in range(len(options.first)):
         begin, end = options.first[u], options.first[u] + options.count[u]
@@ -240,7 +238,7 @@ def prepare(
     limit: int,
 ) -> Batch:
     """Look up and weight the options of `lines`; `weights` has all 14 values."""
-    table, lm = model.table, model.lm
+    table = model.table
     sentences = [split_words(line) for line in lines]
     ids = model.source_ids
     words = [word for sentence in sentences for word in sentence]
@@ -305,9 +303,7 @@ def _batch(
     target[: word_start[known]] = np.asarray(table.target_words)[at]
     # A copied word that the target vocabulary has takes its number, so that numbers are strings.
     names = model.target_ids
-    target[word_start[known] :] = [
-        names.get(word, len(names) + i) for i, word in enumerate(copied)
-    ]
+    target[word_start[known] :] = [names.get(word, len(names) + i) for i, word in enumerate(copied)]
     lm_words = np.empty(len(target), np.int32)
     lm_words[: word_start[known]] = np.asarray(model.lm_words)[target[: word_start[known]]]
     # A copied `<s>` is an unknown word.

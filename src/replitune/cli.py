@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
     "score": "segment statistics of outputs, as Parquet",
     "test": "significance tests on segment statistics",
+    "meta": "correlation of metrics with people, and which metric correlates better",
     "check": "validate an experiment file",
     "corpus": "prepare the texts of an experiment",
     "decode": "translations of one system on one test set",

@@ -28,6 +28,7 @@ COMMANDS = {
     "test": "significance tests on segment statistics",
     "power": "what n replicas and N segments would detect",
     "calibrate": "how often each test rejects where there is no difference",
+    "meta": "correlation of metrics with people, and which metric correlates better",
     "check": "validate an experiment file",
     "corpus": "prepare the texts of an experiment",
     "train": "train a phrase-based system on parallel text",

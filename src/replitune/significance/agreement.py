@@ -57,8 +57,13 @@ def rank_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> RankSum:
     return RankSum(u, int(np.sign(u - n_a * n_b / 2)), float(found.pvalue), n_a, n_b)
 
 
-def combined_outcome(adequacy: RankSum, fluency: RankSum, alpha: float) -> int:
-    """Adequacy where it finds a difference, otherwise fluency (Graham et al. 2014)."""
+def combined_outcome(adequacy: RankSum, fluency: RankSum, alpha: float) -> int | None:
+    """Adequacy where it finds a difference, otherwise fluency (Graham et al. 2014).
+
+    None where neither was judged.
+    """
+    if adequacy.p is None and fluency.p is None:
+        return None
     return adequacy.outcome(alpha) or fluency.outcome(alpha)
 
 

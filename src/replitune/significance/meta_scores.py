@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -59,7 +59,7 @@ class Scores:
                 found[rows, s] = self.corpus_scores(sums).mean(axis=1)
         return found
 
-    def of(self, replicas: dict[str, Sequence[str]]) -> Scores:
+    def of(self, replicas: Mapping[str, Sequence[str]]) -> Scores:
         """The same with only some replicas of each system."""
         chosen = []
         for item in self.statistics:

@@ -13,7 +13,7 @@ Corpus scores are means of segment scores here, also for metrics that are no mea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,20 @@ class PermBothResult:
     note: str | None = None
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """(samples,) of delta under H0, without the exchanges that have no coefficient."""
+
+    def turned(self) -> PermBothResult:
+        """The same exchanges, with the metrics in the other order."""
+        if self.delta is None or self.distribution is None:
+            return self
+        delta, distribution = -self.delta, -self.distribution
+        return replace(
+            self,
+            value_x=self.value_y,
+            value_y=self.value_x,
+            delta=delta,
+            p=_p(delta, distribution, self.alternative, self.exact),
+            distribution=distribution,
+        )
 
 
 def perm_both(
@@ -105,11 +119,7 @@ def perm_both(
         parts.append(first - second)
     found = np.concatenate(parts)[: None if exact else samples]
     defined = found[~np.isnan(found)]
-    p: float | None = None
-    if len(defined):
-        side = {"greater": defined, "less": -defined, "two-sided": np.abs(defined)}[alternative]
-        seen = {"greater": delta, "less": -delta, "two-sided": abs(delta)}[alternative]
-        p = p_value(side, seen, SLACK, exact)
+    p = _p(delta, defined, alternative, exact)
     lost = len(found) - len(defined)
     share = 2 if alternative == "two-sided" else 1
     smallest = min(1.0, share * 0.5 ** min(n, 1000))
@@ -120,6 +130,15 @@ def perm_both(
         note=f"{lost} of {len(found)} exchanges have no coefficient" if lost else None,
         distribution=defined,
     )  # fmt: skip
+
+
+def _p(
+    delta: float, distribution: NDArray[np.float64], alternative: str, exact: bool
+) -> float | None:
+    if not len(distribution):
+        return None
+    turn = {"greater": np.positive, "less": np.negative, "two-sided": np.abs}[alternative]
+    return p_value(turn(distribution), float(turn(delta)), SLACK, exact)
 
 
 def _standardised(scores: NDArray[np.float64], cells: NDArray[np.bool_]) -> NDArray[np.float64]:

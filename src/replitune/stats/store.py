@@ -60,6 +60,8 @@ class SegmentStatistics:
     document_names: tuple[str, ...] | None
     """(G,), or None when each segment is its own document."""
     metadata: dict[str, StoreMetadata] = field(default_factory=dict)
+    numbers: NDArray[np.int64] | None = None
+    """(N,) number of each segment, as on disk; None: 0 to N - 1."""
 
     @property
     def segments(self) -> int:
@@ -220,6 +222,7 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
         documents=codes,
         document_names=names,
         metadata=described,
+        numbers=segments,
     )
 
 

@@ -4,9 +4,10 @@
 
 Cells, seeds, trials and limits are fixed here, before the run. A cell is one design of
 `replitune.significance.simulate`; V_rep/V_seg is the ratio of what tuner runs and segments add
-to Var(delta). `crossed` is tested on 10,000 comparisons a cell; tests that resample on 2,000,
-with 199 resamples (999 of whole test sets), which makes .05 and .01 attainable levels. Finished
-cells are kept beside OUT (OUT.cells.jsonl), so that an interrupted study goes on.
+to Var(delta). `crossed` is tested on 10,000 comparisons a cell; tests that resample on 2,000
+(1,000 for BLEU with more than ten replicas in all), with 199 resamples (999 of whole test
+sets), which makes .05 and .01 attainable levels. Finished cells are kept beside OUT
+(OUT.cells.jsonl), so that an interrupted study goes on.
 """
 
 from __future__ import annotations
@@ -200,6 +201,8 @@ def study(cell: Cell, bleu: tuple[float, float], trials: int) -> list[dict[str, 
                 count[0] += int(yes.sum())
                 count[1] += len(yes)
     resampled = trials * RESAMPLED_TRIALS // TRIALS if cell.resampled else 0
+    if cell.metric == "bleu" and cell.n_a + cell.n_b > 10:
+        resampled //= 2
     chunk = min(100, chunk)
     rng = stream(SEED, "calibration", cell.name, "resampled")
     for start in range(0, resampled, chunk):

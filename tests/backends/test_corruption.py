@@ -91,7 +91,7 @@ def test_the_replica_effect_is_shared_by_test_sets():
 
 
 def test_systems_of_equal_quality_err_on_other_segments(reference):
-    """Errors per segment correlate within a system, and not between two."""
+    """Scores of segments correlate within a system more than between two."""
 
     def wrong(system, number):
         hypotheses = replica(reference, system, number)
@@ -106,7 +106,8 @@ def test_systems_of_equal_quality_err_on_other_segments(reference):
     within = np.corrcoef(a1, a2)[0, 1]
     between = np.corrcoef(a1, b1)[0, 1]
     assert within > 0.75
-    assert between < within - 0.3
+    # hard segments are hard for both, and more so for one than for the other
+    assert 0.1 < between < within - 0.25
 
 
 def test_replicas_often_agree_on_a_segment(reference):
@@ -118,15 +119,15 @@ def test_replicas_often_agree_on_a_segment(reference):
 def test_segments_and_replicas_as_units_can_disagree(reference):
     """Two systems of equal quality: replicas alone see a difference, segments do not.
 
-    With 12 replicas, Welch's t over replicas rejects for most pairs of systems, while a
+    With 8 replicas, Welch's t over replicas rejects for most pairs of systems, while a
     bootstrap over segments, which sees what a new test set would change, rejects seldom.
     """
     from scipy import stats
 
-    pairs = 6
+    pairs = 10
     by_replicas = by_segments = 0
     rng = np.random.default_rng(5)
-    draws = rng.integers(SEGMENTS, size=(200, SEGMENTS))
+    draws = rng.integers(SEGMENTS, size=(100, SEGMENTS))
     for p in range(pairs):
         systems = [f"x{p}", f"y{p}"]
         outputs = [[replica(reference, s, k) for k in range(1, 9)] for s in systems]
@@ -174,8 +175,12 @@ def test_error_types_change_length_as_they_should(reference):
     common=st.floats(0, 1),
 )
 def test_any_corpus_keeps_its_segments_and_words(lines, errors, spread, common):
-    streams = {name: stream(1, name) for name in ("rng_replica", "rng_segments", "rng_tokens")}
-    output = corrupt(lines, errors=errors, spread=spread, common=common, **streams)
+    streams = {
+        f"rng_{name}": stream(1, name) for name in ("testset", "system", "replica", "tokens")
+    }
+    output = corrupt(
+        lines, errors=errors, spread=spread, alike=common / 2, common=common, **streams
+    )
     assert len(output) == len(lines)
     known = {token for line in lines for token in line.split()}
     for line, made in zip(lines, output, strict=True):
@@ -184,7 +189,9 @@ def test_any_corpus_keeps_its_segments_and_words(lines, errors, spread, common):
             assert made == ""
 
 
-@pytest.mark.parametrize("bad", [{"errors": -0.1}, {"errors": 1.0}, {"spread": -1.0}])
+@pytest.mark.parametrize(
+    "bad", [{"errors": -0.1}, {"errors": 1.0}, {"spread": -1.0}, {"spread": float("nan")}]
+)
 def test_settings_out_of_range(reference, bad):
     with pytest.raises(ReplituneError, match="out of range"):
         replica(reference, **bad)

@@ -193,6 +193,10 @@ def test_hypotheses_in_a_tstset(sgm):
     path = sgm("hyp.sgm", test.replace("SETID", 'sysid="x" setid'))
     assert list_wmt_systems(path) == ["x", "y"]
     assert read_wmt_system(path, "y") == ["1", "t", "2", "3"]
+    # the test set has the order of its source
+    assert read_wmt_system(path, "y", like=sgm("src.sgm", SRC)) == ["t", "2", "3", "1"]
+    with pytest.raises(ReplituneError, match="a segment is missing"):
+        read_wmt_system(path, "y", like=sgm("less.sgm", SRC.replace('<seg id="3"></seg>', "")))
 
 
 def test_iwslt_xml_of_the_mteval_kind(sgm):

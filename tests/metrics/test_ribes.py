@@ -83,10 +83,8 @@ def ribes_by_definition(hyp, ref):
     if not hyp:
         return 0.0
     positions = aligned_by_counting(hyp, ref)
-    if len(positions) == len(ref) == 1:
-        tau = 1.0
-    else:
-        tau = kendall_tau(positions)  # normalised; 0 for fewer than two words
+    # kendall_tau is normalised, and 0 for fewer than two words
+    tau = 1.0 if len(positions) == len(ref) == 1 else kendall_tau(positions)
     precision = len(positions) / len(hyp)
     return tau * precision**0.25 * min(1, math.exp(1 - len(ref) / len(hyp))) ** 0.10
 

@@ -54,10 +54,10 @@ def test_statistics_equal_sacrebleus_in_every_option(lines, options, two_referen
     assert f"nrefs:{len(refs)}|{ours.signature()}|version:" in signature
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
-@given(st.permutations(range(18)), st.lists(st.integers(0, 17), max_size=6))
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(st.permutations(range(14)), st.lists(st.integers(0, 13), max_size=6))
 def test_permuted_sentences_equal_sacrebleu(order, extra):
-    assert_equal_edits(words(*order, *extra), words(*range(18)))
+    assert_equal_edits(words(*order, *extra), words(*range(14)))
 
 
 @settings(deadline=None, derandomize=True, max_examples=150)
@@ -66,29 +66,37 @@ def test_repetitive_sentences_equal_sacrebleu(hyp, ref):
     assert_equal_edits(words(*hyp), words(*ref))
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_long_sentences_beyond_the_beam_equal_sacrebleu(seed):
+@pytest.mark.parametrize("seed", range(8))
+def test_long_sentences_equal_sacrebleu(seed):
     generator = np.random.default_rng(seed)
-    n, m = generator.integers(1, 90, size=2)
-    hyp = generator.integers(0, 25, size=n)
-    ref = generator.integers(0, 25, size=m)
-    if seed % 3 == 0:  # blocks moved further than the beam is wide
-        ref = np.concatenate([hyp[n // 2 :], hyp[: n // 2]])
+    n, m = generator.integers(1, 60, size=2)
+    hyp, ref = generator.integers(0, 25, size=n), generator.integers(0, 25, size=m)
     assert_equal_edits(words(*hyp), words(*ref))
 
 
-@pytest.mark.parametrize(("n", "m"), [(1, 400), (2, 301), (7, 400), (400, 1), (300, 7), (120, 120)])
+def test_blocks_further_apart_than_the_beam_is_wide_stay_apart():
+    front, back = [f"a{i}" for i in range(30)], [f"b{i}" for i in range(32)]
+    hyp, ref = " ".join(back + front), " ".join(front + back)
+    assert_equal_edits(hyp, ref)
+    # an edit distance without beam would find that three shifts do (sacrebleu: 3)
+    assert Ter().statistics([hyp], [[ref]])[0, 0] == 62
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 400), (2, 301), (7, 400), (400, 1), (300, 7)])
 def test_extreme_length_ratios_equal_sacrebleu(n, m):
     hyp = words(*(i % 40 for i in range(n)))
     ref = words(*((i * 7) % 40 for i in range(m)))
     assert_equal_edits(hyp, ref)
 
 
-def test_search_gives_up_at_the_limit_of_candidates_as_sacrebleu_does():
-    generator = np.random.default_rng(5)
-    common = generator.integers(0, 6, size=60)
+@pytest.mark.parametrize("seed", [3, 4])
+def test_search_gives_up_at_the_limit_of_candidates_as_sacrebleu_does(seed):
+    # without the limit, sacrebleu gives 23 and 14
+    generator = np.random.default_rng(seed)
+    common = generator.integers(0, 6, size=45)
     hyp, ref = words(*generator.permutation(common)), words(*common)
     assert_equal_edits(hyp, ref)
+    assert Ter().statistics([hyp], [[ref]])[0, 0] == {3: 28, 4: 19}[seed]
 
 
 def test_a_moved_block_costs_one_edit():
@@ -165,6 +173,19 @@ def test_multeval_example_is_tercoms_and_a_sample_is_sacrebleus():
     statistics = metric.statistics(hyps, [refs])
     # tercom prints 0.6552 for this file
     assert round(float(metric.score(statistics.sum(axis=0))), 2) == 65.52
-    sample = range(0, len(hyps), 25)
+    sample = range(0, len(hyps), 40)
     expected = sacrebleu_statistics([hyps[i] for i in sample], [[refs[i] for i in sample]])
     np.testing.assert_array_equal(statistics[sample], expected)
+
+
+def test_a_segment_that_no_reference_has_is_an_error():
+    metric = Ter()
+    with pytest.raises(IndexError, match=r"0 \.\. 0"):
+        metric.segment_statistics(["a"], np.array([1]), metric.prepare([["a"]]))
+
+
+def test_lines_with_nul_are_tokenised_one_by_one():
+    hyps, refs = ["a \0 b", "c.", ""], [["a b", "c .", "\0"]]
+    for options in ({}, {"normalized": True}, {"no_punct": True}):
+        expected = sacrebleu_statistics(hyps, refs, **options)
+        np.testing.assert_array_equal(Ter(**options).statistics(hyps, refs), expected)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,7 +12,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from crossed_models import CountBleu, bleu_counts, comparison, mean_statistics, system, two_way
 
 from replitune.errors import ReplituneError
+from replitune.files import read_lines
 from replitune.metrics.base import MeanMetric
+from replitune.metrics.bleu import Bleu
 from replitune.significance.calibrate import (
     calibrate,
     coin_flip,
@@ -207,3 +210,26 @@ def test_small_gate_bleu():
     p = np.array([crossed(comparison(a, b, metric)).p for a, b in zip(A, B, strict=True)])
     assert wilson(int((p <= 0.05).sum()), trials, 0.999)[0] < 0.065
     assert (p <= 0.3).mean() > 0.05  # not because it never rejects
+
+
+@pytest.mark.realdata
+def test_a_system_against_itself_on_real_replicas():
+    """16 MERT replicas of one system: crossed holds its level, Clark's pooled test does not."""
+    folder = os.environ.get("REPLITUNE_DATA")
+    if not folder:
+        pytest.skip("REPLITUNE_DATA is not set")
+    metric = Bleu(tokenize="none")
+    refs = [read_lines(Path(folder) / "multi30k" / "test_2016_flickr.lc.norm.tok.en.gz")]
+    files = sorted((Path(folder) / "multi30k-replicas").glob("dl6.*.test2016.gz"))
+    pool = system("dl6", np.stack([metric.statistics(read_lines(f), refs) for f in files]))
+    documents = np.arange(1000, dtype=np.int32)
+    rng = np.random.default_rng(2011)
+    drawn = same_system(metric, pool, documents, 6, 120, rng)
+    p = p_values(drawn, registered(["crossed", "clark"], samples=199), rng)
+    found = {r.method: r.rate for r in rows_at_05(p)}
+    assert found["crossed"] < 0.1
+    assert found["clark"] > 0.12
+
+
+def rows_at_05(p):
+    return rows(p, study="A/A", null="same system", pool="", n_a=6, n_b=6, alphas=(0.05,))

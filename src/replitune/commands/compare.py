@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from replitune import words
 from replitune.errors import ReplituneError
@@ -20,14 +21,21 @@ from replitune.experiment import replica_ids
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--refs", nargs="+", required=True, metavar="R",
+        "--refs",
+        nargs="+",
+        required=True,
+        metavar="R",
         help="references: text files, or one prepared test set, TSV, WMT XML or SGM",
     )
     parser.add_argument(
         "--baseline", nargs="+", metavar="H", help="outputs of the runs of the baseline"
     )
     parser.add_argument(
-        "--system", nargs="+", action="append", default=[], metavar="NAME=H",
+        "--system",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar="NAME=H",
         help="a system and the outputs of its runs; may be repeated",
     )
     parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="M")
@@ -44,6 +52,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.diagnosis import diagnose, find_copies
     from replitune.report.terminal import print_comparison
     from replitune.scoring import read_outputs
+    from replitune.significance.base import SystemStatistics
     from replitune.stats.store import write_store
 
     words.check_test_options(options)
@@ -54,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     words.require_different([scorer.metric.id for scorer in scorers], "metric")
     warnings: list[str] = []
     hashes: dict[str, list[str]] = {}
-    scored: dict[str, dict[str, object]] = {scorer.metric.id: {} for scorer in scorers}
+    scored: dict[str, dict[str, SystemStatistics]] = {scorer.metric.id: {} for scorer in scorers}
     for name, paths in files.items():
         outputs = read_outputs(paths, testset.segments, options.refs[0])
         warnings += diagnose(name, outputs, testset.references, words=0)
@@ -63,11 +72,12 @@ def run(options: argparse.Namespace) -> None:
             result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
             scored[scorer.metric.id][name] = result.system
             if options.stats_dir is not None:
-                from pathlib import Path
-
                 path = Path(options.stats_dir) / scorer.metric.id / f"{name}.parquet"
                 write_store(
-                    path, [result.system], scorer.metric, scorer.metadata([result]),
+                    path,
+                    [result.system],
+                    scorer.metric,
+                    scorer.metadata([result]),
                     testset.documents,
                 )
     settings = Settings(
@@ -117,7 +127,8 @@ def _files(options: argparse.Namespace) -> dict[str, list[str]]:
         files[name] = paths
     if len(files) < 2:
         raise ReplituneError(
-            "nothing to compare", found=f"{len(files)} system(s)",
+            "nothing to compare",
+            found=f"{len(files)} system(s)",
             expected="--baseline and at least one --system, or two --system",
         )
     return files

@@ -113,6 +113,11 @@ def prepare_testset(
     else:
         spec = _mapping(spec, f"corpus.tests.{name}" if name != DEV else "corpus.dev", TESTSET_KEYS)
         files = {key: _paths(spec[key]) for key in TESTSET_KEYS[:3] if spec.get(key)}
+        if spec.get("format") == "sacrebleu":
+            for key in ("references", "source"):
+                files[key] = [
+                    SACREBLEU + name.removeprefix(SACREBLEU) for name in files.get(key, [])
+                ]
         places = {key: [_place(path, base) for path in paths] for key, paths in files.items()}
         for key in ("source", "documents"):
             if len(files.get(key, ())) > 1:
@@ -124,7 +129,7 @@ def prepare_testset(
         names = spec.get("names")
         testset = read_testset(
             places.get("references", []),
-            *(places[key][0] if key in places else None for key in ("source", "documents")),
+            *(places[key][0] if places.get(key) else None for key in ("source", "documents")),
             format=spec.get("format"),
             names=[names] if isinstance(names, str) else names,
             columns=spec.get("columns"),
@@ -220,7 +225,10 @@ def _mapping(value: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _paths(value: Any) -> list[str]:
-    return [str(value)] if isinstance(value, str | Path) else [str(path) for path in value]
+    paths = [value] if isinstance(value, str | Path) else value
+    if not isinstance(paths, Sequence) or not all(isinstance(path, str | Path) for path in paths):
+        raise ReplituneError("not a file name", found=repr(value), expected="a name, or a list")
+    return [str(path) for path in paths]
 
 
 def _place(path: str, base: str | Path) -> str:

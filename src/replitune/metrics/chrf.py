@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.metrics.chrf_kernel import best_counts
-from replitune.metrics.token_ids import BATCH, by_segment
+from replitune.metrics.token_ids import BATCH, by_segment, checked_segments
 
 EPS = 1e-16
 
@@ -110,7 +110,7 @@ class Chrf(Metric):
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: CodePoints
     ) -> NDArray[np.int64]:
-        segments = np.asarray(segments, dtype=np.int64)
+        segments = checked_segments(segments, (len(prepared.starts) - 1) // prepared.nrefs)
         statistics = np.empty((len(hyps), len(self.statistic_names)), dtype=np.int64)
         for start in range(0, len(hyps), BATCH):
             part = slice(start, start + BATCH)

@@ -140,15 +140,17 @@ class Worker:
                 answers.append(answer)
         except (BrokenPipeError, ValueError, OSError):
             pass  # the process has ended, or was stopped: reported below
-        if len(answers) < len(lines):
-            raise self._failure(lines[len(answers)] if answers else lines[0])
+        bad = next((k for k, answer in enumerate(answers) if not answer[0].isdigit()), None)
+        if bad is not None or len(answers) < len(lines):
+            raise self._failure(lines[len(answers) if bad is None else bad], answers[bad or 0 :])
         return answers
 
     def _give_up(self) -> None:
         self._timed_out = True
         self._process.kill()
 
-    def _failure(self, line: str) -> ReplituneError:
+    def _failure(self, line: str, printed: Sequence[str]) -> ReplituneError:
+        """What went wrong at `line`; `printed` are answers from there on, if any."""
         text = line.strip()
         where = text if len(text) <= 200 else f"{text[:200]}..."
         if self._timed_out:
@@ -157,15 +159,20 @@ class Worker:
                 found=where,
                 fix="raise the limit, meteor:timeout=SECONDS, or shorten the segment",
             )
-        code = self._process.wait()
+        self._process.kill()
+        self._process.wait()
         self._errors.seek(0)
-        said = self._errors.read().decode("utf-8", "replace")
-        if "OutOfMemoryError" in said or "memory" in said.lower():
-            fix = "give it more memory, for example meteor:memory=4G"
-        else:
-            fix = "try the Java program by itself; its message is above"
-        last = next((row for row in said.splitlines() if row.strip()), "no message")
-        return ReplituneError(f"METEOR stopped with code {code}: {last}", found=where, fix=fix)
+        said = self._errors.read().decode("utf-8", "replace").splitlines()
+        said += [row for row in printed if row[0].isalpha()]
+        message = "; ".join(row.strip() for row in said if row[:1].isalpha())[:500]
+        short_of_memory = "OutOfMemory" in message or "heap" in message
+        return ReplituneError(
+            f"METEOR failed: {message or 'it ended without a message'}",
+            found=where,
+            fix="give it another heap, for example meteor:memory=4G"
+            if short_of_memory
+            else "run the same line through the jar's -stdio mode by hand",
+        )
 
     def close(self) -> None:
         if self._stopped:

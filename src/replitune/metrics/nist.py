@@ -31,6 +31,7 @@ from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
+    checked_segments,
     encode,
     tokenized_references,
 )
@@ -174,14 +175,14 @@ class Nist(Metric):
         return lists
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> InformedReferences:
-        references = tokenized_references(refs, self.words(list(by_segment(refs))))
+        references = tokenized_references(self.words(list(by_segment(refs))), len(refs))
         keys, nodes, counts = all_ngrams(references.tokens, references.starts, self.order)
         return InformedReferences(references, keys, nodes, informations(keys, nodes, counts))
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: InformedReferences
     ) -> NDArray[np.float64]:
-        segments = np.asarray(segments, dtype=np.int64)
+        segments = checked_segments(segments, len(prepared.references.lengths))
         references = prepared.references
         order = self.order
         statistics = np.empty((len(hyps), 2 * order + 1))

@@ -27,6 +27,7 @@ from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
+    checked_segments,
     encode,
     tokenized_references,
 )
@@ -169,13 +170,13 @@ class Ribes(MeanMetric):
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
         return tokenized_references(
-            refs, self.tokenizer(list(by_segment(refs)), lowercase=self.lowercase)
+            self.tokenizer(list(by_segment(refs)), lowercase=self.lowercase), len(refs)
         )
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
     ) -> NDArray[np.float64]:
-        segments = np.asarray(segments, dtype=np.int64)
+        segments = checked_segments(segments, len(prepared.lengths))
         statistics = np.empty((len(hyps), 2))
         for start in range(0, len(hyps), BATCH):
             part = slice(start, start + BATCH)

@@ -7,7 +7,9 @@ references, which several references make fractional. Score: 100 * num_edits / r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,12 @@ from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
+    checked_segments,
     encode,
     tokenized_references,
 )
+
+_BETWEEN = " \0 "
 
 
 class Ter(Metric):
@@ -52,12 +57,6 @@ class Ter(Metric):
         self.no_punct = no_punct
         self.asian_support = asian_support
         self.case_sensitive = case_sensitive
-        self._tokenizer: Any = None
-        if normalized or no_punct:
-            from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
-
-            # Below the tokenizer's own cache of 65,536 lines: hypotheses come here once each.
-            self._tokenizer = TercomTokenizer(normalized, no_punct, asian_support, case_sensitive)
 
     def signature(self) -> str:
         yes = {True: "yes", False: "no"}
@@ -67,23 +66,41 @@ class Ter(Metric):
             f"|asian:{yes[self.asian_support]}"
         )
 
-    def words(self, line: str) -> list[str]:
-        """Tokens of one segment."""
-        if self._tokenizer is not None:
-            return str(self._tokenizer.__call__.__wrapped__(self._tokenizer, line.rstrip())).split()
-        return line.split() if self.case_sensitive else line.lower().split()
+    @cached_property
+    def _tokenize(self) -> Callable[[str], str]:
+        """sacrebleu's tokenisation (without the cache that it keeps: lines come once here)."""
+        if self.normalized or self.no_punct:
+            from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+
+            options = (self.normalized, self.no_punct, self.asian_support, self.case_sensitive)
+            return partial(TercomTokenizer.__call__.__wrapped__, TercomTokenizer(*options))
+        return str if self.case_sensitive else str.lower
+
+    def words(self, lines: Sequence[str]) -> list[list[str]]:
+        """Tokens of each line.
+
+        A block is tokenised as one text, its lines held apart by a sign that no rule of the
+        tokeniser touches, with the spaces around that the rules put around a line.
+        """
+        texts = [line.rstrip() for line in lines]
+        joined = _BETWEEN.join(texts)
+        if joined.count("\0") == len(lines) - 1:
+            return [line.split() for line in self._tokenize(joined).split("\0")]
+        return [self._tokenize(text).split() for text in texts]
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
-        return tokenized_references(refs, map(self.words, by_segment(refs)))
+        lines = list(by_segment(refs))
+        blocks = (self.words(lines[k : k + BATCH]) for k in range(0, len(lines), BATCH))
+        return tokenized_references(list(chain.from_iterable(blocks)), len(refs))
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
     ) -> NDArray[np.float64]:
-        segments = np.asarray(segments, dtype=np.int64)
+        segments = checked_segments(segments, len(prepared.lengths))
         statistics = np.empty((len(hyps), 2), dtype=np.float64)
         for start in range(0, len(hyps), BATCH):
             part = slice(start, start + BATCH)
-            ids, starts = encode([self.words(line) for line in hyps[part]], prepared.vocabulary)
+            ids, starts = encode(self.words(hyps[part]), prepared.vocabulary)
             statistics[part, 0] = fewest_edits(
                 ids, starts, segments[part], prepared.tokens, prepared.starts, prepared.nrefs
             )

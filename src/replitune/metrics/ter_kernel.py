@@ -173,11 +173,11 @@ def trace(
 
 
 @njit(cache=True)
-def relabel(hyp: Array, ref: Array, words: Array, letters: Array, next_same: Array) -> None:
+def relabel(hyp: Array, ref: Array, words: Array, letters: Array, next_same: Array) -> int:
     """Name words by where `ref` has them first (hypothesis words that it lacks: -1).
 
     Fills `words` (n,) for `hyp`, `letters` (m,) for `ref`, and `next_same` (m,): where the
-    same word comes next in `ref`, or -1.
+    same word comes next in `ref`, or -1. Returns the edits that no order of the words avoids.
     """
     m = ref.size
     next_same[:] = -1
@@ -194,6 +194,15 @@ def relabel(hyp: Array, ref: Array, words: Array, letters: Array, next_same: Arr
             if ref[j] == hyp[i]:
                 words[i] = j
                 break
+    # Use up the occurrences of each word: j is the first one left, from its first one on.
+    left = letters.copy()
+    common = 0
+    for i in range(hyp.size):
+        first = words[i]
+        if first >= 0 and left[first] >= 0:
+            common += 1
+            left[first] = next_same[left[first]]
+    return max(hyp.size, m) - common
 
 
 @njit(cache=True)
@@ -285,7 +294,7 @@ def edits(hyp: Array, reference: Array, work: Array) -> int:
     words = np.empty(n, dtype=np.int32)
     ref = np.empty(m, dtype=np.int32)
     next_same = np.empty(m, dtype=np.int32)
-    relabel(hyp, reference, words, ref, next_same)
+    unavoidable = relabel(hyp, reference, words, ref, next_same)
     link = np.empty(m, dtype=np.int64)
     hyp_wrong = np.empty(n + 1, dtype=np.int64)
     ref_wrong = np.empty(m + 1, dtype=np.int64)
@@ -301,9 +310,11 @@ def edits(hyp: Array, reference: Array, work: Array) -> int:
     while True:
         for i in range(1, n + 1):
             prefix_row(words[i - 1], ref, i, low, high, offset, prefixes, prefixes)
+        distance = prefixes[offset[n] + m]
+        if distance == unavoidable:
+            return shifts + distance
         for i in range(n - 1, 0, -1):
             suffix_row(words[i], ref, i, low, high, offset, suffixes, suffixes)
-        distance = prefixes[offset[n] + m]
         trace(words, ref, low, high, offset, prefixes, link, hyp_wrong, ref_wrong)
         gain_known_for[:] = -1
         # Ranking of shifts: largest gain, longest block, earliest block, earliest target.

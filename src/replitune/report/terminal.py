@@ -23,7 +23,9 @@ def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None
         size += f", {table.documents} documents"
     for id, compared in table.metrics.items():
         better = "higher" if compared.metric.higher_is_better else "lower"
-        print(_bold(f"{id} on {settings.testset}", colour), f"({size}; {better} is better)", file=file)
+        print(
+            _bold(f"{id} on {settings.testset}", colour), f"({size}; {better} is better)", file=file
+        )
         for line in _systems(compared):
             print(line, file=file)
         print(file=file)
@@ -49,7 +51,9 @@ def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None
         print("notes:", file=file)
         for (method, note), where in notes.items():
             text = f"{method}: {note} ({_listed(where)})"
-            print(textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent="    "), file=file)
+            print(
+                textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent="    "), file=file
+            )
 
 
 def _listed(where: list[str]) -> str:

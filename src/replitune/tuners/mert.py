@@ -34,10 +34,10 @@ class Mert:
     whole normalised, as in cdec."""
     restart_range: tuple[float, float] | NDArray[np.float64] = (-1.0, 1.0)
     """Random starts are uniform in this range, or in the rows of an (F, 2) array, as in Moses."""
-    averaging: tuple[float, ...] = (0.04, 0.01)
+    averaging: tuple[float, ...] = (0.1, 0.04, 0.015, 0.005)
     """Widths of the averaging window on either side, as fractions of the intervals on a line,
     one phase each, before the phase without. () is Och's algorithm."""
-    averaged_rounds: int = 3
+    averaged_rounds: int = 1
     """Most rounds in an averaged phase."""
     tolerance: float = 0.01
     """A phase ends when a round gains no more than this, in the metric's units."""

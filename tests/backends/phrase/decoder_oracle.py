@@ -77,6 +77,7 @@ def random_table(
     options: int = 3,
     longest: int = 3,
 ) -> PhraseTable:
+    assert phrases <= sum(source**n for n in range(1, longest + 1))
     pool: set[tuple[int, ...]] = set()
     while len(pool) < phrases:
         pool.add(tuple(rng.integers(0, source, rng.integers(1, longest + 1)).tolist()))

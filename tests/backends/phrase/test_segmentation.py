@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from replitune.backends.phrase.segmentation import (
     BytePairs,
     CompoundSplitter,
+    Splitters,
     load_segmentation,
 )
 from replitune.errors import ReplituneError
@@ -168,9 +169,16 @@ def test_files(tmp_path: Path) -> None:
     assert load_segmentation(tmp_path / "c.json") == compounds
     pairs = BytePairs.learn(TOY, 10)
     pairs.save(tmp_path / "b.json")
-    loaded = load_segmentation(tmp_path / "b.json")
-    assert loaded == pairs
-    assert loaded.split("lowest") == ["lo@@", "west"]
+    assert load_segmentation(tmp_path / "b.json") == pairs
+    assert load_segmentation(tmp_path / "b.json").split("lowest") == ["lo@@", "west"]
+    Splitters(pairs, None).save(tmp_path)
+    loaded = Splitters.load(tmp_path)
+    assert loaded.split(" lowest low ") == "lo@@ west low"
+    assert loaded.join("a lo@@ west") == "a lowest", "unknown pieces that were copied"
+    assert Splitters(compounds, None).join("lo@@ west") == "lo@@ west"
+    compounds.save(tmp_path / "target_segmentation.json")
+    with pytest.raises(ReplituneError, match="only BPE can be undone"):
+        Splitters.load(tmp_path)
     (tmp_path / "x.json").write_text('{"kind": "syllables"}')
     with pytest.raises(ReplituneError, match="unknown segmentation"):
         load_segmentation(tmp_path / "x.json")

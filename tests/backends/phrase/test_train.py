@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ import pytest
 import replitune
 from replitune.backends.phrase.arpa import NgramModel, write_arpa
 from replitune.backends.phrase.kneser_ney import train_lm
-from replitune.backends.phrase.segmentation import load_segmentation
+from replitune.backends.phrase.segmentation import Splitters
 from replitune.backends.phrase.table import PhraseTable
-from replitune.backends.phrase.train import PhraseSettings, clean, train_phrase_system
+from replitune.backends.phrase.train import clean, train_phrase_system
+from replitune.backends.phrase.train_settings import PhraseSettings
 from replitune.errors import ReplituneError
 from replitune.files import sha256_file
 
@@ -75,6 +77,7 @@ def test_a_model_folder_is_whole_and_says_what_it_is(tmp_path: Path) -> None:
     assert table.scores.shape == (len(table.scores), 4)
     assert table.reordering.shape == (len(table.scores), 6)
     assert {word: best(table, word) for word in WORDS} == WORDS
+    assert Splitters.load(out) == Splitters()
     assert lm.order == 3
     assert said[0].startswith("60 pairs: 60 kept; dropped 0")
 
@@ -140,6 +143,13 @@ def test_bad_pairs_are_dropped_and_counted(tmp_path: Path) -> None:
     assert one == two
 
 
+def test_features_that_are_left_out_are_not_listed(tmp_path: Path) -> None:
+    settings = PhraseSettings(alignment="fast_align", lm_order=2, features=("tm", "lm"))
+    train_phrase_system(*text(10), settings, tmp_path / "m")
+    features = json.loads((tmp_path / "m" / "model.json").read_text())["features"]
+    assert features == {"LM0": 1, "TranslationModel0": 4}
+
+
 def test_limits_are_inclusive() -> None:
     row = ["w"] * 9
     assert clean([row], [["w"]], 9, 9).source == [row]
@@ -149,7 +159,11 @@ def test_limits_are_inclusive() -> None:
 
 def test_more_text_for_the_language_model(tmp_path: Path) -> None:
     source, target = text(20)
-    train_phrase_system(source, target, SMALL, tmp_path / "m", lm_text=["a blue house", ""])
+    said: list[str] = []
+    train_phrase_system(
+        source, target, SMALL, tmp_path / "m", lm_text=["a blue house", ""], progress=said.append
+    )
+    assert any("20 lines of the training text, 1 more (1 blank lines left out)" in s for s in said)
     lm = NgramModel.load(tmp_path / "m" / "lm")
     expected = train_lm([*(t.split() for t in target), ["a", "blue", "house"]], 3)
     assert lm.words == expected.words
@@ -171,6 +185,10 @@ def test_a_ready_language_model(tmp_path: Path) -> None:
     with pytest.raises(ReplituneError):
         train_phrase_system(source, target, SMALL, tmp_path / "n", lm_arpa=tmp_path / "cut.arpa")
     assert not (tmp_path / "n").exists()
+    with pytest.raises(ReplituneError, match="both a language model and text"):
+        train_phrase_system(
+            source, target, SMALL, tmp_path / "n", lm_arpa=tmp_path / "lm.arpa", lm_text=["a"]
+        )
 
 
 def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
@@ -186,9 +204,11 @@ def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
     target = [*target, "the house is a house book"]
     settings = PhraseSettings(**{**vars(settings), "compound_min_length": 3})
     train_phrase_system(source, target, settings, tmp_path / "m")
-    compounds = load_segmentation(tmp_path / "m" / "source_segmentation.json")
-    assert compounds.split("hausbuch") == ["haus", "buch"]
-    pairs = load_segmentation(tmp_path / "m" / "target_segmentation.json")
+    splitters = Splitters.load(tmp_path / "m")
+    assert splitters.split("das  hausbuch") == "das haus buch"
+    pairs = splitters.target
+    assert pairs is not None
+    assert splitters.join(" ".join(pairs.apply(["the", "house"]))) == "the house"
     table, lm = PhraseTable.load(tmp_path / "m"), NgramModel.load(tmp_path / "m" / "lm")
     assert "hausbuch" not in table.source_vocab
     assert set(table.target_vocab[3:]) == {p for t in target for p in pairs.apply(t.split())}
@@ -198,6 +218,9 @@ def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"features": ("tm", "lx")}, "unknown features"),
+        ({"features": ("tm", "tm")}, "distinct"),
+        ({"features": ()}, "at least one"),
         ({"alignment": "hmn"}, "did you mean hmm"),
         ({"symmetrisation": "final"}, "unknown symmetrisation"),
         ({"max_phrase_length": 9}, "max_phrase_length out of range"),
@@ -207,9 +230,9 @@ def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
         ({"target_segmentation": "compounds"}, "unknown target_segmentation"),
     ],
 )
-def test_wrong_settings(change: dict[str, str | int], message: str, tmp_path: Path) -> None:
+def test_wrong_settings(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ReplituneError, match=message):
-        train_phrase_system(["a"], ["b"], PhraseSettings(**change), tmp_path / "m")  # type: ignore[arg-type]
+        train_phrase_system(["a"], ["b"], PhraseSettings(**change), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -27,7 +27,7 @@ class Coverages(NamedTuple):
 
 
 class Future(NamedTuple):
-    """inside: (n, band + 1) best estimate of words i .. i + l - 1; suffix: (n + 1,) of i .. n - 1"""
+    """inside: (n, band + 1) best estimate of the l words from i on; suffix: (n + 1,) of i .. n - 1"""
 
     inside: NDArray[np.float64]
     suffix: NDArray[np.float64]

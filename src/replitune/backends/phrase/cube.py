@@ -15,13 +15,13 @@ from numba import njit
 from replitune.backends.phrase.coverage import (
     cover,
     future_costs,
-    future_of,
     intern,
     new_coverages,
     with_room,
 )
 from replitune.backends.phrase.lm import step
 from replitune.backends.phrase.search import (
+    SLACK,
     extensions_of,
     finish,
     group_rows,
@@ -132,7 +132,7 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
     future = future_costs(spans, options.first, options.estimate, band)
     coverages = new_coverages(64 * (n + 1), width)
     ways = new_extensions(n, longest, terms.limit, width)
-    stacks = new_stacks(1, pops + 1)
+    stacks = new_stacks(1, min(pops, 2 * size) + 16)
     arcs = np.empty((n + 1) * pops if keep else 1, ARC)
     arc_count = 0
     rows = np.empty(2 * size, HYPOTHESIS)
@@ -152,7 +152,8 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
     hypotheses, slots, counts = stacks.hypotheses, stacks.slots, stacks.count
     floor, top = stacks.floor, stacks.top
     option_first, option_count = options.first, options.count
-    ranking, promise, score = options.ranking, options.promise, options.score
+    ranking, promise, ceiling = options.ranking, options.promise, options.ceiling
+    score = options.score
     backward, forward, identity = options.backward, options.forward, options.identity
     masks = ways.mask
 
@@ -198,6 +199,8 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
                 value = promises[member] + promise[at + rank + 1, turn] + grid.future
                 push_cell(heap, waiting, value, g, member, rank + 1)
                 waiting += 1
+            if promises[member] + ceiling[at + rank, turn] + grid.future + SLACK <= floor[0]:
+                continue
             option = ranking[at + rank, turn]
             row = np.int64(members[member])
             lm, state = score_option(automaton, options, np.int64(rows[row].state), option)
@@ -221,13 +224,16 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
             new.option = option
             new.back = row
             c = np.int64(grid.coverage)
-            finish(
-                new, coverages.gap[c], coverages.mask, c, k == n, identity[option], terms.lexro
-            )
+            finish(new, coverages.gap[c], coverages.mask, c, k == n, identity[option], terms.lexro)
             i_old, slot = match(slots, hypotheses, 0, new)
             if i_old >= 0:
                 arc_count = recombine(hypotheses, 0, i_old, new, arcs, arc_count, keep)
             else:
+                if counts[0] == hypotheses.shape[1]:
+                    prune(stacks, 0, size)
+                    if total <= floor[0]:
+                        continue
+                    slot = match(slots, hypotheses, 0, new)[1]
                 hypotheses[0, counts[0]] = new
                 slots[0, slot] = counts[0]
                 counts[0] += 1

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from replitune.backends.phrase.cube import search_cubes
 from replitune.backends.phrase.features import DISTORTION, LM, Layout
+from replitune.backends.phrase.graph import SearchGraph, graph_of
 from replitune.backends.phrase.model import PhraseModel
 from replitune.backends.phrase.nbest import nbest as nbest_of
 from replitune.backends.phrase.options import Batch, prepare
@@ -107,7 +109,7 @@ class NBest:
         vocabulary = self.vocabulary
         words = [vocabulary[word] for word in self.words.tolist()]
         bounds = self.word_start.tolist()
-        return [" ".join(words[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
 
     def lines(self) -> Iterator[str]:
         """Moses' format: `id ||| text ||| Name= v v ... ||| score`; numbers read back exactly."""
@@ -242,6 +244,41 @@ class Decoder:
             layout=self.model.layout,
         )
 
+    def graphs(self, lines: Sequence[str], threads: int = 1) -> list[SearchGraph]:
+        """The search graph of each line."""
+        batch = self.prepare(lines)
+        vocabulary = self._vocabulary(batch)
+        columns = self.model.layout.columns
+        tables = (batch.scores, batch.reordering, batch.unknown)
+        word_start, target = batch.options.word_start, batch.target_words
+
+        def of(i: int) -> SearchGraph:
+            if batch.start[i] == batch.start[i + 1]:
+                none = np.zeros(0, np.int32)
+                features = np.zeros((0, len(columns)))
+                start = np.zeros(1, np.int64)
+                return SearchGraph(1, none, none, start, none, features, none, vocabulary)
+            rows, first, arcs = self._search(batch, i, keep=True)
+            nodes, arc_from, arc_to, chosen, features, copied = graph_of(
+                rows, arcs, first[-2], batch.options, tables, self._automaton, self._terms.end
+            )
+            begin, end = word_start[chosen], word_start[chosen + 1]
+            arc_start = np.zeros(len(chosen) + 1, np.int64)
+            np.cumsum(end - begin, out=arc_start[1:])
+            at = np.arange(arc_start[-1]) + np.repeat(begin - arc_start[:-1], end - begin)
+            return SearchGraph(
+                nodes=int(nodes),
+                arc_from=arc_from,
+                arc_to=arc_to,
+                word_start=arc_start,
+                words=target[at],
+                features=features[:, columns],
+                copied=copied,
+                vocabulary=vocabulary,
+            )
+
+        return self._map(of, len(batch), threads)
+
     def _vocabulary(self, batch: Batch) -> list[str]:
         return [*self.model.table.target_vocab, *batch.copied]
 
@@ -257,9 +294,7 @@ class Decoder:
                 self.settings.pop_limit,
                 keep,
             )
-        return search(
-            spans, batch.options, self._automaton, self._terms, self.settings.stack, keep
-        )
+        return search(spans, batch.options, self._automaton, self._terms, self.settings.stack, keep)
 
     def _map(self, work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
         if threads <= 1 or count <= 1:

@@ -137,7 +137,7 @@ def _ensure(automaton, length, words, begin, end):
 
 @njit(cache=True)
 def _insert(automaton, length, ngrams, logprobs, backoffs, room):
-    """Insert all n-grams of one order and their suffixes; room left, or -1 when the table is full."""
+    """Insert all n-grams of one order and their suffixes; room left, or -1 when it is full."""
     nodes = automaton.nodes
     n = ngrams.shape[1]
     for row in range(ngrams.shape[0]):

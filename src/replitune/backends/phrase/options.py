@@ -31,7 +31,8 @@ class Options(NamedTuple):
     order: (O, 3) per orientation, the options of a phrase from the highest bound down
     bound: (O, 3) in that order: score + backward reordering + the most the LM can give in any
         context; a hypothesis extended by option order[i, o] cannot score more
-    ranking, promise: (O, 3) the same by estimate + backward reordering
+    ranking, promise: (O, 3) the same by estimate + backward reordering; ceiling: (O, 3) the bound
+        of options in this order
     backward, forward: (O, 3) lexicalised reordering per orientation
     identity: (O,) equal for options with the same forward reordering scores
     word_start: (O + 1,); words: LM ids
@@ -48,6 +49,7 @@ class Options(NamedTuple):
     bound: NDArray[np.float64]
     ranking: NDArray[np.int64]
     promise: NDArray[np.float64]
+    ceiling: NDArray[np.float64]
     backward: NDArray[np.float64]
     forward: NDArray[np.float64]
     identity: NDArray[np.int32]
@@ -164,15 +166,17 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             options.bound[o, orientation] = (
                 np.inf if weight < 0 else options.score[o] + weight * most
             ) + options.backward[o, orientation]
-            options.promise[o, orientation] = (
-                options.estimate[o] + options.backward[o, orientation]
-            )
+            options.promise[o, orientation] = options.estimate[o] + options.backward[o, orientation]
     _identify(reordering, options.identity)
     for u in range(len(options.first)):
         begin, end = options.first[u], options.first[u] + options.count[u]
         for orientation in range(3):
-            _sort(options.bound, options.order, orientation, begin, end)
             _sort(options.promise, options.ranking, orientation, begin, end)
+            for o in range(begin, end):
+                options.ceiling[o, orientation] = options.bound[
+                    options.ranking[o, orientation], orientation
+                ]
+            _sort(options.bound, options.order, orientation, begin, end)
 
 
 @njit(cache=True)
@@ -234,7 +238,7 @@ def prepare(
     limit: int,
 ) -> Batch:
     """Look up and weight the options of `lines`; `weights` has all 14 values."""
-    table, lm = model.table, model.lm
+    table = model.table
     sentences = [split_words(line) for line in lines]
     ids = model.source_ids
     words = [word for sentence in sentences for word in sentence]
@@ -299,9 +303,7 @@ def _batch(
     target[: word_start[known]] = np.asarray(table.target_words)[at]
     # A copied word that the target vocabulary has takes its number, so that numbers are strings.
     names = model.target_ids
-    target[word_start[known] :] = [
-        names.get(word, len(names) + i) for i, word in enumerate(copied)
-    ]
+    target[word_start[known] :] = [names.get(word, len(names) + i) for i, word in enumerate(copied)]
     lm_words = np.empty(len(target), np.int32)
     lm_words[: word_start[known]] = np.asarray(model.lm_words)[target[: word_start[known]]]
     # A copied `<s>` is an unknown word.
@@ -323,6 +325,7 @@ def _batch(
         bound=np.zeros((total, 3)),
         ranking=np.zeros((total, 3), np.int64),
         promise=np.zeros((total, 3)),
+        ceiling=np.zeros((total, 3)),
         backward=np.zeros((total, 3)),
         forward=np.zeros((total, 3)),
         identity=np.zeros(total, np.int32),

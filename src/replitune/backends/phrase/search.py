@@ -280,9 +280,7 @@ def search(spans, options, automaton, terms, size, keep):
                         new.state = state
                         new.option = option
                         new.back = row
-                        finish(
-                            new, gaps[q], masks, q, covered == n, identity[option], terms.lexro
-                        )
+                        finish(new, gaps[q], masks, q, covered == n, identity[option], terms.lexro)
                         i_old, slot = match(slots, hypotheses, lane, new)
                         if i_old >= 0:
                             arc_count = recombine(

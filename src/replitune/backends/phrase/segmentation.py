@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from replitune.backends.phrase.encode import split_words
 from replitune.errors import ReplituneError
 from replitune.files import atomic_open, read_text
 
 JOINER = "@@"
+SOURCE_FILE, TARGET_FILE = "source_segmentation.json", "target_segmentation.json"
 END_OF_WORD = "</w>"
 
 
@@ -195,7 +197,7 @@ class BytePairs:
     def join(words: Sequence[str]) -> list[str]:
         """Pieces to words; a joiner with nothing behind it at the end is dropped."""
         text = " ".join(words) + " "
-        return text.replace(JOINER + " ", "").split()
+        return split_words(text.replace(JOINER + " ", ""))
 
     def save(self, path: str | Path) -> None:
         """Write JSON."""
@@ -235,7 +237,7 @@ def _save(content: dict[str, object], path: str | Path) -> None:
 
 
 def load_segmentation(path: str | Path) -> CompoundSplitter | BytePairs:
-    """Read what `save` wrote."""
+    """Read what `save` of either class wrote."""
     content = json.loads(read_text(path))
     if content.get("kind") == "bpe":
         return BytePairs([(left, right) for left, right in content["merges"]])
@@ -250,3 +252,44 @@ def load_segmentation(path: str | Path) -> CompoundSplitter | BytePairs:
     raise ReplituneError(
         "unknown segmentation", file=path, found=str(content.get("kind")), expected="compounds, bpe"
     )
+
+
+@dataclass(frozen=True)
+class Splitters:
+    """What a model does to its input before decoding, and to its output afterwards.
+
+    source, target: how the two sides of the training text were split, None for not at all
+    """
+
+    source: CompoundSplitter | BytePairs | None = None
+    target: BytePairs | None = None
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Splitters:
+        """Those stored in a model folder; none for a model without."""
+        source, target = Path(folder) / SOURCE_FILE, Path(folder) / TARGET_FILE
+        pieces = load_segmentation(target) if target.exists() else None
+        if isinstance(pieces, CompoundSplitter):
+            raise ReplituneError(
+                "only BPE can be undone in the output", file=target, found="compounds"
+            )
+        return cls(load_segmentation(source) if source.exists() else None, pieces)
+
+    def save(self, folder: str | Path) -> None:
+        """Write what there is into a model folder."""
+        for splitter, name in ((self.source, SOURCE_FILE), (self.target, TARGET_FILE)):
+            if splitter is not None:
+                splitter.save(Path(folder) / name)
+
+    @property
+    def joins(self) -> bool:
+        """Whether output can hold pieces: translated ones, or unknown ones that were copied."""
+        return self.target is not None or isinstance(self.source, BytePairs)
+
+    def split(self, line: str) -> str:
+        """A line of input as the decoder wants it."""
+        return line if self.source is None else " ".join(self.source.apply(split_words(line)))
+
+    def join(self, line: str) -> str:
+        """A line of output as people want it."""
+        return " ".join(BytePairs.join(split_words(line))) if self.joins else line

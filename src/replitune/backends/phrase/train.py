@@ -17,57 +17,26 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import replitune
-from replitune.backends.phrase.align import ALIGNERS, LONGEST, align
+from replitune.backends.phrase.align import align
 from replitune.backends.phrase.arpa import NgramModel, read_arpa
 from replitune.backends.phrase.encode import RESERVED, encode, split_words
-from replitune.backends.phrase.extract import LONGEST_PHRASE, count_pairs, extract
-from replitune.backends.phrase.kneser_ney import HIGHEST_ORDER, train_lm
+from replitune.backends.phrase.extract import count_pairs, extract
+from replitune.backends.phrase.kneser_ney import train_lm
 from replitune.backends.phrase.scores import phrase_table
-from replitune.backends.phrase.segmentation import JOINER, BytePairs, CompoundSplitter
-from replitune.backends.phrase.symmetrise import HEURISTICS, symmetrise
-from replitune.errors import ReplituneError, nearest
+from replitune.backends.phrase.segmentation import (
+    JOINER,
+    BytePairs,
+    CompoundSplitter,
+    Splitters,
+)
+from replitune.backends.phrase.symmetrise import symmetrise
+from replitune.backends.phrase.train_settings import FEATURES, PhraseSettings, validate
+from replitune.errors import ReplituneError
 from replitune.files import atomic_open, sha256_file, sha256_lines
 
 FORMAT = 1
 
-FEATURES = {
-    "LexicalReordering0": 6,
-    "Distortion0": 1,
-    "LM0": 1,
-    "WordPenalty0": 1,
-    "PhrasePenalty0": 1,
-    "TranslationModel0": 4,
-}
-"""Moses' default model: name and number of scores."""
-
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class PhraseSettings:
-    """Everything that decides a model, inputs apart."""
-
-    alignment: str = "hmm"
-    alignment_iterations: int = 5
-    symmetrisation: str = "grow-diag-final-and"
-    max_phrase_length: int = 7
-    good_turing: bool = False
-    reordering_smoothing: float = 0.5
-    max_options: int = 100
-    """Translation options kept per source phrase; 0 keeps all."""
-    lm_order: int = 5
-    max_length: int = 100
-    """Pairs with a longer side are dropped; counted in pieces when words are split."""
-    max_ratio: float = 9.0
-    """Pairs with one side longer than this many times the other are dropped."""
-    source_segmentation: str = "none"
-    target_segmentation: str = "none"
-    bpe_merges: int = 8000
-    compound_min_length: int = 4
-    compound_min_count: int = 5
-    compound_fillers: tuple[str, ...] = ("", "s", "es")
-    seed: int = 1
-    """Used by eflomal only."""
 
 
 @dataclass(frozen=True)
@@ -113,96 +82,37 @@ def train_phrase_system(
         )
     # read first: a wrong file is found before the long work
     language_model = None if lm_arpa is None else read_arpa(lm_arpa)
-
     source_words = [split_words(line) for line in source]
     target_words = [split_words(line) for line in target]
     more_words = [split_words(line) for line in lm_text]
-    joins = settings.target_segmentation == "bpe"
+    joins = "bpe" in (settings.source_segmentation, settings.target_segmentation)
     _refuse(target_words, "target side of the training text", joins)
     _refuse(more_words, "text for the language model", joins)
-    more_words = [words for words in more_words if words]
+    inputs = {"source": sha256_lines(source), "target": sha256_lines(target)}
+    if len(lm_text):
+        inputs["lm_text"] = sha256_lines(lm_text)
+    if lm_arpa is not None:
+        inputs["lm_arpa"] = sha256_file(lm_arpa)
+
     with building(Path(out)) as folder:
-        source_splitter = _learn(settings.source_segmentation, source_words, settings)
-        target_splitter = _learn(settings.target_segmentation, target_words, settings)
-        if source_splitter is not None:
-            source_words = [source_splitter.apply(words) for words in source_words]
-            source_splitter.save(folder / "source_segmentation.json")
-        if target_splitter is not None:
-            target_words = [target_splitter.apply(words) for words in target_words]
-            more_words = [target_splitter.apply(words) for words in more_words]
-            target_splitter.save(folder / "target_segmentation.json")
-
+        splitters = learn_splitters(source_words, target_words, settings)
+        splitters.save(folder)
+        if splitters.source is not None:
+            source_words = [splitters.source.apply(words) for words in source_words]
+        if splitters.target is not None:
+            target_words = [splitters.target.apply(words) for words in target_words]
+            more_words = [splitters.target.apply(words) for words in more_words]
         pairs = clean(source_words, target_words, settings.max_length, settings.max_ratio)
-        say(
-            f"{len(source)} pairs: {len(pairs.source)} kept; dropped {pairs.empty} with an empty "
-            f"side, {pairs.long} longer than {settings.max_length} words, {pairs.ratio} with a "
-            f"length ratio above {settings.max_ratio:g}"
-        )
-        counts = {
-            "pairs": len(source),
-            "kept": len(pairs.source),
-            "dropped_empty": pairs.empty,
-            "dropped_long": pairs.long,
-            "dropped_ratio": pairs.ratio,
-        }
-        if not pairs.source:
-            raise ReplituneError("no pair is left to train on", found=f"{len(source)} pairs")
+        counts = _count_cleaned(len(source), pairs, settings, say)
         counts |= _train_table(pairs, settings, folder, threads, say)
-
         if language_model is None:
-            say(f"language model of order {settings.lm_order}")
-            language_model = train_lm([*pairs.target, *more_words], settings.lm_order, say)
+            language_model = _train_lm(pairs.target, more_words, settings, say)
         (folder / "lm").mkdir()
         language_model.save(folder / "lm")
-        counts |= _lm_counts(language_model)
-
-        inputs = {"source": sha256_lines(source), "target": sha256_lines(target)}
-        if len(lm_text):
-            inputs["lm_text"] = sha256_lines(lm_text)
-        if lm_arpa is not None:
-            inputs["lm_arpa"] = sha256_file(lm_arpa)
+        counts |= {f"lm_{n}grams": len(g) for n, g in enumerate(language_model.ngrams, 1)}
         _write_summary(folder, settings, counts, inputs)
-        say(f"{counts['options']} translation options of {counts['source_phrases']} phrases")
+    say(f"{counts['options']} translation options of {counts['source_phrases']} phrases")
     return Path(out)
-
-
-def validate(settings: PhraseSettings) -> None:
-    """Refuse settings out of range before anything is done."""
-    choices = (
-        ("alignment", ALIGNERS),
-        ("symmetrisation", HEURISTICS),
-        ("source_segmentation", ("none", "compounds", "bpe")),
-        ("target_segmentation", ("none", "bpe")),
-    )
-    for name, known in choices:
-        value = getattr(settings, name)
-        if value not in known:
-            close = nearest(str(value), list(known))
-            raise ReplituneError(
-                f"unknown {name}",
-                found=str(value),
-                expected=", ".join(known),
-                fix=f"did you mean {close}?" if close else None,
-            )
-    ranges = (
-        ("alignment_iterations", 1, 100),
-        ("max_phrase_length", 1, LONGEST_PHRASE),
-        ("reordering_smoothing", 0.001, 1e6),
-        ("max_options", 0, 10**9),
-        ("lm_order", 1, HIGHEST_ORDER),
-        ("max_length", 1, LONGEST),
-        ("max_ratio", 1, 1e6),
-        ("bpe_merges", 0, 10**9),
-        ("compound_min_length", 1, 1000),
-        ("compound_min_count", 1, 10**9),
-        ("seed", 0, 2**31 - 1),
-    )
-    for name, low, high in ranges:
-        value = getattr(settings, name)
-        if not low <= value <= high:
-            raise ReplituneError(
-                f"{name} out of range", found=str(value), expected=f"{low:g} to {high:g}"
-            )
 
 
 def clean(
@@ -224,19 +134,46 @@ def clean(
     return Cleaned(kept_source, kept_target, empty, long, ratio)
 
 
-def _learn(
-    kind: str, words: list[list[str]], settings: PhraseSettings
-) -> CompoundSplitter | BytePairs | None:
-    if kind == "bpe":
-        return BytePairs.learn(words, settings.bpe_merges)
-    if kind == "compounds":
-        return CompoundSplitter.learn(
-            words,
-            min_length=settings.compound_min_length,
-            min_count=settings.compound_min_count,
-            fillers=settings.compound_fillers,
+def _count_cleaned(
+    total: int, pairs: Cleaned, settings: PhraseSettings, say: Progress
+) -> dict[str, int]:
+    """Say and return what became of the pairs."""
+    say(
+        f"{total} pairs: {len(pairs.source)} kept; dropped {pairs.empty} with an empty side, "
+        f"{pairs.long} longer than {settings.max_length} words, {pairs.ratio} with a length "
+        f"ratio above {settings.max_ratio:g}"
+    )
+    if not pairs.source:
+        raise ReplituneError("no pair is left to train on", found=f"{total} pairs")
+    return {
+        "pairs": total,
+        "kept": len(pairs.source),
+        "dropped_empty": pairs.empty,
+        "dropped_long": pairs.long,
+        "dropped_ratio": pairs.ratio,
+    }
+
+
+def learn_splitters(
+    source: list[list[str]], target: list[list[str]], settings: PhraseSettings
+) -> Splitters:
+    """Learn how to split the words of either side from all of the training text."""
+
+    def pieces(words: list[list[str]], kind: str) -> BytePairs | None:
+        return BytePairs.learn(words, settings.bpe_merges) if kind == "bpe" else None
+
+    if settings.source_segmentation != "compounds":
+        return Splitters(
+            pieces(source, settings.source_segmentation),
+            pieces(target, settings.target_segmentation),
         )
-    return None
+    compounds = CompoundSplitter.learn(
+        source,
+        min_length=settings.compound_min_length,
+        min_count=settings.compound_min_count,
+        fillers=settings.compound_fillers,
+    )
+    return Splitters(compounds, pieces(target, settings.target_segmentation))
 
 
 def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
@@ -256,7 +193,7 @@ def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
                     f"a word in the {where} ends in {JOINER}, which marks pieces of words",
                     line=line,
                     found=f"{word} in line {line}",
-                    fix="is this text in pieces already? Then leave target_segmentation out",
+                    fix="is this text in pieces already? Then leave the segmentation out",
                 )
 
 
@@ -307,8 +244,16 @@ def _train_table(
     }
 
 
-def _lm_counts(model: NgramModel) -> dict[str, int]:
-    return {f"lm_{n}grams": len(grams) for n, grams in enumerate(model.ngrams, 1)}
+def _train_lm(
+    target: list[list[str]], more: list[list[str]], settings: PhraseSettings, say: Progress
+) -> NgramModel:
+    """The language model of the target side and of the lines of `more` that have words."""
+    text = [words for words in more if words]
+    say(
+        f"language model of order {settings.lm_order}: {len(target)} lines of the training text"
+        + (f", {len(text)} more ({len(more) - len(text)} blank lines left out)" if more else "")
+    )
+    return train_lm([*target, *text], settings.lm_order, say)
 
 
 def _write_summary(
@@ -319,7 +264,9 @@ def _write_summary(
         "format": FORMAT,
         "backend": "phrase",
         "version": replitune.__version__,
-        "features": FEATURES,
+        "features": {
+            name: scores for name, (group, scores) in FEATURES.items() if group in settings.features
+        },
         "settings": asdict(settings),
         "counts": counts,
         "inputs": inputs,

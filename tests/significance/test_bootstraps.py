@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import Counts, close, compare, counts, means, score_of
 
 from replitune.errors import ReplituneError
 from replitune.significance.clark_bootstrap import clark_bootstrap
@@ -19,6 +14,7 @@ from replitune.significance.counting import shifted_p
 from replitune.significance.graham import graham
 from replitune.significance.koehn import koehn
 from replitune.significance.multi_bootstrap import multi_bootstrap
+from significance.exchange_models import Counts, close, compare, counts, means, score_of
 
 SAMPLES = 4000
 

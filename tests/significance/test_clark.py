@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import (
+from replitune.errors import ReplituneError
+from replitune.significance.clark import clark, clark_many
+from replitune.significance.riezler import riezler
+from significance.exchange_models import (
     Counts,
     close,
     compare,
@@ -22,10 +21,6 @@ from exchange_models import (
     means,
     share,
 )
-
-from replitune.errors import ReplituneError
-from replitune.significance.clark import clark, clark_many
-from replitune.significance.riezler import riezler
 
 
 def rng(seed: int = 1) -> np.random.Generator:

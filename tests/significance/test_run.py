@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import Counts, counts, means, system
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.significance.draws import named_draws
 from replitune.significance.one_system import summarise
 from replitune.significance.run import METHODS, histogram, pairs_iv, run_tests
+from significance.exchange_models import Counts, counts, means, system
 
 N = 40
 DOCUMENTS = np.arange(N, dtype=np.int32) // 2

@@ -12,7 +12,7 @@ from replitune.report.numbers import MISSING, interval, p_value, score
 from replitune.significance.meta_rows import MetaRow, MetaStudy
 
 WIDTH = 100
-NAME = 20
+NAME = 19
 """Names of metrics and tests are cut to this; the JSON has them whole."""
 
 LEVELS = {

@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from significance.exchange_models import close
-from significance.meta_models import oracle, quality
 
 from replitune.significance.correlations import COEFFICIENTS
 from replitune.significance.perm_both import LEVELS, perm_both
+from significance.exchange_models import close
+from significance.meta_models import oracle, quality
 
 
 def enumerated(x, y, z, level: str, coefficient: str) -> tuple[float, np.ndarray]:
@@ -52,9 +52,7 @@ def small(seed: int, missing: bool):
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_exchange_is_enumerated_when_there_are_few(level, coefficient, missing):
     x, y, z = small(5, missing)
-    found = perm_both(
-        x, y, z, rng=np.random.default_rng(0), level=level, coefficient=coefficient
-    )
+    found = perm_both(x, y, z, rng=np.random.default_rng(0), level=level, coefficient=coefficient)
     delta, every = enumerated(x, y, z, level, coefficient)
     every = every[~np.isnan(every)]
     assert found.exact
@@ -73,7 +71,8 @@ def test_drawing_agrees_with_enumeration(level, coefficient):
     drawn = perm_both(
         x, y, z, rng=np.random.default_rng(0), level=level, coefficient=coefficient, samples=255
     )
-    assert exact.exact and not drawn.exact
+    assert exact.exact
+    assert not drawn.exact
     assert close(drawn.p, exact.p, 255)
 
 

@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from significance.exchange_models import Counts, close, counts, system
-from significance.meta_models import quality, scores
 
 from replitune.errors import ReplituneError
 from replitune.significance.meta_scores import Scores
 from replitune.significance.soft_pairwise import exchange_p, soft_pairwise_accuracy
+from significance.exchange_models import Counts, close, counts, system
+from significance.meta_models import quality, scores
 
 
 def every_p(a: np.ndarray, b: np.ndarray) -> float:

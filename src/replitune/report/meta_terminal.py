@@ -12,7 +12,7 @@ from replitune.report.numbers import MISSING, interval, p_value, score
 from replitune.significance.meta_rows import MetaRow, MetaStudy
 
 WIDTH = 100
-NAME = 20
+NAME = 19
 """Names of metrics and tests are cut to this; the JSON has them whole."""
 
 LEVELS = {
@@ -67,7 +67,7 @@ def _correlations(study: MetaStudy, criterion: str) -> Iterator[str]:
             for coefficient in settings.coefficients:
                 row = found[coefficient]
                 limits = interval(row.ci_low, row.ci_high)
-                text += f" {score(row.value, 3):>6} {limits:>14}"
+                text += f" {score(row.value, 3):>6} {limits:<14}"
             text += f" {max(row.n or 0 for row in found.values()):>6}"
             if level == "system":
                 text += f" {score(soft[metric], 3):>5}"

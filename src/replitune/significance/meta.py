@@ -167,7 +167,7 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, settings: MetaSetting
                         value=result.delta,
                         p=result.p,
                         p_min=result.p_min,
-                        n=result.n,
+                        n=n,
                         samples=result.samples,
                         seed=settings.seed,
                         note=result.note,

@@ -134,19 +134,21 @@ def run_loop(
         {
             "inputs": dict(inputs or {}),
             "settings": asdict(settings),
-            "tuner": {f.name: repr(getattr(tuner, f.name)) for f in fields(tuner)}
-            if hasattr(tuner, "__dataclass_fields__")
-            else repr(tuner),
+            "tuner": {name: _plain(value) for name, value in vars(tuner).items()},
             "metric": objective.metric.signature(),
             "start": start.tolist(),
             "segments": n_segments,
-            "stream": streams("fingerprint").integers(2**62),
+            "stream": int(streams("fingerprint").integers(2**62)),
         }
     )
     with opened(folder, mark) as checkpoint:
         result = loop.run(checkpoint)
         finish(result)
         return result
+
+
+def _plain(setting: Any) -> Any:
+    return setting.tolist() if isinstance(setting, np.ndarray) else setting
 
 
 @dataclass

@@ -153,9 +153,7 @@ class Mert:
         sums = search.sums(point.weights)
         return point.weights, float(search.objective.utility(sums)), lines
 
-    def _scaled(
-        self, weights: NDArray[np.float64], free: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
+    def _scaled(self, weights: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
         return l1_normalised(weights) if free.all() else weights
 
     def _directions(

@@ -36,6 +36,13 @@ def test_tokenised_outputs_or_references():
     assert said.startswith("sys: the references look tokenised and the outputs do not")
 
 
+def test_text_that_will_be_tokenised_twice():
+    twice = [tokenise(line) for line in TEXT]
+    (said,) = warnings(twice, twice, tokenising=["bleu", "chrf++"])
+    assert "bleu, chrf++ will tokenise them again" in said
+    assert warnings(TEXT, TEXT, tokenising=["bleu"]) == []
+
+
 def test_little_punctuation_is_no_evidence():
     assert warnings([tokenise(line) for line in TEXT[:4]], TEXT[:4]) == []
 
@@ -106,10 +113,7 @@ def test_nothing_to_look_at_is_no_mistake():
 def test_identical_replicas_of_a_system_are_named():
     other = [line + " x" for line in TEXT]
     replicas = [TEXT, other, TEXT]
-    outputs = Outputs(len(TEXT))
-    for lines in replicas:
-        outputs.add(lines)
-    for given in (replicas, outputs):
+    for given in (replicas, Outputs.of(replicas)):
         assert diagnose("sys", given, [TEXT], words=0) == [
             "sys: the outputs of 2 replicas (1, 3) are identical: is one file given twice?"
         ]

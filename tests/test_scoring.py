@@ -46,13 +46,6 @@ class Counting(Metric):
         return np.asarray(sums, dtype=float)[..., 1]
 
 
-def outputs_of(replicas):
-    outputs = Outputs(len(replicas[0]))
-    for lines in replicas:
-        outputs.add(lines)
-    return outputs
-
-
 REPLICAS = st.integers(1, 4).flatmap(
     lambda n: st.lists(
         st.lists(st.sampled_from(["", "a", "a b", "the cat"]), min_size=n, max_size=n),
@@ -66,7 +59,7 @@ REPLICAS = st.integers(1, 4).flatmap(
 @given(REPLICAS)
 def test_each_distinct_pair_is_scored_once_and_every_cell_is_right(replicas):
     metric = Counting()
-    outputs = outputs_of(replicas)
+    outputs = Outputs.of(replicas)
     scores = score_system(metric, outputs, None)
     pairs = {(i, line) for lines in replicas for i, line in enumerate(lines)}
     assert sorted(metric.shown) == sorted(pairs)
@@ -78,6 +71,8 @@ def test_each_distinct_pair_is_scored_once_and_every_cell_is_right(replicas):
     assert scores.statistics.flags.c_contiguous
     assert list(outputs) == replicas
     assert outputs[-1:] == replicas[-1:]
+    assert outputs.line(0, -1) == replicas[0][-1]
+    np.testing.assert_array_equal(outputs.empty(), [[not h for h in lines] for lines in replicas])
 
 
 def test_bleu_of_a_system_is_bleu_of_each_replica():
@@ -87,14 +82,14 @@ def test_bleu_of_a_system_is_bleu_of_each_replica():
     pool = [[" ".join(rng.choice(words, 7)) for _ in range(3)] for _ in range(20)]
     replicas = [[lines[rng.integers(3)] for lines in pool] for _ in range(5)]
     metric = Bleu()
-    scores = score_system(metric, outputs_of(replicas), metric.prepare(refs))
+    scores = score_system(metric, Outputs.of(replicas), metric.prepare(refs))
     for found, hyps in zip(scores.statistics, replicas, strict=True):
         np.testing.assert_array_equal(found, metric.statistics(hyps, refs))
 
 
 def test_rows_of_known_replicas_are_taken_over_and_only_under_the_same_identity():
     replicas = [["a", "b b"], ["a", "c"], ["d", "c"]]
-    outputs = outputs_of(replicas)
+    outputs = Outputs.of(replicas)
     marked = np.array([[7, 7], [8, 8]], dtype=np.int32)
     previous = {(sha256_lines(replicas[1]), "id"): marked}
     metric = Counting()
@@ -109,7 +104,7 @@ def test_rows_of_known_replicas_are_taken_over_and_only_under_the_same_identity(
 
 
 def test_all_replicas_known_means_nothing_is_scored():
-    outputs = outputs_of([["a", "b"], ["a", "b"]])
+    outputs = Outputs.of([["a", "b"], ["a", "b"]])
     metric = Counting()
     rows = np.ones((2, 2), dtype=np.int32)
     known = {(outputs.sha256[0], ""): rows}
@@ -134,7 +129,7 @@ def test_identity_tells_options_references_and_versions_apart():
 
 def test_blocks_and_progress_change_nothing(monkeypatch):
     monkeypatch.setattr("replitune.scoring._BLOCK", 3)
-    outputs = outputs_of([[f"{i} {i % 3}" for i in range(8)], [str(i) for i in range(8)]])
+    outputs = Outputs.of([[f"{i} {i % 3}" for i in range(8)], [str(i) for i in range(8)]])
     told = []
     scores = score_system(Counting(), outputs, None, progress=lambda *at: told.append(at))
     np.testing.assert_array_equal(

@@ -7,7 +7,7 @@ checks for blank lines and copies look at every replica.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import ne
 
@@ -35,31 +35,38 @@ def diagnose(
     refs: Sequence[Sequence[str]],
     *,
     words: int = 5,
+    tokenising: Sequence[str] = (),
 ) -> list[str]:
     """One sentence for each thing that looks wrong with system `name`.
 
     `refs` are R streams of N references. The last sentence lists the `words` words that are
-    most often unmatched; with 0 it is left out.
+    most often unmatched; with 0 it is left out. `tokenising` names the metrics that will
+    tokenise the text: text that is tokenised already is worth a warning then, as sacrebleu
+    gives without its option `force`.
     """
     if not hyps_by_replica or not refs or not refs[0]:
         return []
-    n_segments = len(refs[0])
-    step = max(1, -(-n_segments // SAMPLE))
-    hyps = list(hyps_by_replica[0][::step])
-    sampled = [list(stream[::step]) for stream in refs]
+    if isinstance(hyps_by_replica, Outputs):
+        outputs = hyps_by_replica
+    else:
+        outputs = Outputs.of(hyps_by_replica)
+    step = max(1, -(-len(refs[0]) // SAMPLE))
+    segments = range(0, len(refs[0]), step)
+    hyps = [outputs.line(0, i) for i in segments]
+    sampled = [[stream[i] for i in segments] for stream in refs]
     first = sampled[0]
     found = [
-        _tokenised(hyps, first),
+        _tokenised(hyps, first, tokenising),
         *_marks(hyps, first),
         _case(hyps, first),
-        *_blank(hyps_by_replica, refs[0]),
-        *_copies(hyps_by_replica),
+        *_blank(outputs, refs[0]),
+        *_copies(outputs),
         _unmatched(hyps, sampled, words),
     ]
     return [f"{name}: {sentence}" for sentence in found if sentence]
 
 
-def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
+def _tokenised(hyps: Sequence[str], refs: Sequence[str], tokenising: Sequence[str]) -> str | None:
     of_hyps, of_refs = _separated(hyps), _separated(refs)
     if of_hyps is None or of_refs is None:
         return None
@@ -73,6 +80,11 @@ def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
             f"the references look tokenised and the outputs do not "
             f"({of_refs:.0%} and {of_hyps:.0%} of punctuation stands alone): "
             f"use references that are not tokenised"
+        )
+    if tokenising and of_hyps >= _MOST and of_refs >= _MOST:
+        return (
+            f"outputs and references look tokenised, and {', '.join(tokenising)} will tokenise "
+            f"them again: detokenise both, or give tokenize=none"
         )
     return None
 
@@ -117,30 +129,29 @@ def _case(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
     return None
 
 
-def _blank(hyps_by_replica: Sequence[Sequence[str]], refs: Sequence[str]) -> list[str]:
-    cut, empty, worst = [], [], 0
-    for r, hyps in enumerate(hyps_by_replica, start=1):
-        if not (hyps[-1].strip() or not refs[-1].strip()):
-            cut.append(str(r))
-        blanks = hyps.count("")
-        if blanks:
-            blanks = sum(not h and bool(ref.strip()) for h, ref in zip(hyps, refs, strict=True))
-        if blanks > 0.01 * len(refs):
-            empty.append(str(r))
-            worst = max(worst, blanks)
+def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
     said = []
-    if cut:
+    cut = [r for r in range(len(outputs)) if not outputs.line(r, -1).strip()]
+    if cut and refs[-1].strip():
         said.append(
             f"blank lines at the end of {_replicas(cut)}, where the references have text: "
             f"was decoding cut off?"
         )
-    if empty:
-        said.append(f"up to {worst} of {len(refs)} outputs are empty in {_replicas(empty)}")
+    empty = outputs.empty()
+    if empty.any():
+        empty &= [bool(ref.strip()) for ref in refs]
+        counts = empty.sum(axis=1)
+        many = [r for r in range(len(outputs)) if counts[r] > 0.01 * len(refs)]
+        if many:
+            said.append(
+                f"up to {counts.max()} of {len(refs)} outputs are empty in {_replicas(many)}"
+            )
     return said
 
 
-def _replicas(numbers: list[str]) -> str:
-    shown = ", ".join(numbers[:5]) + (", ..." if len(numbers) > 5 else "")
+def _replicas(numbers: Sequence[int]) -> str:
+    """Replicas numbered from 0, named to people from 1."""
+    shown = ", ".join(str(r + 1) for r in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
     return f"replica {shown}" if len(numbers) == 1 else f"{len(numbers)} replicas ({shown})"
 
 
@@ -176,18 +187,14 @@ def _unmatched(hyps: Sequence[str], refs: Sequence[Sequence[str]], words: int) -
     )
 
 
-def _copies(hyps_by_replica: Sequence[Sequence[str]]) -> list[str]:
-    if isinstance(hyps_by_replica, Outputs):
-        contents: list[Hashable] = [*hyps_by_replica.sha256]
-    else:
-        contents = [tuple(hyps) for hyps in hyps_by_replica]
-    groups: dict[Hashable, list[str]] = {}
-    for r, content in enumerate(contents, start=1):
-        groups.setdefault(content, []).append(str(r))
+def _copies(outputs: Outputs) -> list[str]:
+    groups: dict[str, list[int]] = {}
+    for r, digest in enumerate(outputs.sha256):
+        groups.setdefault(digest, []).append(r)
     return [
-        f"the outputs of {_replicas(numbers)} are identical: is one file given twice?"
-        for numbers in groups.values()
-        if len(numbers) > 1
+        f"the outputs of {_replicas(replicas)} are identical: is one file given twice?"
+        for replicas in groups.values()
+        if len(replicas) > 1
     ]
 
 

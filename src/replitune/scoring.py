@@ -44,6 +44,14 @@ class Outputs(Sequence[list[str]]):
         self._known: list[str] = []
         self._numbers: list[NDArray[np.int32]] = []
 
+    @classmethod
+    def of(cls, replicas: Sequence[Sequence[str]]) -> Outputs:
+        """The outputs of replicas that are in memory, one at least."""
+        outputs = cls(len(replicas[0]))
+        for lines in replicas:
+            outputs.add(lines)
+        return outputs
+
     def add(self, lines: Sequence[str]) -> None:
         """The output of one more replica: N lines."""
         if len(lines) != self.n_segments:
@@ -69,6 +77,14 @@ class Outputs(Sequence[list[str]]):
             return [self[r] for r in range(*replica.indices(len(self)))]
         numbers = self._numbers[replica].tolist()
         return list(map(self._distinct_lines().__getitem__, numbers))
+
+    def line(self, replica: int, segment: int) -> str:
+        """One output, without making a list of all."""
+        return self._distinct_lines()[self._numbers[replica][segment]]
+
+    def empty(self) -> NDArray[np.bool_]:
+        """(n, N): which outputs are empty lines."""
+        return np.stack(self._numbers) == self._numbering.get("", -1)
 
     def _distinct_lines(self) -> list[str]:
         if len(self._known) < len(self._numbering):

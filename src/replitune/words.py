@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, get_type_hints
 
 from replitune.configuration import schema
 from replitune.errors import ReplituneError, nearest
@@ -57,55 +56,51 @@ def _value(text: str) -> Any:
         return text
 
 
-def pair_words(
-    words: Sequence[str], systems: Sequence[str]
-) -> tuple[str | list[tuple[str, str]], str | None]:
+def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str | None]:
     """``all``, ``baseline=NAME`` or ``A:B ...`` as (pairs, baseline)."""
     if list(words) == ["all"]:
         return "all", None
     if len(words) == 1 and words[0].startswith("baseline="):
-        return "baseline", known_system(words[0].partition("=")[2], systems)
+        return "baseline", words[0].partition("=")[2]
     pairs = []
     for word in words:
         a, colon, b = word.partition(":")
-        if not colon:
+        if not colon or not a or not b:
             raise ReplituneError(
                 f"{word!r} is not a pair", expected="all, baseline=NAME, or A:B C:D ..."
             )
-        pairs.append((known_system(a, systems), known_system(b, systems)))
+        pairs.append((a, b))
     return pairs, None
-
-
-def known_system(name: str, systems: Iterable[str]) -> str:
-    listed = list(systems)
-    if name not in listed:
-        close = nearest(name, listed)
-        raise ReplituneError(
-            f"no system is called {name!r}", expected="one of " + ", ".join(listed),
-            fix=f"did you mean {close!r}?" if close else None,
-        )
-    return name
 
 
 def add_test_options(parser: argparse.ArgumentParser, methods: Sequence[str]) -> None:
     """Options of everything that runs significance tests."""
     parser.add_argument(
-        "--methods", nargs="+", default=list(methods), metavar="TEST",
+        "--methods",
+        nargs="+",
+        default=list(methods),
+        metavar="TEST",
         help="tests, with options as TEST:key=value,... (default: %(default)s)",
     )
     parser.add_argument(
-        "--samples", type=int, default=10_000, metavar="R",
+        "--samples",
+        type=int,
+        default=10_000,
+        metavar="R",
         help="resamples of each resampling test (default %(default)s)",
     )
     parser.add_argument(
         "--alpha", type=float, default=0.05, help="level of the tests (default %(default)s)"
     )
     parser.add_argument(
-        "--correction", default="holm", choices=("holm", "bh", "none"),
+        "--correction",
+        default="holm",
+        choices=("holm", "bh", "none"),
         help="for all pairs within one metric and test (default %(default)s)",
     )
     parser.add_argument(
-        "--paired-replicas", action="store_true",
+        "--paired-replicas",
+        action="store_true",
         help="replica k of every system shares its seed",
     )
     parser.add_argument(
@@ -123,7 +118,48 @@ def check_test_options(options: argparse.Namespace) -> None:
             "--alpha is not allowed", found=str(options.alpha), expected="between 0 and 1"
         )
     if options.seed < 0:
-        raise ReplituneError("--seed is not allowed", found=str(options.seed), expected="at least 0")
+        raise ReplituneError(
+            "--seed is not allowed", found=str(options.seed), expected="at least 0"
+        )
+
+
+def assignments(words: Sequence[str], option: str) -> dict[str, Any]:
+    """``key=value ...`` with values as in YAML."""
+    import yaml
+
+    settings: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key:
+            raise ReplituneError(f"{option}: {word!r} is not a setting", expected="KEY=VALUE")
+        settings[key] = yaml.safe_load(text)
+    return settings
+
+
+def settings_words(words: Sequence[str], known: type, option: str = "--set") -> dict[str, Any]:
+    """``key=value ...`` as settings of the dataclass `known`; values as in YAML."""
+    kinds = get_type_hints(known)
+    settings: dict[str, Any] = {}
+    for key, value in assignments(words, option).items():
+        if key not in kinds:
+            close = nearest(key, list(kinds))
+            raise ReplituneError(
+                f"{option}: no setting {key!r}",
+                expected=", ".join(kinds),
+                fix=f"did you mean {close}=...?" if close else None,
+            )
+        kind = kinds[key]
+        plain = kind if isinstance(kind, type) else tuple
+        if plain is tuple and isinstance(value, list):
+            value = tuple(value)
+        if plain is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, plain) or (isinstance(value, bool) and plain is int):
+            raise ReplituneError(
+                f"{option} {key}: not allowed", found=str(value), expected=plain.__name__
+            )
+        settings[key] = value
+    return settings
 
 
 def replica_words(words: Sequence[str]) -> Mapping[str, int]:
@@ -137,11 +173,6 @@ def replica_words(words: Sequence[str]) -> Mapping[str, int]:
             )
         counts[checked_name(prefix, "--replicas")] = int(number)
     return counts
-
-
-def require_file(path: str | Path, what: str) -> None:
-    if not Path(path).exists():
-        raise ReplituneError(f"{what}: no such file or folder", file=path)
 
 
 def require_different(ids: Sequence[str], what: str) -> None:

@@ -1,6 +1,7 @@
 # Names for the rules: the experiment, its folders, and what each stage depends on.
 
 import json
+import shlex
 
 from replitune.configuration import Source, read_yaml, resolve
 from replitune.errors import ReplituneError
@@ -24,8 +25,11 @@ def _experiment():
 
 EXPERIMENT = _experiment()
 RESULTS = str(EXPERIMENT.folder)
-OUTPUT_SYSTEMS = [s for s in EXPERIMENT.systems if EXPERIMENT.backend(s) == "outputs"]
-MADE_SYSTEMS = [s for s in EXPERIMENT.systems if s not in OUTPUT_SYSTEMS]
+GIVEN_OUTPUTS = [
+    (system, testset)
+    for system, testsets in EXPERIMENT.outputs.items()
+    for testset in testsets
+]
 
 
 wildcard_constraints:
@@ -43,6 +47,42 @@ def existing(paths):
     """Data files are inputs when they are there; when not, the job itself says what is missing,
     so that a dry run needs no data."""
     return [str(path) for path in paths if Path(path).exists()]
+
+
+def decode_inputs(wildcards):
+    """The test set; of a trained system also the model and the replica's weights."""
+    inputs = {"testset": f"{RESULTS}/corpus/{wildcards.testset}.jsonl"}
+    if EXPERIMENT.backend(wildcards.system) == "phrase":
+        tuned = f"{RESULTS}/tuning/{wildcards.system}/{wildcards.replica}"
+        inputs["model"] = f"{RESULTS}/models/{wildcards.system}"
+        inputs["weights"] = f"{tuned}/weights.json"
+    return inputs
+
+
+def decode_options(wildcards, input):
+    """What makes the translations, as options of `replitune decode`."""
+    settings = EXPERIMENT.settings["systems"][wildcards.system]
+    if settings["backend"] == "phrase":
+        model, weights = shlex.quote(input.model), shlex.quote(input.weights)
+        features = " ".join(settings["features"])
+        search = EXPERIMENT.search_words(wildcards.system)
+        return (
+            f"--model {model} --weights {weights} --features {features} --set {search}"
+        )
+    kept = {key: settings[key] for key in ("errors", "spread")}
+    return f"--corruption {shlex.quote(as_json(kept))}"
+
+
+def given_files(system, testset):
+    """A function, because a list would be searched for wildcards, and names may have braces."""
+    return lambda wildcards: existing(EXPERIMENT.outputs[system][testset].values())
+
+
+def given_patterns(system, testset):
+    """The patterns as they stand in the experiment: short, however many files they name."""
+    return lambda wildcards: as_json(
+        EXPERIMENT.settings["systems"][system]["files"][testset]
+    )
 
 
 def as_json(settings):

@@ -22,7 +22,7 @@ rule corpus_train:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
     params:
-        settings=as_json(EXPERIMENT.corpus_settings("train")),
+        settings=lambda wildcards: as_json(EXPERIMENT.corpus_settings("train")),
         base=EXPERIMENT.corpora,
         folder=lambda wildcards, output: str(Path(output[0]).parent),
         seed=EXPERIMENT.seed,
@@ -85,7 +85,7 @@ rule corpus_inputs:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,
     params:
-        settings=as_json(EXPERIMENT.corpus_used),
+        settings=lambda wildcards: as_json(EXPERIMENT.corpus_used),
         folder=lambda wildcards, output: str(Path(output[0]).parent),
         seed=EXPERIMENT.seed,
         stage_version=CORPUS_VERSION,

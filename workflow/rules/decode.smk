@@ -5,7 +5,7 @@ DECODE_VERSION = 1
 
 rule decode:
     input:
-        testset=f"{RESULTS}/corpus/{{testset}}.jsonl",
+        unpack(decode_inputs),
     output:
         f"{RESULTS}/decodes/{{testset}}/{{system}}/{{replica}}.txt",
     log:
@@ -20,57 +20,53 @@ rule decode:
         mem_mb=lambda wildcards, attempt: 1000 * attempt,
         runtime=lambda wildcards, attempt: 20 * attempt,
     params:
-        settings=lambda wildcards: as_json(EXPERIMENT.system_settings(wildcards.system)),
+        how=decode_options,
         seed=EXPERIMENT.seed,
         stage_version=DECODE_VERSION,
     message:
         "decode {wildcards.testset} with {wildcards.system} {wildcards.replica}"
     shell:
-        "replitune decode --system {wildcards.system:q} --settings {params.settings:q}"
-        " --replica {wildcards.replica} --seed {params.seed}"
-        " --testset {input.testset:q} --name {wildcards.testset:q} --out {output:q}"
-        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+        "replitune decode {params.how} --testset {input.testset:q} --name {wildcards.testset:q}"
+        " --system {wildcards.system:q} --replica {wildcards.replica} --seed {params.seed}"
+        " --out {output:q} --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 # Outputs that are on disk already: one job per (system, test set) takes over all its files.
-for system in OUTPUT_SYSTEMS:
-    for testset in EXPERIMENT.decoded(system):
+for number, (system, testset) in enumerate(GIVEN_OUTPUTS, 1):
 
-        rule:
-            name:
-                f"collect_{system}_{testset}"
-            input:
-                testset=f"{RESULTS}/corpus/{testset}.jsonl",
-                files=existing(EXPERIMENT.outputs[system][testset].values()),
-            output:
-                [
-                    f"{RESULTS}/decodes/{testset}/{system}/{replica.id}.txt"
-                    for replica in EXPERIMENT.outputs[system][testset]
-                ],
-            log:
-                text=f"{RESULTS}/logs/decode/{testset}/{system}.log",
-                record=f"{RESULTS}/logs/decode/{testset}/{system}.json",
-            benchmark:
-                f"{RESULTS}/benchmarks/decode/{testset}/{system}.tsv"
-            conda:
-                "../../envs/programs.yaml"
-            threads: 1
-            resources:
-                mem_mb=lambda wildcards, attempt: 1000 * attempt,
-                runtime=lambda wildcards, attempt: 20 * attempt,
-            params:
-                folder=f"{RESULTS}/decodes/{testset}/{system}",
-                system=system,
-                testset=testset,
-                settings=as_json(
-                    EXPERIMENT.settings["systems"][system]["files"][testset]
-                ),
-                base=EXPERIMENT.corpora,
-                stage_version=DECODE_VERSION,
-            message:
-                "take over the outputs of {params.system} on {params.testset}"
-            shell:
-                "replitune decode --system {params.system:q} --outputs {params.settings:q}"
-                " --base {params.base:q} --testset {input.testset:q} --name {params.testset:q}"
-                " --out {params.folder:q}"
-                " --threads {threads} --log {log.text:q} --record {log.record:q}"
+    rule:
+        name:
+            f"collect_{number}"
+        input:
+            testset=f"{RESULTS}/corpus/{testset}.jsonl",
+            files=given_files(system, testset),
+        output:
+            [
+                f"{RESULTS}/decodes/{testset}/{system}/{replica.id}.txt"
+                for replica in EXPERIMENT.outputs[system][testset]
+            ],
+        log:
+            text=f"{RESULTS}/logs/decode/{testset}/{system}.log",
+            record=f"{RESULTS}/logs/decode/{testset}/{system}.json",
+        benchmark:
+            f"{RESULTS}/benchmarks/decode/{testset}/{system}.tsv"
+        conda:
+            "../../envs/programs.yaml"
+        threads: 1
+        resources:
+            mem_mb=lambda wildcards, attempt: 1000 * attempt,
+            runtime=lambda wildcards, attempt: 20 * attempt,
+        params:
+            folder=f"{RESULTS}/decodes/{testset}/{system}",
+            system=system,
+            testset=testset,
+            patterns=given_patterns(system, testset),
+            base=EXPERIMENT.corpora,
+            stage_version=DECODE_VERSION,
+        message:
+            "take over the outputs of {params.system} on {params.testset}"
+        shell:
+            "replitune decode --system {params.system:q} --outputs {params.patterns:q}"
+            " --base {params.base:q} --testset {input.testset:q} --name {params.testset:q}"
+            " --out {params.folder:q}"
+            " --threads {threads} --log {log.text:q} --record {log.record:q}"

@@ -39,7 +39,7 @@ rule report:
         runtime=lambda wildcards, attempt: 30 * attempt,
     params:
         folder=lambda wildcards, output: str(Path(output[0]).parent),
-        settings=as_json(EXPERIMENT.report_settings),
+        settings=lambda wildcards: as_json(EXPERIMENT.report_settings),
         stage_version=REPORT_VERSION,
     message:
         "tables, figures and report"
@@ -65,7 +65,7 @@ rule manifest:
         runtime=lambda wildcards, attempt: 30 * attempt,
     params:
         folder=lambda wildcards, output: str(Path(output[0]).parent),
-        settings=as_json(EXPERIMENT.settings),
+        settings=lambda wildcards: as_json(EXPERIMENT.settings),
     message:
         "manifest"
     shell:

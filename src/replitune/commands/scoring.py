@@ -21,6 +21,7 @@ from replitune.scoring import (
     PreviousRows,
     SystemScores,
     references_sha256,
+    score_from_file,
     score_system,
     scoring_identity,
 )
@@ -67,10 +68,14 @@ class Scorer:
         previous: str | Path | None = None,
     ) -> tuple[Scored, SystemScores]:
         """The statistics of one system, and what they cost."""
-        rows = self._previous(previous) if previous is not None else None
-        scores = score_system(
-            self.metric, outputs, self.prepared, previous=rows, identity=self.identity
-        )
+        if self.metric.needs_text:
+            rows = self._previous(previous) if previous is not None else None
+            scores = score_system(
+                self.metric, outputs, self.prepared, previous=rows, identity=self.identity
+            )
+        else:
+            ids = [replica.id for replica in replicas]
+            scores = score_from_file(self.metric, name, ids, self.testset.segments)
         system = SystemStatistics(
             name=name,
             replicas=tuple(replica.id for replica in replicas),

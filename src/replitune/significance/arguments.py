@@ -36,6 +36,11 @@ def samples_iv(samples: Any) -> int:
     return int(samples)
 
 
+def between_0_and_1(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ReplituneError(f"`{name}` must be between 0 and 1", found=repr(value))
+
+
 def comparison_iv(comparison: Comparison) -> None:
     for system in (comparison.a, comparison.b):
         system_iv(system)

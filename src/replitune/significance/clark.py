@@ -13,7 +13,6 @@ differ from each other as a whole, as tuner runs do, it is far too small for any
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -139,10 +138,6 @@ def _result(
         tolerance(score_a, score_b),
         exchanged.exact,
     )
-    log_arrangements = exchanged.log_arrangements
-    if pairing == "free" and aggregation == "mean" and a.n + b.n > 2:
-        # Relabelling a system's own replicas throughout changes nothing.
-        log_arrangements -= math.lgamma(a.n + 1) + math.lgamma(b.n + 1)
     return result(
         comparison,
         score_a,
@@ -156,7 +151,7 @@ def _result(
         p_min=smallest_p(
             samples,
             exchanged.exact,
-            log_arrangements,
+            exchanged.log_arrangements,
             mirrored=alternative == "two-sided" and a.n == b.n,
         ),
         exact=exchanged.exact,

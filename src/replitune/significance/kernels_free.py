@@ -68,17 +68,16 @@ def draw_subsets(cell, m, take, keys, words, ones):  # type: ignore[no-untyped-d
             word = mix(keys[b] + offset) & mask
             words[w, b] = word
             ones[b] += np.int64(_ones(word))
-    bits = 0
+    bits = 1
     while (1 << bits) < m:
         bits += 1
-    if bits > 0:
-        for b in range(keys.shape[0]):
-            if ones[b] != take:
-                random = mix((keys[b] ^ _FIX) + np.uint64(cell + 1) * GAMMA)
-                if W == 1:
-                    words[0, b] = _correct_one(words[0, b], ones[b] - take, m, bits, random)
-                else:
-                    _correct_many(words, b, ones[b] - take, m, bits, random)
+    for b in range(keys.shape[0]):
+        if ones[b] != take:
+            random = mix((keys[b] ^ _FIX) + np.uint64(cell + 1) * GAMMA)
+            if W == 1:
+                words[0, b] = _correct_one(words[0, b], ones[b] - take, m, bits, random)
+            else:
+                _correct_many(words, b, ones[b] - take, m, bits, random)
 
 
 @njit(inline="always")
@@ -126,10 +125,10 @@ def _correct_many(words, b, surplus, m, bits, random):  # type: ignore[no-untype
         place = random & field
         random = random >> width
         unused -= 1
-        w = np.int64(place >> _S6)
-        if w < W:
-            bit = (words[w, b] >> (place & _LOW6)) & _ONE
-            words[w, b] ^= bit << (place & _LOW6)
+        at = place >> _S6
+        if at < np.uint64(W):
+            bit = (words[at, b] >> (place & _LOW6)) & _ONE
+            words[at, b] ^= bit << (place & _LOW6)
             surplus -= np.int64(bit)
     if over:
         for w in range(W):

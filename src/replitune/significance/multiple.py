@@ -1,20 +1,38 @@
-"""Many comparisons: p-values adjusted for the number of pairs tested."""
+"""Many comparisons: adjusted p-values, who beats whom, and clusters of systems.
+
+The family is all pairs within one (test set, metric, method). Systems fall into clusters by the
+rule of the WMT campaigns: ordered by score, a boundary lies where every system above beats
+every system below.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
 
-from replitune.significance.arguments import one_of
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.significance.arguments import between_0_and_1, one_of
+from replitune.significance.base import TestResult, join_notes
 
 
 def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
     """Adjusted p-values: "holm" (family-wise error) or "bh" (false discovery rate).
 
-    None stays None and does not count as a test.
+    Holm (1979): max over j <= rank of min(1, (m - j + 1) p_(j)). Benjamini and Hochberg (1995):
+    min over j >= rank of min(1, m/j p_(j)). None stays None and does not count as a test.
     """
     one_of("method", method, ("holm", "bh"))
     known = sorted((value, i) for i, value in enumerate(p) if value is not None)
     m = len(known)
+    for value, i in known:
+        if not 0 <= value <= 1:
+            raise ReplituneError(
+                "a p-value is not between 0 and 1", found=f"{value!r} in place {i}"
+            )
     found: list[float | None] = [None] * len(p)
     if method == "holm":
         largest = 0.0
@@ -25,6 +43,121 @@ def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
         smallest = 1.0
         for rank in range(m, 0, -1):
             value, i = known[rank - 1]
-            smallest = min(smallest, m / rank * value)
+            # m/m is 1, so that the largest p is left as it is
+            smallest = min(smallest, value * (m / rank))
             found[i] = smallest
     return found
+
+
+def verdict(result: TestResult, alpha: float, higher_is_better: bool) -> int | None:
+    """1 when B beats A, -1 when A beats B, 0 for no significant difference; None without a p.
+
+    The p is the adjusted one where there is one. A one-sided test speaks of its side only.
+    """
+    p = result.p if result.p_adjusted is None else result.p_adjusted
+    if p is None:
+        return None
+    if p > alpha or result.delta == 0:
+        return 0
+    side = 1 if (result.delta > 0) == higher_is_better else -1
+    allowed = {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[result.alternative]
+    return side if side in allowed else 0
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Systems under one metric and one test, from best to worst."""
+
+    systems: tuple[str, ...]
+    scores: tuple[float, ...]
+    wins: NDArray[np.bool_]
+    """(S, S): the system of the row beats that of the column."""
+    tested: NDArray[np.bool_]
+    """(S, S): the pair has a p-value; symmetric."""
+    clusters: tuple[tuple[str, ...], ...] | None
+    """From best to worst; None when not every pair was tested."""
+    note: str | None = None
+
+    @property
+    def cluster_numbers(self) -> tuple[int, ...] | None:
+        """(S,) from 1, in the order of `systems`."""
+        if self.clusters is None:
+            return None
+        return tuple(k for k, names in enumerate(self.clusters, start=1) for _ in names)
+
+    @property
+    def n_wins(self) -> tuple[int, ...]:
+        """(S,) how many systems each one beats."""
+        return tuple(int(count) for count in self.wins.sum(axis=1))
+
+
+def rank_systems(
+    results: Sequence[TestResult],
+    scores: Mapping[str, float],
+    *,
+    alpha: float = 0.05,
+    higher_is_better: bool = True,
+) -> Ranking:
+    """Order systems by score, fill the win matrix, and cut the order into clusters.
+
+    Parameters
+    ----------
+    results
+        One row per pair, of one method and one metric.
+    scores : {system: score}
+        What the systems are ordered by; equal scores by name.
+    """
+    between_0_and_1("alpha", alpha)
+    methods = list(dict.fromkeys(result.method for result in results))
+    if len(methods) > 1:
+        raise ReplituneError(
+            "a ranking is of one test", found=", ".join(methods), fix="choose the rows of one"
+        )
+    sign = -1.0 if higher_is_better else 1.0
+    names = tuple(sorted(scores, key=lambda name: (sign * scores[name], name)))
+    place = {name: i for i, name in enumerate(names)}
+    wins = np.zeros((len(names), len(names)), dtype=bool)
+    tested = np.zeros_like(wins)
+    for result in results:
+        for name in (result.a, result.b):
+            if name not in place:
+                raise ReplituneError(
+                    f"no score for system {name}", expected=f"a score of each of {', '.join(names)}"
+                )
+        a, b = place[result.a], place[result.b]
+        won = verdict(result, alpha, higher_is_better)
+        if won is None:
+            continue
+        tested[a, b] = tested[b, a] = True
+        wins[b, a] |= won > 0
+        wins[a, b] |= won < 0
+    untested = [
+        f"{names[i]} and {names[j]}"
+        for i, j in combinations(range(len(names)), 2)
+        if not tested[i, j]
+    ]
+    found = None if untested else tuple(tuple(names[i] for i in c) for c in clusters(wins))
+    return Ranking(
+        systems=names,
+        scores=tuple(float(scores[name]) for name in names),
+        wins=wins,
+        tested=tested,
+        clusters=found,
+        note=join_notes(
+            f"no clusters: no p for {untested[0]}"
+            + (f" and {len(untested) - 1} other pairs" if len(untested) > 1 else "")
+            if untested
+            else None
+        ),
+    )
+
+
+def clusters(wins: NDArray[np.bool_]) -> list[range]:
+    """Cut an order of S systems: after rank k iff each of the first k beats each of the others.
+
+    wins: (S, S), systems from best to worst; the row's system beats the column's.
+    """
+    size = len(wins)
+    cuts = [k for k in range(1, size) if wins[:k, k:].all()]
+    edges = [0, *cuts, size] if size else [0]
+    return [range(start, end) for start, end in pairwise(edges)]

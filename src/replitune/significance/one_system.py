@@ -1,22 +1,287 @@
+"""What replicas say of one system (Clark et al. 2011, Table 1; Fu et al. 2016, Table 7).
+
+    Avg      mean over replicas of the test score
+    s_dev    sd over replicas of the score on the dev set
+    s_test   sd over replicas of the score on the test set: how far tuner runs differ
+    s_sel    mean over replicas of the sd over bootstrap test sets: how far test sets differ
+
+Confidence intervals are drawn in three ways, after what Fu et al. call the Riezler, Clark and
+test-set methods: segments of one replica; outputs from the segment x replica pool; whole test
+sets. Each ignores what it does not draw.
+"""
+
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
+
+from replitune.metrics.base import Metric
+from replitune.significance import arguments as iv
+from replitune.significance.base import SystemStatistics, join_notes
+from replitune.significance.counting import few_replicas, percentile_interval
+from replitune.significance.draws import Draws, PoolDraws, SegmentDraws, named_draws
+from replitune.significance.fu_bootstrap import replica_counts
+from replitune.significance.intervals import Interval, bca_interval
 from replitune.streams import stream
+
+KINDS = ("percentile", "bca")
+HALVES = (None, "with replacement", "without replacement")
+ONE_REPLICA = "one replica: a standard deviation needs two"
+
+
 @dataclass(frozen=True)
 class SystemSummary:
+    """One system on one test set under one metric. What cannot be computed is None, and `notes`
+    says why, under the name of the field (of an interval: `ci_<method>`)."""
+
+    name: str
     n: int
     avg: float
-    scores: dict
+    scores: dict[str, float]
+    """By replica."""
     s_sel: float | None
     s_dev: float | None
     s_test: float | None
     median_replica: str
-    ci: dict = field(default_factory=dict)
-    notes: dict = field(default_factory=dict)
-def summarise(metric, system, documents, *, testset, seed, samples, alpha, dev=None):
-    sc = metric.score(system.sums)
-    rng = stream(seed, "test", testset, "segments")
-    N = system.segments
-    w = rng.multinomial(N, np.full(N, 1/N), size=1000)
-    s = np.array([metric.score(w @ st).std(ddof=1) for st in system.statistics.astype(float)])
-    order = sorted(range(system.n), key=lambda r: (sc[r], system.replicas[r]))
-    return SystemSummary(system.n, float(sc.mean()), dict(zip(system.replicas, map(float, sc))), float(s.mean()), None if dev is None or dev.n<2 else float(metric.score(dev.sums).std(ddof=1)), None if system.n<2 else float(sc.std(ddof=1)), system.replicas[order[(system.n-1)//2]])
+    ci: dict[str, tuple[float, float] | None] = field(default_factory=dict)
+    """By method: riezler, clark, fu."""
+    notes: dict[str, str] = field(default_factory=dict)
+    intervals: dict[str, Interval] = field(default_factory=dict, repr=False, compare=False)
+    """The same with their bootstrap distributions, for `intervals.overlap_ratio`."""
+
+
+def sd(values: NDArray[np.float64]) -> float | None:
+    """Standard deviation with n - 1; None for one value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def s_sel(
+    metric: Metric,
+    system: SystemStatistics,
+    documents: NDArray[np.int32],
+    segments: SegmentDraws,
+    *,
+    samples: int = 1000,
+    unit: str = "segment",
+) -> float | None:
+    """Mean over replicas of the sd (k - 1) over k bootstrap test sets, the same for all replicas
+    and systems; None for one bootstrap test set."""
+    samples = iv.samples_iv(samples)
+    iv.one_of("unit", unit, iv.UNITS)
+    if samples < 2:
+        return None
+    scores = segments.scores(metric, system, documents, unit=unit, samples=samples)
+    return float(np.std(scores, axis=0, ddof=1).mean())
+
+
+def riezler_interval(
+    metric: Metric,
+    system: SystemStatistics,
+    documents: NDArray[np.int32],
+    segments: SegmentDraws,
+    *,
+    samples: int = 1000,
+    unit: str = "segment",
+    replica: str = "median",
+    kind: str = "percentile",
+    half: str | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """Of the score of one replica: bootstrap test sets of N segments.
+
+    Parameters
+    ----------
+    replica : {"median", <id>}
+    kind : {"percentile", "bca"}
+    half : {"with replacement", "without replacement"}, optional
+        Neubig's Algorithm 4: subsets of N/2. With replacement, the interval is sqrt(2) too wide
+        for N segments; without, its width is right.
+    """
+    _interval_iv(samples, unit, kind, confidence)
+    iv.one_of("half", half, HALVES)
+    scores = metric.score(system.sums)
+    r = iv.select_replica(metric, system, scores, replica)
+    statistics = iv.in_units(system.statistics[[r]], documents, unit)
+    if half is None:
+        found = segments.scores(metric, system, documents, unit=unit, samples=samples, replica=r)[
+            :, 0
+        ]
+    else:
+        found = np.empty(samples)
+        blocks = segments.sums(
+            statistics,
+            samples,
+            size=max(1, statistics.shape[1] // 2),
+            replacement=half == "with replacement",
+        )
+        for rows, sums in blocks:
+            found[rows] = metric.score(sums[:, 0])
+    wide = _wide(statistics)
+    name = "riezler" if half is None else f"riezler, half {half}"
+    jackknife = metric.score(wide.sum(axis=1) - wide[0])
+    note = f"one {unit}: nothing to draw from" if statistics.shape[1] == 1 else None
+    return _interval(found, float(scores[r]), jackknife, name, kind, confidence, note)
+
+
+def clark_interval(
+    metric: Metric,
+    system: SystemStatistics,
+    documents: NDArray[np.int32],
+    pool: PoolDraws,
+    *,
+    samples: int = 1000,
+    unit: str = "segment",
+    strata: str = "groups",
+    kind: str = "percentile",
+    confidence: float = 0.95,
+) -> Interval:
+    """Of the score of the pooled statistics: N n draws from the segment x replica pool."""
+    _interval_iv(samples, unit, kind, confidence)
+    iv.one_of("strata", strata, iv.STRATA)
+    found = pool.pooled_scores(metric, system, documents, strata=strata, unit=unit, samples=samples)
+    total = system.sums.sum(axis=0)
+    observed = float(iv.pooled_score(metric, total, system.n))
+    jackknife = np.empty(0)
+    if kind == "bca":
+        statistics = _wide(iv.in_units(system.statistics, documents, unit))
+        left = total - statistics
+        jackknife = iv.pooled_score(metric, left, system.n)
+        for members in iv.own_strata(system, strata):
+            jackknife[members] -= jackknife[members].mean()
+    return _interval(found, observed, jackknife.ravel(), "clark", kind, confidence, None)
+
+
+def fu_interval(
+    metric: Metric,
+    system: SystemStatistics,
+    rng: np.random.Generator,
+    *,
+    samples: int = 1000,
+    strata: str = "groups",
+    kind: str = "percentile",
+    confidence: float = 0.95,
+) -> Interval:
+    """Of the mean replica score: n draws of whole test sets."""
+    _interval_iv(samples, "segment", kind, confidence)
+    iv.one_of("strata", strata, iv.STRATA)
+    scores = metric.score(system.sums)
+    if system.n == 1:
+        return Interval(None, None, "fu", "one replica has no variance to draw from")
+    found = replica_counts(system, strata, samples, rng) @ scores / system.n
+    jackknife = np.empty(system.n)
+    for members in iv.own_strata(system, strata):
+        jackknife[members] = scores[members].mean() - scores[members]
+    note = few_replicas(system.n, system.n)
+    return _interval(found, float(scores.mean()), jackknife, "fu", kind, confidence, note)
+
+
+def _interval_iv(samples: int, unit: str, kind: str, confidence: float) -> None:
+    iv.samples_iv(samples)
+    iv.one_of("unit", unit, iv.UNITS)
+    iv.one_of("kind", kind, KINDS)
+    iv.between_0_and_1("confidence", confidence)
+
+
+def _wide(statistics: NDArray) -> NDArray:
+    return statistics.astype(np.int64 if statistics.dtype.kind in "iu" else np.float64)
+
+
+def _interval(
+    found: NDArray[np.float64],
+    observed: float,
+    jackknife: NDArray[np.float64],
+    name: str,
+    kind: str,
+    confidence: float,
+    note: str | None,
+) -> Interval:
+    if kind == "bca":
+        low, high, reason = bca_interval(found, observed, jackknife, confidence)
+        return Interval(low, high, f"{name}, BCa", join_notes(note, reason), found)
+    return Interval(*percentile_interval(found, confidence), name, note, found)
+
+
+def summarise(
+    metric: Metric,
+    system: SystemStatistics,
+    documents: NDArray[np.int32],
+    *,
+    testset: str,
+    seed: int,
+    samples: int = 10_000,
+    test_sets: int = 1000,
+    alpha: float = 0.05,
+    unit: str = "segment",
+    strata: str = "groups",
+    kind: str = "percentile",
+    dev: SystemStatistics | None = None,
+    tuned: bool = True,
+    draws: Draws | None = None,
+) -> SystemSummary:
+    """What Clark's Table 1 and Fu's Table 7 say of a system.
+
+    Random streams are keyed by names alone, as in `run.run_tests`.
+
+    Parameters
+    ----------
+    samples : int
+        For intervals.
+    test_sets : int
+        k bootstrap test sets for s_sel.
+    alpha : float
+        Intervals have confidence 1 - alpha.
+    kind : {"percentile", "bca"}
+    dev : optional
+        The same replicas on the dev set, under the same metric.
+    tuned : bool
+        Whether the replicas were tuned for this metric.
+    draws : optional
+        `draws.named_draws(testset, seed)`, to share what was drawn with tests and other systems.
+    """
+    iv.system_iv(system)
+    iv.between_0_and_1("alpha", alpha)
+    shared = named_draws(testset, seed) if draws is None else draws
+    rng = stream(seed, "test", testset, "replicas", system.name)
+    scores = metric.score(system.sums)
+    notes = {}
+    if system.n == 1:
+        notes["s_test"] = ONE_REPLICA
+    s_dev = None
+    if dev is None:
+        notes["s_dev"] = "no scores on the dev set"
+    else:
+        s_dev = sd(metric.score(dev.sums))
+        if s_dev is None:
+            notes["s_dev"] = ONE_REPLICA
+        elif not tuned:
+            notes["s_dev"] = "replicas were not tuned for this metric"
+    selection = s_sel(metric, system, documents, shared.segments, samples=test_sets, unit=unit)
+    if selection is None:
+        notes["s_sel"] = "one bootstrap test set: a standard deviation needs two"
+    read: dict[str, Any] = {"samples": samples, "kind": kind, "confidence": 1 - alpha}
+    intervals = {
+        "riezler": riezler_interval(metric, system, documents, shared.segments, unit=unit, **read),
+        "clark": clark_interval(
+            metric, system, documents, shared.pools(system.name), unit=unit, strata=strata, **read
+        ),
+        "fu": fu_interval(metric, system, rng, strata=strata, **read),
+    }
+    for name, interval in intervals.items():
+        if interval.note:
+            notes[f"ci_{name}"] = interval.note
+    return SystemSummary(
+        name=system.name,
+        n=system.n,
+        avg=float(scores.mean()),
+        scores=dict(zip(system.replicas, scores.tolist(), strict=True)),
+        s_sel=selection,
+        s_dev=s_dev,
+        s_test=sd(scores),
+        median_replica=system.replicas[iv.median_replica(scores, system.replicas)],
+        ci={name: interval.limits for name, interval in intervals.items()},
+        notes=notes,
+        intervals=intervals,
+    )

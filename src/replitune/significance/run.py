@@ -25,7 +25,7 @@ from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, SystemStatistics, TestResult, join_notes
-from replitune.significance.draws import Draws, PoolDraws, SegmentDraws
+from replitune.significance.draws import Draws, named_draws
 from replitune.streams import stream
 
 METHODS: dict[str, str] = {
@@ -119,17 +119,17 @@ def pairs_iv(
         iv.one_of("pairs", pairs, ("all", "baseline"))
         if baseline is None:
             raise ReplituneError("`pairs: baseline` needs the name of the baseline")
-        _known(baseline, names)
+        require_system(baseline, names)
         return [(baseline, name) for name in names if name != baseline]
     for pair in pairs:
         for name in pair:
-            _known(name, names)
+            require_system(name, names)
         if pair[0] == pair[1]:
             raise ReplituneError(f"system {pair[0]} cannot be compared with itself")
     return [(a, b) for a, b in pairs]
 
 
-def _known(name: str, names: Sequence[str]) -> None:
+def require_system(name: str, names: Sequence[str]) -> None:
     if name not in names:
         close = nearest(name, list(names))
         raise ReplituneError(
@@ -152,6 +152,7 @@ def run_tests(
     alpha: float = 0.05,
     correction: str = "holm",
     threads: int = 1,
+    draws: Draws | None = None,
 ) -> dict[str, list[TestResult]]:
     """Rows of results by metric id, pair by pair and, within a pair, method by method.
 
@@ -164,11 +165,12 @@ def run_tests(
         Document number of each segment.
     correction : {"holm", "bh", "none"}
         For p_adjusted; the family is all pairs within one (metric, method).
+    draws : optional
+        `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
     samples = iv.samples_iv(samples)
     iv.one_of("correction", correction, CORRECTIONS)
-    if not 0 < alpha < 1:
-        raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
+    iv.between_0_and_1("alpha", alpha)
     chosen = [get_method(method) for method in methods]
     labels = [method.label for method in chosen]
     for label in labels:
@@ -183,13 +185,27 @@ def run_tests(
             wanted = pairs_iv(names, pairs, baseline)
         for pair in wanted:
             for name in pair:
-                _known(name, names)
-    draws = named_draws(testset, seed)
+                require_system(name, names)
+    shared = named_draws(testset, seed) if draws is None else draws
+    compared = {
+        (first, second): {
+            id: scored_by_both(Comparison(metric, systems[first], systems[second], documents))
+            for id, (metric, systems) in metrics.items()
+        }
+        for first, second in {(min(pair), max(pair)) for pair in wanted}
+    }
     jobs = [(pair, method) for pair in wanted for method in chosen]
 
     def run(job: tuple[tuple[str, str], Method]) -> dict[str, TestResult]:
+        pair, _ = job
         return _run_pair(
-            metrics, documents, *job, testset=testset, seed=seed, samples=samples, draws=draws
+            compared[min(pair), max(pair)],
+            documents,
+            *job,
+            testset=testset,
+            seed=seed,
+            samples=samples,
+            draws=shared,
         )
 
     if threads > 1 and len(jobs) > 1:
@@ -203,20 +219,8 @@ def run_tests(
     }
 
 
-def named_draws(testset: str, seed: int) -> Draws:
-    """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
-    segments = SegmentDraws.of(stream(seed, "test", testset, "segments"))
-    pools: dict[str, PoolDraws] = {}
-
-    def pool(system: str) -> PoolDraws:
-        made = PoolDraws.of(stream(seed, "test", testset, "pool", system))
-        return pools.setdefault(system, made)
-
-    return Draws(segments, pool)
-
-
 def _run_pair(
-    metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
+    comparisons: Mapping[str, Comparison],
     documents: NDArray[np.int32],
     pair: tuple[str, str],
     method: Method,
@@ -237,10 +241,6 @@ def _run_pair(
         options["draws"] = draws
     if "samples" in takes:
         options["samples"] = samples
-    comparisons = [
-        Comparison(metric, systems[first], systems[second], documents)
-        for metric, systems in metrics.values()
-    ]
 
     def call(given: Comparison | list[Comparison]) -> Any:
         fresh = dict(options)
@@ -248,15 +248,67 @@ def _run_pair(
             fresh["rng"] = stream(seed, "test", testset, first, second, method.label)
         return function(given, **fresh)
 
-    together = "comparisons" in takes
-    results = call(comparisons) if together else [call(comparison) for comparison in comparisons]
-    found = {}
-    for id, result in zip(metrics, results, strict=True):
-        result = replace(
-            result, method=method.label, seed=seed if takes & {"rng", "draws"} else None
+    found: dict[str, TestResult] = {}
+    if "comparisons" in takes:
+        for ids in _alike(comparisons):
+            found.update(zip(ids, call([comparisons[id] for id in ids]), strict=True))
+    else:
+        found = {id: call(comparison) for id, comparison in comparisons.items()}
+    used = seed if takes & {"rng", "draws"} else None
+    rows = {
+        id: replace(
+            found[id],
+            method=method.label,
+            seed=used,
+            note=join_notes(found[id].note, dropped_note(len(documents) - comparison.segments)),
         )
-        found[id] = result.swapped() if turned else result
-    return found
+        for id, comparison in comparisons.items()
+    }
+    return {id: row.swapped() for id, row in rows.items()} if turned else rows
+
+
+def scored_by_both(comparison: Comparison) -> Comparison:
+    """Without the segments that some replica of either system has no score for.
+
+    Metrics of (score, count) mark a missing score by a count of 0.
+    """
+    names, a, b = comparison.metric.statistic_names, comparison.a, comparison.b
+    if not names or names[-1] != "count" or a.statistics.ndim != 3:
+        return comparison
+    known = (a.statistics[..., -1] != 0).all(axis=0) & (b.statistics[..., -1] != 0).all(axis=0)
+    if known.all():
+        return comparison
+    if not known.any():
+        raise ReplituneError(
+            f"no segment has scores of {comparison.metric.id} from all replicas of {a.name} "
+            f"and {b.name}"
+        )
+    _, first, numbers = np.unique(
+        comparison.documents[known], return_index=True, return_inverse=True
+    )
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return replace(
+        comparison,
+        a=replace(a, statistics=np.ascontiguousarray(a.statistics[:, known])),
+        b=replace(b, statistics=np.ascontiguousarray(b.statistics[:, known])),
+        documents=rank[numbers],
+    )
+
+
+def dropped_note(segments: int) -> str | None:
+    if segments == 0:
+        return None
+    return f"{segments} segment{'s' if segments > 1 else ''} without a score left out"
+
+
+def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
+    """Metrics that know the same replicas: their exchanges can be made in one pass."""
+    groups: dict[Any, list[str]] = {}
+    for id, c in comparisons.items():
+        key = (c.a.replicas, c.a.groups, c.b.replicas, c.b.groups)
+        groups.setdefault(key, []).append(id)
+    return list(groups.values())
 
 
 def _turned(options: dict[str, Any]) -> dict[str, Any]:

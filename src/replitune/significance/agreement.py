@@ -1,0 +1,110 @@
+"""Do a metric and its test find the differences that humans find? (Graham et al. 2014; Graham 2016)
+
+Each pair of systems has an outcome by the metric and one by humans: A better, B better, or no
+significant difference. They agree when the outcomes are equal. Humans: Wilcoxon's rank-sum test
+on segment scores of adequacy, of fluency, and of both, where fluency decides the pairs that
+adequacy leaves open. The share of pairs in agreement has a Clopper-Pearson interval; pairs share
+systems, so the interval is, as in the literature, narrower than the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.significance import arguments as iv
+from replitune.significance.base import join_notes
+
+
+@dataclass(frozen=True)
+class RankSum:
+    """Wilcoxon's rank-sum (Mann-Whitney) test of two sets of scores; two-sided."""
+
+    u: float | None
+    """Pairs (a, b) in which b is larger, ties half."""
+    direction: int
+    """1 when b is larger more often than smaller, -1 the reverse, 0 for neither."""
+    p: float | None
+    n_a: int
+    n_b: int
+    note: str | None = None
+
+    def outcome(self, alpha: float) -> int:
+        """1: B better; -1: A better; 0: no significant difference."""
+        return self.direction if self.p is not None and self.p <= alpha else 0
+
+
+def rank_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> RankSum:
+    """Test scores a (n_a,) against b (n_b,).
+
+    Exact for small samples without ties (one of at most 8), otherwise normal, corrected for
+    ties and continuity. All scores equal: p = 1.
+    """
+    from scipy.stats import mannwhitneyu
+
+    n_a, n_b = len(a), len(b)
+    if n_a == 0 or n_b == 0:
+        return RankSum(None, 0, None, n_a, n_b, "nobody judged one of the systems")
+    everything = np.concatenate([a, b])
+    if everything.min() == everything.max():
+        return RankSum(n_a * n_b / 2, 0, 1.0, n_a, n_b, "all scores are equal")
+    found = mannwhitneyu(b, a, alternative="two-sided", method="auto")
+    u = float(found.statistic)
+    return RankSum(u, int(np.sign(u - n_a * n_b / 2)), float(found.pvalue), n_a, n_b)
+
+
+def combined_outcome(adequacy: RankSum, fluency: RankSum, alpha: float) -> int | None:
+    """Adequacy where it finds a difference, otherwise fluency (Graham et al. 2014).
+
+    None where neither was judged.
+    """
+    if adequacy.p is None and fluency.p is None:
+        return None
+    return adequacy.outcome(alpha) or fluency.outcome(alpha)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Pairs of systems on which a metric's test and humans say the same."""
+
+    agree: int
+    pairs: int
+    share: float | None
+    ci_low: float | None
+    ci_high: float | None
+    note: str | None = None
+
+
+def agreement(
+    human: Sequence[int | None], metric: Sequence[int | None], confidence: float = 0.95
+) -> Agreement:
+    """Compare outcomes pair by pair: 1, -1, 0, or None where a test had no p."""
+    if len(human) != len(metric):
+        raise ReplituneError(
+            "outcomes of different pairs", found=f"{len(human)} and {len(metric)} pairs"
+        )
+    known = [(h, m) for h, m in zip(human, metric, strict=True) if h is not None and m is not None]
+    lost = len(human) - len(known)
+    note = f"{lost} pairs without a p are left out" if lost else None
+    agree = sum(h == m for h, m in known)
+    if not known:
+        return Agreement(0, 0, None, None, None, join_notes("no pair of systems", note))
+    low, high = clopper_pearson(agree, len(known), confidence)
+    return Agreement(agree, len(known), agree / len(known), low, high, note)
+
+
+def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Exact interval of a share (Clopper and Pearson 1934): 53 of 66 is [.687, .891]."""
+    from scipy.special import betaincinv
+
+    iv.between_0_and_1("confidence", confidence)
+    if n < 1 or not 0 <= count <= n:
+        raise ReplituneError("a share needs 0 <= count <= n", found=f"{count} of {n}")
+    tail = (1 - confidence) / 2
+    low = 0.0 if count == 0 else float(betaincinv(count, n - count + 1, tail))
+    high = 1.0 if count == n else float(betaincinv(count + 1, n - count, 1 - tail))
+    return low, high

@@ -1,0 +1,75 @@
+"""Williams' test: does one metric correlate better with humans than another?
+
+Both correlations share the human scores, and the metrics correlate with each other, so the two
+are dependent (Williams 1959; Steiger 1980; Graham and Baldwin 2014). Index 1 is human, 2 and 3
+are the metrics.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy.special import stdtr
+
+from replitune.errors import ReplituneError
+from replitune.significance.arguments import ALTERNATIVES, one_of
+
+
+@dataclass(frozen=True)
+class WilliamsResult:
+    """H0: the two metrics correlate equally with humans in the population."""
+
+    r12: float | None
+    r13: float | None
+    r23: float | None
+    n: int
+    alternative: str
+    """"greater": the first metric (index 2) correlates better; "less"; "two-sided"."""
+    t: float | None
+    df: int | None
+    p: float | None
+    note: str | None = None
+
+
+def williams(
+    r12: float | None,
+    r13: float | None,
+    r23: float | None,
+    n: int,
+    alternative: str = "greater",
+) -> WilliamsResult:
+    """Test r12 against r13, measured on the same n items.
+
+        t_{n-3} = (r12 - r13) sqrt((n - 1)(1 + r23))
+                  / sqrt(2 K (n - 1)/(n - 3) + (r12 + r13)^2 (1 - r23)^3 / 4)
+        K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23
+
+    p is None for n <= 3, where a correlation is None, and where the metrics are the same up to
+    scale.
+    """
+    one_of("alternative", alternative, ALTERNATIVES)
+
+    def result(t: float | None, p: float | None, note: str | None) -> WilliamsResult:
+        df = None if t is None else n - 3
+        return WilliamsResult(r12, r13, r23, n, alternative, t, df, p, note)
+
+    for r in (r12, r13, r23):
+        if r is not None and not abs(r) <= 1:
+            raise ReplituneError("a correlation is not between -1 and 1", found=repr(r))
+    if r12 is None or r13 is None or r23 is None:
+        return result(None, None, "a correlation is not defined")
+    if n <= 3:
+        return result(None, None, f"{n} items: Williams' test needs at least 4")
+    k = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    if 1 - r23 < 1e-12:
+        return result(None, None, "the metrics are the same up to scale")
+    if k < -1e-9:
+        return result(None, None, "no data can have these three correlations")
+    square = 2 * max(k, 0.0) * (n - 1) / (n - 3) + (r12 + r13) ** 2 * (1 - r23) ** 3 / 4
+    if square <= 1e-24:
+        return result(None, None, "zero variance of the difference between the correlations")
+    t = (r12 - r13) * math.sqrt((n - 1) * max(1 + r23, 0.0)) / math.sqrt(square)
+    tail = {"greater": -t, "less": t, "two-sided": -abs(t)}[alternative]
+    p = float(stdtr(n - 3, tail)) * (2 if alternative == "two-sided" else 1)
+    return result(t, p, None)

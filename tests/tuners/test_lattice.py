@@ -221,8 +221,6 @@ def test_the_loop_tunes_on_lattices_and_resumes(tmp_path):
         run(decode=partial(decode, die_at=2), folder=tmp_path / "work")
     resumed = run(folder=tmp_path / "work")
     assert resumed.weights.tobytes() == whole.weights.tobytes()
-    assert whole.history[0].pool_size == 3 * N
-    assert whole.history[1].pool_size > 6 * N
-    # the first round of tuning knows the lattices, not only three paths each
-    gained = whole.history[1].dev_score - whole.history[0].dev_score
-    assert gained > 0
+    # the pool has what was found in the lattices, not only three paths of each
+    assert whole.history[0].pool_size > 6 * N
+    assert whole.dev_score > whole.history[0].dev_score

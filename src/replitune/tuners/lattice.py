@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.tuners.linesearch import upper_envelope
+from replitune.tuners.pool import combine
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,9 @@ class Lattices:
 
     def envelope(self, weights: NDArray[np.float64], direction: NDArray[np.float64]) -> Envelope:
         """The hypotheses that are best somewhere on the line weights + gamma direction."""
-        # The intercepts are sums over arcs in path order; no sum over features is reordered.
+        # combine and not @: BLAS may sum in another order on another machine.
         arrays = _envelopes(
-            self.arc_from, self.arc_to, weights @ self.features, direction @ self.features,
+            self.arc_from, self.arc_to, combine(weights, self.features), combine(direction, self.features),
             self.final, self.offsets, self.word_start, self.words, self.features,
         )  # fmt: skip
         return Envelope(*arrays)

@@ -39,7 +39,8 @@ def make_tuner(algorithm: str, options: Mapping[str, Any], layout: Layout | None
         if name not in known:
             close = nearest(name, known)
             raise ReplituneError(
-                f"{algorithm} has no setting {name}" + (f", did you mean {close}?" if close else ""),
+                f"{algorithm} has no setting {name}"
+                + (f", did you mean {close}?" if close else ""),
                 expected=f"one of {', '.join(known)}",
             )
     if settings.get("frozen") is not None:

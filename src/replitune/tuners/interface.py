@@ -13,6 +13,18 @@ from replitune.tuners.pool import Pool
 
 
 @dataclass(frozen=True)
+class Hypotheses:
+    """Hypotheses as decoders give them."""
+
+    segments: NDArray[np.integer]
+    """(M,)"""
+    features: NDArray[np.floating]
+    """(M, F)"""
+    statistics: NDArray
+    """(M, K)"""
+
+
+@dataclass(frozen=True)
 class TuningResult:
     """Weights found on one pool."""
 
@@ -22,6 +34,8 @@ class TuningResult:
     """Corpus score of the model's choices from the pool, in the metric's own direction."""
     history: tuple[dict[str, Any], ...] = field(default=(), compare=False)
     """One record per start (MERT), epoch (MIRA) or fit (PRO)."""
+    added: Hypotheses | None = field(default=None, compare=False, repr=False)
+    """What the tuner found in lattices and the pool should keep."""
 
 
 class Tuner(Protocol):

@@ -175,11 +175,7 @@ def _corners(  # type: ignore[no-untyped-def]
 ):
     """Corners of all segments' upper envelopes: at gammas[p], row target[p] overtakes row
     source[p]; base (K,) becomes the sums left of all corners. Corners between hypotheses of
-    equal statistics are left out. Returns their number.
-
-    Two passes over a segment drop the lines that lie below a known part of the envelope (as
-    in QuickHull); the rest, a few, are sorted by slope and scanned.
-    """
+    equal statistics are left out. Returns their number."""
     K = statistics.shape[1]
     longest = 0
     for s in range(len(offsets) - 1):
@@ -190,84 +186,9 @@ def _corners(  # type: ignore[no-untyped-def]
     base[:] = 0
     n_corners = 0
     for s in range(len(offsets) - 1):
-        lo = offsets[s]
-        hi = offsets[s + 1]
-        # The envelope is above the lines of least slope, of the best hypothesis at gamma = 0
-        # and of greatest slope. Below the corners of this polyline means below it everywhere.
-        l = ends[0, s]  # noqa: E741
-        c = tops[s]
-        r = ends[1, s]
-        g1 = _corner(l, c, a, b, 0.0)
-        g2 = _corner(c, r, a, b, 0.0)
-        v1 = _floor(c, g1, a, b)
-        v2 = _floor(c, g2, a, b)
-        n = 0
-        for i in range(lo, hi):
-            kept[n] = i
-            n += (a[i] + b[i] * g1 >= v1) | (a[i] + b[i] * g2 >= v2)
-        if n > 12:
-            # The highest lines at both corners are on the envelope: refine the polyline.
-            m1 = l
-            m2 = r
-            x1 = v1
-            x2 = v2
-            for j in range(n):
-                i = kept[j]
-                y1 = a[i] + b[i] * g1
-                y2 = a[i] + b[i] * g2
-                if y1 > x1:
-                    x1 = y1
-                    m1 = i
-                if y2 > x2:
-                    x2 = y2
-                    m2 = i
-            p1 = _corner(l, m1, a, b, g1)
-            q1 = _corner(m1, c, a, b, g1)
-            p2 = _corner(c, m2, a, b, g2)
-            q2 = _corner(m2, r, a, b, g2)
-            u1 = _floor(m1, p1, a, b)
-            t1 = _floor(m1, q1, a, b)
-            u2 = _floor(m2, p2, a, b)
-            t2 = _floor(m2, q2, a, b)
-            m = 0
-            for j in range(n):
-                i = kept[j]
-                kept[m] = i
-                ai = a[i]
-                bi = b[i]
-                m += (
-                    (ai + bi * p1 >= u1)
-                    | (ai + bi * q1 >= t1)
-                    | (ai + bi * p2 >= u2)
-                    | (ai + bi * q2 >= t2)
-                )
-            n = m
-        # by slope, then intercept, then row
-        for i in range(1, n):
-            t = kept[i]
-            j = i - 1
-            while j >= 0 and (b[kept[j]] > b[t] or (b[kept[j]] == b[t] and a[kept[j]] > a[t])):
-                kept[j + 1] = kept[j]
-                j -= 1
-            kept[j + 1] = t
-        h = 0
-        for i in range(n):
-            t = kept[i]
-            if h > 0 and b[hull[h - 1]] == b[t]:
-                if a[hull[h - 1]] >= a[t]:
-                    continue
-                h -= 1
-            cut = -np.inf
-            while h > 0:
-                p = hull[h - 1]
-                cut = (a[p] - a[t]) / (b[t] - b[p])
-                if h > 1 and cut <= cuts[h - 1]:
-                    h -= 1
-                else:
-                    break
-            hull[h] = t
-            cuts[h] = cut
-            h += 1
+        h = upper_envelope(
+            a, b, offsets[s], offsets[s + 1], ends[0, s], tops[s], ends[1, s], kept, hull, cuts
+        )
         p = hull[0]
         for k in range(K):
             base[k] += statistics[p, k]
@@ -282,3 +203,90 @@ def _corners(  # type: ignore[no-untyped-def]
                     break
             p = q
     return n_corners
+
+
+@njit(cache=True, nogil=True)
+def upper_envelope(a, b, lo, hi, l, c, r, kept, hull, cuts):  # type: ignore[no-untyped-def]  # noqa: E741
+    """Upper envelope of the lines a + gamma b of rows lo .. hi-1: rows by slope into `hull`,
+    and into `cuts` where each begins to be the highest (-inf for the first). Returns how many.
+
+    `l`, `c` and `r` are rows of least slope, of largest intercept and of greatest slope. Two
+    passes drop the lines that lie below a known part of the envelope (as in QuickHull); the
+    rest, a few, are sorted by slope and scanned.
+    """
+    # The envelope is above the lines l, c and r; a line below the two corners of this
+    # polyline is below it everywhere.
+    g1 = _corner(l, c, a, b, 0.0)
+    g2 = _corner(c, r, a, b, 0.0)
+    v1 = _floor(c, g1, a, b)
+    v2 = _floor(c, g2, a, b)
+    n = 0
+    for i in range(lo, hi):
+        kept[n] = i
+        n += (a[i] + b[i] * g1 >= v1) | (a[i] + b[i] * g2 >= v2)
+    if n > 12:
+        # The highest lines at both corners are on the envelope: refine the polyline.
+        m1 = l
+        m2 = r
+        x1 = v1
+        x2 = v2
+        for j in range(n):
+            i = kept[j]
+            y1 = a[i] + b[i] * g1
+            y2 = a[i] + b[i] * g2
+            if y1 > x1:
+                x1 = y1
+                m1 = i
+            if y2 > x2:
+                x2 = y2
+                m2 = i
+        p1 = _corner(l, m1, a, b, g1)
+        q1 = _corner(m1, c, a, b, g1)
+        p2 = _corner(c, m2, a, b, g2)
+        q2 = _corner(m2, r, a, b, g2)
+        u1 = _floor(m1, p1, a, b)
+        t1 = _floor(m1, q1, a, b)
+        u2 = _floor(m2, p2, a, b)
+        t2 = _floor(m2, q2, a, b)
+        m = 0
+        for j in range(n):
+            i = kept[j]
+            kept[m] = i
+            ai = a[i]
+            bi = b[i]
+            m += (
+                (ai + bi * p1 >= u1)
+                | (ai + bi * q1 >= t1)
+                | (ai + bi * p2 >= u2)
+                | (ai + bi * q2 >= t2)
+            )
+        n = m
+    # by slope, then intercept, then row
+    for i in range(1, n):
+        t = kept[i]
+        j = i - 1
+        while j >= 0 and (b[kept[j]] > b[t] or (b[kept[j]] == b[t] and a[kept[j]] > a[t])):
+            kept[j + 1] = kept[j]
+            j -= 1
+        kept[j + 1] = t
+    h = 0
+    for i in range(n):
+        t = kept[i]
+        if h > 0 and b[hull[h - 1]] == b[t]:
+            if a[hull[h - 1]] >= a[t]:
+                continue
+            h -= 1
+        cut = -np.inf
+        while h > 0:
+            p = hull[h - 1]
+            cut = (a[p] - a[t]) / (b[t] - b[p])
+            if h > 1 and cut <= cuts[h - 1]:
+                h -= 1
+            else:
+                break
+        if h == 0:
+            cut = -np.inf
+        hull[h] = t
+        cuts[h] = cut
+        h += 1
+    return h

@@ -14,21 +14,22 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.files import atomic_path
 from replitune.tuners.checkpoint import Checkpoint, fingerprint, opened
-from replitune.tuners.interface import Tuner, l1_normalised
+from replitune.tuners.interface import Hypotheses, Tuner, TuningResult, l1_normalised
+from replitune.tuners.lattice import Lattices
+from replitune.tuners.mert import Mert
+from replitune.tuners.mert_lattice import MertLattice, WordStatistics, together
 from replitune.tuners.objective import Objective
 from replitune.tuners.pool import Pool
 
 
 @dataclass(frozen=True)
-class Decoded:
+class Decoded(Hypotheses):
     """n-best lists of all segments under one weight vector; rows of a segment best first."""
 
-    segments: NDArray[np.integer]
-    """(M,)"""
-    features: NDArray[np.floating]
-    """(M, F)"""
-    statistics: NDArray
-    """(M, K)"""
+    lattices: Lattices | None = None
+    """Search graphs, for `mert-lattice`."""
+    word_statistics: WordStatistics | None = None
+    """Statistics of the lattices' paths."""
 
 
 class Decode(Protocol):
@@ -85,6 +86,7 @@ class Iteration:
     pool_score: float | None
     """Score of the next weights on the pool; None after the last decoding."""
     pool_size: int
+    """With what this iteration's decoding, and its tuning on lattices, added."""
     new_hypotheses: int
     change: float | None
     """Largest change of a weight by tuning, both vectors with L1 norm 1."""
@@ -134,9 +136,7 @@ def run_loop(
         {
             "inputs": dict(inputs or {}),
             "settings": asdict(settings),
-            "tuner": {f.name: repr(getattr(tuner, f.name)) for f in fields(tuner)}
-            if hasattr(tuner, "__dataclass_fields__")
-            else repr(tuner),
+            "tuner": {name: _plain(value) for name, value in vars(tuner).items()},
             "metric": objective.metric.signature(),
             "start": start.tolist(),
             "segments": n_segments,
@@ -147,6 +147,14 @@ def run_loop(
         result = loop.run(checkpoint)
         finish(result)
         return result
+
+
+def _plain(setting: Any) -> Any:
+    if isinstance(setting, np.ndarray):
+        return setting.tolist()
+    if isinstance(setting, Mert):
+        return {name: _plain(value) for name, value in vars(setting).items()}
+    return setting
 
 
 @dataclass
@@ -194,16 +202,17 @@ class _Loop:
         if saved is not None and checkpoint is not None:
             state = _State(**saved)
             for i in range(state.iteration):
-                self._extend(Decoded(**checkpoint.load_arrays(f"decoded-{i:03d}")))
+                arrays = checkpoint.load_arrays(f"iteration-{i:03d}")
+                self._extend(Hypotheses(**arrays))
             self.log(f"resuming at iteration {state.iteration}")
         else:
             weights = self._first_weights()
             state = _State(weights.tolist(), weights.tolist(), None, 0, 0, [])
         while not self._finished(state):
-            decoded = self._iterate(state)
+            gathered = self._iterate(state)
             if checkpoint:
                 # The state names only files that are whole, so it comes last.
-                checkpoint.save_arrays(f"decoded-{state.iteration - 1:03d}", vars(decoded))
+                checkpoint.save_arrays(f"iteration-{state.iteration - 1:03d}", vars(gathered))
                 checkpoint.save_state(asdict(state))
         assert state.best_score is not None
         return LoopResult(
@@ -228,8 +237,8 @@ class _Loop:
             or state.history[-1]["change"] == 0.0
         )
 
-    def _iterate(self, state: _State) -> Decoded:
-        """Decode, pool and optimise once; `state` moves on."""
+    def _iterate(self, state: _State) -> Hypotheses:
+        """Decode, pool and optimise once; `state` moves on. Returns what joined the pool."""
         began = time.perf_counter()
         i = state.iteration
         weights = np.array(state.weights)
@@ -247,13 +256,14 @@ class _Loop:
         else:
             state.stale += 1
         tuning = time.perf_counter()
+        gathered = Hypotheses(decoded.segments, decoded.features, decoded.statistics)
         pool_score = change = None
         if i + 1 < self.settings.iterations and state.stale < self.settings.patience:
             pool = self.pool if self.sample is None else self.pool.select(self.sample)
-            result = self.tuner.tune(
-                pool, self.objective, self._better_start(pool, state),
-                self.streams("optimise", i), self.threads,
-            )  # fmt: skip
+            result = self._tune(pool, self._better_start(pool, state), decoded, i)
+            if result.added is not None:
+                self._extend(result.added)
+                gathered = together([gathered, result.added])
             pool_score = result.score
             change = float(np.abs(l1_normalised(result.weights) - l1_normalised(weights)).max())
             state.weights = result.weights.tolist()
@@ -270,7 +280,22 @@ class _Loop:
             + (f", change in weights {change:.4f}" if change is not None else "")
             + f", {row.seconds:.1f} s"
         )
-        return decoded
+        return gathered
+
+    def _tune(
+        self, pool: Pool, start: NDArray[np.float64], decoded: Decoded, iteration: int
+    ) -> TuningResult:
+        rng = self.streams("optimise", iteration)
+        if not isinstance(self.tuner, MertLattice):
+            return self.tuner.tune(pool, self.objective, start, rng, self.threads)
+        if decoded.lattices is None or decoded.word_statistics is None:
+            raise ReplituneError("mert-lattice needs a decoder that gives search graphs")
+        if self.sample is not None:
+            raise ReplituneError("mert-lattice does not tune on a resampled dev set")
+        return self.tuner.tune_lattices(
+            decoded.lattices, decoded.word_statistics, pool, self.objective, start, rng,
+            self.threads,
+        )  # fmt: skip
 
     def _better_start(self, pool: Pool, state: _State) -> NDArray[np.float64]:
         """The last weights or the best so far, whichever does better on the pool: after a
@@ -294,8 +319,8 @@ class _Loop:
             statistics = statistics[self.sample]
         return float(self.objective.metric.score(statistics.sum(axis=0)))
 
-    def _extend(self, decoded: Decoded) -> None:
-        self.pool = self.pool.extend(decoded.segments, decoded.features, decoded.statistics)
+    def _extend(self, found: Hypotheses) -> None:
+        self.pool = self.pool.extend(found.segments, found.features, found.statistics)
 
 
 def write_history(path: str | Path, history: tuple[Iteration, ...]) -> None:

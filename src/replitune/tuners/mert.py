@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class Mert:
 
     def optimise(
         self,
-        search: PoolSearch,
+        search: Search,
         start: NDArray[np.float64],
         rng: np.random.Generator,
         threads: int = 1,
@@ -130,7 +130,7 @@ class Mert:
 
     def _climb(
         self,
-        search: PoolSearch,
+        search: Search,
         weights: NDArray[np.float64],
         free: NDArray[np.bool_],
         rng: np.random.Generator,
@@ -153,9 +153,7 @@ class Mert:
         sums = search.sums(point.weights)
         return point.weights, float(search.objective.utility(sums)), lines
 
-    def _scaled(
-        self, weights: NDArray[np.float64], free: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
+    def _scaled(self, weights: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
         return l1_normalised(weights) if free.all() else weights
 
     def _directions(
@@ -167,6 +165,31 @@ class Mert:
             drawn = np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0)
             axes.append(drawn / np.linalg.norm(drawn))
         return [axes[i] for i in rng.permutation(len(axes))]
+
+
+class Point(Protocol):
+    """Weights that move along lines."""
+
+    weights: NDArray[np.float64]
+
+    def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
+        """Go to the best place along `direction` (F,), with values averaged over `fraction`
+        of the intervals on either side."""
+        ...
+
+
+class Search(Protocol):
+    """Where lines are searched: a pool, or lattices."""
+
+    objective: Objective
+
+    def at(self, weights: NDArray[np.float64]) -> Point:
+        """The point of these weights (F,)."""
+        ...
+
+    def sums(self, weights: NDArray[np.float64]) -> NDArray:
+        """(K,) summed statistics of the model's choices."""
+        ...
 
 
 class PoolSearch:

@@ -139,7 +139,8 @@ class _State:
         self.background = objective.sums(pool, self.weights) / pool.n_segments
         self.segments = 1.0
         names = objective.metric.statistic_names
-        self.length = names.index("ref_len") if "ref_len" in names else None
+        words = [k for k, name in enumerate(names) if name.endswith("ref_len")]
+        self.length = words[0] if words else None
 
     def forget(self) -> None:
         """Begin a new average."""
@@ -198,9 +199,7 @@ def _step(  # type: ignore[no-untyped-def]
     if loss > 0.0 and norm > 0.0:
         eta = min(c, loss / norm)
         for f in range(len(weights)):
-            weights[f] += eta * (
-                float(features[f, lo + hope]) - float(features[f, lo + fear])
-            )
+            weights[f] += eta * (float(features[f, lo + hope]) - float(features[f, lo + fear]))
     else:
         loss = 0.0
     row = lo + (model if model_background else hope)

@@ -134,15 +134,15 @@ def _read_one(
     if bad >= 0:
         raise _what_is_wrong(data.split(b"\n")[bad].decode(), layout, path, bad + 1)
     # The kernel leaves NaN where a number is not written in the common, exactly readable way.
-    for row in np.flatnonzero(np.isnan(features).any(axis=1)):
+    for row in map(int, np.flatnonzero(np.isnan(features).any(axis=1))):
         start, end = feature_spans[row]
         field = data[start:end].decode()
-        values = _slow_values(field, path, int(row) + 1)
+        values = _slow_values(field, path, row + 1)
         if len(values) != layout.dimension:
             raise ReplituneError(
                 "feature values must stand between spaces",
                 file=path,
-                line=int(row) + 1,
+                line=row + 1,
                 found=repr(field),
             )
         features[row] = values

@@ -128,9 +128,7 @@ class Pool:
         counts = np.diff(self.offsets)[segments]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[segments] - offsets[:-1], counts)
-        return Pool(
-            np.ascontiguousarray(self.features[:, rows]), self.statistics[rows], offsets
-        )
+        return Pool(np.ascontiguousarray(self.features[:, rows]), self.statistics[rows], offsets)
 
 
 def combine(direction: NDArray[np.float64], features: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -128,7 +128,7 @@ def replicas(real: pd.DataFrame) -> str:
     columns = [*dict.fromkeys(zip(at["study"], at["pool"], at["n_a"], strict=True))]
     columns.sort(key=lambda c: (c[0] == "coin flip", c[1], c[2]))
     rows = []
-    order = [*METHODS[:6], "clark (index)", *METHODS[6:]]
+    order = [*METHODS[:6], "clark (index)", *METHODS[6:8], "riezler (one run)", *METHODS[8:]]
     for method in order:
         row = [f"`{method}`"]
         for study, pool, n in columns:

@@ -26,6 +26,7 @@ from replitune.significance.meta_pairs import agreements
 from replitune.significance.meta_rows import MetaRow, MetaSettings, MetaStudy
 from replitune.significance.meta_scores import Scores
 from replitune.significance.perm_both import perm_both
+from replitune.significance.run import get_method
 from replitune.significance.soft_pairwise import exchange_p, soft_pairwise_accuracy
 from replitune.significance.williams import williams
 from replitune.streams import stream
@@ -75,6 +76,8 @@ def _validate(metrics: Sequence[Scores], humans: Sequence[Scores], settings: Met
         iv.one_of("coefficient", coefficient, COEFFICIENTS)
     for alpha in (*settings.alphas, *([settings.human_alpha] if settings.human_alpha else [])):
         iv.between_0_and_1("alpha", alpha)
+    for method in settings.methods:
+        get_method(method)
     iv.samples_iv(settings.samples)
     iv.samples_iv(settings.ci_samples)
     if not metrics or not humans:

@@ -39,6 +39,8 @@ rule all:
 
 
 include: "workflow/rules/corpus.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/tune.smk"
 include: "workflow/rules/decode.smk"
 include: "workflow/rules/score.smk"
 include: "workflow/rules/test.smk"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Ran
 
+from conftest import ROOT, Ran
 from replitune.cli import COMMANDS
 
 

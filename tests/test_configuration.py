@@ -103,7 +103,9 @@ def test_a_key_given_twice_is_an_error(tmp_path: Path):
     assert error.value.line == 3
 
 
-@pytest.mark.parametrize("text", ["experiment: [", "- a\n- b\n", "", "!!python/object:os.system {}"])
+@pytest.mark.parametrize(
+    "text", ["experiment: [", "- a\n- b\n", "", "!!python/object:os.system {}"]
+)
 def test_what_is_no_experiment_is_refused(tmp_path: Path, text: str):
     with pytest.raises(ReplituneError):
         load(write(tmp_path, text))

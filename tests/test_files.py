@@ -69,9 +69,7 @@ def test_byte_order_mark_is_dropped(tmp_path: Path):
         (b"\xed\xa0\x80\n", 1, "invalid UTF-8"),  # an unpaired surrogate
     ],
 )
-def test_bad_text_is_refused_with_its_line(
-    tmp_path: Path, content: bytes, line: int, message: str
-):
+def test_bad_text_is_refused_with_its_line(tmp_path: Path, content: bytes, line: int, message: str):
     path = tmp_path / "bad.txt"
     path.write_bytes(content)
     with pytest.raises(ReplituneError, match=message) as error:

@@ -26,9 +26,13 @@ COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
     "score": "segment statistics of outputs, as Parquet",
     "test": "significance tests on segment statistics",
+    "power": "what n replicas and N segments would detect",
+    "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
     "check": "validate an experiment file",
     "corpus": "prepare the texts of an experiment",
+    "train": "train a phrase-based system on parallel text",
+    "tune": "weights of a system, or from n-best files of any decoder",
     "decode": "translations of one system on one test set",
     "report": "tables, figures and report.html of an experiment",
     "manifest": "what made every file of an experiment",
@@ -73,13 +77,15 @@ def _run(arguments: list[str]) -> int:
     if name not in COMMANDS:
         close = nearest(name, list(COMMANDS))
         raise ReplituneError(
-            f"no command {name!r}", expected=", ".join(COMMANDS),
+            f"no command {name!r}",
+            expected=", ".join(COMMANDS),
             fix=f"did you mean `replitune {close}`?" if close else "see `replitune --help`",
         )
     _limit_threads(arguments)
     module = importlib.import_module(f"replitune.commands.{name}")
     parser = argparse.ArgumentParser(
-        prog=f"replitune {name}", description=module.__doc__,
+        prog=f"replitune {name}",
+        description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)

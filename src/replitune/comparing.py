@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune import __version__
-from replitune import words
+from replitune import __version__, words
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.results import SystemRow
 from replitune.significance.base import SystemStatistics, TestResult
+from replitune.significance.draws import named_draws
 from replitune.significance.one_system import SystemSummary, summarise
 from replitune.significance.run import require_system, run_tests
 from replitune.stats.store import SegmentStatistics
@@ -55,13 +55,19 @@ class Compared:
             for statistic in ("s_sel", "s_dev", "s_test"):
                 rows.append(
                     SystemRow(
-                        name, statistic, getattr(summary, statistic), n=summary.n,
+                        name,
+                        statistic,
+                        getattr(summary, statistic),
+                        n=summary.n,
                         note=summary.notes.get(statistic),
                     )
                 )
             rows.append(
                 SystemRow(
-                    name, "median_replica", summary.scores[summary.median_replica], n=summary.n,
+                    name,
+                    "median_replica",
+                    summary.scores[summary.median_replica],
+                    n=summary.n,
                     replica=summary.median_replica,
                 )
             )
@@ -69,8 +75,14 @@ class Compared:
                 low, high = interval if interval is not None else (None, None)
                 rows.append(
                     SystemRow(
-                        name, "ci", summary.avg, method=method, n=summary.n, ci_low=low,
-                        ci_high=high, note=summary.notes.get(f"ci_{method}"),
+                        name,
+                        "ci",
+                        summary.avg,
+                        method=method,
+                        n=summary.n,
+                        ci_low=low,
+                        ci_high=high,
+                        note=summary.notes.get(f"ci_{method}"),
                     )
                 )
             for replica, score in summary.scores.items():
@@ -122,7 +134,8 @@ def _metric_json(compared: Compared) -> dict[str, Any]:
             {"a": result.a, "b": result.b, "delta": None, "methods": {}},
         )
         pair["methods"][result.method] = {
-            "delta": result.delta, **{name: getattr(result, name) for name in METHOD_FIELDS}
+            "delta": result.delta,
+            **{name: getattr(result, name) for name in METHOD_FIELDS},
         }
     for (a, b), pair in pairs.items():
         pair["delta"] = compared.systems[b].avg - compared.systems[a].avg
@@ -168,6 +181,7 @@ def compare(
     methods: list[Any] = [words.method_word(word) for word in settings.methods]
     if settings.paired_replicas:
         methods = [_paired(method) for method in methods]
+    draws = named_draws(settings.testset, settings.seed)
     tests = run_tests(
         {id: (metric, systems) for id, (metric, _, systems) in metrics.items()},
         documents,
@@ -180,6 +194,7 @@ def compare(
         alpha=settings.alpha,
         correction=settings.correction,
         threads=settings.threads,
+        draws=draws,
     )
     compared = {}
     said = list(warnings)
@@ -194,6 +209,7 @@ def compare(
                 samples=settings.samples,
                 alpha=settings.alpha,
                 dev=(dev or {}).get(id, {}).get(name),
+                draws=draws,
             )
             for name, system in systems.items()
         }
@@ -215,7 +231,7 @@ def compare(
 
 def _paired(method: str | dict[str, Any]) -> dict[str, Any]:
     """Replica k of every system shares its seed: tests that can use it are told so."""
-    given = {"name": method} if isinstance(method, str) else dict(method)
+    given: dict[str, Any] = {"name": method} if isinstance(method, str) else dict(method)
     if given["name"] in ("crossed", "multi-bootstrap"):
         given.setdefault("paired", True)
     return given
@@ -241,7 +257,9 @@ def compare_stores(
         for name in chosen:
             require_system(name, list(store.systems))
         metrics[store.metric.id] = (
-            store.metric, store.signature, {name: store.systems[name] for name in chosen}
+            store.metric,
+            store.signature,
+            {name: store.systems[name] for name in chosen},
         )
     on_dev = {store.metric.id: store.systems for store in dev}
     return compare(metrics, first.documents, settings, dev=on_dev)

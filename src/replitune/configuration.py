@@ -34,7 +34,9 @@ class Source:
         self.file = file
         self.lines = lines or {}
 
-    def error(self, path: Sequence[str | int], message: str, **fields: str | None) -> ReplituneError:
+    def error(
+        self, path: Sequence[str | int], message: str, **fields: str | None
+    ) -> ReplituneError:
         line = None
         for end in range(len(path), 0, -1):
             line = self.lines.get(tuple(path[:end]))
@@ -52,19 +54,25 @@ def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise ReplituneError(
-            "not valid YAML", file=file, line=mark.line + 1 if mark else None,
+            "not valid YAML",
+            file=file,
+            line=mark.line + 1 if mark else None,
             found=str(getattr(error, "problem", error)),
         ) from None
     if not isinstance(data, dict):
         raise ReplituneError(
-            "an experiment file is a mapping", file=file, found=type(data).__name__,
+            "an experiment file is a mapping",
+            file=file,
+            found=type(data).__name__,
             expected="key: value lines, such as `experiment: NAME`",
         )
     lines: dict[Path_, int] = {}
     for path, line, duplicate in _key_lines(node, ()):
         if duplicate:
             raise ReplituneError(
-                f"key `{path[-1]}` is given twice", file=file, line=line,
+                f"key `{path[-1]}` is given twice",
+                file=file,
+                line=line,
                 fix="remove one of them",
             )
         lines[path] = line
@@ -96,7 +104,8 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
         if scale not in scales:
             close = nearest(str(scale), list(scales))
             raise source.error(
-                ("scales",), f"unknown scale {scale!r}",
+                ("scales",),
+                f"unknown scale {scale!r}",
                 expected=", ".join(scales) or "no scale: this experiment defines none",
                 fix=f"did you mean {close!r}?" if close else None,
             )
@@ -104,7 +113,9 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
     checked = _validate(schema(), settings, (), source)
     checked["corpus"] = _validate(
         {"$ref": f"#/$defs/corpus_kinds/{checked['corpus']['kind']}"},
-        checked["corpus"], ("corpus",), source,
+        checked["corpus"],
+        ("corpus",),
+        source,
     )
     for name, system in checked["systems"].items():
         checked["systems"][name] = _validate(
@@ -171,8 +182,10 @@ def _explain(error: Any, path: Path_, source: Source) -> ReplituneError:
         unknown = next(key for key in error.instance if key not in known)
         close = nearest(str(unknown), known)
         return source.error(
-            (*where, unknown), f"unknown key `{unknown}` in {name}",
-            expected=", ".join(known), fix=f"did you mean `{close}`?" if close else None,
+            (*where, unknown),
+            f"unknown key `{unknown}` in {name}",
+            expected=", ".join(known),
+            fix=f"did you mean `{close}`?" if close else None,
         )
     if error.validator == "required":
         missing = next(key for key in error.validator_value if key not in error.instance)
@@ -181,27 +194,33 @@ def _explain(error: Any, path: Path_, source: Source) -> ReplituneError:
         allowed = [str(value) for value in error.validator_value]
         close = nearest(str(error.instance), allowed)
         return source.error(
-            where, f"{name} is not one of the allowed values", found=found,
-            expected=", ".join(allowed), fix=f"did you mean `{close}`?" if close else None,
+            where,
+            f"{name} is not one of the allowed values",
+            found=found,
+            expected=", ".join(allowed),
+            fix=f"did you mean `{close}`?" if close else None,
         )
     if error.validator == "pattern":
         described = error.schema.get("description") or error.validator_value
         what = "a name" if error.schema.get("pattern", "").startswith("^[A-Za-z0-9]") else name
         return source.error(
-            (*where, error.instance), f"{what} is not allowed in {name}", found=found,
+            (*where, error.instance),
+            f"{what} is not allowed in {name}",
+            found=found,
             expected=described,
         )
     described = error.schema.get("description") if isinstance(error.schema, Mapping) else None
+    limit = error.validator_value
     expected = {
-        "type": lambda: " or ".join(_listed(error.validator_value)),
-        "minimum": lambda: f"at least {error.validator_value}",
-        "maximum": lambda: f"at most {error.validator_value}",
-        "exclusiveMinimum": lambda: f"more than {error.validator_value}",
-        "exclusiveMaximum": lambda: f"less than {error.validator_value}",
-        "minItems": lambda: f"at least {error.validator_value} item(s)",
-        "minProperties": lambda: f"at least {error.validator_value} item(s)",
-        "minLength": lambda: "a text that is not empty",
-    }.get(error.validator, lambda: described or error.message)()
+        "type": " or ".join(_listed(limit)) if error.validator == "type" else "",
+        "minimum": f"at least {limit}",
+        "maximum": f"at most {limit}",
+        "exclusiveMinimum": f"more than {limit}",
+        "exclusiveMaximum": f"less than {limit}",
+        "minItems": f"at least {limit} item(s)",
+        "minProperties": f"at least {limit} item(s)",
+        "minLength": "a text that is not empty",
+    }.get(error.validator, described or error.message)
     return source.error(where, f"{name} is not allowed", found=found, expected=expected)
 
 
@@ -217,26 +236,33 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
         raise source.error(("corpus",), "no test set", fix="name one under corpus.tests")
     if "dev" in tests:
         raise source.error(
-            ("corpus", "tests", "dev"), "a test set may not be called dev",
+            ("corpus", "tests", "dev"),
+            "a test set may not be called dev",
             fix="dev is the tuning set: give it as corpus.dev",
         )
     pairs = settings["tests"]["pairs"]
     named = (
-        [pairs["baseline"]] if isinstance(pairs, dict)
-        else [name for pair in pairs for name in pair] if isinstance(pairs, list) else []
+        [pairs["baseline"]]
+        if isinstance(pairs, dict)
+        else [name for pair in pairs for name in pair]
+        if isinstance(pairs, list)
+        else []
     )
     for name in named:
         if name not in systems:
             close = nearest(name, systems)
             raise source.error(
-                ("tests", "pairs"), f"unknown system {name!r} in tests.pairs",
-                expected=", ".join(systems), fix=f"did you mean {close!r}?" if close else None,
+                ("tests", "pairs"),
+                f"unknown system {name!r} in tests.pairs",
+                expected=", ".join(systems),
+                fix=f"did you mean {close!r}?" if close else None,
             )
     if isinstance(pairs, list):
         for a, b in pairs:
             if a == b:
                 raise source.error(
-                    ("tests", "pairs"), f"a pair of {a!r} with itself",
+                    ("tests", "pairs"),
+                    f"a pair of {a!r} with itself",
                     expected="two different systems",
                 )
     for what, key in (("metric", "metrics"), ("method", "tests")):
@@ -249,6 +275,8 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
                     path, f"two {what}s are called {id!r}", fix="give one of them an `id`"
                 )
     for name, system in settings["systems"].items():
+        if system["backend"] == "phrase":
+            _check_phrase(settings, name, system, source)
         if system["backend"] != "outputs":
             continue
         for testset in system["files"]:
@@ -267,6 +295,37 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
                     f"system {name} has no files for test set {testset}",
                     fix="name them, or remove the test set",
                 )
+
+
+def _check_phrase(
+    settings: dict[str, Any], name: str, system: dict[str, Any], source: Source
+) -> None:
+    """A phrase-based system needs text to train and tune on, and tuners for replicas."""
+    corpus = settings["corpus"]
+    for part, what in (("train", "training pairs"), ("dev", "a dev set to tune on")):
+        if not corpus.get(part):
+            raise source.error(
+                ("corpus",), f"system {name} needs {what}", fix=f"name them as corpus.{part}"
+            )
+    if corpus["kind"] == "files":
+        for testset in ("dev", *test_names(settings)):
+            given = corpus["dev"] if testset == "dev" else corpus["tests"][testset]
+            alone = given.get("format") or given["references"]
+            if "source" not in given and isinstance(given["references"], list):
+                raise source.error(
+                    ("corpus", "tests", testset),
+                    f"system {name} needs the source of {testset}",
+                    found=str(alone),
+                    fix="name it as `source`",
+                )
+    counts = system.get("replicas") or settings["replicas"]
+    if "seeds" in counts:
+        raise source.error(
+            ("replicas",),
+            f"system {name} is tuned: its replicas come from tuners",
+            found=f"seeds: {counts['seeds']}",
+            expected="mert, mira, pro",
+        )
 
 
 def test_names(settings: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ import glob
 import itertools
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +20,11 @@ from typing import Any
 from replitune.configuration import entry_id, test_names
 from replitune.errors import ReplituneError
 
-TRAINED: tuple[str, ...] = ()
+TRAINED: tuple[str, ...] = ("phrase",)
 """Backends that need parallel text."""
+
+LOOP = ("iterations", "patience", "min_gain", "init", "init_range", "resample_dev")
+"""Settings of the outer loop of tuning."""
 
 UNGROUPED = ("seed", "run")
 """Replica prefixes that are not the name of a tuner."""
@@ -158,12 +162,24 @@ class Experiment:
         """Folder in which relative names of data files start."""
         return Path(self.settings["corpora"] or ".")
 
-    def system_settings(self, system: str) -> dict[str, Any]:
-        """What decides the system's translations, the number of replicas left out."""
-        kept = dict(self.settings["systems"][system])
-        kept.pop("replicas", None)
-        kept.pop("files", None)
-        return kept
+    def training_words(self, system: str) -> str:
+        """Settings of training as ``key=value ...``."""
+        return assignments(self.settings["systems"][system]["training"])
+
+    def search_words(self, system: str) -> str:
+        """Settings of the decoder as ``key=value ...``."""
+        return assignments(self.settings["systems"][system]["search"])
+
+    def tuning_words(self, replica: str) -> str:
+        """The tuning settings that decide one replica, as options of `replitune tune`."""
+        tuning = self.settings["tuning"]
+        algorithm = replica.rpartition("-")[0]
+        metric = shlex.quote(argument(tuning["metric"]))
+        loop = {key: tuning[key] for key in LOOP if tuning[key] is not None}
+        return (
+            f"--algorithm {algorithm} --metric {metric} --nbest-size {tuning['nbest']}"
+            f" --loop {assignments(loop)} --set {assignments(tuning[algorithm])}"
+        )
 
     def replicas(self, system: str) -> list[Replica]:
         if self.backend(system) == "outputs":
@@ -248,6 +264,15 @@ def argument(entry: str | Mapping[str, Any]) -> str:
         for key, value in options.items()
     ]
     return f"{entry['name']}:{','.join(words)}" if words else str(entry["name"])
+
+
+def assignments(settings: Mapping[str, Any]) -> str:
+    """``key=value key=value`` with each word quoted for a shell."""
+    words = (
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in settings.items()
+    )
+    return " ".join(shlex.quote(word) for word in words)
 
 
 def expand(pattern: str, base: Path) -> list[Path]:

@@ -18,33 +18,60 @@ BINS = 200
 
 TESTS = pa.schema(
     [
-        ("method", pa.string()), ("a", pa.string()), ("b", pa.string()),
-        ("score_a", pa.float64()), ("score_b", pa.float64()), ("delta", pa.float64()),
-        ("se", pa.float64()), ("df", pa.float64()),
-        ("ci_low", pa.float64()), ("ci_high", pa.float64()),
-        ("p", pa.float64()), ("p_adjusted", pa.float64()), ("p_min", pa.float64()),
-        ("exact", pa.bool_()), ("alternative", pa.string()), ("unit", pa.string()),
-        ("aggregation", pa.string()), ("pairing", pa.string()),
-        ("replica_a", pa.string()), ("replica_b", pa.string()),
-        ("n_a", pa.int32()), ("n_b", pa.int32()),
-        ("segments", pa.int32()), ("documents", pa.int32()),
-        ("samples", pa.int64()), ("seed", pa.int64()),
-        ("generalises_to", pa.string()), ("note", pa.string()),
+        ("method", pa.string()),
+        ("a", pa.string()),
+        ("b", pa.string()),
+        ("score_a", pa.float64()),
+        ("score_b", pa.float64()),
+        ("delta", pa.float64()),
+        ("se", pa.float64()),
+        ("df", pa.float64()),
+        ("ci_low", pa.float64()),
+        ("ci_high", pa.float64()),
+        ("p", pa.float64()),
+        ("p_adjusted", pa.float64()),
+        ("p_min", pa.float64()),
+        ("exact", pa.bool_()),
+        ("alternative", pa.string()),
+        ("unit", pa.string()),
+        ("aggregation", pa.string()),
+        ("pairing", pa.string()),
+        ("replica_a", pa.string()),
+        ("replica_b", pa.string()),
+        ("n_a", pa.int32()),
+        ("n_b", pa.int32()),
+        ("segments", pa.int32()),
+        ("documents", pa.int32()),
+        ("samples", pa.int64()),
+        ("seed", pa.int64()),
+        ("generalises_to", pa.string()),
+        ("note", pa.string()),
     ]
 )
 
 SYSTEMS = pa.schema(
     [
-        ("system", pa.string()), ("statistic", pa.string()), ("replica", pa.string()),
-        ("value", pa.float64()), ("ci_low", pa.float64()), ("ci_high", pa.float64()),
-        ("method", pa.string()), ("n", pa.int32()), ("note", pa.string()),
+        ("system", pa.string()),
+        ("statistic", pa.string()),
+        ("replica", pa.string()),
+        ("value", pa.float64()),
+        ("ci_low", pa.float64()),
+        ("ci_high", pa.float64()),
+        ("method", pa.string()),
+        ("n", pa.int32()),
+        ("note", pa.string()),
     ]
 )
 
 HISTOGRAMS = pa.schema(
     [
-        ("method", pa.string()), ("a", pa.string()), ("b", pa.string()),
-        ("bin", pa.int32()), ("left", pa.float64()), ("right", pa.float64()), ("count", pa.int64()),
+        ("method", pa.string()),
+        ("a", pa.string()),
+        ("b", pa.string()),
+        ("bin", pa.int32()),
+        ("left", pa.float64()),
+        ("right", pa.float64()),
+        ("count", pa.int64()),
     ]
 )
 
@@ -123,7 +150,9 @@ def _read(path: str | Path, schema: pa.Schema) -> list[dict]:
         table = pq.ParquetFile(path).read()
     except (OSError, pa.ArrowException) as error:
         raise ReplituneError(
-            "not a readable Parquet file", file=path, found=str(error).split("\n")[0],
+            "not a readable Parquet file",
+            file=path,
+            found=str(error).split("\n")[0],
             fix="remove it and run the workflow again",
         ) from None
     missing = [name for name in schema.names if name not in table.column_names]

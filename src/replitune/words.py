@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 from replitune.configuration import schema
-from replitune.errors import ReplituneError
+from replitune.errors import ReplituneError, nearest
 
 
 def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
@@ -76,22 +76,31 @@ def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str |
 def add_test_options(parser: argparse.ArgumentParser, methods: Sequence[str]) -> None:
     """Options of everything that runs significance tests."""
     parser.add_argument(
-        "--methods", nargs="+", default=list(methods), metavar="TEST",
+        "--methods",
+        nargs="+",
+        default=list(methods),
+        metavar="TEST",
         help="tests, with options as TEST:key=value,... (default: %(default)s)",
     )
     parser.add_argument(
-        "--samples", type=int, default=10_000, metavar="R",
+        "--samples",
+        type=int,
+        default=10_000,
+        metavar="R",
         help="resamples of each resampling test (default %(default)s)",
     )
     parser.add_argument(
         "--alpha", type=float, default=0.05, help="level of the tests (default %(default)s)"
     )
     parser.add_argument(
-        "--correction", default="holm", choices=("holm", "bh", "none"),
+        "--correction",
+        default="holm",
+        choices=("holm", "bh", "none"),
         help="for all pairs within one metric and test (default %(default)s)",
     )
     parser.add_argument(
-        "--paired-replicas", action="store_true",
+        "--paired-replicas",
+        action="store_true",
         help="replica k of every system shares its seed",
     )
     parser.add_argument(
@@ -109,7 +118,48 @@ def check_test_options(options: argparse.Namespace) -> None:
             "--alpha is not allowed", found=str(options.alpha), expected="between 0 and 1"
         )
     if options.seed < 0:
-        raise ReplituneError("--seed is not allowed", found=str(options.seed), expected="at least 0")
+        raise ReplituneError(
+            "--seed is not allowed", found=str(options.seed), expected="at least 0"
+        )
+
+
+def assignments(words: Sequence[str], option: str) -> dict[str, Any]:
+    """``key=value ...`` with values as in YAML."""
+    import yaml
+
+    settings: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key:
+            raise ReplituneError(f"{option}: {word!r} is not a setting", expected="KEY=VALUE")
+        settings[key] = yaml.safe_load(text)
+    return settings
+
+
+def settings_words(words: Sequence[str], known: type, option: str = "--set") -> dict[str, Any]:
+    """``key=value ...`` as settings of the dataclass `known`; values as in YAML."""
+    kinds = get_type_hints(known)
+    settings: dict[str, Any] = {}
+    for key, value in assignments(words, option).items():
+        if key not in kinds:
+            close = nearest(key, list(kinds))
+            raise ReplituneError(
+                f"{option}: no setting {key!r}",
+                expected=", ".join(kinds),
+                fix=f"did you mean {close}=...?" if close else None,
+            )
+        kind = kinds[key]
+        plain = kind if isinstance(kind, type) else tuple
+        if plain is tuple and isinstance(value, list):
+            value = tuple(value)
+        if plain is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, plain) or (isinstance(value, bool) and plain is int):
+            raise ReplituneError(
+                f"{option} {key}: not allowed", found=str(value), expected=plain.__name__
+            )
+        settings[key] = value
+    return settings
 
 
 def replica_words(words: Sequence[str]) -> Mapping[str, int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from replitune.significance.draws import PoolDraws, SegmentDraws
+from replitune.significance.draws import PoolDraws, SegmentDraws, exact_columns
 from replitune.significance.kernels_bootstrap import draw_poisson, poisson_tables
 from replitune.significance.kernels_random import keys_of
 
@@ -51,6 +53,17 @@ def test_real_sums_do_not_depend_on_what_is_computed_beside_them() -> None:
     np.testing.assert_array_equal(together[:100, 4], alone[:, 0])
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e12])
+def test_real_columns_are_rounded_so_that_sums_are_exact(scale: float) -> None:
+    values = np.random.default_rng(0).normal(size=(3000, 2)) * [scale, 1.0]
+    columns = exact_columns(values, 3000)
+    assert (np.abs(columns - values) <= 1e-12 * np.abs(values).max(axis=0)).all()
+    exact = [math.fsum(column) for column in columns.T]
+    assert columns.sum(axis=0).tolist() == columns[::-1].cumsum(axis=0)[-1].tolist() == exact
+    whole = np.arange(300.0).reshape(100, 3)
+    np.testing.assert_array_equal(exact_columns(whole, 100), whole)
+
+
 def test_poisson_counts_follow_their_law() -> None:
     rate = 0.97
     thresholds, rest = poisson_tables(rate)
@@ -84,7 +97,7 @@ def test_pools_are_multinomial(size: int) -> None:
 
 def test_a_pool_above_its_size_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """At a rate of 1 half of all Poisson totals are too large; none may come through."""
-    monkeypatch.setattr("replitune.significance.draws.np.sqrt", lambda size: 1e9)
+    monkeypatch.setattr("replitune.significance.draws.SPARE", 0)
     pool = np.stack([np.ones(200), np.arange(200)], axis=1).astype(np.int32)
     sums = PoolDraws(5).sums(pool, 2000)
     assert (sums[:, 0] == 200).all()

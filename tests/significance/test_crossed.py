@@ -21,6 +21,7 @@ from crossed_models import (
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
+from replitune.metrics.bleu import Bleu
 from replitune.significance.components import linearise
 from replitune.significance.crossed import crossed
 
@@ -42,9 +43,9 @@ def anova(x: np.ndarray) -> tuple[float, float, float]:
 # -- the linearisation --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("metric", [CountBleu(), Bleu()], ids=["test", "bleu"])
 @pytest.mark.parametrize("quality", [0.4, 0.7])
-def test_gradient_is_the_infinitesimal_jackknife(quality):
-    metric = CountBleu()
+def test_gradient_is_the_infinitesimal_jackknife(quality, metric):
     z = bleu_counts(np.random.default_rng(3), 3, 60, quality)
     sums = z.sum(axis=1)
     L, smooth = linearise(metric, z, sums)
@@ -57,7 +58,7 @@ def test_gradient_is_the_infinitesimal_jackknife(quality):
     np.testing.assert_allclose(L.sum(axis=1), 0, atol=1e-8)
 
 
-@pytest.mark.parametrize(("N", "metric"), [(200, CountBleu()), (1000, CountBleu())])
+@pytest.mark.parametrize(("N", "metric"), [(200, CountBleu()), (1000, CountBleu()), (500, Bleu())])
 def test_delete_one_jackknife_agrees_within_five_over_n(N, metric):
     z = bleu_counts(np.random.default_rng(5), 1, N, 0.6)
     z[:, :, 8] = z[:, :, 9] - 2  # well short of the references: no kink
@@ -297,6 +298,14 @@ def test_two_replicas_carry_a_note():
     result = crossed(comparison(two_way(rng, 2, 50), two_way(rng, 4, 50)))
     assert result.p is not None
     assert "two replicas" in result.note
+
+
+def test_two_replicas_in_a_group_carry_a_note():
+    rng = np.random.default_rng(40)
+    groups = ["mert", "mert", "pro", "pro"]
+    x, y = two_way(rng, 4, 50), two_way(rng, 4, 50)
+    result = crossed(comparison(x, y, groups_a=groups, groups_b=groups))
+    assert "two replicas in a group" in result.note
 
 
 def test_one_segment_gives_no_p():

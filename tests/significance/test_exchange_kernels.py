@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from replitune.significance.kernels_exchange import PairedExchange
 from replitune.significance.kernels_free import (
@@ -73,7 +69,7 @@ def test_subsets_have_their_size_and_are_uniform(m: int, take: int) -> None:
     bits = np.unpackbits(np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little")
     assert (bits.sum(axis=1) == take).all()
     assert not bits[:, m:].any()
-    if 1 < m and math.comb(m, take) <= 70:
+    if m > 1 and math.comb(m, take) <= 70:
         _, seen = np.unique(bits[:, :m], axis=0, return_counts=True)
         assert len(seen) == math.comb(m, take)
         assert stats.chisquare(seen).pvalue > 1e-4

@@ -56,7 +56,9 @@ def frame(**columns: object) -> pd.DataFrame:
 
 @settings(deadline=None, derandomize=True, max_examples=25)
 @given(n=st.integers(1, 4), N=st.integers(1, 6), documented=st.booleans(), seed=st.integers(0, 99))
-def test_what_is_written_is_read_back(tmp_path_factory, n: int, N: int, documented: bool, seed: int):
+def test_what_is_written_is_read_back(
+    tmp_path_factory, n: int, N: int, documented: bool, seed: int
+):
     path = tmp_path_factory.mktemp("store") / "a.parquet"
     documents = [f"d{i // 2}" for i in range(N)] if documented else None
     written = system(n=n, N=N, seed=seed)
@@ -204,5 +206,5 @@ def test_a_damaged_file_and_an_empty_folder_are_refused(tmp_path: Path):
     with pytest.raises(ReplituneError, match="not a readable Parquet"):
         read_stores(path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ReplituneError, match="no .parquet file"):
+    with pytest.raises(ReplituneError, match=r"no \.parquet file"):
         read_stores(tmp_path / "empty")

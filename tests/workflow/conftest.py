@@ -68,7 +68,9 @@ class Snakemake:
     def planned(self, *arguments: str, **options: object) -> dict[str, int]:
         """Number of jobs by rule that a dry run plans."""
         text = self.run("--dry-run", *arguments, **options)
-        table = re.search(r"Job stats:\njob +count\n[- ]+\n(.*?)\n\n", text.stdout + text.stderr, re.S)
+        table = re.search(
+            r"Job stats:\njob +count\n[- ]+\n(.*?)\n\n", text.stdout + text.stderr, re.S
+        )
         if table is None:
             return {}
         rows = (line.split() for line in table[1].splitlines())

@@ -41,7 +41,7 @@ def test_every_promised_file_is_there(finished: Snakemake):
     ):
         assert (results / name).is_file(), name
     assert not (results / "tests" / "dev").exists(), "dev is scored and never tested"
-    assert not [p for p in results.rglob("*.tmp")], "nothing half-written is left"
+    assert not list(results.rglob("*.tmp")), "nothing half-written is left"
 
 
 def test_a_second_run_has_nothing_to_do(finished: Snakemake):
@@ -95,7 +95,14 @@ def test_a_change_runs_again_exactly_what_depends_on_it(finished: Snakemake):
         "score": 6, "test": 2, **last,
     }  # fmt: skip
     grown = plan(finished, corpus__tests={"t1": 40, "t2": 31})
-    assert grown == {"corpus_testset": 1, "corpus_inputs": 1, "decode": 4, "score": 2, "test": 1, **last}
+    assert grown == {
+        "corpus_testset": 1,
+        "corpus_inputs": 1,
+        "decode": 4,
+        "score": 2,
+        "test": 1,
+        **last,
+    }
 
 
 def test_rows_of_unchanged_replicas_are_taken_over(finished: Snakemake, tmp_path: Path):
@@ -130,7 +137,9 @@ def test_the_default_experiment_needs_no_file(snakemake: Snakemake):
 
 
 def test_several_experiments_live_side_by_side(finished: Snakemake):
-    finished.write({**TINY, "experiment": "other", "scales": {"s": {"replicas": {"seeds": 1}}}}, "o.yaml")
+    finished.write(
+        {**TINY, "experiment": "other", "scales": {"s": {"replicas": {"seeds": 1}}}}, "o.yaml"
+    )
     plan = finished.run("--dry-run", "--config", "scale=s", configfile="o.yaml")
     assert "results/other-s/report.html" in plan.stdout + plan.stderr
     assert "results/tiny" not in plan.stdout + plan.stderr
@@ -244,7 +253,15 @@ def test_every_rule_logs_is_benchmarked_and_asks_for_resources():
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
         rules = re.split(r"\n\s*rule [^\n]*:\n", path.read_text())[1:]
         for body in rules:
-            for key in ("log:", "benchmark:", "mem_mb", "runtime", "threads:", "message:", "shell:"):
+            for key in (
+                "log:",
+                "benchmark:",
+                "mem_mb",
+                "runtime",
+                "threads:",
+                "message:",
+                "shell:",
+            ):
                 assert key in body, f"{path.name}: {key}"
             assert "run:" not in body.replace("dry-run:", "")
             assert "script:" not in body

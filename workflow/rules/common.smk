@@ -1,6 +1,7 @@
 # Names for the rules: the experiment, its folders, and what each stage depends on.
 
 import json
+import shlex
 
 from replitune.configuration import Source, read_yaml, resolve
 from replitune.errors import ReplituneError
@@ -46,6 +47,30 @@ def existing(paths):
     """Data files are inputs when they are there; when not, the job itself says what is missing,
     so that a dry run needs no data."""
     return [str(path) for path in paths if Path(path).exists()]
+
+
+def decode_inputs(wildcards):
+    """The test set; of a trained system also the model and the replica's weights."""
+    inputs = {"testset": f"{RESULTS}/corpus/{wildcards.testset}.jsonl"}
+    if EXPERIMENT.backend(wildcards.system) == "phrase":
+        tuned = f"{RESULTS}/tuning/{wildcards.system}/{wildcards.replica}"
+        inputs["model"] = f"{RESULTS}/models/{wildcards.system}"
+        inputs["weights"] = f"{tuned}/weights.json"
+    return inputs
+
+
+def decode_options(wildcards, input):
+    """What makes the translations, as options of `replitune decode`."""
+    settings = EXPERIMENT.settings["systems"][wildcards.system]
+    if settings["backend"] == "phrase":
+        model, weights = shlex.quote(input.model), shlex.quote(input.weights)
+        features = " ".join(settings["features"])
+        search = EXPERIMENT.search_words(wildcards.system)
+        return (
+            f"--model {model} --weights {weights} --features {features} --set {search}"
+        )
+    kept = {key: settings[key] for key in ("errors", "spread")}
+    return f"--corruption {shlex.quote(as_json(kept))}"
 
 
 def given_files(system, testset):

@@ -5,7 +5,7 @@ DECODE_VERSION = 1
 
 rule decode:
     input:
-        testset=f"{RESULTS}/corpus/{{testset}}.jsonl",
+        unpack(decode_inputs),
     output:
         f"{RESULTS}/decodes/{{testset}}/{{system}}/{{replica}}.txt",
     log:
@@ -20,16 +20,15 @@ rule decode:
         mem_mb=lambda wildcards, attempt: 1000 * attempt,
         runtime=lambda wildcards, attempt: 20 * attempt,
     params:
-        settings=lambda wildcards: as_json(EXPERIMENT.system_settings(wildcards.system)),
+        how=decode_options,
         seed=EXPERIMENT.seed,
         stage_version=DECODE_VERSION,
     message:
         "decode {wildcards.testset} with {wildcards.system} {wildcards.replica}"
     shell:
-        "replitune decode --system {wildcards.system:q} --settings {params.settings:q}"
-        " --replica {wildcards.replica} --seed {params.seed}"
-        " --testset {input.testset:q} --name {wildcards.testset:q} --out {output:q}"
-        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+        "replitune decode {params.how} --testset {input.testset:q} --name {wildcards.testset:q}"
+        " --system {wildcards.system:q} --replica {wildcards.replica} --seed {params.seed}"
+        " --out {output:q} --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 
 # Outputs that are on disk already: one job per (system, test set) takes over all its files.

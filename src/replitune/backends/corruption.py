@@ -3,16 +3,17 @@
 A replica's output is the reference with errors at a rate that has four parts:
 
 - the system's error rate, `errors`;
-- the *segment effect*: how prone the system is to err on each segment, shared by its replicas,
-  so that two systems of equal quality still differ segment by segment;
+- the *segment effect*: how prone one is to err on each segment; half of its variance belongs to
+  the test set (hard segments are hard for all), half to the system and is shared by its
+  replicas, so that two systems of equal quality still differ segment by segment;
 - the *replica effect*: one factor for all that a replica translates, and a mix of error types of
   its own, both of size `spread`: the optimiser's luck;
-- noise for each token, of which the share `common` is the same in all replicas of a system:
-  replicas often produce the same translation.
+- noise for each token: the share `alike` of its variance is the same for all systems, up to
+  `common` the same in all replicas of a system (replicas often produce the same translation).
 
-The first three are what tests over segments and tests over replicas disagree about. Every part
-has a random stream named by what it belongs to, so adding a system, a replica or a test set
-changes no other output.
+The parts of system and replica are what tests over segments and tests over replicas disagree
+about. Every part has a random stream named by what it belongs to, so adding a system, a replica
+or a test set changes no other output.
 """
 
 from __future__ import annotations
@@ -58,22 +59,23 @@ def corrupt(
     *,
     errors: float,
     spread: float,
+    rng_testset: np.random.Generator,
+    rng_system: np.random.Generator,
     rng_replica: np.random.Generator,
-    rng_segments: np.random.Generator,
     rng_tokens: np.random.Generator,
-    common: float = 0.97,
+    alike: float = 0.5,
+    common: float = 0.98,
 ) -> list[str]:
-    """Corrupt N segments.
+    """Corrupt N segments; blank ones stay blank.
 
-    `rng_replica` makes the replica effect, `rng_segments` what all replicas of the system share
-    (segment effects, and the common part of the noise), `rng_tokens` the rest of the noise. Blank
-    segments stay blank.
+    Of the generators, `rng_replica` makes the replica effect, `rng_testset` and `rng_system` what
+    is shared by all systems and by the replicas of this one, `rng_tokens` the rest of the noise.
     """
-    if not 0 <= errors < 1 or spread < 0 or not 0 <= common <= 1:
+    if not 0 <= errors < 1 or not spread >= 0 or not 0 <= alike <= common <= 1:
         raise ReplituneError(
             "corruption settings out of range",
-            found=f"errors {errors}, spread {spread}, common {common}",
-            expected="errors in [0, 1), spread >= 0, common in [0, 1]",
+            found=f"errors {errors}, spread {spread}, alike {alike}, common {common}",
+            expected="errors in [0, 1), spread >= 0, 0 <= alike <= common <= 1",
         )
     effects = replica_effects(spread, rng_replica)
     split = [line.split() for line in reference]
@@ -83,16 +85,18 @@ def corrupt(
     if total == 0:
         return ["" for _ in split]
 
-    # what the replicas of a system share
-    prone = np.exp(SEGMENT_SD * rng_segments.standard_normal(len(split)) - SEGMENT_SD**2 / 2)
-    shared = rng_segments.standard_normal(total)
-    kind = rng_segments.random(total)
-    other = rng_segments.integers(total, size=total)
+    shares = (alike, common - alike, 1 - common)
+    rngs = (rng_testset, rng_system, rng_tokens)
+    segment = sum(np.sqrt(0.5) * rng.standard_normal(len(split)) for rng in rngs[:2])
+    prone = np.exp(SEGMENT_SD * segment - SEGMENT_SD**2 / 2)
+    noise = sum(
+        np.sqrt(share) * rng.standard_normal(total) for share, rng in zip(shares, rngs, strict=True)
+    )
+    kind = rng_system.random(total)
+    other = rng_system.integers(total, size=total)
 
     # errors where the noise falls below the quantile of the token's rate
     rate = np.minimum(errors * effects.factor * np.repeat(prone, lengths), 0.95)
-    own = rng_tokens.standard_normal(total)
-    noise = np.sqrt(common) * shared + np.sqrt(1 - common) * own
     wrong = noise < _normal_quantile(rate)
     types = np.searchsorted(np.cumsum(effects.mix)[:-1], kind, side="right")
     types = np.where(wrong, types, -1)
@@ -142,15 +146,18 @@ def corrupted_replica(
     testset: str,
     errors: float,
     spread: float,
-    common: float = 0.97,
+    alike: float = 0.5,
+    common: float = 0.98,
 ) -> list[str]:
     """The output of one replica of a system on a test set, by the named streams of `seed`."""
     return corrupt(
         reference,
         errors=errors,
         spread=spread,
+        alike=alike,
         common=common,
+        rng_testset=stream(seed, "corruption", "testset", testset),
+        rng_system=stream(seed, "corruption", "system", system, testset),
         rng_replica=stream(seed, "corruption", "replica", system, replica),
-        rng_segments=stream(seed, "corruption", "segments", system, testset),
         rng_tokens=stream(seed, "corruption", "tokens", system, replica, testset),
     )

@@ -15,8 +15,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.metrics.registry import get_metric
     from replitune import words
+    from replitune.metrics.registry import get_metric
     from replitune.significance.run import get_method
 
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from replitune import words
 from replitune.errors import ReplituneError
@@ -20,14 +21,21 @@ from replitune.experiment import replica_ids
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--refs", nargs="+", required=True, metavar="R",
+        "--refs",
+        nargs="+",
+        required=True,
+        metavar="R",
         help="references: text files, or one prepared test set, TSV, WMT XML or SGM",
     )
     parser.add_argument(
         "--baseline", nargs="+", metavar="H", help="outputs of the runs of the baseline"
     )
     parser.add_argument(
-        "--system", nargs="+", action="append", default=[], metavar="NAME=H",
+        "--system",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar="NAME=H",
         help="a system and the outputs of its runs; may be repeated",
     )
     parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="M")
@@ -41,9 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
     from replitune.comparing import Settings, compare
-    from replitune.diagnosis import diagnose
+    from replitune.diagnosis import diagnose, find_copies
     from replitune.report.terminal import print_comparison
     from replitune.scoring import read_outputs
+    from replitune.significance.base import SystemStatistics
     from replitune.stats.store import write_store
 
     words.check_test_options(options)
@@ -53,19 +62,22 @@ def run(options: argparse.Namespace) -> None:
     scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
     words.require_different([scorer.metric.id for scorer in scorers], "metric")
     warnings: list[str] = []
-    scored: dict[str, dict[str, object]] = {scorer.metric.id: {} for scorer in scorers}
+    hashes: dict[str, list[str]] = {}
+    scored: dict[str, dict[str, SystemStatistics]] = {scorer.metric.id: {} for scorer in scorers}
     for name, paths in files.items():
         outputs = read_outputs(paths, testset.segments, options.refs[0])
         warnings += diagnose(name, outputs, testset.references, words=0)
+        hashes[name] = outputs.sha256
         for scorer in scorers:
             result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
             scored[scorer.metric.id][name] = result.system
             if options.stats_dir is not None:
-                from pathlib import Path
-
                 path = Path(options.stats_dir) / scorer.metric.id / f"{name}.parquet"
                 write_store(
-                    path, [result.system], scorer.metric, scorer.metadata([result]),
+                    path,
+                    [result.system],
+                    scorer.metric,
+                    scorer.metadata([result]),
                     testset.documents,
                 )
     settings = Settings(
@@ -86,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
         },
         testset.document_codes(),
         settings,
-        warnings=warnings,
+        warnings=[*warnings, *find_copies(hashes)],
     )
     if options.json is not None:
         from replitune.files import atomic_open
@@ -115,7 +127,8 @@ def _files(options: argparse.Namespace) -> dict[str, list[str]]:
         files[name] = paths
     if len(files) < 2:
         raise ReplituneError(
-            "nothing to compare", found=f"{len(files)} system(s)",
+            "nothing to compare",
+            found=f"{len(files)} system(s)",
             expected="--baseline and at least one --system, or two --system",
         )
     return files

@@ -1,4 +1,4 @@
-"""manifest.json: the configuration, and for every file of an experiment its sha256 and what made it."""
+"""manifest.json: an experiment's settings, the sha256 of every file, and what made it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import Any
 
 from replitune import __version__
 
-FOLDERS = ("corpus", "models", "tuning", "decodes", "stats", "tests", "studies", "tables", "figures")
+FOLDERS = (
+    "corpus",
+    "models",
+    "tuning",
+    "decodes",
+    "stats",
+    "tests",
+    "studies",
+    "tables",
+    "figures",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

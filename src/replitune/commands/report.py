@@ -34,7 +34,9 @@ def run(options: argparse.Namespace) -> None:
     tables = [systems_table(cells), pairs_table(cells, alpha, correction)]
     for table in tables:
         for suffix, text in (
-            ("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex()),
+            ("csv", table.csv()),
+            ("md", table.markdown()),
+            ("tex", table.latex()),
         ):
             with atomic_open(folder / "tables" / f"{table.name}.{suffix}") as handle:
                 handle.write(text)

@@ -23,7 +23,10 @@ from replitune.files import read_lines
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--refs", nargs="+", required=True, metavar="R",
+        "--refs",
+        nargs="+",
+        required=True,
+        metavar="R",
         help="references: text files, or one prepared test set, TSV, WMT XML or SGM",
     )
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
@@ -40,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
-    from replitune.diagnosis import diagnose
+    from replitune.diagnosis import diagnose, find_copies
     from replitune.scoring import read_outputs
     from replitune.stats.store import write_store
 
@@ -52,15 +55,18 @@ def run(options: argparse.Namespace) -> None:
     scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
     if one_file and len(scorers) > 1:
         raise ReplituneError(
-            "one .parquet file holds one metric", found=", ".join(options.metrics),
+            "one .parquet file holds one metric",
+            found=", ".join(options.metrics),
             fix="give a folder with --out",
         )
     words.require_different([scorer.metric.id for scorer in scorers], "metric")
     collected = []
+    hashes: dict[str, list[str]] = {}
     for name, files in systems.items():
         outputs = read_outputs(files.values(), testset.segments, options.refs[0])
         for warning in diagnose(name, outputs, testset.references):
             print(f"warning: {warning}", file=sys.stderr)
+        hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
             scored, cost = scorer.score(name, list(files), outputs, previous=path)
@@ -74,13 +80,21 @@ def run(options: argparse.Namespace) -> None:
                 collected.append(scored)
             else:
                 write_store(
-                    path, [scored.system], scorer.metric, scorer.metadata([scored]),
+                    path,
+                    [scored.system],
+                    scorer.metric,
+                    scorer.metadata([scored]),
                     testset.documents,
                 )
+    for warning in find_copies(hashes):
+        print(f"warning: {warning}", file=sys.stderr)
     if one_file:
         write_store(
-            out, [scored.system for scored in collected], scorers[0].metric,
-            scorers[0].metadata(collected), testset.documents,
+            out,
+            [scored.system for scored in collected],
+            scorers[0].metric,
+            scorers[0].metadata(collected),
+            testset.documents,
         )
 
 
@@ -119,7 +133,10 @@ def _listed(path: str) -> dict[str, dict[Replica, str]]:
         fields = line.split("\t")
         if len(fields) not in (2, 3) or not all(fields):
             raise ReplituneError(
-                "not a line of a list of outputs", file=path, line=number, found=repr(line),
+                "not a line of a list of outputs",
+                file=path,
+                line=number,
+                found=repr(line),
                 expected="SYSTEM<TAB>FILE or SYSTEM<TAB>REPLICA<TAB>FILE",
             )
         name = words.checked_name(fields[0], f"{path}:{number}")
@@ -130,7 +147,8 @@ def _listed(path: str) -> dict[str, dict[Replica, str]]:
             replica = Replica(words.checked_name(fields[1], f"{path}:{number}"))
             if replica in systems.setdefault(name, {}):
                 raise ReplituneError(
-                    f"replica {replica.id} of system {name} is listed twice", file=path,
+                    f"replica {replica.id} of system {name} is listed twice",
+                    file=path,
                     line=number,
                 )
             systems[name][replica] = fields[2]

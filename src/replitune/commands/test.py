@@ -31,21 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from replitune.commands.stores import one_testset
     from replitune.comparing import Settings, compare_stores
     from replitune.report.terminal import print_comparison
     from replitune.results import write_histograms, write_system_rows, write_tests
     from replitune.stats.store import read_stores
 
     words.check_test_options(options)
-    stores = read_stores(options.store)
-    if options.testset is not None and any(store.testset for store in stores):
-        stores = [store for store in stores if store.testset in (options.testset, "")]
-    testsets = {store.testset for store in stores}
-    if not stores or len(testsets) > 1:
-        raise ReplituneError(
-            "a comparison needs exactly one test set", file=options.store,
-            found=", ".join(sorted(testsets)) or "none", fix="choose one with --testset",
-        )
+    stores = one_testset(options.store, options.testset)
     dev = read_stores(options.dev) if options.dev else []
     settings = Settings(
         testset=options.testset or stores[0].testset or "testset",

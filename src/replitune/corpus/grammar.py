@@ -24,16 +24,28 @@ SHORTEST, LONGEST = 4, 25
 SMALL = 3
 """Words of the noun phrases in a middle field."""
 
+COMPOUND = 0.14
+"""Probability that a noun is the head of a compound; the other probabilities likewise."""
+ADJECTIVE = 0.55
+PRONOUN = 0.25
+ADVERB = 0.4
+NAME = 0.07
+PLURAL = 0.35
+RECURRING = 0.12
+"""A noun that the document has used or will use again."""
+FREEDOM = (0.05, 0.25)
+"""Range over documents of the probability that the translator takes another synonym."""
+
 PREPOSITIONS = [0.30, 0.52, 0.67, 0.78, 0.86, 0.92, 0.97, 1.0]
 CONJUNCTIONS = [0.40, 0.65, 0.82, 0.92, 1.0]
 RULES = (
     # cumulative probabilities
-    (0.20, "simple"),
-    (0.42, "bracket"),
-    (0.54, "inverted"),
-    (0.74, "subordinate"),
-    (0.84, "relative"),
-    (0.91, "copular"),
+    (0.36, "simple"),
+    (0.49, "bracket"),
+    (0.57, "inverted"),
+    (0.73, "subordinate"),
+    (0.81, "relative"),
+    (0.90, "copular"),
     (0.96, "coordinated"),
     (1.00, "question"),
 )
@@ -86,7 +98,8 @@ class Document:
         self.words = lexicon.function
         self.topic = draws.below(TOPICS)
         self.tables = {name: table[self.topic] for name, table in lexicon.cumulative.items()}
-        self.freedom = 0.15 + 0.35 * draws.uniform()
+        low, high = FREEDOM
+        self.freedom = low + (high - low) * draws.uniform()
         self.names = [draws.pick(self.tables["name"]) for _ in range(3)]
         self.recurring = [draws.pick(self.tables["noun"]) for _ in range(6)]
 
@@ -114,7 +127,7 @@ class Document:
 
     def noun(self) -> Noun:
         nouns = self.lexicon.nouns
-        if self.draws.chance(0.12):
+        if self.draws.chance(RECURRING):
             return nouns[self.recurring[self.draws.below(len(self.recurring))]]
         return nouns[self.draws.pick(self.tables["noun"])]
 
@@ -125,7 +138,7 @@ class Document:
     def noun_unit(self, noun: Noun, plural: bool) -> Unit:
         """The noun, one time in seven as the head of a compound."""
         target = self.noun_target(noun, plural)
-        if not self.draws.chance(0.14):
+        if not self.draws.chance(COMPOUND):
             return (noun.source[plural], target)
         part = self.noun()
         modifier = self.noun_target(part, False)
@@ -157,15 +170,17 @@ class Document:
 
     # --- noun phrases ------------------------------------------------------------------------
 
-    def noun_phrase(self, *, subject: bool = False, small: bool = False) -> Phrase:
+    def noun_phrase(
+        self, *, subject: bool = False, small: bool = False, pronoun: float = PRONOUN
+    ) -> Phrase:
         """A pronoun or a name; or article, adjectives, noun, and perhaps a modifier."""
-        if subject and self.draws.chance(0.28):
+        if subject and self.draws.chance(pronoun):
             return self.pronoun()
-        if self.draws.chance(0.07):
+        if self.draws.chance(NAME):
             return self.name()
-        noun, plural = self.noun(), self.draws.chance(0.35)
+        noun, plural = self.noun(), self.draws.chance(PLURAL)
         determiner, ending = self.determiner(noun, plural, subject)
-        adjectives = 1 if self.draws.chance(0.38) else 0
+        adjectives = 1 if self.draws.chance(ADJECTIVE) else 0
         if adjectives and not small and self.draws.chance(0.15):
             adjectives = 2
         head = self.noun_unit(noun, plural)
@@ -201,7 +216,8 @@ class Document:
             else self.draws.pick(self.tables["name"])
         )
         name = self.lexicon.names[index]
-        return Phrase([(name, name)], [(name, name)], index % 2, False, 0)
+        unit = (name, name)
+        return Phrase([unit], [unit], index % 2, False, 0)
 
     def determiner(self, noun: Noun, plural: bool, subject: bool) -> tuple[Units, str]:
         """The determiner, and the ending of an adjective that follows it."""
@@ -256,7 +272,7 @@ class Document:
         thing = self.noun_phrase(small=True)
         negation = self.negation()
         source, early, late = [*thing.source, *negation], list(negation), list(thing.target)
-        if self.draws.chance(0.3):
+        if self.draws.chance(ADVERB):
             unit, in_front = self.adverb()
             source.insert(0, unit)
             if in_front:
@@ -276,7 +292,7 @@ class Document:
         verb = self.finite(self.verb(), subject.plural, thing.semantic)
         source = [*subject.source, verb, *thing.source]
         target = [*subject.target, verb, *thing.target]
-        if self.draws.chance(0.3):
+        if self.draws.chance(ADVERB):
             unit, in_front = self.adverb()
             source.insert(len(subject.source) + 1, unit)
             target.insert(len(subject.target) + (0 if in_front else 1), unit)
@@ -306,7 +322,8 @@ class Document:
 
     def inverted(self) -> tuple[Units, Units]:
         """A fronted adverb or prepositional phrase, then verb, subject, object."""
-        subject, thing = self.noun_phrase(subject=True, small=True), self.noun_phrase()
+        subject = self.noun_phrase(subject=True, small=True, pronoun=2 * PRONOUN)
+        thing = self.noun_phrase()
         verb = self.finite(self.verb(), subject.plural, thing.semantic)
         if self.draws.chance(0.5):
             unit, _ = self.adverb()
@@ -362,7 +379,7 @@ class Document:
         negation = self.negation()
         rest = [(adjective.stem, target + ending)]
         if self.draws.chance(0.4):
-            more = self.prepositional()
+            more = self.prepositional(small=True)
             return (
                 [*subject.source, copula, *negation, *more[0], *rest],
                 [*subject.target, *negation, copula, *rest, *more[1]],
@@ -381,7 +398,8 @@ class Document:
 
     def question(self) -> tuple[Units, Units]:
         """Verb, subject, object; the translation asks with a word of its own."""
-        subject, thing = self.noun_phrase(subject=True, small=True), self.noun_phrase()
+        subject = self.noun_phrase(subject=True, small=True, pronoun=2 * PRONOUN)
+        thing = self.noun_phrase()
         verb = self.finite(self.verb(), subject.plural, thing.semantic)
         ask = ("", self.words["t.ask"][0])
         return (

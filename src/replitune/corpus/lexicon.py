@@ -14,6 +14,7 @@ What makes a lemma hard to translate is fixed here, once per seed:
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +23,22 @@ from replitune.streams import stream
 
 TOPICS = 10
 CLASSES = 3
-SIZES = {"noun": 1200, "verb": 350, "adjective": 450, "adverb": 120, "name": 1200}
-ZIPF = {"noun": 1.0, "verb": 1.0, "adjective": 1.0, "adverb": 1.0, "name": 0.8}
+SIZES = {"noun": 700, "verb": 150, "adjective": 160, "adverb": 50, "name": 800}
+ZIPF = {"noun": 1.1, "verb": 1.1, "adjective": 1.1, "adverb": 1.0, "name": 0.8}
 ZIPF_SHIFT = 2.7
 """p(rank) ~ 1 / (rank + shift) ** exponent, Mandelbrot's form: no content word is as frequent
 as an article."""
 TOPICAL = {"noun": 0.75, "verb": 0.5, "adjective": 0.6, "adverb": 0.0, "name": 0.85}
 """Share of a category's lemmas that belong to one topic; the others are of general use."""
-TOPIC_BOOST = 14.0
+TOPIC_BOOST = 8.0
 """How much more frequent a lemma is in documents of its topic."""
+
+SYNONYMS = 0.4
+"""Share of lemmas with more than one translation of the same sense."""
+AMBIGUOUS = {"noun": 0.2, "verb": 0.45}
+"""Share of lemmas with two senses."""
+ADJECTIVE_FIRST = 0.5
+"""Share of adjectives that stand before the noun on the target side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +124,7 @@ class WordMaker:
         sounds: Sounds,
         syllables: tuple[int, int],
         endings: tuple[str, ...] = ("",),
+        shortest: int = 2,
     ) -> str:
         """A stem; none of its forms stem + ending equals a form drawn before."""
         onsets, vowels, codas = (
@@ -131,7 +140,7 @@ class WordMaker:
                 for a, b, c in draws
             )
             forms = {stem + ending for ending in endings}
-            if len(stem) > 1 and not forms & self.used:
+            if len(stem) >= shortest and not forms & self.used:
                 self.used |= forms
                 return stem
 
@@ -167,8 +176,9 @@ FUNCTION_WORDS = {
 }
 
 
+@functools.lru_cache(maxsize=2)
 def make_lexicon(seed: int) -> Lexicon:
-    """The lexicon of `seed`."""
+    """The lexicon of `seed`; kept, because every part of a corpus needs it."""
     rng = stream(seed, "corpus", "synthetic", "lexicon")
     maker = WordMaker(rng)
     sounds = {"source": SOURCE_SOUNDS, "target": TARGET_SOUNDS}
@@ -188,12 +198,13 @@ def make_lexicon(seed: int) -> Lexicon:
 def _noun(rng: np.random.Generator, maker: WordMaker) -> Noun:
     gender = int(rng.integers(3))
     plural = (("e", "er"), ("n", "en"), ("er", "s"))[gender][int(rng.integers(2))]
-    source = maker.word(SOURCE_SOUNDS, (1, 3), ("", plural))
-    ambiguous = rng.random() < 0.2
+    source = maker.word(SOURCE_SOUNDS, (1, 3), ("", plural), shortest=4)
+    ambiguous = rng.random() < AMBIGUOUS["noun"]
     senses = []
     for _ in range(2 if ambiguous else 1):
         words = [
-            maker.word(TARGET_SOUNDS, (2, 3), ("", "s")) for _ in range(_synonym_count(rng, 0.35))
+            maker.word(TARGET_SOUNDS, (2, 3), ("", "s"))
+            for _ in range(_synonym_count(rng, SYNONYMS))
         ]
         senses.append(tuple((word, word + "s") for word in words))
     return Noun(
@@ -212,25 +223,33 @@ def _verb(rng: np.random.Generator, maker: WordMaker) -> Verb:
     stem = maker.word(SOURCE_SOUNDS, (1, 2), ("t", "en"))
     senses = [
         tuple(maker.word(TARGET_SOUNDS, (1, 2), ("a", "ent", "é")) for _ in range(count))
-        for count in [_synonym_count(rng, 0.4) for _ in range(2 if rng.random() < 0.45 else 1)]
+        for count in [
+            _synonym_count(rng, SYNONYMS)
+            for _ in range(2 if rng.random() < AMBIGUOUS["verb"] else 1)
+        ]
     ]
     sense_of_class = rng.permutation(np.arange(CLASSES) % len(senses)).tolist()
-    return Verb(stem, "ge" + stem + "t", tuple(senses), tuple(sense_of_class))
+    return Verb(
+        stem,
+        "ge" + stem + "t",
+        tuple(senses),
+        tuple(sense_of_class),
+    )
 
 
 def _adjective(rng: np.random.Generator, maker: WordMaker) -> Adjective:
     stem = maker.word(SOURCE_SOUNDS, (1, 2), ("", "e", "er", "es", "en"))
     targets = tuple(
         maker.word(TARGET_SOUNDS, (1, 2), ("o", "a", "os", "as"))
-        for _ in range(_synonym_count(rng, 0.4))
+        for _ in range(_synonym_count(rng, SYNONYMS))
     )
-    return Adjective(stem, targets, bool(rng.random() < 0.25))
+    return Adjective(stem, targets, bool(rng.random() < ADJECTIVE_FIRST))
 
 
 def _adverb(rng: np.random.Generator, maker: WordMaker) -> Adverb:
     source = maker.word(SOURCE_SOUNDS, (1, 2))
-    targets = tuple(maker.word(TARGET_SOUNDS, (2, 2)) for _ in range(_synonym_count(rng, 0.5)))
-    return Adverb(source, targets, float(rng.choice([0.1, 0.9])))
+    targets = tuple(maker.word(TARGET_SOUNDS, (2, 2)) for _ in range(_synonym_count(rng, SYNONYMS)))
+    return Adverb(source, targets, float(rng.choice([0.05, 0.95])))
 
 
 def _synonym_count(rng: np.random.Generator, share: float) -> int:

@@ -38,7 +38,9 @@ class Parts:
     @property
     def any_stream(self) -> list[str]:
         """One of the streams: all have N segments."""
-        return self.references[0] if self.references else self.source or []
+        if self.references:
+            return self.references[0]
+        return self.source if self.source is not None else self.documents or []
 
     def aligned_to(self, other: Parts) -> Parts:
         """The same segments in the order of `other`; as it is when either has no ids."""

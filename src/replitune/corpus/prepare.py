@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from replitune.corpus.parts import take_names
-from replitune.corpus.reader import SACREBLEU, read_testset
+from replitune.corpus.reader import read_testset
+from replitune.corpus.sacrebleu_sets import PREFIX as SACREBLEU
+from replitune.corpus.sacrebleu_sets import sacrebleu_files
 from replitune.corpus.subsets import overlap
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.corpus.testset import (
@@ -35,7 +37,7 @@ DEV = "dev"
 TESTSET_KEYS = ("references", "source", "documents", "format", "names", "columns")
 
 
-def testset_names(corpus: Mapping[str, Any]) -> list[str]:
+def list_testsets(corpus: Mapping[str, Any]) -> list[str]:
     """dev, when there is one, and the test sets in the order of the experiment file."""
     tests = corpus.get("tests") or {}
     for name in (TRAIN, DEV):
@@ -103,7 +105,7 @@ def prepare_testset(
 ) -> TestSet:
     """Write the prepared form of dev or a test set and its account; returns the test set."""
     folder = Path(folder)
-    take_names(testset_names(corpus), [name], "test set", "corpus")
+    take_names(list_testsets(corpus), [name], "test set", "corpus")
     spec = corpus[DEV] if name == DEV else corpus["tests"][name]
     inputs: list[dict[str, Any]] = []
     if kind_of(corpus) == "synthetic":
@@ -111,6 +113,11 @@ def prepare_testset(
     else:
         spec = _mapping(spec, f"corpus.tests.{name}" if name != DEV else "corpus.dev", TESTSET_KEYS)
         files = {key: _paths(spec[key]) for key in TESTSET_KEYS[:3] if spec.get(key)}
+        if spec.get("format") == "sacrebleu":
+            for key in ("references", "source"):
+                files[key] = [
+                    SACREBLEU + name.removeprefix(SACREBLEU) for name in files.get(key, [])
+                ]
         places = {key: [_place(path, base) for path in paths] for key, paths in files.items()}
         for key in ("source", "documents"):
             if len(files.get(key, ())) > 1:
@@ -122,7 +129,7 @@ def prepare_testset(
         names = spec.get("names")
         testset = read_testset(
             places.get("references", []),
-            *(places[key][0] if key in places else None for key in ("source", "documents")),
+            *(places[key][0] if places.get(key) else None for key in ("source", "documents")),
             format=spec.get("format"),
             names=[names] if isinstance(names, str) else names,
             columns=spec.get("columns"),
@@ -150,7 +157,7 @@ def write_inputs(corpus: Mapping[str, Any], folder: str | Path, *, seed: int) ->
     A test set whose segments occur in the training data is counted, and warned of.
     """
     folder = Path(folder)
-    parts = [*([TRAIN] if has_train(corpus) else []), *testset_names(corpus)]
+    parts = [*([TRAIN] if has_train(corpus) else []), *list_testsets(corpus)]
     account: dict[str, Any] = {"kind": kind_of(corpus), "seed": seed, "parts": {}}
     warnings = []
     train = (
@@ -183,7 +190,7 @@ def prepare(
     """All parts, one after the other; returns warnings."""
     if has_train(corpus):
         prepare_train(corpus, folder, seed=seed, base=base)
-    for name in testset_names(corpus):
+    for name in list_testsets(corpus):
         prepare_testset(corpus, name, folder, seed=seed, base=base)
     return write_inputs(corpus, folder, seed=seed)
 
@@ -218,7 +225,10 @@ def _mapping(value: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _paths(value: Any) -> list[str]:
-    return [str(value)] if isinstance(value, str | Path) else [str(path) for path in value]
+    paths = [value] if isinstance(value, str | Path) else value
+    if not isinstance(paths, Sequence) or not all(isinstance(path, str | Path) for path in paths):
+        raise ReplituneError("not a file name", found=repr(value), expected="a name, or a list")
+    return [str(path) for path in paths]
 
 
 def _place(path: str, base: str | Path) -> str:
@@ -232,7 +242,13 @@ def _account(path: str, base: str | Path, lines: Iterable[str] | None = None) ->
     if place.startswith(SACREBLEU):
         from importlib.metadata import version
 
-        return {"path": path, "sacrebleu": version("sacrebleu")}
+        fields = sacrebleu_files(place)
+        return {
+            "path": path,
+            "sacrebleu": version("sacrebleu"),
+            "sha256": {field: sha256_file(file) for field, file in fields.items()},
+            "lines": len(read_lines(fields["src"])),
+        }
     count = len(list(lines)) if lines is not None else len(read_lines(place))
     return {"path": path, "sha256": sha256_file(place), "lines": count}
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from replitune.corpus.parts import Parts, Role, require_same_documents
 from replitune.corpus.plain import read_blank_separated, read_docids, read_plain
+from replitune.corpus.sacrebleu_sets import PREFIX as SACREBLEU
+from replitune.corpus.sacrebleu_sets import read_sacrebleu
 from replitune.corpus.testset import (
     TestSet,
     require_contiguous,
@@ -16,10 +18,10 @@ from replitune.corpus.testset import (
     require_segments,
 )
 from replitune.corpus.tsv import Columns, read_tsv
+from replitune.corpus.wmt import read_wmt
 from replitune.errors import ReplituneError, nearest
 
 FORMATS = ("text", "blank-lines", "tsv", "xml", "sgm", "sacrebleu")
-SACREBLEU = "sacrebleu:"
 
 
 def recognise(path: str | Path) -> str:
@@ -104,7 +106,9 @@ def read_parts(
         return read_blank_separated(path, role)
     if kind == "tsv":
         return read_tsv(path, role, columns)
-    raise ReplituneError("no such format", found=kind)
+    if kind == "sacrebleu":
+        return read_sacrebleu(str(path), names)
+    return read_wmt(path, kind).parts(role, names)
 
 
 def read_documents(path: str | Path, first: Parts, columns: Columns) -> list[str]:

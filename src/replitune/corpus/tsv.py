@@ -47,7 +47,7 @@ class Columns:
             raise ReplituneError(
                 "unknown key in columns", found=unknown[0], expected=f"one of {', '.join(known)}"
             )
-        references = given.get("references", ())
+        references = given.get("references") or ()
         if isinstance(references, str | int):
             references = (references,)
         return cls(

@@ -25,9 +25,15 @@ ENTRY_POINTS = "replitune.metrics"
 METRICS = {
     "bleu": "replitune.metrics.bleu:Bleu",
     "bleu+1": "replitune.metrics.bleu:BleuPlusOne",
+    "chrf": "replitune.metrics.chrf:Chrf",
+    "chrf++": "replitune.metrics.chrf:ChrfPlusPlus",
     "external": "replitune.metrics.external:External",
     "length": "replitune.metrics.length:Length",
     "mean": "replitune.metrics.base:MeanMetric",
+    "meteor": "replitune.metrics.meteor:Meteor",
+    "nist": "replitune.metrics.nist:Nist",
+    "ribes": "replitune.metrics.ribes:Ribes",
+    "ter": "replitune.metrics.ter:Ter",
 }
 """Name -> module:Class; third parties add theirs as entry points."""
 

@@ -72,9 +72,7 @@ class Cell:
         return "crossed" if "crossed" in self.methods else self.methods[0]
 
 
-def load_cell(
-    folder: Path, testset: str, metric: str, system_names: Sequence[str]
-) -> Cell:
+def load_cell(folder: Path, testset: str, metric: str, system_names: Sequence[str]) -> Cell:
     """Read one (test set, metric) of the experiment in `folder`."""
     from replitune.stats.store import find_files, read_metadata
 

@@ -17,10 +17,17 @@ from replitune.files import atomic_open
 from replitune.report.data import Cell
 
 STYLE: dict[str, Any] = {
-    "figure.figsize": (6.4, 3.4), "figure.dpi": 100, "savefig.dpi": 200,
-    "font.size": 10, "font.family": "DejaVu Sans",
-    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
-    "axes.grid": True, "grid.color": "#dddddd", "legend.frameon": False,
+    "figure.figsize": (6.4, 3.4),
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "font.size": 10,
+    "font.family": "DejaVu Sans",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "legend.frameon": False,
     "svg.fonttype": "path",
 }
 # dark to light, so that order survives greyscale; hatching tells neighbours apart
@@ -55,13 +62,16 @@ def histogram(cell: Cell) -> Callable[[Any], None]:
         edges = np.linspace(low - margin, high + margin, 21)
         for index, (name, values) in enumerate(scores.items()):
             axes.hist(
-                values, bins=edges, label=f"{name} (n = {len(values)})", alpha=0.55,
-                color=COLOURS[index % len(COLOURS)], hatch=HATCHES[index % len(HATCHES)],
-                edgecolor="white", linewidth=0.4,
+                values,
+                bins=edges,
+                label=f"{name} (n = {len(values)})",
+                alpha=0.55,
+                color=COLOURS[index % len(COLOURS)],
+                hatch=HATCHES[index % len(HATCHES)],
+                edgecolor="white",
+                linewidth=0.4,
             )
-            axes.axvline(
-                float(np.mean(values)), color=COLOURS[index % len(COLOURS)], linewidth=1.6
-            )
+            axes.axvline(float(np.mean(values)), color=COLOURS[index % len(COLOURS)], linewidth=1.6)
         axes.set_xlabel(f"{cell.metric} on {cell.testset}")
         axes.set_ylabel("replicas")
         axes.yaxis.get_major_locator().set_params(integer=True)

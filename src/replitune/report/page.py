@@ -45,7 +45,10 @@ def write_page(
         lstrip_blocks=True,
     )
     inline = [
-        (figure, _inline_svg((figure_folder / f"{figure.name}.svg").read_text("utf-8"), figure.name))
+        (
+            figure,
+            _inline_svg((figure_folder / f"{figure.name}.svg").read_text("utf-8"), figure.name),
+        )
         for figure in figures
     ]
     html = environment.get_template("report.html").render(

@@ -52,9 +52,20 @@ class Table:
 
 
 LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", MISSING: "--",
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    MISSING: "--",
 }
 
 
@@ -80,8 +91,13 @@ def systems_table(cells: Sequence[Cell]) -> Table:
             head = (cell.testset, cell.metric, system)
             text.append(
                 (
-                    *head, str(avg.n), score(avg.value), score(s_sel), score(s_dev),
-                    score(s_test), median_id or MISSING,
+                    *head,
+                    str(avg.n),
+                    score(avg.value),
+                    score(s_sel),
+                    score(s_dev),
+                    score(s_test),
+                    median_id or MISSING,
                 )
             )
             values.append((*head, avg.n, avg.value, s_sel, s_dev, s_test, median_id))
@@ -93,7 +109,14 @@ def systems_table(cells: Sequence[Cell]) -> Table:
         header=("test set", "metric", "system", "n", "Avg", "s_sel", "s_dev", "s_test", "median"),
         text=tuple(text),
         columns=(
-            "testset", "metric", "system", "n", "avg", "s_sel", "s_dev", "s_test",
+            "testset",
+            "metric",
+            "system",
+            "n",
+            "avg",
+            "s_sel",
+            "s_dev",
+            "s_test",
             "median_replica",
         ),
         values=tuple(values),
@@ -117,9 +140,15 @@ def pairs_table(cells: Sequence[Cell], alpha: float, correction: str) -> Table:
             mark = "*" if adjusted is not None and adjusted <= alpha else ""
             text.append(
                 (
-                    cell.testset, cell.metric, f"{result.b} − {result.a}", result.method,
-                    signed(result.delta), interval(result.ci_low, result.ci_high),
-                    p_value(result.p), p_value(result.p_adjusted) + mark, result.generalises_to,
+                    cell.testset,
+                    cell.metric,
+                    f"{result.b} − {result.a}",
+                    result.method,
+                    signed(result.delta),
+                    interval(result.ci_low, result.ci_high),
+                    p_value(result.p),
+                    p_value(result.p_adjusted) + mark,
+                    result.generalises_to,
                 )
             )
             values.append(
@@ -130,7 +159,15 @@ def pairs_table(cells: Sequence[Cell], alpha: float, correction: str) -> Table:
         caption="Differences between systems: p by each test, p adjusted for all pairs "
         f"({correction}; * at or below {alpha:g}), and what a small p generalises to.",
         header=(
-            "test set", "metric", "pair", "test", "delta", "CI", "p", "p adj.", "generalises to",
+            "test set",
+            "metric",
+            "pair",
+            "test",
+            "delta",
+            "CI",
+            "p",
+            "p adj.",
+            "generalises to",
         ),
         text=tuple(text),
         columns=("testset", "metric", *PAIR_COLUMNS),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from typing import TextIO
 
 from replitune.comparing import Compared, ComparisonTable
 from replitune.report.numbers import interval, p_value, score, signed
+
+WIDTH = 100
 
 
 def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None:
@@ -20,7 +23,9 @@ def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None
         size += f", {table.documents} documents"
     for id, compared in table.metrics.items():
         better = "higher" if compared.metric.higher_is_better else "lower"
-        print(_bold(f"{id} on {settings.testset}", colour), f"({size}; {better} is better)", file=file)
+        print(
+            _bold(f"{id} on {settings.testset}", colour), f"({size}; {better} is better)", file=file
+        )
         for line in _systems(compared):
             print(line, file=file)
         print(file=file)
@@ -36,16 +41,24 @@ def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None
     first = next(iter(table.metrics.values()))
     for method, scope in {r.method: r.generalises_to for r in first.tests}.items():
         print(f"  {method}: {scope}", file=file)
-    notes = dict.fromkeys(
-        f"{id}, {result.a} and {result.b}, {result.method}: {result.note}"
-        for id, compared in table.metrics.items()
-        for result in compared.tests
-        if result.note
-    )
+    notes: dict[tuple[str, str], list[str]] = {}
+    for id, compared in table.metrics.items():
+        for result in compared.tests:
+            if result.note:
+                where = notes.setdefault((result.method, result.note), [])
+                where.append(f"{id} {result.b} - {result.a}")
     if notes:
         print("notes:", file=file)
-        for note in notes:
-            print(f"  {note}", file=file)
+        for (method, note), where in notes.items():
+            text = f"{method}: {note} ({_listed(where)})"
+            print(
+                textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent="    "), file=file
+            )
+
+
+def _listed(where: list[str]) -> str:
+    """A few of many."""
+    return ", ".join(where[:3]) + (f" and {len(where) - 3} more" if len(where) > 3 else "")
 
 
 def _systems(compared: Compared) -> list[str]:
@@ -65,19 +78,39 @@ def _pairs(compared: Compared, alpha: float) -> list[str]:
     found = {(result.a, result.b, result.method): result for result in compared.tests}
     names = {pair: f"{pair[1]} - {pair[0]}" for pair in pairs}
     width = max([10, *map(len, names.values())])
-    head = f"  {'difference':<{width}} {'delta':>8} {'CI':>18}"
-    rows = [head + "".join(f" {'p ' + method:>{len(method) + 4}}" for method in methods)]
-    for pair in pairs:
-        lead = found[(*pair, methods[0])]
-        delta = compared.systems[pair[1]].avg - compared.systems[pair[0]].avg
-        row = f"  {names[pair]:<{width}} {signed(delta):>8} {interval(lead.ci_low, lead.ci_high):>18}"
-        for method in methods:
-            result = found[(*pair, method)]
-            p = result.p if result.p_adjusted is None else result.p_adjusted
-            mark = "*" if p is not None and p <= alpha else " "
-            row += f" {p_value(p) + mark:>{len(method) + 4}}"
-        rows.append(row)
+    rows = []
+    left = 2 + width + 1 + 8 + 1 + 18
+    for part in _that_fit(methods, WIDTH - left):
+        rows.append(
+            f"  {'difference':<{width}} {'delta':>8} {'CI':>18}"
+            + "".join(f" {'p ' + method:>{len(method) + 3}}" for method in part)
+        )
+        for pair in pairs:
+            lead = found[(*pair, methods[0])]
+            delta = compared.systems[pair[1]].avg - compared.systems[pair[0]].avg
+            between = interval(lead.ci_low, lead.ci_high)
+            row = f"  {names[pair]:<{width}} {signed(delta):>8} {between:>18}"
+            for method in part:
+                result = found[(*pair, method)]
+                p = result.p if result.p_adjusted is None else result.p_adjusted
+                mark = "*" if p is not None and p <= alpha else " "
+                row += f" {p_value(p) + mark:>{max(len(method) + 3, 6)}}"
+            rows.append(row.rstrip())
     return rows
+
+
+def _that_fit(methods: list[str], width: int) -> list[list[str]]:
+    """Columns of p in blocks that fit beside each other."""
+    blocks: list[list[str]] = [[]]
+    used = 0
+    for method in methods:
+        needed = max(len(method) + 3, 6) + 1
+        if blocks[-1] and used + needed > width:
+            blocks.append([])
+            used = 0
+        blocks[-1].append(method)
+        used += needed
+    return blocks
 
 
 def _bold(text: str, colour: bool) -> str:

@@ -50,7 +50,8 @@ def verdict(cell: Cell, result: TestResult, alpha: float, correction: str) -> Ve
         low, high = -high, -low
     between = (
         f", {confidence} {score(low)} to {score(high)}"
-        if low is not None and high is not None else ""
+        if low is not None and high is not None
+        else ""
     )
     if p <= alpha:
         expectation = EXPECT.get(result.generalises_to, result.generalises_to)

@@ -8,7 +8,6 @@ random-effects analysis of variance is done on those.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -230,8 +229,10 @@ def spread_of_sums(
 
 def kink_notes(comparison: Comparison, documents: NDArray[np.int32] | None) -> list[str]:
     """What the metric says of its smoothness near the scores of A and of B."""
-    said: Sequence[str | None] = [
-        comparison.metric.kink(*spread_of_sums(s.statistics, s.sums, documents))
-        for s in (comparison.a, comparison.b)
-    ]
-    return list(dict.fromkeys(note for note in said if note))
+    said = []
+    for system in (comparison.a, comparison.b):
+        spread = spread_of_sums(system.statistics, system.sums, documents)
+        note = comparison.metric.kink(*spread)
+        if note:
+            said.append(f"{system.name}: {note}")
+    return [*said, "linearised near a corner: compare with multi-bootstrap"] if said else []

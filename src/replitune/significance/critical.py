@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import stdtr, stdtrit
 
-TINIEST = 1e-300
-"""p is never 0: where the t distribution underflows, it is this."""
+TINIEST = 1e-100
+"""Tails below this are reported as this: p is never 0, and t quantiles are exact so far out."""
 
 
 def layers(

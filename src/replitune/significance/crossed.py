@@ -97,12 +97,12 @@ def crossed(
         )
         se = float(np.sqrt(parts.variance))
         if smooth_a and smooth_b:
-            kinks = kink_notes(comparison, documents)
-            notes += [f"{kink}; compare with multi-bootstrap" for kink in kinks]
+            notes += kink_notes(comparison, documents)
         else:
             notes.append("no gradient: jackknife pseudo-values")
-        if min(a.n, b.n) == 2:
-            notes.append("two replicas: level approximate")
+        if min(part.df for part in parts.replicas) == 1:
+            of = "" if min(a.n, b.n) == 2 else " in a group"
+            notes.append(f"two replicas{of}: level approximate")
         G_eff = effective_documents(documents) if documents is not None else np.inf
         if G_eff < SMALLEST_DOCUMENTS:
             notes.append(f"only {G_eff:.1f} effective documents: no p")

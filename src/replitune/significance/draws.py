@@ -6,6 +6,7 @@ same bootstrap pools of it; both are made once and remembered as long as the obj
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -40,6 +41,9 @@ TEST_SETS = 256
 POOLS = 128
 """Bootstrap pools drawn at once."""
 
+SPARE = 4
+"""Standard deviations that a pool's Poisson counts aim below its number of draws."""
+
 CHUNK = 4096
 """Items of a pool drawn at once."""
 
@@ -66,6 +70,21 @@ class _Memory:
                 value = make()
                 self._values[name] = (owner, value)
             return value[:rows]
+
+
+def exact_columns(columns: NDArray, terms: int) -> NDArray:
+    """The same (U, K) as floats of which any sum of `terms` is exact.
+
+    So BLAS may add in whatever order it likes, and no sum depends on what else is computed beside
+    it. Counts are as they were. Real numbers are rounded to a multiple of a power of two, one for
+    each column, at least 2^-35 of its largest value even for 2^18 terms: far below the tolerance
+    at which two scores are equal.
+    """
+    if columns.dtype.kind in "iu":
+        return columns.astype(float_dtype(terms * float(np.abs(columns).max(initial=0))))
+    _, exponent = np.frexp(np.abs(columns).max(axis=0, initial=0))
+    grid = np.maximum(exponent + math.ceil(math.log2(max(terms, 2))) - 53, -1074)
+    return np.ldexp(np.rint(np.ldexp(columns, -grid)), grid)
 
 
 def float_dtype(bound: float) -> type[np.float32] | type[np.float64]:
@@ -117,39 +136,13 @@ class SegmentDraws:
     ) -> Iterator[tuple[slice, NDArray]]:
         """Sums (B, n, K) of statistics (n, U, K) over each test set, block by block."""
         n, units, k = statistics.shape
-        columns = np.ascontiguousarray(statistics.transpose(1, 0, 2)).reshape(units, n * k)
         draws = units if size is None else size
-        if columns.dtype.kind == "f":
-            # BLAS adds in an order that depends on the shapes; this does not.
-            yield from self._gathered(columns, samples, draws, replacement, (n, k))
-            return
-        bound = draws * float(np.abs(columns).max(initial=0))
-        columns = columns.astype(float_dtype(bound))
+        columns = exact_columns(statistics.transpose(1, 0, 2).reshape(units, n * k), draws)
+        kind = np.int64 if statistics.dtype.kind in "iu" else np.float64
         for rows in blocks(samples, TEST_SETS):
             counts = self.counts(units, rows, size=draws, replacement=replacement)
             sums = counts.astype(columns.dtype) @ columns
-            yield rows, sums.astype(np.int64).reshape(-1, n, k)
-
-    def _gathered(
-        self,
-        columns: NDArray,
-        samples: int,
-        draws: int,
-        replacement: bool,
-        shape: tuple[int, int],
-    ) -> Iterator[tuple[slice, NDArray]]:
-        lines = in_lines(columns, np.dtype(np.float64))
-        keys = keys_of(self.key, samples)
-        for rows in blocks(samples, TEST_SETS):
-            out = aligned((len(keys[rows]), *lines.shape[1:]), lines.dtype)
-            if replacement:
-                gather(lines, np.full(len(out), draws), 0, keys[rows], out)
-            else:
-                drawn = self.counts(len(columns), rows, size=draws, replacement=False)
-                for b, chosen in enumerate(drawn):
-                    out[b] = lines[chosen > 0].sum(axis=0)
-            sums = out.reshape(len(out), -1)[:, : columns.shape[1]]
-            yield rows, sums.reshape(-1, *shape)
+            yield rows, sums.astype(kind, copy=False).reshape(-1, n, k)
 
     def scores(
         self,
@@ -187,12 +180,12 @@ class PoolDraws:
 
     def sums(self, pool: NDArray, samples: int, stratum: int = 0) -> NDArray:
         """(samples, K) sums over M draws from pool (M, K)."""
-        # Whole blocks always: BLAS may round a row of real numbers by how many are beside it.
-        whole = -(-samples // POOLS) * POOLS
-        found = np.empty((whole, pool.shape[1]))
-        for rows in blocks(whole, POOLS):
+        if pool.dtype.kind == "f":
+            pool = exact_columns(pool, len(pool))
+        found = np.empty((samples, pool.shape[1]))
+        for rows in blocks(samples, POOLS):
             found[rows] = self._block(pool, rows, stratum)
-        return found[:samples]
+        return found
 
     def _keys(self, samples: slice, stratum: int, attempt: int = 0) -> NDArray[np.uint64]:
         key = (self.key + 0x632BE59BD9B4E019 * stratum + 0xD6E8FEB86659FD93 * attempt) % 2**64
@@ -201,7 +194,7 @@ class PoolDraws:
     def _block(self, pool: NDArray, rows: slice, stratum: int) -> NDArray[np.float64]:
         size, k = pool.shape
         keys = self._keys(rows, stratum)
-        rate = 1 - 4 / np.sqrt(size)
+        rate = 1 - SPARE / math.sqrt(size)
         out = np.zeros((len(keys), k))
         totals = np.zeros(len(keys), dtype=np.int64)
         if rate > 0.5:

@@ -32,7 +32,7 @@ class Exchanged:
     """(C,) all arrangements when `exact`, else (samples,)."""
     exact: bool
     log_arrangements: float
-    """Logarithm of the number of arrangements that can differ."""
+    """Logarithm of the number of arrangements that can give different values."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,10 @@ def paired_exchange(
         kernel = PairedExchange(
             np.concatenate([_wide(sides[i].b) - _wide(sides[i].a) for i in group], axis=2)
         )
-        draw = kernel.pooled if aggregation == "pooled" else kernel.by_replica
-        for i, deltas in _sample(sides, group, draw, deltas_of, keys, BLOCK):
+        pooled = aggregation == "pooled"
+        draw = kernel.pooled if pooled else kernel.by_replica
+        size = BLOCK if pooled else max(64, min(BLOCK, 2**18 // len(sides[0].a)))
+        for i, deltas in _sample(sides, group, draw, deltas_of, keys, size):
             found[i] = Exchanged(deltas, False, arrangements[i])
     return [
         Exchanged(e.deltas, e.exact, log)
@@ -153,20 +155,20 @@ def free_exchange(
     pooled = aggregation == "pooled"
     for i, side in enumerate(sides):
         cells = _varying_cells(side, strata)
-        log_arrangements = math.fsum(
-            len(units)
-            * (
-                _log_choose(len(in_a) + len(in_b), len(in_a))
-                if pooled
-                else math.lgamma(len(in_a) + len(in_b) + 1)
-            )
-            for (in_a, in_b), units in zip(strata, cells, strict=True)
-        )
-        if log_arrangements <= math.log(samples) + 1e-9:
+        each, same = 0.0, 0.0
+        for (in_a, in_b), units in zip(strata, cells, strict=True):
+            if not units:
+                continue
+            relabelled = math.lgamma(len(in_a) + 1) + math.lgamma(len(in_b) + 1)
+            ways = math.lgamma(len(in_a) + len(in_b) + 1) - (relabelled if pooled else 0.0)
+            each += len(units) * ways
+            # Relabelling a system's own replicas throughout changes no mean.
+            same += 0.0 if pooled else relabelled
+        if each <= math.log(samples) + 1e-9:
             deltas = _enumerate_free(side, strata, cells, pooled)
-            found[i] = Exchanged(deltas, True, log_arrangements)
+            found[i] = Exchanged(deltas, True, each - same)
         else:
-            found[i] = Exchanged(np.empty(0), False, log_arrangements)
+            found[i] = Exchanged(np.empty(0), False, each - same)
     sampled = [i for i, e in enumerate(found) if e is not None and not e.exact]
     slots_a, slots_b = _slots(strata)
 
@@ -189,10 +191,6 @@ def free_exchange(
             assert e is not None
             found[i] = Exchanged(deltas, False, e.log_arrangements)
     return [e for e in found if e is not None]
-
-
-def _log_choose(m: int, take: int) -> float:
-    return math.log(math.comb(m, take))
 
 
 def _slots(strata: Strata) -> tuple[list[int], list[int]]:
@@ -219,30 +217,28 @@ def _varying_cells(side: Sides, strata: Strata) -> list[list[int]]:
 def _enumerate_free(
     side: Sides, strata: Strata, cells: list[list[int]], pooled: bool
 ) -> NDArray[np.float64]:
-    """All arrangements: the product over cells of all subsets, or all permutations."""
+    """All arrangements: the product over cells of all subsets, or of all permutations."""
     slots_a, slots_b = _slots(strata)
-    k = side.a.shape[2]
     outputs = [np.concatenate([_wide(side.a[in_a]), _wide(side.b[in_b])]) for in_a, in_b in strata]
     observed = np.concatenate([o.sum(axis=1) for o in outputs])  # (slots, K)
+    if pooled:
+        x = observed[slots_a].sum(axis=0)[np.newaxis]
+        for (in_a, in_b), stratum, units in zip(strata, outputs, cells, strict=True):
+            subsets = itertools.combinations(range(len(in_a) + len(in_b)), len(in_a))
+            taken = np.array(list(subsets))
+            for unit in units:
+                gains = stratum[taken, unit].sum(axis=1) - stratum[: len(in_a), unit].sum(axis=0)
+                x = (x[:, np.newaxis] + gains).reshape(-1, x.shape[1])
+        return _pooled_deltas(side, x)
     sums = observed[np.newaxis]
     start = 0
-    for (in_a, in_b), stratum, units in zip(strata, outputs, cells, strict=True):
-        m = len(in_a) + len(in_b)
-        orders = [
-            [*chosen, *(o for o in range(m) if o not in chosen)]
-            for chosen in (
-                itertools.combinations(range(m), len(in_a))
-                if pooled
-                else itertools.permutations(range(m))
-            )
-        ]
+    for stratum, units in zip(outputs, cells, strict=True):
+        m = len(stratum)
+        orders = np.array(list(itertools.permutations(range(m))))
         for unit in units:
-            change = stratum[np.array(orders), unit] - stratum[:, unit]  # (orders, m, K)
             moved = np.repeat(sums[:, np.newaxis], len(orders), axis=1)
-            moved[:, :, start : start + m] += change
-            sums = moved.reshape(-1, len(observed), k)
+            moved[:, :, start : start + m] += stratum[orders, unit] - stratum[:, unit]
+            sums = moved.reshape(-1, *observed.shape)
         start += m
-    if pooled:
-        return _pooled_deltas(side, sums[:, slots_a].sum(axis=1))
     scores = side.metric.score(sums)
     return scores[:, slots_b].mean(axis=1) - scores[:, slots_a].mean(axis=1)

@@ -1,14 +1,9 @@
 """Drawing with replacement: bootstrap test sets and bootstrap pools.
 
 Draw d of a resample is half d % 2 of its word d // 2, made an integer below the number of units
-by Lemire's method (2019): exactly uniform. Sums of the drawn rows come about in two ways that
-give the same numbers:
-
-- *gather*: add the row of each draw. For few columns, and always for real-valued statistics,
-  whose sums then do not depend on what else is computed beside them.
-- *counts*: count how often each unit was drawn, and multiply counts (B, U) with statistics
-  (U, columns). For counts and integer statistics float32 is exact while no sum can reach 2^24, and
-  float64 below 2^53, in whatever order BLAS adds.
+by Lemire's method (2019): exactly uniform. Either the drawn rows are added one by one, or it is
+counted how often each unit was drawn, and counts (B, U) are multiplied with statistics
+(U, columns); `draws` sees to it that both give the same numbers.
 
 A *pool* of all replicas' outputs is large (n N draws from n N outputs), so its multinomial counts
 are made from independent Poisson counts: given their total T they are a multinomial sample of T

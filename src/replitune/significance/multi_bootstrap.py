@@ -91,7 +91,7 @@ def multi_bootstrap(
         method="multi-bootstrap",
         p=p,
         alternative=alternative,
-        unit=f"{unit}+replica",
+        unit=f"replica+{unit}",
         aggregation=aggregation,
         generalises_to=f"new {unit}s and new tuner runs",
         ci_low=low,

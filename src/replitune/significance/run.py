@@ -9,12 +9,10 @@ and B changes no p.
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -26,82 +24,13 @@ from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, SystemStatistics, TestResult, join_notes
 from replitune.significance.draws import Draws, named_draws
+from replitune.significance.methods import METHODS as METHODS
+from replitune.significance.methods import Method as Method
+from replitune.significance.methods import get_method as get_method
+from replitune.significance.methods import load, parameters
 from replitune.streams import stream
 
-METHODS: dict[str, str] = {
-    "crossed": "replitune.significance.crossed:crossed",
-    "multi-bootstrap": "replitune.significance.multi_bootstrap:multi_bootstrap",
-    "riezler": "replitune.significance.riezler:riezler_many",
-    "koehn": "replitune.significance.koehn:koehn",
-    "graham": "replitune.significance.graham:graham",
-    "clark": "replitune.significance.clark:clark_many",
-    "clark-bootstrap": "replitune.significance.clark_bootstrap:clark_bootstrap",
-    "fu-ar": "replitune.significance.fu_ar:fu_ar",
-    "fu-bootstrap": "replitune.significance.fu_bootstrap:fu_bootstrap",
-    "replica-permutation": "replitune.significance.replica_permutation:replica_permutation",
-}
-"""Where each test lives; imported when first asked for. `..._many` take several metrics."""
-
 CORRECTIONS = ("holm", "bh", "none")
-
-
-@dataclass(frozen=True)
-class Method:
-    """A test by name, with the options that differ from its defaults."""
-
-    name: str
-    options: tuple[tuple[str, Any], ...] = ()
-    id: str | None = None
-    """What the result rows are called; by default the name."""
-
-    @property
-    def label(self) -> str:
-        return self.id or self.name
-
-
-def get_method(given: str | Mapping[str, Any] | Method) -> Method:
-    """A method from its name, or from a mapping {name: ..., id: ..., <option>: ...}."""
-    if isinstance(given, Method):
-        method = given
-    elif isinstance(given, str):
-        method = Method(given)
-    else:
-        options = dict(given)
-        name = options.pop("name", None)
-        if not isinstance(name, str):
-            raise ReplituneError("a method needs a `name`", found=repr(dict(given)))
-        options = {key.replace("-", "_"): value for key, value in options.items()}
-        label = options.pop("id", None)
-        method = Method(name, tuple(sorted(options.items())), label)
-    if method.name not in METHODS:
-        close = nearest(method.name, list(METHODS))
-        raise ReplituneError(
-            f"no test is called {method.name!r}",
-            expected="one of " + ", ".join(METHODS),
-            fix=f"did you mean {close!r}?" if close else None,
-        )
-    allowed = sorted(_parameters(_load(method.name)) - _GIVEN)
-    for option, _ in method.options:
-        if option not in allowed:
-            close = nearest(option, allowed)
-            raise ReplituneError(
-                f"test {method.name!r} has no option {option!r}",
-                expected="one of " + ", ".join(allowed),
-                fix=f"did you mean {close!r}?" if close else None,
-            )
-    return method
-
-
-_GIVEN = {"comparison", "comparisons", "rng", "segment_rng", "draws", "samples"}
-
-
-def _load(name: str) -> Callable[..., Any]:
-    module, _, function = METHODS[name].partition(":")
-    return getattr(importlib.import_module(module), function)
-
-
-def _parameters(function: Callable[..., Any]) -> set[str]:
-    return set(inspect.signature(function).parameters)
 
 
 def pairs_iv(
@@ -187,11 +116,25 @@ def run_tests(
             for name in pair:
                 require_system(name, names)
     shared = named_draws(testset, seed) if draws is None else draws
+    compared = {
+        (first, second): {
+            id: scored_by_both(Comparison(metric, systems[first], systems[second], documents))
+            for id, (metric, systems) in metrics.items()
+        }
+        for first, second in {(min(pair), max(pair)) for pair in wanted}
+    }
     jobs = [(pair, method) for pair in wanted for method in chosen]
 
     def run(job: tuple[tuple[str, str], Method]) -> dict[str, TestResult]:
+        pair, _ = job
         return _run_pair(
-            metrics, documents, *job, testset=testset, seed=seed, samples=samples, draws=shared
+            compared[min(pair), max(pair)],
+            documents,
+            *job,
+            testset=testset,
+            seed=seed,
+            samples=samples,
+            draws=shared,
         )
 
     if threads > 1 and len(jobs) > 1:
@@ -206,7 +149,7 @@ def run_tests(
 
 
 def _run_pair(
-    metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
+    comparisons: Mapping[str, Comparison],
     documents: NDArray[np.int32],
     pair: tuple[str, str],
     method: Method,
@@ -218,35 +161,83 @@ def _run_pair(
 ) -> dict[str, TestResult]:
     first, second = sorted(pair)
     turned = pair != (first, second)
-    function = _load(method.name)
+    function = load(method.name)
     options = dict(method.options)
     if turned:
         options = _turned(options)
-    takes = _parameters(function)
+    takes = parameters(function)
     if "draws" in takes:
         options["draws"] = draws
     if "samples" in takes:
         options["samples"] = samples
-    comparisons = [
-        Comparison(metric, systems[first], systems[second], documents)
-        for metric, systems in metrics.values()
-    ]
 
     def call(given: Comparison | list[Comparison]) -> Any:
         fresh = dict(options)
         if "rng" in takes:
-            fresh["rng"] = stream(seed, "test", testset, first, second, method.label)
+            fresh["rng"] = stream(seed, "test", testset, first, second, method.name)
         return function(given, **fresh)
 
-    together = "comparisons" in takes
-    results = call(comparisons) if together else [call(comparison) for comparison in comparisons]
-    found = {}
-    for id, result in zip(metrics, results, strict=True):
-        result = replace(
-            result, method=method.label, seed=seed if takes & {"rng", "draws"} else None
+    found: dict[str, TestResult] = {}
+    if "comparisons" in takes:
+        for ids in _alike(comparisons):
+            found.update(zip(ids, call([comparisons[id] for id in ids]), strict=True))
+    else:
+        found = {id: call(comparison) for id, comparison in comparisons.items()}
+    used = seed if takes & {"rng", "draws"} else None
+    rows = {
+        id: replace(
+            found[id],
+            method=method.label,
+            seed=used,
+            note=join_notes(found[id].note, dropped_note(len(documents) - comparison.segments)),
         )
-        found[id] = result.swapped() if turned else result
-    return found
+        for id, comparison in comparisons.items()
+    }
+    return {id: row.swapped() for id, row in rows.items()} if turned else rows
+
+
+def scored_by_both(comparison: Comparison) -> Comparison:
+    """Without the segments that some replica of either system has no score for.
+
+    Metrics of (score, count) mark a missing score by a count of 0.
+    """
+    names, a, b = comparison.metric.statistic_names, comparison.a, comparison.b
+    if not names or names[-1] != "count" or a.statistics.ndim != 3:
+        return comparison
+    known = (a.statistics[..., -1] != 0).all(axis=0) & (b.statistics[..., -1] != 0).all(axis=0)
+    if known.all():
+        return comparison
+    if not known.any():
+        raise ReplituneError(
+            f"no segment has scores of {comparison.metric.id} from all replicas of {a.name} "
+            f"and {b.name}"
+        )
+    _, first, numbers = np.unique(
+        comparison.documents[known], return_index=True, return_inverse=True
+    )
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return replace(
+        comparison,
+        a=replace(a, statistics=np.ascontiguousarray(a.statistics[:, known])),
+        b=replace(b, statistics=np.ascontiguousarray(b.statistics[:, known])),
+        documents=rank[numbers],
+    )
+
+
+def dropped_note(segments: int) -> str | None:
+    if segments == 0:
+        return None
+    return f"{segments} segment{'s' if segments > 1 else ''} without a score left out"
+
+
+def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
+    """Metrics that know the same replicas: their exchanges can be made in one pass."""
+    groups: dict[Any, list[str]] = {}
+    for id, c in comparisons.items():
+        key = (c.a.replicas, c.a.groups, c.b.replicas, c.b.groups)
+        groups.setdefault(key, []).append(id)
+    return list(groups.values())
 
 
 def _turned(options: dict[str, Any]) -> dict[str, Any]:

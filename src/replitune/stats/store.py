@@ -91,9 +91,7 @@ def write_store(
         pq.write_table(table, temporary, compression="zstd")
 
 
-def _table(
-    system: SystemStatistics, metric: Metric, documents: Sequence[str] | None
-) -> pa.Table:
+def _table(system: SystemStatistics, metric: Metric, documents: Sequence[str] | None) -> pa.Table:
     """Rows of one system, by (replica, segment)."""
     order = sorted(range(system.n), key=lambda r: system.replicas[r])
     n, N, K = system.statistics.shape
@@ -138,14 +136,18 @@ def read_metadata(path: str | Path) -> StoreMetadata | None:
         return StoreMetadata(**json.loads(raw))
     except (TypeError, ValueError) as error:
         raise ReplituneError(
-            "the `replitune` metadata is damaged", file=path, found=str(error),
+            "the `replitune` metadata is damaged",
+            file=path,
+            found=str(error),
             fix="write the file again with `replitune score`",
         ) from None
 
 
 def _unreadable(path: str | Path, error: Exception) -> ReplituneError:
     return ReplituneError(
-        "not a readable Parquet file", file=path, found=str(error).split("\n")[0],
+        "not a readable Parquet file",
+        file=path,
+        found=str(error).split("\n")[0],
         expected="segment statistics as written by `replitune score`",
     )
 
@@ -157,7 +159,8 @@ def find_files(store: str | Path) -> list[Path]:
         files = sorted(p for p in store.rglob("*.parquet") if not p.name.startswith("."))
         if not files:
             raise ReplituneError(
-                "no .parquet file in this folder", file=store,
+                "no .parquet file in this folder",
+                file=store,
                 fix="make one with `replitune score`",
             )
         return files
@@ -194,8 +197,10 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
         for name, system in found.items():
             if name in systems:
                 raise ReplituneError(
-                    f"system {name} is in more than one file", file=path,
-                    expected="one file per system", fix="remove one of the files",
+                    f"system {name} is in more than one file",
+                    file=path,
+                    expected="one file per system",
+                    fix="remove one of the files",
                 )
             systems[name] = system
             if metadata is not None:
@@ -230,8 +235,10 @@ def _check_same(
     path2, segments2, documents2, metadata2 = other
     if (metadata is None) != (metadata2 is None):
         raise ReplituneError(
-            "a file with metadata and one without in the same store", file=path2,
-            expected=f"as {path}", fix="keep them in separate folders",
+            "a file with metadata and one without in the same store",
+            file=path2,
+            expected=f"as {path}",
+            fix="keep them in separate folders",
         )
     if metadata is not None and metadata2 is not None:
         for what, x, y in (
@@ -241,18 +248,25 @@ def _check_same(
         ):
             if x != y:
                 raise ReplituneError(
-                    f"{what} differs between systems", file=path2, found=y,
-                    expected=f"{x}, as in {path}", fix="score all systems in the same way",
+                    f"{what} differs between systems",
+                    file=path2,
+                    found=y,
+                    expected=f"{x}, as in {path}",
+                    fix="score all systems in the same way",
                 )
     if len(segments) != len(segments2) or not np.array_equal(segments, segments2):
         raise ReplituneError(
-            "segments differ between systems", file=path2,
-            found=f"{len(segments2)} segments", expected=f"the {len(segments)} of {path}",
+            "segments differ between systems",
+            file=path2,
+            found=f"{len(segments2)} segments",
+            expected=f"the {len(segments)} of {path}",
             fix="score all systems on the same segments",
         )
     if documents != documents2:
         raise ReplituneError(
-            "documents differ between systems", file=path2, expected=f"those of {path}",
+            "documents differ between systems",
+            file=path2,
+            expected=f"those of {path}",
             fix="score all systems with the same document file",
         )
 
@@ -268,7 +282,8 @@ def _read_file(
     for name in ("system", "replica", "segment"):
         if name not in table.column_names:
             raise ReplituneError(
-                f"column `{name}` is missing", file=path,
+                f"column `{name}` is missing",
+                file=path,
                 found=", ".join(table.column_names),
                 expected="system, replica, segment and the statistics",
             )
@@ -291,14 +306,17 @@ def _read_file(
 
     order = np.lexsort((segment, replica_code, system_code))
     system_code, replica_code, segment = (
-        system_code[order], replica_code[order], segment[order],
+        system_code[order],
+        replica_code[order],
+        segment[order],
     )
     cell = system_code * len(replica_names) + replica_code
     same = (cell[1:] == cell[:-1]) & (segment[1:] == segment[:-1])
     if same.any():
         at = int(np.flatnonzero(same)[0])
         raise ReplituneError(
-            "a segment occurs twice", file=path,
+            "a segment occurs twice",
+            file=path,
             found=f"system {system_names[system_code[at]]}, replica "
             f"{replica_names[replica_code[at]]}, segment {segment[at]}",
             expected="each (system, replica, segment) once",
@@ -317,14 +335,16 @@ def _read_file(
         replica = replica_names[replica_code[start]]
         if end - start != N or not np.array_equal(segment[start:end], segments):
             raise ReplituneError(
-                "replicas have different segments", file=path,
+                "replicas have different segments",
+                file=path,
                 found=f"{end - start} segments in replica {replica} of system {name}",
                 expected=f"the {N} segments of replica {replica_names[replica_code[0]]}",
                 fix="score every replica on the whole test set",
             )
         if documents is not None and not np.array_equal(document_code[start:end], documents):  # type: ignore[index]
             raise ReplituneError(
-                "documents differ between replicas", file=path,
+                "documents differ between replicas",
+                file=path,
                 found=f"replica {replica} of system {name}",
             )
         code = group_code[order[start]]
@@ -391,26 +411,32 @@ def _statistics(table: pa.Table, metric: Metric, path: Path) -> NDArray:
                 values[:, k] = 1
                 continue
             raise ReplituneError(
-                f"column `{name}` is missing", file=path, found=", ".join(table.column_names),
+                f"column `{name}` is missing",
+                file=path,
+                found=", ".join(table.column_names),
                 expected=f"the statistics of {metric.id}: {', '.join(names)}",
             )
         column = table[name]
         number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         if not number or column.null_count:
             raise ReplituneError(
-                f"column `{name}` must hold numbers without nulls", file=path,
+                f"column `{name}` must hold numbers without nulls",
+                file=path,
                 found=f"{column.type}, {column.null_count} nulls",
             )
         numbers = np.asarray(column)
         if not np.isfinite(numbers).all():
             row = int(np.flatnonzero(~np.isfinite(numbers))[0])
             raise ReplituneError(
-                f"column `{name}` has a value that is not finite", file=path,
-                found=f"{numbers[row]} in row {row}", expected="finite numbers",
+                f"column `{name}` has a value that is not finite",
+                file=path,
+                found=f"{numbers[row]} in row {row}",
+                expected="finite numbers",
             )
         if metric.integer_statistics and not np.array_equal(numbers.astype(kind), numbers):
             raise ReplituneError(
-                f"column `{name}` must hold counts below 2**31", file=path,
+                f"column `{name}` must hold counts below 2**31",
+                file=path,
             )
         values[:, k] = numbers
     return values

@@ -1,0 +1,70 @@
+"""CPU seconds and memory of training a phrase-based system, and its language model's perplexity.
+
+    python benchmarks/bench_phrase_training.py DATA [--source de --target en --threads 1]
+
+DATA holds train.lc.norm.tok.{de,en}.gz and val.lc.norm.tok.{de,en}.gz of Multi30k. Memory is
+the largest resident set of one process; the aligners run before the rest of the training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from replitune.backends.phrase.arpa import NgramModel, write_arpa
+from replitune.backends.phrase.train import train_phrase_system
+from replitune.backends.phrase.train_settings import PhraseSettings
+from replitune.files import read_lines
+
+
+def usage(who: int) -> tuple[float, float]:
+    """CPU seconds and peak resident megabytes."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--source", default="de")
+    parser.add_argument("--target", default="en")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--alignment", default="hmm")
+    parser.add_argument("--lm-order", type=int, default=5)
+    options = parser.parse_args()
+
+    def text(part: str, language: str) -> list[str]:
+        return read_lines(options.data / f"{part}.lc.norm.tok.{language}.gz")
+
+    source, target = text("train", options.source), text("train", options.target)
+    settings = PhraseSettings(alignment=options.alignment, lm_order=options.lm_order)
+    with tempfile.TemporaryDirectory() as name:
+        begin, before = time.monotonic(), usage(resource.RUSAGE_SELF)[0]
+        model = train_phrase_system(
+            source, target, settings, Path(name) / "model", threads=options.threads
+        )
+        wall = time.monotonic() - begin
+        own, own_memory = usage(resource.RUSAGE_SELF)
+        aligners, aligner_memory = usage(resource.RUSAGE_CHILDREN)
+        print(f"pairs             {len(source)}")
+        print(f"alignment         {aligners:.1f} CPU-s, {aligner_memory:.0f} MB per direction")
+        print(f"all the rest      {own - before:.1f} CPU-s, {own_memory:.0f} MB")
+        print(f"wall              {wall:.1f} s with --threads {options.threads}")
+        try:
+            import kenlm
+        except ImportError:
+            print("perplexity        not measured: the package kenlm is missing")
+            return
+        write_arpa(NgramModel.load(model / "lm"), Path(name) / "lm.arpa")
+        oracle = kenlm.Model(str(Path(name) / "lm.arpa"))
+        dev = text("val", options.target)
+        words = sum(len(line.split()) + 1 for line in dev)
+        perplexity = 10 ** (-sum(map(oracle.score, dev)) / words)
+        print(f"val perplexity    {perplexity:.2f} (order {options.lm_order}, OOV included)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The embedded phrase-based system: training, model files, decoding."""

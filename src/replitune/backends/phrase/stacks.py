@@ -1,0 +1,227 @@
+"""Hypotheses, their recombination, and stacks with histogram and threshold pruning."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+HYPOTHESIS = np.dtype(
+    [
+        ("total", "f8"),
+        ("score", "f8"),
+        ("coverage", "i4"),
+        ("state", "i4"),
+        ("after", "i4"),
+        ("swap", "i4"),
+        ("identity", "i4"),
+        ("option", "i4"),
+        ("back", "i4"),
+        ("start", "i4"),
+        ("end", "i4"),
+        ("arcs", "i4"),
+    ]
+)
+"""score: model score so far; total: score + estimate of the rest.
+
+Recombination is exact: hypotheses are one when everything a continuation can depend on is equal:
+coverage; state, of the language model; after, the end of the last source phrase (distortion,
+orientation); swap, its start where a swap with the next phrase is still possible, else -1;
+identity, of its forward reordering scores. Complete hypotheses are all one.
+
+option, start, end: the last phrase (-1 at the start); back: the row of the hypothesis before;
+arcs: other ways to get here, a list in the array of arcs, or -1.
+"""
+
+ARC = np.dtype(
+    [
+        ("score", "f8"),
+        ("back", "i4"),
+        ("option", "i4"),
+        ("start", "i4"),
+        ("end", "i4"),
+        ("next", "i4"),
+        ("unused", "i4"),
+    ]
+)
+
+
+class Stacks(NamedTuple):
+    """R stacks being filled. hypotheses: (R, capacity); slots: (R, 2^k) for recombination;
+    count: (R,); floor: (R,) a hypothesis must score more than this; top: (R,) best total;
+    scratch: (1,) the hypothesis being made"""
+
+    hypotheses: NDArray[np.void]
+    slots: NDArray[np.int32]
+    count: NDArray[np.int64]
+    floor: NDArray[np.float64]
+    top: NDArray[np.float64]
+    scratch: NDArray[np.void]
+
+
+@njit(cache=True)
+def new_stacks(lanes, capacity):
+    slots = 16
+    while slots < 2 * capacity:
+        slots *= 2
+    return Stacks(
+        np.empty((lanes, capacity), HYPOTHESIS),
+        np.full((lanes, slots), -1, np.int32),
+        np.zeros(lanes, np.int64),
+        np.full(lanes, -np.inf),
+        np.full(lanes, -np.inf),
+        np.empty(1, HYPOTHESIS),
+    )
+
+
+@njit(cache=True)
+def _hash(coverage, state, after, swap, identity):
+    mixed = (np.uint64(coverage) << np.uint64(32)) ^ np.uint64(state)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= (np.uint64(after) << np.uint64(44)) ^ (np.uint64(swap + 1) << np.uint64(24))
+    mixed ^= np.uint64(identity + 1)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed >> np.uint64(32)
+
+
+@njit(cache=True)
+def _enter(slots, lane, hypotheses, i):
+    """Put hypothesis i, which is not there yet, into the table of its stack."""
+    h = hypotheses[lane, i]
+    mask = np.int64(slots.shape[1] - 1)
+    slot = np.int64(_hash(h.coverage, h.state, h.after, h.swap, h.identity)) & mask
+    while slots[lane, slot] >= 0:
+        slot = (slot + 1) & mask
+    slots[lane, slot] = i
+
+
+@njit(cache=True)
+def kth_largest(values, k):
+    """The k-th largest of `values` (k from 1), which is reordered (Hoare's selection)."""
+    low, high = 0, len(values) - 1
+    k -= 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@njit(cache=True)
+def prune(stacks, lane, size):
+    """Keep the `size` best, of equal ones the first that came; raise the floor to the worst."""
+    count = stacks.count[lane]
+    if count <= size:
+        return
+    hypotheses, slots = stacks.hypotheses, stacks.slots
+    totals = np.empty(count)
+    for i in range(count):
+        totals[i] = hypotheses[lane, i].total
+    worst = kth_largest(totals, size)
+    better = 0
+    for i in range(count):
+        if hypotheses[lane, i].total > worst:
+            better += 1
+    ties = size - better
+    slots[lane] = -1
+    kept = 0
+    for i in range(count):
+        total = hypotheses[lane, i].total
+        if total < worst or (total == worst and ties == 0):
+            continue
+        if total == worst:
+            ties -= 1
+        if kept < i:
+            hypotheses[lane, kept] = hypotheses[lane, i]
+        _enter(slots, lane, hypotheses, kept)
+        kept += 1
+    stacks.count[lane] = kept
+    stacks.floor[lane] = max(stacks.floor[lane], worst)
+
+
+@njit(cache=True)
+def match(slots, hypotheses, lane, new):
+    """(the hypothesis of a stack with the state of `new`, or -1; its slot, or a free one)."""
+    mask = np.int64(slots.shape[1] - 1)
+    slot = np.int64(_hash(new.coverage, new.state, new.after, new.swap, new.identity)) & mask
+    while slots[lane, slot] >= 0:
+        old = hypotheses[lane, slots[lane, slot]]
+        if (
+            old.coverage == new.coverage
+            and old.state == new.state
+            and old.after == new.after
+            and old.swap == new.swap
+            and old.identity == new.identity
+        ):
+            return np.int64(slots[lane, slot]), slot
+        slot = (slot + 1) & mask
+    return np.int64(-1), slot
+
+
+@njit(cache=True)
+def recombine(hypotheses, lane, i, new, arcs, arc_count, keep):
+    """Join `new` to the hypothesis of the same state; returns the number of arcs.
+
+    The better one stays, of equally good ones the first. With `keep` the other becomes an arc;
+    there must be room for one.
+    """
+    old = hypotheses[lane, i]
+    better = new.score > old.score
+    if keep:
+        arc = arcs[arc_count]
+        lost = old if better else new
+        arc.score = lost.score
+        arc.back = lost.back
+        arc.option = lost.option
+        arc.start = lost.start
+        arc.end = lost.end
+        arc.next = old.arcs
+        old.arcs = arc_count
+        arc_count += 1
+    if better:
+        old.total = new.total
+        old.score = new.score
+        old.back = new.back
+        old.option = new.option
+        old.start = new.start
+        old.end = new.end
+    return arc_count
+
+
+@njit(cache=True)
+def take(stacks, lane, size, beam, rows, base):
+    """Move the best of a finished stack to rows[base:], best first; empty it; how many."""
+    prune(stacks, lane, size)
+    hypotheses = stacks.hypotheses
+    count = stacks.count[lane]
+    totals = np.empty(count)
+    for i in range(count):
+        totals[i] = -hypotheses[lane, i].total
+    order = np.argsort(totals, kind="mergesort")
+    kept = 0
+    for i in order:
+        if -totals[i] < stacks.top[lane] - beam:
+            break
+        rows[base + kept] = hypotheses[lane, i]
+        kept += 1
+    stacks.count[lane] = 0
+    stacks.floor[lane] = -np.inf
+    stacks.top[lane] = -np.inf
+    stacks.slots[lane] = -1
+    return kept

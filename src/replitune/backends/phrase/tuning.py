@@ -1,0 +1,54 @@
+"""One tuning run of a phrase-based system: the decoder as the outer loop sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.backends.phrase.system import PhraseSystem
+from replitune.metrics.base import Metric
+from replitune.tuners.loop import Decoded
+
+
+class DevDecoder:
+    """Decodes the dev set under given weights; statistics of each distinct (segment, text) are
+    computed once in a run, because n-best lists of neighbouring iterations are much alike."""
+
+    def __init__(
+        self,
+        system: PhraseSystem,
+        source: Sequence[str],
+        references: Sequence[Sequence[str]],
+        metric: Metric,
+        size: int,
+        threads: int = 1,
+    ) -> None:
+        self.system, self.source, self.metric = system, source, metric
+        self.size, self.threads = size, threads
+        self._prepared = metric.prepare(references)
+        self._known: dict[tuple[int, str], int] = {}
+        kind = np.int32 if metric.integer_statistics else np.float64
+        self._statistics: NDArray[Any] = np.empty((0, len(metric.statistic_names)), kind)
+
+    def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
+        """n-best lists of the dev set; a row of statistics for each hypothesis."""
+        found, texts = self.system.nbest(self.source, weights, self.size, self.threads)
+        return Decoded(found.segment, found.features, self._of(texts, found.segment))
+
+    def _of(self, texts: Sequence[str], segments: NDArray[np.int32]) -> NDArray[Any]:
+        """(M, K) statistics of texts against the references of their segments."""
+        known = self._known
+        first_new = len(known)
+        which = np.empty(len(texts), np.int64)
+        for i, key in enumerate(zip(segments.tolist(), texts, strict=True)):
+            which[i] = known.setdefault(key, len(known))
+        new = list(known)[first_new:]
+        if new:
+            rows = self.metric.segment_statistics(
+                [text for _, text in new], np.array([s for s, _ in new]), self._prepared
+            )
+            self._statistics = np.concatenate([self._statistics, rows])
+        return self._statistics[which]

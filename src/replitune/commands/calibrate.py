@@ -1,0 +1,63 @@
+"""How often each test finds a difference where there is none, on your own replicas.
+
+  replitune calibrate stats --methods crossed clark fu-ar --ns 3 5
+
+Three studies, wherever the pools of replicas are large enough: a system against itself (A/A); two
+systems whose outputs are swapped by a coin for each segment (the next test set); and simulation
+from the variance components of each pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from replitune import words
+from replitune.errors import ReplituneError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("--testset", metavar="NAME", help="only this test set")
+    parser.add_argument(
+        "--methods", nargs="+", default=["crossed", "clark", "riezler", "fu-ar"], metavar="TEST"
+    )
+    parser.add_argument("--ns", nargs="+", type=int, default=[3, 5], metavar="N", help="replicas")
+    parser.add_argument("--trials", type=int, default=300, metavar="T")
+    parser.add_argument("--samples", type=int, default=999, metavar="R")
+    parser.add_argument("--seed", type=int, default=2011)
+    parser.add_argument("--out", metavar="FILE.parquet", help="write the rows (one metric)")
+
+
+def run(options: argparse.Namespace) -> None:
+    from replitune.commands.stores import one_testset, write_rows
+    from replitune.significance.calibrate import CalibrationRow, calibrate, registered
+
+    stores = one_testset(options.store, options.testset)
+    if options.out is not None and len(stores) != 1:
+        raise ReplituneError("--out takes one metric", found=", ".join(s.metric.id for s in stores))
+    tests = registered([words.method_word(word) for word in options.methods], options.samples)
+    for store in stores:
+        rows = calibrate(
+            store.metric, store.systems, store.documents, tests,
+            ns=options.ns, trials=options.trials, seed=options.seed,
+        )  # fmt: skip
+        if not rows:
+            raise ReplituneError(
+                "no study is possible with so few replicas",
+                found=", ".join(f"{s.n} of {name}" for name, s in store.systems.items()),
+                expected=f"at least {2 * min(options.ns)} of one system",
+            )
+        print(f"{store.metric.id} on {store.testset or 'the test set'}: share of p <= alpha\n")
+        print(
+            f"{'study':<11} {'null':<14} {'pool':<16} {'n':>3} {'test':<20} {'alpha':>5} "
+            f"{'rate':>6}  95% CI"
+        )
+        for row in rows:
+            mark = " by construction" if row.exact else ""
+            print(
+                f"{row.study:<11} {row.null:<14} {row.pool[:16]:<16} {row.n_a:>3} {row.method:<20} "
+                f"{row.alpha:>5g} {row.rate:>6.3f}  [{row.low:.3f}, {row.high:.3f}]{mark}"
+            )
+        print()
+        if options.out is not None:
+            write_rows(options.out, rows, CalibrationRow)

@@ -1,0 +1,246 @@
+"""NIST (Doddington 2002), as mteval-v13a computes it.
+
+    score = beta(hyp words / mean reference words) * sum over n of
+            (information of the matching n-grams) / (n-grams of the hypothesis)
+
+with Info(w1..wn) = log2(count(w1..wn-1) / count(w1..wn)) counted over *all* references of
+the test set (for n = 1 the numerator is their number of words), matches clipped by the
+largest count in one reference of the segment, and beta(r) = exp(-b ln(r)^2) for r < 1, with
+b such that beta(2/3) = 1/2.
+
+Statistics: `info_n`, the information of matching n-grams, `total_n`, the n-grams of the
+hypothesis, both for n = 1..order, and `ref_length`, the mean length of the references.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.metrics.base import Metric
+from replitune.metrics.ngram_trie import ABSENT, ROOT, child, plant, table_size
+from replitune.metrics.token_ids import (
+    BATCH,
+    TokenizedReferences,
+    by_segment,
+    checked_segments,
+    encode,
+    tokenized_references,
+)
+from replitune.metrics.tokenizers import get_tokenizer
+
+Array = NDArray[Any]
+
+BREVITY_STRENGTH = math.log(2) / math.log(1.5) ** 2
+ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+@dataclass(frozen=True)
+class InformedReferences:
+    """References with the trie of their n-grams and the information of each (trie nodes,)."""
+
+    references: TokenizedReferences
+    keys: Array
+    nodes: Array
+    information: Array
+
+
+@njit(cache=True)
+def all_ngrams(tokens: Array, starts: Array, order: int) -> tuple[Array, Array, Array]:
+    """Trie (keys, nodes) of the n-grams of all references, and count of each node; the root
+    counts words."""
+    space = order * tokens.size + 1
+    keys = np.full(table_size(space), ABSENT, dtype=np.int64)
+    nodes = np.empty(keys.size, dtype=np.int32)
+    counts = np.zeros(space, dtype=np.int32)
+    used = 1
+    for k in range(starts.size - 1):
+        words = tokens[starts[k] : starts[k + 1]]
+        used = plant(words, words.size, order, keys, nodes, counts, used)
+    counts[ROOT] = tokens.size
+    return keys, nodes, counts[:used]
+
+
+@njit(cache=True)
+def informations(keys: Array, nodes: Array, counts: Array) -> Array:
+    """log2(count of the parent / count) of each node: Doddington (2002), equation 2."""
+    result = np.zeros(counts.size)
+    for slot in range(keys.size):
+        if keys[slot] != ABSENT:
+            parent = keys[slot] >> 32
+            result[nodes[slot]] = math.log2(counts[parent] / counts[nodes[slot]])
+    return result
+
+
+@njit(cache=True, nogil=True)
+def matched_information(
+    hyps: Array,
+    hyp_starts: Array,
+    segments: Array,
+    refs: Array,
+    ref_starts: Array,
+    nrefs: int,
+    order: int,
+    keys: Array,
+    nodes: Array,
+    information: Array,
+) -> Array:
+    """Information (J, order) of the n-grams that each hypothesis shares with its references."""
+    result = np.zeros((segments.size, order))
+    allowed = np.zeros(information.size, dtype=np.int32)  # the largest count in one reference
+    found = np.zeros(information.size, dtype=np.int32)
+    for h in range(segments.size):
+        first = segments[h] * nrefs
+        for k in range(first, first + nrefs):
+            # Twice over each reference: count, then forget the counts.
+            for forget in range(2):
+                for start in range(ref_starts[k], ref_starts[k + 1]):
+                    node = ROOT
+                    for at in range(start, min(ref_starts[k + 1], start + order)):
+                        node = child(keys, nodes, node, refs[at])
+                        if forget:
+                            found[node] = 0
+                        else:
+                            found[node] += 1
+                            allowed[node] = max(allowed[node], found[node])
+        for start in range(hyp_starts[h], hyp_starts[h + 1]):
+            node = ROOT
+            for at in range(start, min(hyp_starts[h + 1], start + order)):
+                if hyps[at] < 0:
+                    break
+                node = child(keys, nodes, node, hyps[at])
+                if node == ABSENT:
+                    break
+                if allowed[node] > 0:
+                    allowed[node] -= 1
+                    result[h, at - start] += information[node]
+        for start in range(ref_starts[first], ref_starts[first + nrefs]):
+            node = ROOT
+            for at in range(start, min(ref_starts[first + nrefs], start + order)):
+                node = child(keys, nodes, node, refs[at])
+                if node == ABSENT:  # an n-gram across two references
+                    break
+                allowed[node] = 0
+    return result
+
+
+class Nist(Metric):
+    """NIST score; higher is better, and unbounded.
+
+    :param order: longest n-gram
+    :param tokenize: any tokeniser of BLEU's; 13a is mteval-v13a's own
+    :param lowercase: lower-case A-Z before comparing, mteval-v13a's default (its option -c
+        turns it off)
+    """
+
+    name = "nist"
+    integer_statistics = False
+
+    def __init__(
+        self,
+        order: int = 5,
+        tokenize: str = "13a",
+        lowercase: bool = True,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(id)
+        if order < 1:
+            raise ReplituneError("nist: order is out of range", found=str(order), expected=">= 1")
+        self.order = order
+        self.tokenizer = get_tokenizer(tokenize)
+        self.lowercase = lowercase
+        self.statistic_names = (
+            *(f"info_{n}" for n in range(1, order + 1)),
+            *(f"total_{n}" for n in range(1, order + 1)),
+            "ref_length",
+        )
+
+    def signature(self) -> str:
+        case = "lc" if self.lowercase else "mixed"
+        return f"case:{case}|order:{self.order}|tok:{self.tokenizer.signature}"
+
+    def words(self, lines: Sequence[str]) -> list[list[str]]:
+        """Tokens of each line; lower-cased afterwards, as mteval-v13a undoes entities first."""
+        lists = self.tokenizer(lines)
+        if self.lowercase:
+            lists = [[word.translate(ASCII_LOWER) for word in words] for words in lists]
+        return lists
+
+    def prepare(self, refs: Sequence[Sequence[str]]) -> InformedReferences:
+        references = tokenized_references(self.words(list(by_segment(refs))), len(refs))
+        keys, nodes, counts = all_ngrams(references.tokens, references.starts, self.order)
+        return InformedReferences(references, keys, nodes, informations(keys, nodes, counts))
+
+    def segment_statistics(
+        self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: InformedReferences
+    ) -> NDArray[np.float64]:
+        segments = checked_segments(segments, len(prepared.references.lengths))
+        references = prepared.references
+        order = self.order
+        statistics = np.empty((len(hyps), 2 * order + 1))
+        for start in range(0, len(hyps), BATCH):
+            part = slice(start, start + BATCH)
+            ids, starts = encode(self.words(hyps[part]), references.vocabulary)
+            statistics[part, :order] = matched_information(
+                ids,
+                starts,
+                segments[part],
+                references.tokens,
+                references.starts,
+                references.nrefs,
+                order,
+                prepared.keys,
+                prepared.nodes,
+                prepared.information,
+            )
+            shorter = np.arange(order)
+            statistics[part, order : 2 * order] = np.maximum(np.diff(starts)[:, None] - shorter, 0)
+        statistics[:, -1] = (references.lengths.sum(axis=1) / references.nrefs)[segments]
+        return statistics
+
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        informative, _, brevity, _ = self._parts(sums)
+        return informative * brevity
+
+    def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        sums = np.asarray(sums, dtype=np.float64)
+        order = self.order
+        info, total, length = sums[..., :order], sums[..., order:-1], sums[..., -1]
+        informative, per_ngram, brevity, ratio = self._parts(sums)
+        gradient = np.zeros(sums.shape)
+        gradient[..., :order] = per_ngram * brevity[..., None]
+        counted = total > 1  # a total below 1 counts as 1, mteval's guard against division by 0
+        gradient[..., order:-1] = np.where(counted, -info * per_ngram**2 * brevity[..., None], 0.0)
+        # d brevity / d ln(ratio)
+        short = (ratio > 0) & (ratio < 1)
+        slope = np.where(
+            short, -2 * BREVITY_STRENGTH * np.log(np.where(short, ratio, 1.0)) * brevity, 0.0
+        )
+        words = total[..., 0]
+        gradient[..., order] += np.divide(
+            informative * slope, words, out=np.zeros_like(words), where=short
+        )
+        gradient[..., -1] = np.divide(
+            -informative * slope, length, out=np.zeros_like(length), where=short
+        )
+        return gradient
+
+    def _parts(self, sums: NDArray[Any]) -> tuple[Array, Array, Array, Array]:
+        """Sum of information per n-gram (...), 1 / totals (..., order), brevity factor (...)
+        and length ratio (...; 1 when there is no reference word)."""
+        sums = np.asarray(sums, dtype=np.float64)
+        order = self.order
+        info, total, length = sums[..., :order], sums[..., order:-1], sums[..., -1]
+        per_ngram = 1 / np.maximum(total, 1)
+        ratio = np.divide(total[..., 0], length, out=np.ones_like(length), where=length > 0)
+        logarithm = np.log(np.clip(ratio, np.finfo(float).tiny, 1.0))
+        brevity = np.where(ratio > 0, np.exp(-BREVITY_STRENGTH * logarithm**2), 0.0)
+        return (info * per_ngram).sum(axis=-1), per_ngram, brevity, ratio

@@ -1,0 +1,122 @@
+"""TER, translation edit rate (Snover et al. 2006), equal to sacrebleu's and tercom's.
+
+Statistics: `num_edits`, the edits (insertions, deletions, substitutions and shifts, each of
+cost 1) against the reference that needs the fewest; `ref_length`, the *mean* length of the
+references, which several references make fractional. Score: 100 * num_edits / ref_length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.metrics.base import Metric
+from replitune.metrics.ter_kernel import fewest_edits
+from replitune.metrics.token_ids import (
+    BATCH,
+    TokenizedReferences,
+    by_segment,
+    checked_segments,
+    encode,
+    tokenized_references,
+)
+
+_BETWEEN = " \0 "
+
+
+class Ter(Metric):
+    """Translation edit rate; options, tokenisation and defaults are sacrebleu's.
+
+    :param normalized: split punctuation off, undo XML escapes, join lines
+    :param no_punct: remove punctuation
+    :param asian_support: with `normalized`, split CJK characters; with `no_punct`, remove
+        CJK and full-width punctuation too
+    :param case_sensitive: do not lower-case
+    """
+
+    name = "ter"
+    statistic_names = ("num_edits", "ref_length")
+    higher_is_better = False
+    integer_statistics = False
+
+    def __init__(
+        self,
+        normalized: bool = False,
+        no_punct: bool = False,
+        asian_support: bool = False,
+        case_sensitive: bool = False,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(id)
+        self.normalized = normalized
+        self.no_punct = no_punct
+        self.asian_support = asian_support
+        self.case_sensitive = case_sensitive
+
+    def signature(self) -> str:
+        yes = {True: "yes", False: "no"}
+        return (
+            f"case:{'mixed' if self.case_sensitive else 'lc'}|tok:tercom"
+            f"|norm:{yes[self.normalized]}|punct:{yes[not self.no_punct]}"
+            f"|asian:{yes[self.asian_support]}"
+        )
+
+    @cached_property
+    def _tokenize(self) -> Callable[[str], str]:
+        """sacrebleu's tokenisation (without the cache that it keeps: lines come once here)."""
+        if self.normalized or self.no_punct:
+            from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+
+            options = (self.normalized, self.no_punct, self.asian_support, self.case_sensitive)
+            return partial(TercomTokenizer.__call__.__wrapped__, TercomTokenizer(*options))
+        return str if self.case_sensitive else str.lower
+
+    def words(self, lines: Sequence[str]) -> list[list[str]]:
+        """Tokens of each line.
+
+        A block is tokenised as one text, its lines held apart by a sign that no rule of the
+        tokeniser touches, with the spaces around that the rules put around a line.
+        """
+        texts = [line.rstrip() for line in lines]
+        joined = _BETWEEN.join(texts)
+        if joined.count("\0") == len(lines) - 1:
+            return [line.split() for line in self._tokenize(joined).split("\0")]
+        return [self._tokenize(text).split() for text in texts]
+
+    def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
+        lines = list(by_segment(refs))
+        blocks = (self.words(lines[k : k + BATCH]) for k in range(0, len(lines), BATCH))
+        return tokenized_references(list(chain.from_iterable(blocks)), len(refs))
+
+    def segment_statistics(
+        self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
+    ) -> NDArray[np.float64]:
+        segments = checked_segments(segments, len(prepared.lengths))
+        statistics = np.empty((len(hyps), 2), dtype=np.float64)
+        for start in range(0, len(hyps), BATCH):
+            part = slice(start, start + BATCH)
+            ids, starts = encode(self.words(hyps[part]), prepared.vocabulary)
+            statistics[part, 0] = fewest_edits(
+                ids, starts, segments[part], prepared.tokens, prepared.starts, prepared.nrefs
+            )
+        lengths = prepared.lengths
+        statistics[:, 1] = (lengths.sum(axis=1) / prepared.nrefs)[segments]
+        return statistics
+
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        sums = np.asarray(sums, dtype=np.float64)
+        edits, length = sums[..., 0], sums[..., 1]
+        empty = np.where(edits > 0, 1.0, 0.0)
+        return 100 * np.divide(edits, length, out=empty, where=length > 0)
+
+    def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        sums = np.asarray(sums, dtype=np.float64)
+        edits, length = sums[..., 0], sums[..., 1]
+        inverse = np.divide(100.0, length, out=np.zeros_like(length), where=length > 0)
+        ratio = np.divide(edits, length, out=np.zeros_like(length), where=length > 0)
+        return np.stack([inverse, -inverse * ratio], axis=-1)

@@ -1,0 +1,287 @@
+"""How many replicas and segments does it take to find a difference of d?
+
+The variance components of a finished comparison say what one tuner run, one segment and one
+output of one run add to Var(delta). A plan with other numbers of replicas and segments has
+
+    V = sum_s sigma2_a,s / n_s  +  sigma2_d / N  +  sum_s sigma2_e,s / (n_s N)
+
+and the power of `crossed` under the plan is simulated: in the normal model its mean squares are
+independent scaled chi-squares, so no data need be made up. More segments do nothing about the
+first term; when that alone is too large, no number of segments suffices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.significance.base import Comparison
+from replitune.significance.components import (
+    linearise,
+    matched,
+    strata_numbers,
+    variance_components,
+)
+from replitune.significance.critical import critical_values
+
+MANY_SEGMENTS = 10_000_000
+"""As good as infinitely many."""
+
+
+@dataclass(frozen=True)
+class VarianceModel:
+    """What single tuner runs, segments and outputs add to the variance of a difference."""
+
+    replica: tuple[float, ...]
+    """sigma2_a of A and of B; one number when replicas are paired by seed."""
+    segment: float
+    """sigma2_d: how differently a segment suits A and B."""
+    interaction: tuple[float, ...]
+    """sigma2_e, as `replica`."""
+
+    @property
+    def paired(self) -> bool:
+        return len(self.replica) == 1
+
+    def variance(self, plan: Plan) -> float:
+        """Var(delta) under a plan."""
+        return (
+            sum(s / n for s, n in zip(self.replica, plan.n(self), strict=True))
+            + self.segment / plan.segments
+            + sum(
+                s / (n * plan.segments) for s, n in zip(self.interaction, plan.n(self), strict=True)
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Replicas of A and B (in `tuners` equal groups) and segments."""
+
+    n_a: int
+    n_b: int
+    segments: int
+    tuners: int = 1
+
+    def __post_init__(self) -> None:
+        if self.segments < 2:
+            raise ReplituneError("a plan needs two segments", found=str(self.segments))
+        for n in (self.n_a, self.n_b):
+            if n % self.tuners or n // self.tuners < 2:
+                raise ReplituneError(
+                    "a plan needs two replicas per system and tuner, the same number of each",
+                    found=f"{n} replicas of {self.tuners} tuners",
+                )
+
+    def n(self, model: VarianceModel) -> tuple[int, ...]:
+        return (self.n_a,) if model.paired else (self.n_a, self.n_b)
+
+
+@dataclass(frozen=True)
+class PowerRow:
+    """Power of `crossed` at one plan and true difference."""
+
+    a: str
+    b: str
+    n_a: int
+    n_b: int
+    segments: int
+    alpha: float
+    delta: float
+    power: float
+    se: float
+    """sqrt(Var(delta)) under the plan."""
+    detectable: float
+    """The smallest difference found with the wanted probability under the plan."""
+
+
+def fit(comparison: Comparison, *, strata: str = "groups", paired: bool = False) -> VarianceModel:
+    """Variance components of a comparison with two replicas or more of each system.
+
+    sigma2_a,s = n (V_rep,s - V_int,s), sigma2_d = N (V_seg - sum V_int), sigma2_e,s = n N V_int,s;
+    never below 0.
+    """
+    a, b, N = comparison.a, comparison.b, comparison.segments
+    if min(a.n, b.n) < 2 or N < 2:
+        raise ReplituneError(
+            "planning needs two replicas of each system and two segments",
+            found=f"{a.n} of {a.name}, {b.n} of {b.name}, {N} segments",
+            fix="tune each system once more",
+        )
+    La, _ = linearise(comparison.metric, a.statistics, a.sums)
+    Lb, _ = linearise(comparison.metric, b.statistics, b.sums)
+    strata_a, strata_b, _ = strata_numbers(comparison, strata)
+    parts = variance_components(
+        comparison,
+        La,
+        Lb,
+        strata_a=strata_a,
+        strata_b=strata_b,
+        paired=matched(a, b) if paired else None,
+    )
+    H = int(strata_a.max()) + 1
+    systems = ((a.n, 0),) if paired else ((a.n, 0), (b.n, H))
+    replica, interaction = [], []
+    for n, first in systems:
+        V_rep = sum(part.value for part in parts.replicas[first : first + H])
+        V_int = sum(part.value for part in parts.interaction[first : first + H])
+        replica.append(n * max(V_rep - V_int, 0.0))
+        interaction.append(n * N * V_int)
+    V_int = sum(part.value for part in parts.interaction)
+    return VarianceModel(
+        tuple(replica), N * max(parts.segments.value - V_int, 0.0), tuple(interaction)
+    )
+
+
+class Simulated:
+    """Draws of the mean squares of one plan: power at any difference, monotone in it."""
+
+    def __init__(
+        self,
+        model: VarianceModel,
+        plan: Plan,
+        *,
+        alpha: float = 0.05,
+        trials: int = 20_000,
+        rng: np.random.Generator,
+    ) -> None:
+        if not 0 < alpha < 1:
+            raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
+        N, H = plan.segments, plan.tuners
+        parts, nus, both = [], [], np.zeros(trials)
+        seg = model.segment / N
+        for n, own, cell in zip(plan.n(model), model.replica, model.interaction, strict=True):
+            V_rep, V_int = (own + cell / N) / n, cell / (n * N)
+            for _ in range(H):
+                nu = n // H - 1
+                parts.append(V_rep / H * rng.chisquare(nu, trials) / nu)
+                nus.append(float(nu))
+            nu = (n - H) * (N - 1)
+            both += V_int * rng.chisquare(nu, trials) / nu
+            seg += V_int
+        parts.append(seg * rng.chisquare(N - 1, trials) / (N - 1))
+        nus.append(N - 1.0)
+        values = np.stack(parts, axis=-1)
+        replicas = values[:, :-1].sum(axis=1)
+        V = np.maximum(np.maximum(values.sum(axis=1) - both, replicas), values[:, -1])
+        self.se = float(np.sqrt(model.variance(plan)))
+        self._noise = rng.normal(0.0, self.se, trials)
+        if self.se == 0:  # nothing varies: any difference is certain
+            self._reach: NDArray[np.float64] = np.zeros(trials)
+        else:
+            self._reach = critical_values(values, np.array(nus), alpha / 2) * np.sqrt(V)
+
+    def power(self, delta: float) -> float:
+        """P(p < alpha, the right way round) at a true difference."""
+        return float((self._noise + abs(delta) > self._reach).mean())
+
+    def detectable(self, power: float = 0.8) -> float:
+        """The smallest difference with this power: an order statistic of the draws."""
+        if not 0 < power < 1:
+            raise ReplituneError("`power` must be between 0 and 1", found=repr(power))
+        return max(0.0, float(np.quantile(self._reach - self._noise, power, method="higher")))
+
+
+def segments_needed(
+    model: VarianceModel,
+    delta: float,
+    n_a: int,
+    n_b: int,
+    *,
+    tuners: int = 1,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    trials: int = 20_000,
+    rng: np.random.Generator,
+) -> int | None:
+    """Segments with which n replicas find `delta`; None when no number of segments suffices."""
+    seed = int(rng.integers(2**63))
+
+    def detectable(segments: int) -> float:
+        plan = Plan(n_a, n_b, segments, tuners)
+        own = np.random.default_rng(seed)  # common random numbers: a smooth search
+        return Simulated(model, plan, alpha=alpha, trials=trials, rng=own).detectable(power)
+
+    delta = abs(delta)
+    if detectable(MANY_SEGMENTS) > delta:
+        return None
+    low, high = 1, 2
+    while detectable(high) > delta:
+        low, high = high, min(2 * high, MANY_SEGMENTS)
+    while high - low > max(1, high // 200):
+        middle = (low + high) // 2
+        low, high = (middle, high) if detectable(middle) > delta else (low, middle)
+    return high
+
+
+def power_curve(
+    comparison: Comparison,
+    model: VarianceModel,
+    plans: list[Plan],
+    *,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    points: int = 25,
+    trials: int = 20_000,
+    rng: np.random.Generator,
+) -> list[PowerRow]:
+    """Power over true differences from 0 to where it is all but certain, for each plan."""
+    made = [Simulated(model, plan, alpha=alpha, trials=trials, rng=rng) for plan in plans]
+    widest = max(one.detectable(0.99) for one in made)
+    rows = []
+    for plan, one in zip(plans, made, strict=True):
+        smallest = one.detectable(power)
+        for delta in np.linspace(0.0, widest, points):
+            rows.append(
+                PowerRow(
+                    comparison.a.name,
+                    comparison.b.name,
+                    plan.n_a,
+                    plan.n_b,
+                    plan.segments,
+                    alpha,
+                    float(delta),
+                    one.power(float(delta)),
+                    one.se,
+                    smallest,
+                )
+            )
+    return rows
+
+
+def sentence(
+    model: VarianceModel,
+    plan: Plan,
+    *,
+    delta: float | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    trials: int = 20_000,
+    rng: np.random.Generator,
+) -> str:
+    """What a plan can find, in words; with `delta`, also what it would take to find that."""
+    found = Simulated(model, plan, alpha=alpha, trials=trials, rng=rng).detectable(power)
+    n = f"{plan.n_a}" if plan.n_a == plan.n_b else f"{plan.n_a} and {plan.n_b}"
+    text = (
+        f"{n} replicas and {plan.segments} segments would detect a difference of {found:.2g} "
+        f"(power {power:g}, alpha {alpha:g})"
+    )
+    if delta is None:
+        return text
+    needed = segments_needed(
+        model,
+        delta,
+        plan.n_a,
+        plan.n_b,
+        tuners=plan.tuners,
+        power=power,
+        alpha=alpha,
+        trials=trials,
+        rng=rng,
+    )
+    if needed is None:
+        return f"{text}; no number of segments suffices for {abs(delta):.2g} with {n} replicas"
+    return f"{text}; for {abs(delta):.2g}, {n} replicas need {needed} segments"

@@ -1,0 +1,84 @@
+"""A working folder from which a killed tuning run goes on.
+
+It holds one file per finished decoding and a small ``state.json``, written last, whole or not
+at all. A fingerprint of settings and inputs guards against another run's remains; a lock, which
+dies with its process, against two runs at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.files import atomic_open
+
+_STATE = "state.json"
+
+
+def fingerprint(settings: Mapping[str, Any]) -> str:
+    """SHA-256 of settings, hashes of inputs and the like (anything JSON can write)."""
+    text = json.dumps(settings, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Checkpoint:
+    """The state of one run in its folder, which `opened` has locked."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self.folder = folder
+        self.mark = mark
+
+    def load(self) -> dict[str, Any] | None:
+        """The saved state, or None. Remains of a run with another fingerprint are removed."""
+        try:
+            state = json.loads((self.folder / _STATE).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            state = None
+        if state is not None and state["fingerprint"] == self.mark:
+            content: dict[str, Any] = state["content"]
+            return content
+        for path in self.folder.iterdir():
+            if path.name != "lock":
+                path.unlink()
+        return None
+
+    def save_state(self, content: Mapping[str, Any]) -> None:
+        """Numbers survive exactly: JSON writes the shortest text that reads back the same."""
+        with atomic_open(self.folder / _STATE) as handle:
+            json.dump({"fingerprint": self.mark, "content": content}, handle, allow_nan=False)
+
+    def save_arrays(self, name: str, arrays: Mapping[str, NDArray]) -> None:
+        with atomic_open(self.folder / f"{name}.npz", "wb") as handle:
+            np.savez(handle, allow_pickle=False, **arrays)
+
+    def load_arrays(self, name: str) -> dict[str, NDArray]:
+        with np.load(self.folder / f"{name}.npz", allow_pickle=False) as file:
+            return {key: file[key] for key in file.files}
+
+
+@contextlib.contextmanager
+def opened(folder: str | Path, mark: str) -> Iterator[Checkpoint]:
+    """The locked checkpoint of a run; the folder is removed when the block ends well."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ReplituneError(
+                "another process is tuning in this folder",
+                file=folder,
+                fix="wait for it, or end it",
+            ) from None
+        yield Checkpoint(folder, mark)
+        shutil.rmtree(folder)

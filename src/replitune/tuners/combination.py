@@ -1,0 +1,86 @@
+"""Objectives that add up metrics, such as (TER - BLEU) / 2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.metrics.base import Metric
+from replitune.metrics.registry import get_metric
+
+_TERM = re.compile(r"(?P<sign>[+-]?)\s*(?:(?P<factor>\d+(?:\.\d+)?)\s*\*\s*)?(?P<metric>[^\s*]+)")
+
+
+def get_objective(word: str) -> Metric:
+    """A metric as everywhere, ``bleu:tokenize=none``, or a sum of terms with spaces around the
+    signs: ``0.5*ter - 0.5*bleu:tokenize=none``."""
+    if "*" not in word and not re.search(r"\s[+-]\s", word):
+        return get_metric(word)
+    terms: list[tuple[float, Metric]] = []
+    for part in re.split(r"\s+(?=[+-]\s)", word.strip()):
+        match = _TERM.fullmatch(part.strip())
+        if match is None:
+            raise ReplituneError(
+                "not a sum of metrics",
+                found=part.strip(),
+                expected="for example 0.5*ter - 0.5*bleu",
+            )
+        factor = float(match["factor"] or 1.0) * (-1.0 if match["sign"] == "-" else 1.0)
+        terms.append((factor, get_metric(match["metric"])))
+    return Combination(terms, id=word)
+
+
+class Combination(Metric):
+    """A weighted sum of corpus metrics, over their statistics side by side."""
+
+    name = "combination"
+
+    def __init__(self, terms: Sequence[tuple[float, Metric]], id: str | None = None) -> None:
+        super().__init__(id)
+        if not terms or any(factor == 0 for factor, _ in terms):
+            raise ReplituneError("a combination of metrics needs factors other than 0")
+        directions = {(factor > 0) == metric.higher_is_better for factor, metric in terms}
+        if len(directions) > 1:
+            raise ReplituneError(
+                "the terms of the combination pull in opposite directions",
+                found=" ".join(f"{factor:+g}*{metric.id}" for factor, metric in terms),
+                expected="metrics where lower is better with the other sign",
+            )
+        self.terms = tuple(terms)
+        self.higher_is_better = directions == {True}
+        self.integer_statistics = all(metric.integer_statistics for _, metric in terms)
+        self.statistic_names = tuple(
+            f"{i}_{name}" for i, (_, metric) in enumerate(terms) for name in metric.statistic_names
+        )
+
+    def signature(self) -> str:
+        return "|".join(f"{factor:+g}*{m.name}({m.signature()})" for factor, m in self.terms)
+
+    def prepare(self, refs: Sequence[Sequence[str]]) -> list[Any]:
+        return [metric.prepare(refs) for _, metric in self.terms]
+
+    def segment_statistics(
+        self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: list[Any]
+    ) -> NDArray[Any]:
+        return np.concatenate(
+            [
+                metric.segment_statistics(hyps, segments, own)
+                for (_, metric), own in zip(self.terms, prepared, strict=True)
+            ],
+            axis=1,
+        )
+
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        sums = np.asarray(sums)
+        total = np.zeros(sums.shape[:-1])
+        start = 0
+        for factor, metric in self.terms:
+            end = start + len(metric.statistic_names)
+            total = total + factor * metric.score(sums[..., start:end])
+            start = end
+        return total

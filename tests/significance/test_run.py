@@ -1,0 +1,214 @@
+"""The driver: streams keyed by names, pairs, corrections, and what does not change what."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from replitune.errors import ReplituneError
+from replitune.metrics.base import MeanMetric
+from replitune.significance.draws import named_draws
+from replitune.significance.one_system import summarise
+from replitune.significance.run import METHODS, histogram, pairs_iv, run_tests
+from significance.exchange_models import Counts, counts, means, system
+
+N = 40
+DOCUMENTS = np.arange(N, dtype=np.int32) // 2
+SETTINGS = {"testset": "t", "seed": 5, "samples": 150}
+
+
+def systems(*names: str, n: int = 3) -> dict:
+    return {
+        name: system(name, counts(n, N, seed=ord(name), gain=0.1 * (name == "c"))) for name in names
+    }
+
+
+def same(x, y) -> bool:
+    """Rows are equal, correction and notes on families aside, to the bit."""
+    skip = {"p_adjusted", "note"}
+    for f in fields(x):
+        one, other = getattr(x, f.name), getattr(y, f.name)
+        if f.name not in skip and not np.array_equal(one, other):
+            return False
+    return True
+
+
+def by_name(rows) -> dict:
+    return {(r.a, r.b, r.method): r for r in rows}
+
+
+def test_rows_come_pair_by_pair_and_method_by_method() -> None:
+    rows = run_tests({"m": (Counts(), systems("a", "b", "c"))}, DOCUMENTS, methods=list(METHODS),
+                     **SETTINGS)["m"]  # fmt: skip
+    assert [(r.a, r.b, r.method) for r in rows] == [
+        (a, b, method) for a, b in (("a", "b"), ("a", "c"), ("b", "c")) for method in METHODS
+    ]
+    assert all(r.p is not None and 0 < r.p <= 1 for r in rows)
+    assert {r.seed for r in rows if r.method != "crossed"} == {5}
+
+
+def test_swapping_a_pair_changes_no_p() -> None:
+    metric = {"m": (Counts(), systems("a", "b"))}
+    sided = [
+        {"name": "clark", "id": "clark-greater", "alternative": "greater"},
+        {"name": "riezler", "id": "riezler-a", "replica-a": "run-003"},
+    ]
+    turned = [
+        {"name": "clark", "id": "clark-greater", "alternative": "less"},
+        {"name": "riezler", "id": "riezler-a", "replica-b": "run-003"},
+    ]
+    methods = list(METHODS)
+    ab = run_tests(metric, DOCUMENTS, pairs=[("a", "b")], methods=[*methods, *sided], **SETTINGS)
+    ba = run_tests(metric, DOCUMENTS, pairs=[("b", "a")], methods=[*methods, *turned], **SETTINGS)
+    for x, y in zip(ab["m"], ba["m"], strict=True):
+        assert (x.p, x.delta) == (y.p, -y.delta)
+        assert same(x, y.swapped())
+
+
+def test_nothing_else_changes_a_number() -> None:
+    """Another system, metric, method, order or thread leaves every row as it was."""
+    alone = by_name(
+        run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=["clark", "graham"],
+                  **SETTINGS)["m"]
+    )  # fmt: skip
+    others = {name: system(name, means(2, N, seed=1)) for name in "dcba"}
+    every = run_tests(
+        {"z": (MeanMetric(), others), "m": (Counts(), systems("d", "c", "b", "a"))},
+        DOCUMENTS,
+        methods=[*reversed(METHODS)],
+        threads=3,
+        **SETTINGS,
+    )
+    found = by_name(every["m"])
+    for (a, b, method), row in alone.items():
+        assert same(row, found[b, a, method].swapped())
+    twice = {"m": (Counts(), systems("a", "b")), "n": (Counts("n"), systems("a", "b"))}
+    rows = run_tests(twice, DOCUMENTS, methods=list(METHODS), **SETTINGS)
+    for x, y in zip(rows["m"], rows["n"], strict=True):
+        assert same(x, y)
+
+
+def test_real_statistics_do_not_depend_on_company_either() -> None:
+    one = {name: system(name, means(3, N, seed=ord(name))) for name in "ab"}
+    more = one | {"c": system("c", means(5, N, seed=9))}
+    methods = [m for m in METHODS if m != "crossed"]
+    alone = by_name(
+        run_tests({"m": (MeanMetric(), one)}, DOCUMENTS, methods=methods, **SETTINGS)["m"]
+    )
+    found = by_name(
+        run_tests({"m": (MeanMetric(), more)}, DOCUMENTS, methods=methods[::-1], **SETTINGS)["m"]
+    )
+    for key, row in alone.items():
+        assert same(row, found[key])
+
+
+def test_another_seed_or_test_set_draws_anew() -> None:
+    metric = {"m": (Counts(), systems("a", "b"))}
+    first = run_tests(metric, DOCUMENTS, **SETTINGS)["m"][0]
+    for change in ({"seed": 6}, {"testset": "u"}, {"seed": 0}):
+        other = run_tests(metric, DOCUMENTS, **{**SETTINGS, **change})["m"][0]
+        assert not np.array_equal(first.distribution, other.distribution)
+
+
+def test_samples_are_a_prefix_of_more_samples() -> None:
+    metric = {"m": (Counts(), systems("a", "b"))}
+    methods = ["riezler", "koehn", "clark", "clark-bootstrap"]
+    few = run_tests(metric, DOCUMENTS, methods=methods, **SETTINGS)["m"]
+    many = run_tests(metric, DOCUMENTS, methods=methods, **{**SETTINGS, "samples": 400})["m"]
+    for x, y in zip(few, many, strict=True):
+        np.testing.assert_array_equal(x.distribution, y.distribution[:150])
+
+
+def test_draws_are_shared_with_the_summaries() -> None:
+    draws = named_draws("t", 5)
+    metric, a = Counts(), systems("a")["a"]
+    run_tests({"m": (metric, {"a": a, **systems("b")})}, DOCUMENTS, methods=["multi-bootstrap"],
+              draws=draws, **SETTINGS)  # fmt: skip
+    options = {"testset": "t", "seed": 5, "samples": 80, "test_sets": 80}
+    shared = summarise(metric, a, DOCUMENTS, draws=draws, **options)
+    assert shared == summarise(metric, a, DOCUMENTS, **options)
+
+
+def test_holm_is_over_pairs_within_a_method() -> None:
+    metric = {"m": (Counts(), systems("a", "b", "c"))}
+    rows = run_tests(metric, DOCUMENTS, methods=["clark", "fu-ar"], **SETTINGS)["m"]
+    p = sorted((r.p, r.p_adjusted) for r in rows if r.method == "clark")
+    running = 0.0
+    for rank, (value, adjusted) in enumerate(p):
+        running = max(running, min(1, (3 - rank) * value))
+        assert adjusted == pytest.approx(running)
+    none = run_tests(metric, DOCUMENTS, correction="none", **SETTINGS)["m"]
+    assert all(r.p_adjusted == r.p for r in none)
+
+
+def test_a_test_that_cannot_reach_alpha_says_so() -> None:
+    rows = run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=["fu-ar"],
+                     **SETTINGS)["m"]  # fmt: skip
+    assert "cannot reach 0.05: its smallest p is 0.25" in rows[0].note
+    many = run_tests({"m": (Counts(), systems("a", "b", "c", n=6))}, DOCUMENTS,
+                     methods=["fu-ar"], **SETTINGS)["m"]  # fmt: skip
+    assert all("0.05/3" in r.note for r in many)
+    bh = run_tests({"m": (Counts(), systems("a", "b", "c", n=6))}, DOCUMENTS, methods=["fu-ar"],
+                   correction="bh", **SETTINGS)["m"]  # fmt: skip
+    assert not any("cannot reach" in (r.note or "") for r in bh)
+
+
+def test_segments_without_a_score_are_left_out_for_both() -> None:
+    a, b = means(3, N, seed=1), means(3, N, seed=2)
+    keep = np.ones(N, dtype=bool)
+    keep[[4, 5, 30]] = False
+    a[1, [4, 5]], b[0, 30] = 0, 0
+    methods = ["clark", {"name": "koehn", "unit": "document"}, "crossed"]
+    holes = {"m": (MeanMetric(), {"a": system("a", a), "b": system("b", b)})}
+    found = run_tests(holes, DOCUMENTS, methods=methods, **SETTINGS)["m"]
+    whole = {"m": (MeanMetric(), {"a": system("a", a[:, keep]), "b": system("b", b[:, keep])})}
+    documents = np.unique(DOCUMENTS[keep], return_inverse=True)[1].astype(np.int32)
+    expected = run_tests(whole, documents, methods=methods, **SETTINGS)["m"]
+    for x, y in zip(found, expected, strict=True):
+        assert same(x, y)
+        assert x.segments == N - 3
+        assert x.documents == 19
+        assert "3 segments without a score left out" in x.note
+    a[2, :] = 0
+    with pytest.raises(ReplituneError, match="no segment has scores"):
+        run_tests(holes, DOCUMENTS, **SETTINGS)
+
+
+def test_pairs() -> None:
+    names = ["a", "b", "c"]
+    assert pairs_iv(names) == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert pairs_iv(names, "baseline", "b") == [("b", "a"), ("b", "c")]
+    assert pairs_iv(names, [("c", "a")]) == [("c", "a")]
+    with pytest.raises(ReplituneError, match="no system is called 'd'"):
+        pairs_iv(names, [("a", "d")])
+    with pytest.raises(ReplituneError, match="with itself"):
+        pairs_iv(names, [("a", "a")])
+
+
+def test_histograms_count_every_resample() -> None:
+    row = run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, **SETTINGS)["m"][0]
+    bins, edges = histogram(row)
+    assert (len(bins), len(edges), bins.sum()) == (200, 201, 150)
+    assert edges[0] <= row.delta <= edges[-1]
+    crossed = run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=["crossed"],
+                        **SETTINGS)["m"][0]  # fmt: skip
+    assert len(histogram(crossed)[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        (["clarke"], "no test is called 'clarke'"),
+        ([{"name": "clark", "pairng": "index"}], "has no option 'pairng'"),
+        ([{"name": "clark", "rng": 1}], "has no option 'rng'"),
+        (["clark", {"name": "clark", "pairing": "index"}], "two methods are called 'clark'"),
+        ([{"pairing": "index"}], "needs a `name`"),
+        ([{"name": "clark", "unit": "word"}], "`unit` must be one of {'segment', 'document'}"),
+    ],
+)
+def test_mistakes_in_methods_are_named(methods, message) -> None:
+    with pytest.raises(ReplituneError) as error:
+        run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=methods, **SETTINGS)
+    assert message in str(error.value)

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+from conftest import ROOT
+
+
+def test_the_configuration_page_is_current():
+    ran = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "make_docs.py", "--check"], check=False
+    )
+    assert ran.returncode == 0, "run: python scripts/make_docs.py"
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

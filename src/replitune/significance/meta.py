@@ -32,7 +32,10 @@ from replitune.significance.williams import williams
 from replitune.streams import stream
 
 COMPARED_LEVELS = ("system", "segment")
-"""Where metrics are compared by Williams and PERM-BOTH, with Pearson's r."""
+"""Where metrics are compared, with Pearson's r."""
+
+EXCHANGES = {"perm-systems": "systems", "perm-both": "both"}
+"""Tests that exchange scores of two metrics, and what each of them exchanges."""
 
 
 def evaluate(
@@ -152,30 +155,37 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, settings: MetaSetting
                         note=tested.note,
                     )
                 )
-            names = sorted((x.name, y.name))
-            rng = stream(settings.seed, "meta", settings.testset, "perm-both", level, *names)
-            a, b = (x, y) if x.name == names[0] else (y, x)
-            found = perm_both(
-                a.segment, b.segment, human.segment, rng=rng, level=level, samples=settings.samples
-            )
-            for result, metric, other in ((found, a, b), (found.turned(), b, a)):
-                rows.append(
-                    MetaRow(
-                        "comparison",
-                        human.name,
-                        "perm-both",
-                        metric=metric.name,
-                        other=other.name,
-                        level=level,
-                        value=result.delta,
-                        p=result.p,
-                        p_min=result.p_min,
-                        n=n,
-                        samples=result.samples,
-                        seed=settings.seed,
-                        note=result.note,
-                    )
+            a, b = sorted((x, y), key=lambda scores: scores.name)
+            for method, exchange in EXCHANGES.items():
+                found = perm_both(
+                    a.segment,
+                    b.segment,
+                    human.segment,
+                    rng=stream(
+                        settings.seed, "meta", settings.testset, method, level, a.name, b.name
+                    ),
+                    level=level,
+                    exchange=exchange,
+                    samples=settings.samples,
                 )
+                for result, metric, other in ((found, a, b), (found.turned(), b, a)):
+                    rows.append(
+                        MetaRow(
+                            "comparison",
+                            human.name,
+                            method,
+                            metric=metric.name,
+                            other=other.name,
+                            level=level,
+                            value=result.delta,
+                            p=result.p,
+                            p_min=result.p_min,
+                            n=n,
+                            samples=result.samples,
+                            seed=settings.seed,
+                            note=result.note,
+                        )
+                    )
     return rows
 
 

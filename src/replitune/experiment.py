@@ -142,6 +142,21 @@ class Experiment:
         return pairs if isinstance(pairs, str) else " ".join(f"{a}:{b}" for a, b in pairs)
 
     @property
+    def kernel_words(self) -> str:
+        """What has to be compiled, as options of `replitune kernels`."""
+        words = ["--metrics", *map(shlex.quote, map(self.metric, self.metrics))]
+        words += ["--methods", *map(shlex.quote, self.methods)]
+        trained = [system for system in self.systems if self.backend(system) in TRAINED]
+        groups = {r.group: None for system in trained for r in self.replicas(system)}
+        if groups:
+            metric = shlex.quote(argument(self.settings["tuning"]["metric"]))
+            systems = self.settings["systems"]
+            searches = {systems[s]["search"].get("search", "cube"): None for s in trained}
+            words += ["--algorithms", *filter(None, groups), "--tuning-metric", metric]
+            words += ["--search", *map(shlex.quote, searches)]
+        return " ".join(words)
+
+    @property
     def report_settings(self) -> dict[str, Any]:
         """What the report needs to know beside the rows of the tests."""
         tests = self.settings["tests"]

@@ -95,3 +95,25 @@ rule corpus_inputs:
         "replitune corpus inputs --settings {params.settings:q}"
         " --seed {params.seed} --out {params.folder:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"
+
+
+rule kernels:
+    output:
+        f"{RESULTS}/.kernels",
+    log:
+        text=f"{RESULTS}/logs/kernels/kernels.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/kernels/kernels.tsv"
+    conda:
+        "../../envs/programs.yaml"
+    threads: 1
+    resources:
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=lambda wildcards, attempt: 20 * attempt,
+    params:
+        what=EXPERIMENT.kernel_words,
+        stage_version=CORPUS_VERSION,
+    message:
+        "compile kernels (once; up to a minute on a new machine)"
+    shell:
+        "replitune kernels {params.what} --out {output:q} --threads {threads} --log {log.text:q}"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conftest import ROOT, Ran
+from support import ROOT, Ran
 
 SYSTEMS = {"low": 0.0, "high": 3.0, "middle": 0.02, "top": 3.01}
 

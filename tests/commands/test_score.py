@@ -7,8 +7,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from conftest import Ran
 from replitune.stats.store import read_metadata, read_stores
+from support import Ran
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import Ran
+from support import Ran
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from replitune.backends.phrase.decoder import Decoder, NBest, Settings
 from replitune.backends.phrase.encode import split_words
 from replitune.backends.phrase.features import Layout
+from replitune.backends.phrase.graph import SearchGraph
 from replitune.backends.phrase.model import PhraseModel
 from replitune.backends.phrase.segmentation import BytePairs, load_segmentation
 
@@ -55,7 +56,17 @@ class PhraseSystem:
         decoder = Decoder(self.model, weights, self.settings)
         found = decoder.nbest(self._split(lines), size, distinct=True, threads=threads)
         texts = found.texts()
-        return found, texts if self._target is None else [self._join(text) for text in texts]
+        return found, self.joined(texts)
+
+    def graphs(
+        self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
+    ) -> list[SearchGraph]:
+        """The search graph of each line; `joined` makes text of a path's words."""
+        return Decoder(self.model, weights, self.settings).graphs(self._split(lines), threads)
+
+    def joined(self, texts: list[str]) -> list[str]:
+        """Texts with the pieces of words joined."""
+        return texts if self._target is None else [self._join(text) for text in texts]
 
     def _split(self, lines: Sequence[str]) -> Sequence[str]:
         splitter = self._source

@@ -121,9 +121,10 @@ class Lattices:
     def envelope(self, weights: NDArray[np.float64], direction: NDArray[np.float64]) -> Envelope:
         """The hypotheses that are best somewhere on the line weights + gamma direction."""
         # combine and not @: BLAS may sum in another order on another machine.
+        intercepts, slopes = combine(weights, self.features), combine(direction, self.features)
         arrays = _envelopes(
-            self.arc_from, self.arc_to,
-            combine(weights, self.features), combine(direction, self.features), self.final, self.offsets, self.word_start, self.words, self.features,
+            self.arc_from, self.arc_to, intercepts, slopes, self.final, self.offsets,
+            self.word_start, self.words, self.features,
         )  # fmt: skip
         return Envelope(*arrays)
 

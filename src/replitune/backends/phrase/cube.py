@@ -304,7 +304,10 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):  # type: i
                         counts[0] += 1
                     if total > top[0]:
                         top[0] = total
-                        floor[0] = max(floor[0], total - terms.beam)
+                        # Of complete translations only the best is wanted.
+                        floor[0] = max(
+                            floor[0], total if k == n and not keep else total - terms.beam
+                        )
             g = np.int64(grid.next)
 
         base = first[k]

@@ -290,3 +290,23 @@ def nbest(  # type: ignore[no-untyped-def]
         copied[:found],
         looked,
     )
+
+
+@njit(cache=True, nogil=True)
+def best_words(rows, final, word_start, target_words):  # type: ignore[no-untyped-def]
+    """The words of the best path into row `final`."""
+    count = 0
+    row = np.int64(final)
+    while rows[row].back >= 0:
+        option = rows[row].option
+        count += word_start[option + 1] - word_start[option]
+        row = np.int64(rows[row].back)
+    words = np.empty(count, np.int32)
+    row = np.int64(final)
+    while rows[row].back >= 0:
+        option = rows[row].option
+        for j in range(word_start[option + 1] - 1, word_start[option] - 1, -1):
+            count -= 1
+            words[count] = target_words[j]
+        row = np.int64(rows[row].back)
+    return words

@@ -297,6 +297,8 @@ def search(spans, options, automaton, terms, size, keep):  # type: ignore[no-unt
                             counts[lane] += 1
                         if total > top[lane]:
                             top[lane] = total
-                            floor[lane] = max(floor[lane], total - terms.beam)
+                            # Of complete translations only the best is wanted.
+                            least = total if covered == n and not keep else total - terms.beam
+                            floor[lane] = max(floor[lane], least)
                 row = next_row[row - base]
     return rows[: first[n + 1]], first, arcs[:arc_count]

@@ -105,7 +105,14 @@ def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str
         system.translate(dev.source or [], start)
         for algorithm in algorithms:
             run_loop(
-                DevDecoder(system, dev.source or [], dev.references, objective.metric, 20),
+                DevDecoder(
+                    system,
+                    dev.source or [],
+                    dev.references,
+                    objective.metric,
+                    20,
+                    lattices=algorithm == "mert-lattice",
+                ),
                 make_tuner(algorithm, {}),
                 objective,
                 start,

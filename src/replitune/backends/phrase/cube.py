@@ -3,8 +3,9 @@
 After Chiang (2007) and Huang and Chiang (2007). Hypotheses of one coverage that can be extended
 over the same source span with the same orientation, best first, and the options of the span, best
 first, span a grid: a cell's promise, its score with the option's LM estimate in place of its LM
-score in context, falls along both sides. A heap over the corners of all grids that lead into a
-stack gives cells by falling promise; each cell taken is scored exactly and enters the stack.
+score in context, falls along both sides. Of all grids that lead into a stack the `pops` most
+promising cells are scored exactly and enter it. Their promises do not depend on each other, so
+the cells are found by selecting the least promise among them, not one by one with a heap.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from replitune.backends.phrase.coverage import (
 from replitune.backends.phrase.lm import step
 from replitune.backends.phrase.options import MONOTONE, SWAP
 from replitune.backends.phrase.search import (
+    MEMO,
+    MEMO_BITS,
     SLACK,
     extensions_of,
     finish,
     group_rows,
     mask_width,
+    memo_key,
     new_extensions,
     orientation,
     score_option,
@@ -198,6 +202,8 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):  # type: i
     spread = np.inf
     found = np.empty(2 * pops)
 
+    memo = np.zeros(1 << MEMO_BITS, MEMO)
+
     # Arrays are taken out of their tuples here: inside the loops it would count references.
     hypotheses, slots, counts = stacks.hypotheses, stacks.slots, stacks.counts
     floor, top = stacks.floor, stacks.top
@@ -261,7 +267,13 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):  # type: i
                     ):
                         continue
                     option = ranking[at, turn]
-                    lm, state = score_option(automaton, options, before, option)
+                    key, place = memo_key(before, option)
+                    if memo[place].key != key:
+                        lm, state = score_option(automaton, options, before, option)
+                        memo[place].key = key
+                        memo[place].lm = lm
+                        memo[place].state = state
+                    lm, state = memo[place].lm, memo[place].state
                     if k == n:
                         lm += step(automaton, state, terms.end)[0]
                     value = members[member].promise + score[option] + terms.lm * lm

@@ -48,7 +48,7 @@ class Settings:
 
     search: str = "cube"
     stack: int = 100
-    pop_limit: int = 100
+    pop_limit: int = 800
     beam: float = 1e-5
     distortion_limit: int = 6
     options: int = 20

@@ -38,6 +38,12 @@ from replitune.backends.phrase.stacks import (
     take,
 )
 
+MEMO = np.dtype([("key", "u8"), ("lm", "f8"), ("state", "i8")])
+"""What `score_option` gave: many hypotheses have the same state. key: LM state and option, 0 for
+none; a new entry takes the place of an old one."""
+
+MEMO_BITS = 14  # entries that a core's own cache can hold
+
 SLACK = 1e-9  # for the different rounding of a bound and a score
 
 
@@ -143,6 +149,14 @@ def score_option(automaton, options, state, option):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
+def memo_key(state, option):  # type: ignore[no-untyped-def]
+    """(key of a state and an option, its place in a memo)."""
+    key = ((np.uint64(state) << np.uint64(32)) | np.uint64(option)) + np.uint64(1)
+    mixed = (key ^ (key >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    return key, np.int64(mixed >> np.uint64(64 - MEMO_BITS))
+
+
+@njit(cache=True)
 def finish(new, gap, mask, row, complete, identity, lexro):  # type: ignore[no-untyped-def]
     """Set the fields that decide recombination; the LM state is there already.
 
@@ -203,6 +217,8 @@ def search(spans, options, automaton, terms, size, keep):  # type: ignore[no-unt
     first = np.zeros(n + 2, np.int64)
     next_row = np.empty(size, np.int64)
     head = np.empty(size, np.int64)
+
+    memo = np.zeros(1 << MEMO_BITS, MEMO)
 
     # Arrays are taken out of their tuples here: inside the loops it would count references.
     hypotheses, slots, counts, floor, top = (
@@ -265,7 +281,15 @@ def search(spans, options, automaton, terms, size, keep):  # type: ignore[no-unt
                         if most + bound[i, turn] <= floor[lane]:
                             break
                         option = order[i, turn]
-                        lm, state = score_option(automaton, options, np.int64(last.state), option)
+                        key, place = memo_key(last.state, option)
+                        if memo[place].key != key:
+                            lm, state = score_option(
+                                automaton, options, np.int64(last.state), option
+                            )
+                            memo[place].key = key
+                            memo[place].lm = lm
+                            memo[place].state = state
+                        lm, state = memo[place].lm, memo[place].state
                         if covered == n:
                             lm += step(automaton, state, terms.end)[0]
                         value = so_far + score[option] + terms.lm * lm + backward[option, turn]

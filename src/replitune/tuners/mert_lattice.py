@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -111,8 +111,9 @@ class MertLattice:
 
     mert: Mert = field(default_factory=Mert)
     """Settings of the search on the pool."""
-    rounds: int = 3
-    """Most times that the lattices are asked for hypotheses."""
+    rounds: int = 2
+    """Most times that the lattices are asked for hypotheses. Rounds after the first have a
+    quarter of the random starts: they continue a search."""
     directions: int = 5
     """Random lines through the weights, beside those along the axes."""
     name: str = field(default="mert-lattice", init=False)
@@ -159,7 +160,8 @@ class MertLattice:
                 found = _hypotheses(search, lattices.envelope(weights, direction))
                 pool = pool.extend(found.segments, found.features, found.statistics)
                 added.append(found)
-            result = self.mert.tune(pool, objective, weights, rng, threads)
+            mert = replace(self.mert, restarts=self.mert.restarts // 4) if number else self.mert
+            result = mert.tune(pool, objective, weights, rng, threads)
             weights = result.weights
             utility = float(objective.utility(search.sums(weights)))
             history.append(

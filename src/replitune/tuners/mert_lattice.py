@@ -151,7 +151,8 @@ class MertLattice:
         weights = l1_normalised(start)
         added: list[Hypotheses] = []
         history: list[dict[str, Any]] = []
-        best: tuple[float, NDArray[np.float64]] | None = None
+        # No worse than the start: weights that are good on the pool may be bad on the lattices.
+        best = (float(objective.utility(search.sums(weights))), weights)
         for number in range(self.rounds):
             known = len(pool)
             lines = list(np.eye(len(weights)))
@@ -172,11 +173,10 @@ class MertLattice:
                     "score": objective.sign * utility,
                 }
             )
-            if best is None or utility > best[0]:
+            if utility > best[0]:
                 best = (utility, weights)
             if utility >= objective.sign * result.score - self.mert.tolerance:
                 break
-        assert best is not None
         return TuningResult(best[1], objective.sign * best[0], tuple(history), together(added))
 
 

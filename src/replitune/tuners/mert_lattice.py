@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -111,8 +111,9 @@ class MertLattice:
 
     mert: Mert = field(default_factory=Mert)
     """Settings of the search on the pool."""
-    rounds: int = 3
-    """Most times that the lattices are asked for hypotheses."""
+    rounds: int = 2
+    """Most times that the lattices are asked for hypotheses. Rounds after the first have a
+    quarter of the random starts: they continue a search."""
     directions: int = 5
     """Random lines through the weights, beside those along the axes."""
     name: str = field(default="mert-lattice", init=False)
@@ -150,7 +151,8 @@ class MertLattice:
         weights = l1_normalised(start)
         added: list[Hypotheses] = []
         history: list[dict[str, Any]] = []
-        best: tuple[float, NDArray[np.float64]] | None = None
+        # No worse than the start: weights that are good on the pool may be bad on the lattices.
+        best = (float(objective.utility(search.sums(weights))), weights)
         for number in range(self.rounds):
             known = len(pool)
             lines = list(np.eye(len(weights)))
@@ -159,7 +161,8 @@ class MertLattice:
                 found = _hypotheses(search, lattices.envelope(weights, direction))
                 pool = pool.extend(found.segments, found.features, found.statistics)
                 added.append(found)
-            result = self.mert.tune(pool, objective, weights, rng, threads)
+            mert = replace(self.mert, restarts=self.mert.restarts // 4) if number else self.mert
+            result = mert.tune(pool, objective, weights, rng, threads)
             weights = result.weights
             utility = float(objective.utility(search.sums(weights)))
             history.append(
@@ -170,11 +173,10 @@ class MertLattice:
                     "score": objective.sign * utility,
                 }
             )
-            if best is None or utility > best[0]:
+            if utility > best[0]:
                 best = (utility, weights)
             if utility >= objective.sign * result.score - self.mert.tolerance:
                 break
-        assert best is not None
         return TuningResult(best[1], objective.sign * best[0], tuple(history), together(added))
 
 

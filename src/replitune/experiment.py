@@ -160,12 +160,14 @@ class Experiment:
     def report_settings(self) -> dict[str, Any]:
         """What the report needs to know beside the rows of the tests."""
         tests = self.settings["tests"]
+        pairs = tests["pairs"]
         return {
             "experiment": self.name,
             "seed": self.seed,
             "systems": self.systems,
             "tests": self.tests,
             "metrics": self.metrics,
+            "baseline": pairs["baseline"] if isinstance(pairs, Mapping) else None,
             **{key: tests[key] for key in ("alpha", "correction", "samples")},
         }
 

@@ -1,7 +1,35 @@
 # report.html, tables/, figures/: what people read. manifest.json: what made every file.
 
-REPORT_VERSION = 1
-TABLES = ["systems", "pairs"]
+REPORT_VERSION = 2
+
+
+def report_texts(wildcards):
+    """Test sets, outputs and statistics of the segments that the report shows."""
+    lead = EXPERIMENT.metrics[0]
+    return [
+        path
+        for testset in EXPERIMENT.tests
+        for path in (
+            f"{RESULTS}/corpus/{testset}.jsonl",
+            *stores(testset, lead),
+            *(
+                f"{RESULTS}/decodes/{testset}/{system}/{replica.id}.txt"
+                for system in EXPERIMENT.systems
+                if testset in EXPERIMENT.decoded(system)
+                for replica in EXPERIMENT.replicas(system)
+            ),
+        )
+    ]
+
+
+def report_histories(wildcards):
+    """What tuning wrote down, of the systems that are tuned."""
+    return [
+        f"{RESULTS}/tuning/{system}/{replica.id}/history.parquet"
+        for system in EXPERIMENT.systems
+        if EXPERIMENT.backend(system) == "phrase"
+        for replica in EXPERIMENT.replicas(system)
+    ]
 
 
 rule report:
@@ -11,20 +39,25 @@ rule report:
             f"{RESULTS}/tests/{{testset}}/{{metric}}{{suffix}}.parquet",
             testset=EXPERIMENT.tests,
             metric=EXPERIMENT.metrics,
-            suffix=["", ".systems"],
+            suffix=["", ".systems", ".null"],
         ),
+        texts=report_texts,
+        histories=report_histories,
     output:
         page=f"{RESULTS}/report.html",
-        tables=expand(
-            f"{RESULTS}/tables/{{table}}.{{suffix}}",
-            table=TABLES,
-            suffix=["csv", "md", "tex"],
+        tables=report(
+            directory(f"{RESULTS}/tables"),
+            patterns=["{table}.csv"],
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{table}"},
         ),
-        figures=expand(
-            f"{RESULTS}/figures/{{testset}}.{{metric}}.replicas.{{suffix}}",
-            testset=EXPERIMENT.tests,
-            metric=EXPERIMENT.metrics,
-            suffix=["svg", "png"],
+        figures=report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{part}.{figure}.svg"],
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"of": "{part}", "figure": "{figure}"},
         ),
     log:
         text=f"{RESULTS}/logs/report/report.log",

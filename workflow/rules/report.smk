@@ -1,6 +1,7 @@
 # report.html, tables/, figures/: what people read. manifest.json: what made every file.
 
 REPORT_VERSION = 2
+TABLES = ["overview", "systems", "pairs", "p", "intervals", "documents"]
 
 
 def report_texts(wildcards):
@@ -32,6 +33,14 @@ def report_histories(wildcards):
     ]
 
 
+def figures_of(kind):
+    return [
+        f"{RESULTS}/figures/{figure}.svg"
+        for figure in EXPERIMENT.figures
+        if figure.endswith(f".{kind}")
+    ]
+
+
 rule report:
     input:
         account=f"{RESULTS}/corpus/inputs.json",
@@ -45,19 +54,81 @@ rule report:
         histories=report_histories,
     output:
         page=f"{RESULTS}/report.html",
-        tables=report(
-            directory(f"{RESULTS}/tables"),
-            patterns=["{table}.csv"],
-            caption="../report/table.rst",
+        overview=report(
+            f"{RESULTS}/tables/overview.csv",
+            caption="../report/overview.rst",
             category="Tables",
-            labels={"table": "{table}"},
         ),
-        figures=report(
-            directory(f"{RESULTS}/figures"),
-            patterns=["{part}.{figure}.svg"],
-            caption="../report/figure.rst",
+        systems=report(
+            f"{RESULTS}/tables/systems.csv",
+            caption="../report/systems.rst",
+            category="Tables",
+        ),
+        pairs=report(
+            f"{RESULTS}/tables/pairs.csv",
+            caption="../report/pairs.rst",
+            category="Tables",
+        ),
+        p=report(
+            f"{RESULTS}/tables/p.csv",
+            caption="../report/p.rst",
+            category="Tables",
+        ),
+        limits=report(
+            f"{RESULTS}/tables/intervals.csv",
+            caption="../report/limits.rst",
+            category="Tables",
+        ),
+        documents=report(
+            f"{RESULTS}/tables/documents.csv",
+            caption="../report/documents.rst",
+            category="Tables",
+        ),
+        printed=expand(
+            f"{RESULTS}/tables/{{table}}.{{suffix}}",
+            table=TABLES,
+            suffix=["md", "tex"],
+        ),
+        segments=expand(
+            f"{RESULTS}/tables/segments.{{testset}}.tsv", testset=EXPERIMENT.tests
+        ),
+        replicas=report(
+            figures_of("replicas"),
+            caption="../report/replicas.rst",
             category="Figures",
-            labels={"of": "{part}", "figure": "{figure}"},
+        ),
+        intervals=report(
+            figures_of("intervals"),
+            caption="../report/intervals.rst",
+            category="Figures",
+        ),
+        fits=report(
+            figures_of("fits"),
+            caption="../report/fits.rst",
+            category="Figures",
+        ),
+        distributions=report(
+            figures_of("distributions"),
+            caption="../report/distributions.rst",
+            category="Figures",
+        ),
+        heatmap=report(
+            figures_of("heatmap"),
+            caption="../report/heatmap.rst",
+            category="Figures",
+        ),
+        tuners=report(
+            figures_of("tuners"),
+            caption="../report/tuners.rst",
+            category="Figures",
+        ),
+        convergence=report(
+            figures_of("convergence"),
+            caption="../report/convergence.rst",
+            category="Figures",
+        ),
+        bitmaps=expand(
+            f"{RESULTS}/figures/{{figure}}.png", figure=EXPERIMENT.figures
         ),
     log:
         text=f"{RESULTS}/logs/report/report.log",

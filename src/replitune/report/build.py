@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from replitune.report.data import Cell
 from replitune.report.documents import DocumentScores, documents_table
-from replitune.report.figure import Figure
+from replitune.report.figure import Figure, nothing
 from replitune.report.figures import score_figures
 from replitune.report.figures_tests import tested_figures
 from replitune.report.figures_tuning import Histories, tuner_figures
@@ -54,8 +54,7 @@ def tables(material: Material) -> list[Table]:
         p_table(cells, s.alpha, s.correction),
         intervals_table(cells, s.alpha),
     ]
-    documents = documents_table(material.documents, s.baseline)
-    return found + ([documents] if documents else [])
+    return [*found, documents_table(material.documents, s.baseline)]
 
 
 def figures(material: Material) -> list[Figure]:
@@ -66,6 +65,12 @@ def figures(material: Material) -> list[Figure]:
         *tested_figures(cells, s.alpha, s.correction),
         *tuner_figures(cells, material.histories),
     ]
+
+
+def without_data(names: Sequence[str], drawn: Sequence[Figure]) -> list[Figure]:
+    """Figures that were promised and have nothing to show: each says so."""
+    have = {figure.name for figure in drawn}
+    return [nothing(name) for name in names if name not in have]
 
 
 def missing(material: Material) -> list[str]:

@@ -54,12 +54,11 @@ def load_documents(
 
 def documents_table(
     found: Sequence[tuple[Cell, DocumentScores, list[str], list[int]]], baseline: str | None
-) -> Table | None:
-    """Score of every document by system, and each system's difference from the first."""
-    if not found:
-        return None
+) -> Table:
+    """Score of every document by system, and each system's difference from the first; without
+    documents a table without rows."""
     systems = list(dict.fromkeys(s for cell, *_ in found for s in cell.present))
-    first = baseline if baseline in systems else systems[0]
+    first = baseline if baseline in systems else next(iter(systems), "")
     others = [s for s in systems if s != first]
     text: list[tuple[str, ...]] = []
     values: list[tuple[object, ...]] = []
@@ -77,9 +76,9 @@ def documents_table(
     return Table(
         name="documents",
         title="Documents",
-        caption=f"{found[0][0].name} of each document alone, mean over replicas: of {first}, and "
+        caption=f"{found[0][0].name if found else 'Score'} of each document alone, mean over replicas: of {first}, and "
         f"the difference of the other systems from it.",
-        header=("test set", "document", "segments", first, *(f"{s} − {first}" for s in others)),
+        header=("test set", "document", "segments", *([first] if first else []), *(f"{s} − {first}" for s in others)),
         text=tuple(text),
         columns=(
             "testset", "document", "metric", "segments", *systems,

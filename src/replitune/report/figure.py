@@ -54,6 +54,17 @@ def pick(choices: tuple[Any, ...], index: int) -> Any:
     return choices[index % len(choices)]
 
 
+def nothing(name: str) -> Figure:
+    """A figure that was asked for and has no data."""
+
+    def draw(axes: Any) -> None:
+        axes.set_axis_off()
+        text = f"{name}: these systems and replicas leave nothing to draw"
+        axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes)
+
+    return Figure(name, "", draw, size=(6.4, 1.2))
+
+
 def render(figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
     """Bytes of the figure by suffix."""
     # glyphs that the font lacks are drawn as boxes; the names stand in the tables

@@ -49,11 +49,9 @@ def html(page: Page) -> str:
         lstrip_blocks=True,
     )
     figures = [(name, caption, _inline_svg(svg, name)) for name, caption, svg in page.figures]
-    wide = len({group.testset for group in page.verdicts}) > 1
     text = environment.get_template("report.html").render(
         page=page,
         figures=figures,
-        several_testsets=wide,
         version=__version__,
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )

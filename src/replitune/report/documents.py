@@ -30,9 +30,7 @@ def document_scores(
     return found
 
 
-def load_documents(
-    folder: Path, cell: Cell
-) -> tuple[DocumentScores, list[str], list[int]] | None:
+def load_documents(folder: Path, cell: Cell) -> tuple[DocumentScores, list[str], list[int]] | None:
     """Scores, names and sizes of the documents; None when segments are not in documents."""
     from replitune.stats.store import read_systems
 
@@ -58,7 +56,8 @@ def documents_table(
     """Score of every document by system, and each system's difference from the first; without
     documents a table without rows."""
     systems = list(dict.fromkeys(s for cell, *_ in found for s in cell.present))
-    first = baseline if baseline in systems else next(iter(systems), "")
+    measure = found[0][0].name if found else "Score"
+    first = baseline if baseline in systems else next(iter(systems), "score")
     others = [s for s in systems if s != first]
     text: list[tuple[str, ...]] = []
     values: list[tuple[object, ...]] = []
@@ -76,9 +75,9 @@ def documents_table(
     return Table(
         name="documents",
         title="Documents",
-        caption=f"{found[0][0].name if found else 'Score'} of each document alone, mean over replicas: of {first}, and "
-        f"the difference of the other systems from it.",
-        header=("test set", "document", "segments", *([first] if first else []), *(f"{s} − {first}" for s in others)),
+        caption=f"{measure} of each document alone, mean over replicas: of {first}, and the "
+        "difference of the other systems from it.",
+        header=("test set", "document", "segments", first, *(f"{s} − {first}" for s in others)),
         text=tuple(text),
         columns=(
             "testset", "document", "metric", "segments", *systems,

@@ -1,4 +1,4 @@
-"""Figures of scores over replicas: Clark et al. (2011), Fig. 1; Fu et al. (2016), Table 7, Fig. 4."""
+"""Figures of scores over replicas: Clark et al. (2011), Fig. 1; Fu et al. (2016), Fig. 4."""
 
 from __future__ import annotations
 

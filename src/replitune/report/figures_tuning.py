@@ -70,10 +70,11 @@ def spread_by_tuner(cell: Cell) -> Figure:
         axes.set_ylabel(cell.name)
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
-    counts = ", ".join(
-        f"{tuner}: n = {'/'.join(dict.fromkeys(str(len(g[tuner])) for g in scores.values() if tuner in g))}"
+    sizes = {
+        tuner: dict.fromkeys(str(len(g[tuner])) for g in scores.values() if tuner in g)
         for tuner in tuners
-    )
+    }
+    counts = ", ".join(f"{tuner}: n = {'/'.join(of)}" for tuner, of in sizes.items())
     return Figure(
         f"{cell.testset}.{cell.metric}.tuners",
         f"{cell.name} on {cell.testset} of each replica by the tuner it came from ({counts} per "

@@ -35,7 +35,9 @@ def methods(cells: Sequence[Cell], alpha: float, correction: str, samples: int) 
         f"{CORRECTIONS[correction]} procedure"
     )
     runs = {len(cell.replica_scores(system)) for cell in cells for system in cell.present}
-    times = f"{min(runs)}" if len(runs) == 1 else f"{min(runs, default=0)} to {max(runs, default=0)}"
+    times = (
+        f"{min(runs)}" if len(runs) == 1 else f"{min(runs, default=0)} to {max(runs, default=0)}"
+    )
     replicated = (
         "Every system was run once"
         if runs == {1}

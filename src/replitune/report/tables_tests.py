@@ -37,15 +37,17 @@ def overview_table(
             exact: list[object] = []
             n: int | None = None
             for column, metric in enumerate(metrics, start=3):
-                cell = next((c for c in group if c.metric == metric), None)
-                mean = cell.row(system, "avg") if cell else None
-                if cell is None or mean is None:
+                cell = next(c for c in group if c.metric == metric)
+                mean = cell.row(system, "avg")
+                if mean is None:
                     row.append(MISSING)
                     exact += [None] * 4
                     continue
                 n = mean.n
                 spread = cell.value(system, "s_test")
-                row.append(score(mean.value) + (f" ± {score(spread)}" if spread is not None else ""))
+                row.append(
+                    score(mean.value) + (f" ± {score(spread)}" if spread is not None else "")
+                )
                 anchor = baseline if baseline in cell.present else cell.ranked[0]
                 result = cell.lead_test((anchor, system)) if system != anchor else None
                 words = ["best"] if len(cell.present) > 1 and system == cell.ranked[0] else []
@@ -140,8 +142,8 @@ def p_table(cells: Sequence[Cell], alpha: float, correction: str) -> Table:
         name="p",
         title="p by test",
         caption=f"p of every pair by every test ({CORRECTIONS[correction]}), as Fu et al. (2016), "
-        f"Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the test of the verdicts. "
-        "Tests answer different questions; see what each generalises to.",
+        f"Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the test of the "
+        "verdicts. Tests answer different questions; see what each generalises to.",
         header=("test set", "metric", "pair", "delta", *methods),
         text=tuple(text),
         columns=("testset", "metric", "a", "b", "delta", *methods),

@@ -129,7 +129,7 @@ def _notes(cells: Sequence[Cell]) -> list[Warning]:
                 add(result.method, result.note, _where(cell, result.a, result.b))
         for row in cell.systems:
             if row.note:
-                what = f"interval {row.method}" if row.statistic == "ci" else row.statistic
+                what = f"the {row.method} interval" if row.statistic == "ci" else row.statistic
                 add(what, row.note, f"{cell.testset}, {cell.name}, {row.system}")
     said = []
     for (source, _), found in kinds.items():

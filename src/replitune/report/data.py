@@ -49,6 +49,11 @@ class Cell:
     def base(self) -> str:
         return base_name(self.word)
 
+    @property
+    def neutral(self) -> bool:
+        """Whether neither more nor less is better."""
+        return self.base == "length"
+
     @cached_property
     def _rows(self) -> dict[tuple[str, str], SystemRow]:
         rows: dict[tuple[str, str], SystemRow] = {}
@@ -77,6 +82,11 @@ class Cell:
         """The same, best first."""
         sign = -1.0 if self.higher_is_better else 1.0
         return sorted(self.present, key=lambda name: sign * (self.value(name, "avg") or 0.0))
+
+    @property
+    def best(self) -> str | None:
+        """The system with the best mean, when there is something to be best of."""
+        return None if self.neutral or len(self.present) < 2 else self.ranked[0]
 
     def replica_scores(self, system: str) -> dict[str, float]:
         """Score of each replica."""

@@ -111,6 +111,8 @@ LATEX = {
     "±": r"$\pm$",
     "−": r"$-$",
     "Δ": r"$\Delta$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
     "†": r"$\dagger$",
     "‡": r"$\ddagger$",
     "≥": r"$\geq$",

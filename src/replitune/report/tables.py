@@ -25,7 +25,7 @@ def systems_table(cells: Sequence[Cell]) -> Table:
             median = cell.row(system, "median_replica")
             median_id = median.replica if median else None
             head = (cell.testset, cell.metric, system)
-            if len(cell.present) > 1 and system == cell.ranked[0]:
+            if system == cell.best:
                 marks[len(text), 4] = "best"
             text.append(
                 (

@@ -27,7 +27,10 @@ def overview_table(
         by_testset.setdefault(cell.testset, []).append(cell)
     metrics = list(dict.fromkeys(cell.metric for cell in cells))
     name = {cell.metric: cell.name for cell in cells}
-    arrow = {cell.metric: "↑" if cell.higher_is_better else "↓" for cell in cells}
+    arrow = {
+        cell.metric: "" if cell.neutral else " ↑" if cell.higher_is_better else " ↓"
+        for cell in cells
+    }
     text: list[tuple[str, ...]] = []
     values: list[tuple[object, ...]] = []
     marks: dict[tuple[int, int], str] = {}
@@ -50,7 +53,7 @@ def overview_table(
                 )
                 anchor = baseline if baseline in cell.present else cell.ranked[0]
                 result = cell.lead_test((anchor, system)) if system != anchor else None
-                words = ["best"] if len(cell.present) > 1 and system == cell.ranked[0] else []
+                words = ["best"] if cell.best == system else []
                 words += ["sign"] if significant(result, alpha) else []
                 if words:
                     marks[len(text), column] = " ".join(words)
@@ -59,7 +62,7 @@ def overview_table(
             text.append((testset, system, str(n), *row))
             values.append((testset, system, n, *exact))
     lead = next((cell.lead_method for cell in cells if cell.tests), None)
-    against = f"the baseline {baseline}" if baseline else "the best system of the column"
+    against = f"the baseline ({baseline})" if baseline else "the best system of the column"
     caption = "Mean score ± standard deviation over n replicas (s_test); the best is bold"
     if lead:
         caption += (
@@ -71,7 +74,7 @@ def overview_table(
         name="overview",
         title="Overview",
         caption=f"{caption}. ↑ higher, ↓ lower is better.",
-        header=("test set", "system", "n", *(f"{name[m]} {arrow[m]}" for m in metrics)),
+        header=("test set", "system", "n", *(f"{name[m]}{arrow[m]}" for m in metrics)),
         text=tuple(text),
         columns=("testset", "system", "n", *columns),
         values=tuple(values),

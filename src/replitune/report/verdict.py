@@ -70,6 +70,14 @@ def verdict(cell: Cell, result: TestResult, alpha: float, correction: str) -> Ve
         why = result.note or "no p-value"
         pair = f"{result.a} and {result.b}"
         return said(False, f"{pair} cannot be compared by {result.method}", f": {why}.")
+    if cell.neutral:
+        more, less = (result.b, result.a) if result.delta > 0 else (result.a, result.b)
+        size = f"by {score(abs(result.delta))} {unit}{_between(result, alpha)}, "
+        size += f"{_p(p)} {how}"
+        if p <= alpha:
+            return said(True, f"{more} has more {unit} than {less}", f" {size}.")
+        none = f"No significant difference between {result.a} and {result.b}"
+        return said(False, none, f": {more} has more {size}.")
     b_better = (result.delta > 0) == cell.higher_is_better
     better, worse = (result.b, result.a) if b_better else (result.a, result.b)
     between = _between(result, alpha)
@@ -79,17 +87,22 @@ def verdict(cell: Cell, result: TestResult, alpha: float, correction: str) -> Ve
         return said(
             True,
             f"{better} beats {worse} by {score(abs(result.delta))} {unit}",
-            f"{direction}{between}, {p_equation(p)} {how}; {expectation}.",
+            f"{direction}{between}, {_p(p)} {how}; {expectation}.",
         )
     if result.delta == 0:
         same = f"{result.a} and {result.b} have the same {unit}"
-        return said(False, same, f", {p_equation(p)} {how}.")
+        return said(False, same, f", {_p(p)} {how}.")
     return said(
         False,
         f"No significant difference between {result.a} and {result.b}",
         f": {better} is ahead by {score(abs(result.delta))} {unit}{direction}{between}, "
-        f"{p_equation(p)} {how}.",
+        f"{_p(p)} {how}.",
     )
+
+
+def _p(p: float) -> str:
+    """With spaces at which no line breaks."""
+    return p_equation(p).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _between(result: TestResult, alpha: float) -> str:

@@ -134,14 +134,16 @@
     const a = Number(first.value), b = Number(second.value);
     const delta = scores[b] - scores[a];
     const card = make("article", "segment");
-    const where = doc === null ? `segment ${index + 1}` : `segment ${index + 1}, ${doc}`;
+    const where = doc === null ? `segment ${index}` : `segment ${index}, ${doc}`;
     const sums = `${set.metric} ${scores[a].toFixed(2)} → ${scores[b].toFixed(2)} (${delta < 0 ? "" : "+"}${delta.toFixed(2)})`;
     card.append(make("header", "", make("span", "", where), make("span", "", sums)));
     const part = (label, paragraph) => make("div", "", make("span", "label", label), paragraph);
     const grid = make("div", "pair");
+    const reference = part(references.length > 1 ? "references" : "reference", make("p", "", references.join("\n")));
+    if (source === null) reference.className = "full";
+    else grid.append(part("source", make("p", "", source)));
     grid.append(
-      part("source", make("p", "", source ?? "(not known)")),
-      part(references.length > 1 ? "references" : "reference", make("p", "", references.join("\n"))),
+      reference,
       part(`A: ${set.systems[a].join(" ")}`, marked(outputs[a], outputs[b], references)),
       part(`B: ${set.systems[b].join(" ")}`, marked(outputs[b], outputs[a], references)),
     );

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from report.report_models import SEGMENTS, finished_experiment, references, write_report
 
 from conftest import Ran
+from report.report_models import SEGMENTS, finished_experiment, references, write_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 pytestmark = [
@@ -49,15 +49,20 @@ window.addEventListener("load", () => {
     metric.value = "TER"; metric.dispatchEvent(new Event("change"));
     said.filtered = [...new Set(column(table, 1))];
     const cards = () => [...document.querySelectorAll("#segment-list article")];
-    const change = (card) => parseFloat(card.querySelector("header").textContent.match(/\\(([-+.\\d]+)\\)/)[1]);
-    const set = (id, value, event = "change") => { $(id).value = value; $(id).dispatchEvent(new Event(event)); };
+    const heading = (card) => card.querySelector("header").textContent;
+    const change = (card) => parseFloat(heading(card).match(/\\(([-+.\\d]+)\\)/)[1]);
+    const set = (id, value, event = "change") => {
+      $(id).value = value;
+      $(id).dispatchEvent(new Event(event));
+    };
     said.gains = cards().map(change);
     set("segment-sort", "loss"); said.losses = cards().map(change);
-    set("segment-document", "d1"); said.ofDocument = cards().map((card) => card.querySelector("header").textContent);
+    set("segment-document", "d1"); said.ofDocument = cards().map(heading);
     set("segment-document", "");
     set("segment-find", FIND, "input"); said.found = cards().length;
     set("segment-find", "", "input");
-    set("segment-min", 11, "input"); said.long = $("browser").querySelector("[role=status]").textContent;
+    set("segment-min", 11, "input");
+    said.long = $("browser").querySelector("[role=status]").textContent;
     set("segment-min", "", "input");
     said.images = document.images.length;
     said.bold = document.querySelectorAll("#browser b").length;

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 SEGMENTS = 24
-WORDS = "the a cat dog sat ran on mat park it is city sea book we old bridge rain day long".split()
+WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "mat", "park", "it", "is", "city", "sea",
+         "book", "we", "old", "bridge", "rain", "day", "long"]  # fmt: skip
 
 
 def references() -> list[str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from report.report_models import output, references
 
 from conftest import Ran
+from report.report_models import output, references
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from report.report_models import SEGMENTS, finished_experiment, output, write_report
 
 from conftest import Ran
 from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.table import latex_text
 from replitune.results import read_system_rows, read_tests
+from report.report_models import SEGMENTS, finished_experiment, output, write_report
 
 THREE = {name: ["mert-001", "mert-002", "mert-003"] for name in ("a", "b", "c")}
 
@@ -78,7 +78,7 @@ def test_page_tables_and_rows_of_the_tests_agree_to_the_printed_digit(
     overview = page_rows(page, "overview")
     assert [row[3].split(" ± ")[0] for row in overview] == [score(mean) for mean in means]
     verdicts = html.unescape(page.split('id="verdicts"')[1].split("</section>")[0])
-    lead = [r for r in read_tests(tmp_path / "tests" / "t1" / "bleu.parquet")][0]
+    lead = next(iter(read_tests(tmp_path / "tests" / "t1" / "bleu.parquet")))
     assert f"by {abs(lead.delta):.2f} BLEU" in verdicts
     assert verdicts.count("(lower is better)") == 3, "said of every pair under TER"
     assert "ter-norm" not in verdicts.lower()

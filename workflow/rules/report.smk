@@ -127,9 +127,7 @@ rule report:
             caption="../report/convergence.rst",
             category="Figures",
         ),
-        bitmaps=expand(
-            f"{RESULTS}/figures/{{figure}}.png", figure=EXPERIMENT.figures
-        ),
+        bitmaps=expand(f"{RESULTS}/figures/{{figure}}.png", figure=EXPERIMENT.figures),
     log:
         text=f"{RESULTS}/logs/report/report.log",
         record=f"{RESULTS}/logs/report/report.json",

@@ -159,7 +159,9 @@ def write_sentence_scores(folder: str | Path, made: Compared) -> None:
         metric = made.metric(id)
         for name, system in systems.items():
             scores = metric.score(system.statistics)
-            rows = [[i, *map(float, scores[:, i])] for i in range(system.segments)]
+            rows: list[list[object]] = [
+                [i, *map(float, scores[:, i])] for i in range(system.segments)
+            ]
             with atomic_open(Path(folder) / id / f"{name}.tsv") as handle:
                 handle.write(_tsv(["segment", *system.replicas], rows))
 

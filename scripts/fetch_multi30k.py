@@ -48,7 +48,8 @@ def main() -> int:
         return 2
     folder = Path(sys.argv[1]) / "multi30k"
     for short, expected in FILES.items():
-        name = "{0}.lc.norm.tok.{1}".format(*short.split("."))
+        part, language = short.split(".")
+        name = f"{part}.lc.norm.tok.{language}"
         path = folder / f"{name}.gz"
         if path.exists() and hashlib.sha256(read_bytes(path)).hexdigest() == expected:
             continue

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Ran
 from replitune.cli import COMMANDS
+from support import ROOT, Ran
 
 
 def test_help_names_every_command(replitune: Callable[..., Ran]):

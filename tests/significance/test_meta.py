@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from conftest import Ran
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import SystemStatistics
@@ -18,6 +17,7 @@ from replitune.significance.meta_scores import Scores, human_scores
 from replitune.stats.store import StoreMetadata, write_store
 from significance.exchange_models import Counts, counts, system
 from significance.meta_models import quality, scores
+from support import Ran
 
 S, N = 5, 40
 SETTINGS = MetaSettings("test", 1, samples=300, ci_samples=100, methods=("riezler",))

@@ -212,3 +212,32 @@ def test_mistakes_in_methods_are_named(methods, message) -> None:
     with pytest.raises(ReplituneError) as error:
         run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=methods, **SETTINGS)
     assert message in str(error.value)
+
+
+def test_intervals_follow_alpha():
+    """crossed and the bootstraps give intervals of confidence 1 - alpha."""
+    from replitune.metrics.base import MeanMetric
+    from replitune.significance.base import SystemStatistics
+
+    rng = np.random.default_rng(3)
+    systems = {}
+    for name in "ab":
+        scores = np.stack([rng.normal(0, 1, (4, 60)), np.ones((4, 60))], axis=-1)
+        replicas = tuple(f"run-{k}" for k in range(4))
+        systems[name] = SystemStatistics(name, replicas, (None,) * 4, scores)
+    methods = ["crossed", "multi-bootstrap", "koehn", "graham", "clark-bootstrap", "fu-bootstrap"]
+
+    def widths(alpha: float) -> list[float]:
+        rows = run_tests(
+            {"mean": (MeanMetric(), systems)},
+            np.arange(60, dtype=np.int32),
+            testset="t",
+            seed=1,
+            methods=methods,
+            samples=400,
+            alpha=alpha,
+        )["mean"]
+        return [row.ci_high - row.ci_low for row in rows]
+
+    for wide, narrow in zip(widths(0.01), widths(0.2), strict=True):
+        assert wide > narrow

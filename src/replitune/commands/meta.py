@@ -125,7 +125,7 @@ def run(options: argparse.Namespace) -> None:
             samples=options.samples,
             ci_samples=options.ci_samples,
             resample=options.resample,
-            alphas=tuple(options.alphas),
+            alphas=tuple(dict.fromkeys(options.alphas)),
             human_alpha=options.human_alpha,
             correction=options.correction,
             threads=options.threads,

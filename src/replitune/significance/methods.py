@@ -72,7 +72,7 @@ def get_method(given: str | Mapping[str, Any] | Method) -> Method:
     return method
 
 
-_GIVEN = {"comparison", "comparisons", "rng", "segment_rng", "draws", "samples"}
+_GIVEN = {"alpha", "comparison", "comparisons", "rng", "segment_rng", "draws", "samples"}
 
 
 def load(name: str) -> Callable[..., Any]:

@@ -134,6 +134,7 @@ def run_tests(
             testset=testset,
             seed=seed,
             samples=samples,
+            alpha=alpha,
             draws=shared,
         )
 
@@ -157,6 +158,7 @@ def _run_pair(
     testset: str,
     seed: int,
     samples: int,
+    alpha: float,
     draws: Draws,
 ) -> dict[str, TestResult]:
     first, second = sorted(pair)
@@ -170,6 +172,8 @@ def _run_pair(
         options["draws"] = draws
     if "samples" in takes:
         options["samples"] = samples
+    if "alpha" in takes:
+        options["alpha"] = alpha  # its interval has confidence 1 - alpha
 
     def call(given: Comparison | list[Comparison]) -> Any:
         fresh = dict(options)

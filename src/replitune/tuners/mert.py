@@ -9,6 +9,7 @@ caught on; the last rounds climb the metric itself.
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -21,6 +22,10 @@ from replitune.tuners.interface import TuningResult, l1_normalised
 from replitune.tuners.linesearch import Line, Step, Workspace, best_step, sweep
 from replitune.tuners.objective import Objective
 from replitune.tuners.pool import Pool, combine, segment_argmax, segment_ends
+
+
+_Climbed = tuple[NDArray[np.float64], float, int]
+"""Weights, their utility, and how many line searches it took."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Mert:
     one phase each, before the phase without. () is Och's algorithm."""
     averaged_rounds: int = 1
     """Most rounds in an averaged phase."""
+    survivors: float = 0.7
+    """Share of the starts, those with the best scores, that go on after each averaged phase."""
     tolerance: float = 0.01
     """A phase ends when a round gains no more than this, in the metric's units."""
     max_rounds: int = 100
@@ -63,6 +70,12 @@ class Mert:
                 "mert: averaging is out of range",
                 found=str(self.averaging),
                 expected="fractions of the intervals, between 0 and 1",
+            )
+        if not 0 < self.survivors <= 1:
+            raise ReplituneError(
+                "mert: survivors is out of range",
+                found=str(self.survivors),
+                expected="above 0, at most 1",
             )
         if not self.tolerance >= 0:
             raise ReplituneError("mert: tolerance is out of range", found=str(self.tolerance))
@@ -98,21 +111,34 @@ class Mert:
             drawn = stream.uniform(low, high)
             starts.append(np.where(free, drawn, start))
 
-        def climb(i: int) -> tuple[NDArray[np.float64], float, int]:
-            return self._climb(search, starts[i], free, streams[i])
+        utilities = np.full(len(starts), -np.inf)
+        lines = np.zeros(len(starts), dtype=int)
+        alive = list(range(len(starts)))
+        with ThreadPoolExecutor(threads) as executor:
+            for fraction in (*self.averaging, 0.0):
 
-        if threads > 1:
-            with ThreadPoolExecutor(threads) as executor:
-                climbed = list(executor.map(climb, range(len(starts))))
-        else:
-            climbed = [climb(i) for i in range(len(starts))]
-        best = int(np.argmax([utility for _, utility, _ in climbed]))
+                def climb(i: int, fraction: float = fraction) -> _Climbed:
+                    return self._climb(search, starts[i], free, streams[i], fraction)
+
+                mapped = executor.map(climb, alive) if threads > 1 else map(climb, alive)
+                for i, (weights, utility, used) in zip(alive, mapped, strict=True):
+                    starts[i], utilities[i] = weights, utility
+                    lines[i] += used
+                if fraction:
+                    alive.sort(key=lambda i: (-utilities[i], i))
+                    alive = alive[: math.ceil(self.survivors * len(alive))]
+        best = int(np.argmax(utilities))
+        sign = search.objective.sign
         history: list[dict[str, Any]] = [
-            {"start": i, "score": search.objective.sign * utility, "line_searches": lines}
-            for i, (_, utility, lines) in enumerate(climbed)
+            {
+                "start": i,
+                "score": float(sign * utilities[i]),
+                "converged": i in alive,
+                "line_searches": int(lines[i]),
+            }
+            for i in range(len(starts))
         ]
-        weights, utility, _ = climbed[best]
-        return TuningResult(weights, search.objective.sign * utility, tuple(history))
+        return TuningResult(starts[best], float(sign * utilities[best]), tuple(history))
 
     def _free(self, n_features: int) -> NDArray[np.bool_]:
         free = np.ones(n_features, dtype=bool) if self.frozen is None else ~self.frozen
@@ -134,22 +160,21 @@ class Mert:
         weights: NDArray[np.float64],
         free: NDArray[np.bool_],
         rng: np.random.Generator,
-    ) -> tuple[NDArray[np.float64], float, int]:
-        """Weights, utility and number of line searches from one start."""
+        fraction: float,
+    ) -> _Climbed:
+        """One phase from one start."""
         point = search.at(self._scaled(weights, free))
         lines = 0
-        for fraction in (*self.averaging, 0.0):
-            rounds = self.averaged_rounds if fraction else self.max_rounds
-            for _ in range(rounds):
-                gain = 0.0
-                for direction in self._directions(free, rng):
-                    step = point.search(direction, fraction)
-                    lines += 1
-                    gain += step.best - step.here
-                # Narrow peaks apart, scaling the weights changes nothing.
-                point = search.at(self._scaled(point.weights, free))
-                if gain <= self.tolerance:
-                    break
+        for _ in range(self.averaged_rounds if fraction else self.max_rounds):
+            gain = 0.0
+            for direction in self._directions(free, rng):
+                step = point.search(direction, fraction)
+                lines += 1
+                gain += step.best - step.here
+            # Scaling the weights changes no choice, and keeps steps comparable.
+            point = search.at(self._scaled(point.weights, free))
+            if gain <= self.tolerance:
+                break
         sums = search.sums(point.weights)
         return point.weights, float(search.objective.utility(sums)), lines
 

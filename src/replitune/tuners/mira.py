@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.tuners.interface import TuningResult
+from replitune.tuners.interface import TuningResult, l1_normalised
 from replitune.tuners.objective import Objective
 from replitune.tuners.pool import Pool
 
@@ -95,7 +95,7 @@ class Mira:
             )
             if utility > best_utility:
                 best_weights, best_utility = average, utility
-        return TuningResult(best_weights, objective.sign * best_utility, tuple(history))
+        return TuningResult(l1_normalised(best_weights), objective.sign * best_utility, tuple(history))
 
     def _epoch(
         self, pool: Pool, objective: Objective, state: _State, order: NDArray[np.int64]

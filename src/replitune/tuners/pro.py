@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.tuners.interface import TuningResult, l1_normalised
+from replitune.tuners.mert import PoolSearch
 from replitune.tuners.objective import Objective
 from replitune.tuners.pool import Pool
 
@@ -32,10 +33,12 @@ class Pro:
     """Pairs whose sentence scores (0 .. 1) differ by less are not used."""
     l2: float = 1.0
     """Penalty: l2 / 2 times the squared weights, beside the summed log loss."""
-    interpolation: float = 1.0
-    """Share of the new weights (psi), the rest being the start's, both with L1 norm 1."""
-    smooth_brevity: bool = False
-    """Add 1 to the reference length too (Nakov et al., 4.1)."""
+    interpolation: float | str = "line"
+    """Share of the new weights (psi), the rest being the start's, both with L1 norm 1: a number
+    (1 for the classifier's alone, the paper has 0.1), or "line", where an exact line search
+    between and beyond the two finds the best corpus score."""
+    smooth_brevity: float = 0.5
+    """Added to the reference length, 1 in Nakov et al., 4.1: without it PRO's outputs are short."""
     unclipped_brevity: bool = False
     """Let the brevity penalty reward long outputs (4.4)."""
     grounded: bool = False
@@ -48,7 +51,13 @@ class Pro:
             ("kept", self.kept >= 1, "1 or more"),
             ("threshold", 0 <= self.threshold < 1, "from 0, below 1"),
             ("l2", self.l2 >= 0, "0 or more"),
-            ("interpolation", 0 < self.interpolation <= 1, "above 0, at most 1"),
+            (
+                "interpolation",
+                self.interpolation == "line"
+                or (not isinstance(self.interpolation, str) and 0 < self.interpolation <= 1),
+                "line, or a number above 0, at most 1",
+            ),
+            ("smooth_brevity", 0 <= self.smooth_brevity < np.inf, "0 or more"),
         ):
             if not good:
                 raise ReplituneError(
@@ -81,9 +90,7 @@ class Pro:
             )
         differences = pool.features[:, pairs[:, 0]] - pool.features[:, pairs[:, 1]].astype(float)
         fitted, loss, evaluations = fit_logistic(np.ascontiguousarray(differences.T), self.l2)
-        mixed = self.interpolation * l1_normalised(fitted)
-        mixed += (1.0 - self.interpolation) * l1_normalised(start)
-        weights = l1_normalised(mixed)
+        weights = self._interpolated(pool, objective, l1_normalised(fitted), l1_normalised(start))
         used = len(np.unique(np.searchsorted(pool.offsets, pairs[:, 0], side="right")))
         score = objective.score(pool, weights)
         record = {
@@ -95,6 +102,19 @@ class Pro:
             "score": score,
         }
         return TuningResult(weights, score, (record,))
+
+    def _interpolated(
+        self,
+        pool: Pool,
+        objective: Objective,
+        fitted: NDArray[np.float64],
+        start: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        if isinstance(self.interpolation, str):
+            point = PoolSearch(pool, objective).at(fitted)
+            point.search(start - fitted)
+            return l1_normalised(point.weights)
+        return l1_normalised(self.interpolation * fitted + (1.0 - self.interpolation) * start)
 
     def sentence_scores(self, pool: Pool, objective: Objective) -> NDArray[np.float64]:
         """(H,) sentence scores, 0 .. 1, larger is better."""
@@ -110,7 +130,7 @@ def bleu_plus_one(
     statistics: NDArray,
     order: int,
     *,
-    smooth_brevity: bool = False,
+    smooth_brevity: float = 0.0,
     unclipped_brevity: bool = False,
     grounded: bool = False,
 ) -> NDArray[np.float64]:

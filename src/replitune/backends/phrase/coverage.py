@@ -27,7 +27,7 @@ class Coverages(NamedTuple):
 
 
 class Future(NamedTuple):
-    """inside: (n, band + 1) best estimate of the l words from i on; suffix: (n + 1,) of i .. n - 1"""
+    """inside: (n, band + 1) best estimate of l words from word i on; suffix: (n + 1,) of the rest"""
 
     inside: NDArray[np.float64]
     suffix: NDArray[np.float64]

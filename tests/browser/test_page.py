@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Ran
 from report.report_models import SEGMENTS, finished_experiment, references, write_report
+from support import Ran
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 pytestmark = [

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from conftest import Ran
 from report.report_models import output, references
+from support import Ran
 
 
 @pytest.fixture

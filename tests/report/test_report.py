@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Ran
 from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.table import latex_text
 from replitune.results import read_system_rows, read_tests
 from report.report_models import SEGMENTS, finished_experiment, output, write_report
+from support import Ran
 
 THREE = {name: ["mert-001", "mert-002", "mert-003"] for name in ("a", "b", "c")}
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from replitune.comparing import Compared
 from replitune.experiment import Replica
 from replitune.report.names import base_name, display_name, display_names
-from replitune.results import BINS, SystemRow, read_histograms, read_system_rows, read_tests
+from replitune.results import SystemRow, read_histograms, read_system_rows, read_tests
 from replitune.significance.base import TestResult
 
 Histogram = tuple[NDArray[np.float64], NDArray[np.int64]]
@@ -187,10 +187,12 @@ def _histograms(path: Path) -> dict[tuple[str, str, str], Histogram]:
 
 def compared_cell(testset: str, id: str, compared: Compared, word: str) -> Cell:
     """The same from a comparison in memory."""
+    from replitune.significance.run import histogram
+
     histograms: dict[tuple[str, str, str], Histogram] = {}
     for result in compared.tests:
-        if result.distribution is not None and len(result.distribution):
-            counts, edges = np.histogram(result.distribution, bins=BINS)
+        counts, edges = histogram(result)
+        if len(counts):
             histograms[result.a, result.b, result.method] = (edges, counts)
     return Cell(
         testset=testset,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from replitune.report.data import Cell, adjusted
+from replitune.report.data import Cell, Histogram, adjusted
 from replitune.report.figure import COLOURS, LINES, Figure, pick
 from replitune.report.names import CORRECTIONS, count
 from replitune.report.numbers import p_equation, p_value
@@ -73,7 +73,7 @@ def heat_map(cell: Cell, alpha: float, correction: str) -> Figure:
 def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
     """The distribution that each resampling test compares the observed difference with."""
     a, b = pair
-    drawn = {m: h for (x, y, m), h in (cell.histograms or {}).items() if (x, y) == pair}
+    drawn = {m: h for (x, y, m), h in _drawable(cell).items() if (x, y) == pair}
     results = {method: cell.test(pair, method) for method in drawn}
 
     def draw(axes: Any) -> None:
@@ -111,9 +111,15 @@ def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
     )
 
 
+def _drawable(cell: Cell) -> dict[tuple[str, str, str], Histogram]:
+    """Distributions that are wider than one value."""
+    found = (cell.histograms or {}).items()
+    return {key: (edges, counts) for key, (edges, counts) in found if np.ptp(edges) > 1e-6}
+
+
 def _closest(cell: Cell) -> tuple[str, str] | None:
     """The pair about which there is most to see: p of the lead test nearest to .05."""
-    pairs = list(dict.fromkeys((a, b) for a, b, _ in cell.histograms or {}))
+    pairs = list(dict.fromkeys((a, b) for a, b, _ in _drawable(cell)))
     pairs = [pair for pair in pairs if pair in cell.pairs]
 
     def distance(pair: tuple[str, str]) -> float:

@@ -79,12 +79,14 @@ def test_of_many_pairs_those_with_the_best_stand_first():
     names = [f"s{i}" for i in range(6)]
     tests = tuple(replace(RESULT, a=a, b=b) for i, a in enumerate(names) for b in names[i + 1 :])
     rows = tuple(SystemRow(name, "avg", float(i), n=3) for i, name in enumerate(names))
-    (group,) = verdicts(
-        [Cell("t1", "bleu", "", True, tuple(names), tests, rows, word="bleu")], 0.05, "holm", None
-    )
+    first = Cell("t1", "bleu", "", True, tuple(names), tests, rows, word="bleu")
+    group, other = verdicts([first, replace(first, metric="x")], 0.05, "holm", None)
     assert len(group.shown) == 5
     assert all("s5" in (v.result.a, v.result.b) for v in group.shown)
     assert len(group.folded) == 10
+    (rival,) = other.shown
+    assert {rival.result.a, rival.result.b} == {"s5", "s4"}
+    assert len(other.folded) == 14
 
 
 @pytest.mark.parametrize("budget", [2_000, 10_000])

@@ -52,7 +52,7 @@ def histogram(cell: Cell) -> Figure:
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("replicas")
         axes.yaxis.get_major_locator().set_params(integer=True)
-        axes.legend(fontsize=8)
+        _legend(axes, len(scores))
 
     counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
     return Figure(
@@ -143,7 +143,7 @@ def normal_fits(cell: Cell) -> Figure:
         axes.tick_params(axis="x", pad=4 + 4 * len(scores))
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("density")
-        axes.legend(fontsize=8, title="mean, standard deviation", title_fontsize=8)
+        _legend(axes, len(scores), title="mean, standard deviation", title_fontsize=8)
 
     left_out = [name for name in cell.present if name not in scores]
     note = f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
@@ -155,6 +155,13 @@ def normal_fits(cell: Cell) -> Figure:
         f"{note}",
         draw,
     )
+
+
+def _legend(axes: Any, entries: int, **options: Any) -> None:
+    """Inside while it is small, otherwise beside the axes."""
+    if entries > 3:
+        options |= {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+    axes.legend(fontsize=8, **options)
 
 
 def _scores(cell: Cell, system: str) -> np.ndarray:

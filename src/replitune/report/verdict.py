@@ -23,7 +23,8 @@ EXPECT = {
     ),
 }
 SHOWN = 6
-"""As many pairs of one metric stand on the first screen; the others unfold."""
+"""As many pairs of one metric stand on the first screen. Of more, the first metric shows those
+with the baseline or the best system, the others the best and its rival; the rest unfolds."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ def _between(result: TestResult, alpha: float) -> str:
 def verdicts(
     cells: Sequence[Cell], alpha: float, correction: str, baseline: str | None
 ) -> list[VerdictGroup]:
-    """By (test set, metric); of many pairs, those with the baseline or the best are shown."""
-    groups = []
+    """By (test set, metric); of many pairs, a few are shown."""
+    groups: list[VerdictGroup] = []
     for cell in cells:
         every = [
             verdict(cell, result, alpha, correction)
@@ -130,8 +131,13 @@ def verdicts(
             continue
         shown, folded = every, []
         if len(every) > SHOWN:
-            anchor = baseline if baseline in cell.present else cell.ranked[0]
+            best, second = cell.ranked[:2]
+            anchor = baseline if baseline in cell.present else best
             shown = [v for v in every if anchor in (v.result.a, v.result.b)]
+            if any(group.testset == cell.testset for group in groups):
+                rival = second if anchor == best else best
+                closest = [v for v in shown if rival in (v.result.a, v.result.b)]
+                shown = closest or shown[:1]
             folded = [v for v in every if v not in shown]
         groups.append(VerdictGroup(cell.testset, cell.name, shown, folded))
     return groups

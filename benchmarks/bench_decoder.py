@@ -102,10 +102,8 @@ def main() -> None:
         many = cpu_seconds(lambda: decoder.nbest(source, arguments.nbest), arguments.repeat)  # noqa: B023
         total, bleu = score(decoder)
         per = 1000 / len(source)
-        rows.append(
-            [name, *(f"{t * per:.2f}" for t in (one, many))]
-            + [f"{many / one:.2f}", f"{total:.4f}", f"{bleu:.2f}"]
-        )
+        times = [f"{seconds * per:.2f}" for seconds in (one, many)]
+        rows.append([name, *times, f"{many / one:.2f}", f"{total:.4f}", f"{bleu:.2f}"])
     print(f"{len(source)} sentences, {model.layout.width} features, order-{model.lm.order} LM\n")
     print(table(rows))
 

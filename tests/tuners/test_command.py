@@ -120,6 +120,15 @@ def test_frozen_features_by_name(files, tmp_path):
         make_tuner("mert", {"frozen": ["LM0"]})
 
 
+def test_lattices_need_a_decoder(files, tmp_path):
+    with pytest.raises(ReplituneError, match="no lattices"):
+        tune(files, tmp_path, algorithm="mert-lattice")
+    tuner = make_tuner("mert-lattice", {"rounds": 2, "directions": 3, "restarts": 4})
+    assert (tuner.rounds, tuner.directions, tuner.mert.restarts) == (2, 3, 4)
+    with pytest.raises(ReplituneError, match="did you mean restarts"):
+        make_tuner("mert-lattice", {"restart": 4})
+
+
 def test_references_that_are_too_short_or_too_long(files, tmp_path):
     refs = tmp_path / "refs.txt"
     for n, message in ((29, "without a reference"), (31, "no hypotheses for 1")):

@@ -159,6 +159,17 @@ def test_the_union_has_the_paths_of_both():
             assert (envelope.features[rows] @ at).max() == pytest.approx(best)
 
 
+def test_a_blank_line_has_the_empty_path():
+    none = np.zeros(0, dtype=np.int64)
+    blank = Lattice(none, none, np.zeros(1, dtype=np.int64), none, np.zeros((0, F)), 0)
+    full = Space(1).each[0]
+    both = Lattices.pack([blank, full, blank]).envelope(np.ones(F), np.zeros(F))
+    alone = Lattices.pack([full]).envelope(np.ones(F), np.zeros(F))
+    assert both.offsets.tolist() == [0, 1, 2, 3]
+    assert both.words.tolist() == alone.words.tolist()
+    assert (both.features[[0, 2]] == 0).all()
+
+
 def test_dead_ends_are_dropped():
     words = np.array([1, 2, 3, 4])
     lattice = Lattice(

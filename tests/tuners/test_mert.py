@@ -94,6 +94,17 @@ def test_frozen_features_keep_their_weights(draw_hypotheses, bleu: Objective):
     assert (result.weights[[0, 2]] != START[[0, 2]]).any()
 
 
+def test_the_worst_starts_are_dropped_between_phases(draw_hypotheses, bleu: Objective):
+    pool = draw_hypotheses(4, n_segments=15, most=20, n_features=3, whole=False).pool()
+    averaging = (0.1, 0.02)
+    for survivors, left in ((1.0, 8), (0.5, 2), (0.7, 5)):
+        tuner = Mert(restarts=7, survivors=survivors, averaging=averaging)
+        result = tuner.tune(pool, bleu, START, np.random.default_rng(0))
+        converged = [row for row in result.history if row["converged"]]
+        assert len(converged) == left
+        assert result.score == max(row["score"] for row in result.history)
+
+
 def test_starts_are_in_their_ranges(draw_hypotheses, bleu: Objective):
     """With one value for every feature there is one direction to start from: no chance left."""
     pool = draw_hypotheses(4, n_segments=15, most=20, n_features=3, whole=False).pool()

@@ -107,10 +107,25 @@ def test_separable_hypotheses_give_the_oracle(separable_hypotheses, oracle_score
 def test_interpolation_keeps_a_share_of_the_start(separable_hypotheses, bleu: Objective):
     pool = separable_hypotheses(1).pool()
     start = np.array([-1.0, 0.5, 1.0, 0.0]) / 2.5
-    new = Pro(samples=100).tune(pool, bleu, start, np.random.default_rng(0)).weights
+    whole = Pro(samples=100, interpolation=1.0)
+    new = whole.tune(pool, bleu, start, np.random.default_rng(0)).weights
     mixed = Pro(samples=100, interpolation=0.1).tune(pool, bleu, start, np.random.default_rng(0))
     expected = 0.1 * new + 0.9 * start
     np.testing.assert_allclose(mixed.weights, expected / np.abs(expected).sum())
+
+
+def test_a_line_search_interpolates_no_worse_than_either_end(draw_hypotheses, bleu: Objective):
+    pool = draw_hypotheses(6, n_segments=25, most=15, n_features=3, whole=False).pool()
+    alone, line = (
+        Pro(samples=200, interpolation=psi).tune(pool, bleu, START, np.random.default_rng(0))
+        for psi in (1.0, "line")
+    )
+    assert line.score > alone.score
+    assert line.score > bleu.score(pool, START)
+    # on the line: a combination of both ends
+    basis = np.stack([alone.weights, START / np.abs(START).sum()], axis=1)
+    rest = np.linalg.lstsq(basis, line.weights, rcond=None)[1]
+    assert rest[0] == pytest.approx(0.0, abs=1e-20)
 
 
 def test_seeds_and_segments_without_pairs(draw_hypotheses, bleu: Objective):
@@ -132,7 +147,15 @@ def test_no_pair_that_differs_is_an_error(draw_hypotheses, bleu: Objective):
 
 
 @pytest.mark.parametrize(
-    "setting", [{"samples": 0}, {"kept": 0}, {"threshold": 1.0}, {"l2": -1}, {"interpolation": 0}]
+    "setting",
+    [
+        {"samples": 0},
+        {"kept": 0},
+        {"threshold": 1.0},
+        {"l2": -1},
+        {"interpolation": 0},
+        {"interpolation": "x"},
+    ],
 )
 def test_settings_out_of_range_are_refused(setting):
     with pytest.raises(ReplituneError, match="pro"):

@@ -111,8 +111,9 @@ rule kernels:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 20 * attempt,
     params:
-        what=EXPERIMENT.kernel_words,
-        stage_version=CORPUS_VERSION,
+        # made from `output`, so that a change does not compile again: a job finds what it
+        # lacks, and Snakemake 9 forgets what depends on an ancient file that it makes again
+        what=lambda wildcards, output: EXPERIMENT.kernel_words,
     message:
         "compile kernels (once; up to a minute on a new machine)"
     shell:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +16,36 @@ from replitune.streams import stream
 from replitune.tuners.interface import Tuner, TuningResult
 from replitune.tuners.layout import Layout
 
-ALGORITHMS = ("mert", "mira", "pro")
+ALGORITHMS = ("mert", "mira", "pro", "mert-lattice")
 
 
 def make_tuner(algorithm: str, options: Mapping[str, Any], layout: Layout | None = None) -> Tuner:
-    """The tuner of a name with its settings; `frozen` of MERT is a list of feature names."""
-    from dataclasses import fields
+    """The tuner of a name with its settings; `frozen` of MERT is a list of feature names.
 
+    Settings of `mert-lattice` that are not its own are those of its MERT.
+    """
     from replitune.tuners.mert import Mert
+    from replitune.tuners.mert_lattice import MertLattice
     from replitune.tuners.mira import Mira
     from replitune.tuners.pro import Pro
 
-    classes: dict[str, type] = {"mert": Mert, "mira": Mira, "pro": Pro}
+    classes: dict[str, type] = {"mert": Mert, "mira": Mira, "pro": Pro, "mert-lattice": MertLattice}
     if algorithm not in classes:
         close = nearest(algorithm, list(classes))
         raise ReplituneError(
             f"unknown algorithm {algorithm}" + (f", did you mean {close}?" if close else ""),
             expected=f"one of {', '.join(classes)}",
         )
-    known = [f.name for f in fields(classes[algorithm]) if f.init]
+    own = _settings(classes[algorithm])
+    inner = _settings(Mert) if algorithm == "mert-lattice" else []
     settings = dict(options)
     for name in settings:
-        if name not in known:
-            close = nearest(name, known)
+        if name not in own + inner:
+            close = nearest(name, own + inner)
             raise ReplituneError(
                 f"{algorithm} has no setting {name}"
                 + (f", did you mean {close}?" if close else ""),
-                expected=f"one of {', '.join(known)}",
+                expected=f"one of {', '.join(dict.fromkeys(own + inner))}",
             )
     if settings.get("frozen") is not None:
         if layout is None:
@@ -50,8 +54,17 @@ def make_tuner(algorithm: str, options: Mapping[str, Any], layout: Layout | None
     for name in ("averaging", "restart_range"):
         if isinstance(settings.get(name), list):
             settings[name] = tuple(settings[name])
+    if algorithm == "mert-lattice":
+        mert = Mert(**{name: value for name, value in settings.items() if name not in own})
+        settings = {name: value for name, value in settings.items() if name in own}
+        return MertLattice(mert=mert, **settings)
     tuner: Tuner = classes[algorithm](**settings)
     return tuner
+
+
+def _settings(tuner: type) -> list[str]:
+    """What a user can set of a tuner."""
+    return [field.name for field in fields(tuner) if field.init and field.name != "mert"]
 
 
 def tune_files(
@@ -75,6 +88,10 @@ def tune_files(
     from replitune.tuners.objective import Objective
     from replitune.tuners.weights import WeightsFile, read_weights, write_weights
 
+    if algorithm == "mert-lattice":
+        raise ReplituneError(
+            "n-best files have no lattices", found="mert-lattice", expected="mert, mira or pro"
+        )
     # Everything that can be wrong is looked at before anything takes long.
     objective = Objective(get_objective(metric))
     make_tuner(algorithm, {k: v for k, v in (options or {}).items() if k != "frozen"})

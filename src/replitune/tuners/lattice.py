@@ -26,7 +26,8 @@ class Lattice:
     """The search graph of one segment: A arcs over nodes 0 .. final.
 
     Nodes are numbered in topological order: every arc goes from a smaller to a larger number.
-    Node 0 is the start. Arcs on no path to the end are allowed; packing drops them.
+    Node 0 is the start; with `final` 0 and no arcs it is the end too, of the empty path.
+    Arcs on no path to the end are allowed; packing drops them.
     """
 
     arc_from: NDArray[np.integer]
@@ -120,9 +121,10 @@ class Lattices:
     def envelope(self, weights: NDArray[np.float64], direction: NDArray[np.float64]) -> Envelope:
         """The hypotheses that are best somewhere on the line weights + gamma direction."""
         # combine and not @: BLAS may sum in another order on another machine.
+        intercepts, slopes = combine(weights, self.features), combine(direction, self.features)
         arrays = _envelopes(
-            self.arc_from, self.arc_to, combine(weights, self.features), combine(direction, self.features),
-            self.final, self.offsets, self.word_start, self.words, self.features,
+            self.arc_from, self.arc_to, intercepts, slopes, self.final, self.offsets,
+            self.word_start, self.words, self.features,
         )  # fmt: skip
         return Envelope(*arrays)
 
@@ -157,6 +159,8 @@ def _ordered(lattice: Lattice, segment: int) -> NDArray[np.int64]:
     lengths = (len(lattice.arc_to), len(lattice.word_start) - 1, len(lattice.features))
     if any(n != arcs for n in lengths) or lattice.features.ndim != 2:
         raise refuse(f"{arcs} arcs, but arrays of {lengths}")
+    if not arcs and lattice.final == 0:
+        return np.empty(0, dtype=np.int64)
     if not arcs or lattice.final < 1:
         raise refuse("no arcs")
     if (lattice.arc_from >= lattice.arc_to).any() or lattice.arc_from.min() < 0:
@@ -179,7 +183,7 @@ def _ordered(lattice: Lattice, segment: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def _on_paths(arc_from, arc_to, final):  # type: ignore[no-untyped-def]
+def _on_paths(arc_from, arc_to, final):
     """(A,) whether an arc is on a path from node 0 to the final one; arcs by their ends."""
     reached = np.zeros(final + 1, dtype=np.bool_)
     useful = np.zeros(final + 1, dtype=np.bool_)
@@ -198,16 +202,14 @@ def _on_paths(arc_from, arc_to, final):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _grown(array, size):  # type: ignore[no-untyped-def]
+def _grown(array, size):
     out = np.empty(max(size, 2 * len(array)), dtype=array.dtype)
     out[: len(array)] = array
     return out
 
 
 @njit(cache=True, nogil=True)
-def _envelopes(  # type: ignore[no-untyped-def]
-    arc_from, arc_to, arc_a, arc_b, final, offsets, word_start, words, features
-):
+def _envelopes(arc_from, arc_to, arc_a, arc_b, final, offsets, word_start, words, features):
     """Envelopes of all segments' paths, with features and words of their hypotheses."""
     N = len(final)
     F = len(features)
@@ -236,7 +238,8 @@ def _envelopes(  # type: ignore[no-untyped-def]
         stop[0] = 1
         n = 1
         arc = offsets[s]
-        h = 0
+        h = 1
+        cuts[0] = -np.inf
         while arc < offsets[s + 1]:
             node = arc_to[arc]
             lo = n

@@ -132,9 +132,7 @@ def _moving_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64
 
 
 @njit(cache=True, nogil=True)
-def _accumulate(  # type: ignore[no-untyped-def]
-    gammas, order, source, target, base, statistics, sums, edges
-):
+def _accumulate(gammas, order, source, target, base, statistics, sums, edges):
     """Cumulative sums per interval and the edges between them; corners at one gamma are one
     edge. Returns the number of intervals."""
     K = len(base)
@@ -158,21 +156,19 @@ def _accumulate(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _corner(i, j, a, b, otherwise):  # type: ignore[no-untyped-def]
+def _corner(i, j, a, b, otherwise):
     """Where line j, the steeper, overtakes line i."""
     return (a[i] - a[j]) / (b[j] - b[i]) if b[j] > b[i] else otherwise
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _floor(i, gamma, a, b):  # type: ignore[no-untyped-def]
+def _floor(i, gamma, a, b):
     """Value of line i at gamma, less what rounding may do."""
     return a[i] + b[i] * gamma - 1e-12 * (abs(a[i]) + abs(b[i] * gamma))
 
 
 @njit(cache=True, nogil=True)
-def _corners(  # type: ignore[no-untyped-def]
-    a, b, tops, ends, offsets, statistics, gammas, source, target, base
-):
+def _corners(a, b, tops, ends, offsets, statistics, gammas, source, target, base):
     """Corners of all segments' upper envelopes: at gammas[p], row target[p] overtakes row
     source[p]; base (K,) becomes the sums left of all corners. Corners between hypotheses of
     equal statistics are left out. Returns their number."""
@@ -206,7 +202,7 @@ def _corners(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def upper_envelope(a, b, lo, hi, l, c, r, kept, hull, cuts):  # type: ignore[no-untyped-def]  # noqa: E741
+def upper_envelope(a, b, lo, hi, l, c, r, kept, hull, cuts):  # noqa: E741
     """Upper envelope of the lines a + gamma b of rows lo .. hi-1: rows by slope into `hull`,
     and into `cuts` where each begins to be the highest (-inf for the first). Returns how many.
 

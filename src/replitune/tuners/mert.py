@@ -23,7 +23,6 @@ from replitune.tuners.linesearch import Line, Step, Workspace, best_step, sweep
 from replitune.tuners.objective import Objective
 from replitune.tuners.pool import Pool, combine, segment_argmax, segment_ends
 
-
 _Climbed = tuple[NDArray[np.float64], float, int]
 """Weights, their utility, and how many line searches it took."""
 

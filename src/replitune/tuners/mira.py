@@ -95,7 +95,9 @@ class Mira:
             )
             if utility > best_utility:
                 best_weights, best_utility = average, utility
-        return TuningResult(l1_normalised(best_weights), objective.sign * best_utility, tuple(history))
+        return TuningResult(
+            l1_normalised(best_weights), objective.sign * best_utility, tuple(history)
+        )
 
     def _epoch(
         self, pool: Pool, objective: Objective, state: _State, order: NDArray[np.int64]
@@ -162,7 +164,7 @@ class _State:
 
 
 @njit(cache=True, nogil=True)
-def _model_scores(features, lo, hi, weights, out):  # type: ignore[no-untyped-def]
+def _model_scores(features, lo, hi, weights, out):
     """Weights . features of rows lo .. hi-1 into out."""
     for i in range(hi - lo):
         out[i] = 0.0
@@ -172,9 +174,7 @@ def _model_scores(features, lo, hi, weights, out):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def _step(  # type: ignore[no-untyped-def]
-    features, statistics, lo, scores, gains, weights, background, c, decay, model_background
-):
+def _step(features, statistics, lo, scores, gains, weights, background, c, decay, model_background):
     """Hope, fear, and one step of the weights (Cherry & Foster 2012, lines 4-8). Returns the
     loss before the step, 0 without one, and whether the pseudo-corpus grew."""
     hope = 0
@@ -209,7 +209,7 @@ def _step(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _bleu_epoch(  # type: ignore[no-untyped-def]
+def _bleu_epoch(
     features, statistics, offsets, order, bleu_order, weights, total, background, c, decay,
     model_background,
 ):  # fmt: skip
@@ -238,7 +238,7 @@ def _bleu_epoch(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _background_bleu(statistics, lo, n, order, background, out):  # type: ignore[no-untyped-def]
+def _background_bleu(statistics, lo, n, order, background, out):
     """BLEU (0 .. 1) of the background with each of n rows, times its reference length; 0
     without a match of every order."""
     for i in range(n):

@@ -227,9 +227,7 @@ def _what_is_wrong(text: str, layout: Layout, path: str | Path, line: int) -> Re
 
 
 @njit(cache=True)
-def _parse(  # type: ignore[no-untyped-def]
-    data, names, name_ends, arities, segments, features, spans, feature_spans
-):
+def _parse(data, names, name_ends, arities, segments, features, spans, feature_spans):
     """Fill one row per line; returns the first line of another form, or -1.
 
     `names` is the concatenation of ``Name=``, `name_ends` where each ends. A value that is
@@ -304,7 +302,7 @@ def _parse(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _is_bar(data, position):  # type: ignore[no-untyped-def]
+def _is_bar(data, position):
     """Whether ``|||`` stands here, before a space or an end of line."""
     size = len(data)
     if position + 3 > size:
@@ -319,7 +317,7 @@ def _is_bar(data, position):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _separator(data, position):  # type: ignore[no-untyped-def]
+def _separator(data, position):
     """The position after spaces, ``|||`` and one space; and whether they stand here."""
     while position < len(data) and data[position] == 32:
         position += 1
@@ -332,7 +330,7 @@ def _separator(data, position):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _number(data, position):  # type: ignore[no-untyped-def]
+def _number(data, position):
     """The number that starts here and the position after its characters.
 
     At most 15 digits and a power of ten up to 22 are exact in one operation (Clinger 1990);

@@ -57,7 +57,7 @@ class Objective:
 
 
 @njit(cache=True, nogil=True)
-def _bleu(sums, order, out):  # type: ignore[no-untyped-def]
+def _bleu(sums, order, out):
     """BLEU of sums (P, 2 order + 2) into out (P,); False as soon as a count is not positive."""
     for i in range(len(sums)):
         product = 1.0

@@ -139,7 +139,7 @@ def combine(direction: NDArray[np.float64], features: NDArray[np.floating]) -> N
 
 
 @njit(cache=True, nogil=True)
-def _combine(direction, features, out):  # type: ignore[no-untyped-def]
+def _combine(direction, features, out):
     # Blocks stay in the first cache; four features at once save passes over `out`.
     chosen = np.flatnonzero(direction)
     block = 1024
@@ -168,7 +168,7 @@ def _combine(direction, features, out):  # type: ignore[no-untyped-def]
 
 # nnan and nsz let LLVM vectorise a maximum; they change no value, as there are no NaN.
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
-def _largest(values, lo, hi):  # type: ignore[no-untyped-def]
+def _largest(values, lo, hi):
     top = values[lo]
     for h in range(lo + 1, hi):
         top = max(top, values[h])
@@ -176,7 +176,7 @@ def _largest(values, lo, hi):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
-def _smallest(values, lo, hi):  # type: ignore[no-untyped-def]
+def _smallest(values, lo, hi):
     low = values[lo]
     for h in range(lo + 1, hi):
         low = min(low, values[h])
@@ -184,7 +184,7 @@ def _smallest(values, lo, hi):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def segment_argmax(values, offsets):  # type: ignore[no-untyped-def]
+def segment_argmax(values, offsets):
     """(N,) first row of the largest of values (H,) within each segment."""
     out = np.empty(len(offsets) - 1, dtype=np.int64)
     for s in range(len(out)):
@@ -197,7 +197,7 @@ def segment_argmax(values, offsets):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def segment_ends(values, offsets):  # type: ignore[no-untyped-def]
+def segment_ends(values, offsets):
     """(2, N) first rows of the smallest and the largest of values (H,) in each segment."""
     out = np.empty((2, len(offsets) - 1), dtype=np.int64)
     for s in range(out.shape[1]):
@@ -223,13 +223,13 @@ def _hashes(features: NDArray[np.floating], statistics: NDArray) -> NDArray[np.u
 
 
 @njit(cache=True)
-def _hash_column(out, column):  # type: ignore[no-untyped-def]
+def _hash_column(out, column):
     for i in range(len(out)):
         out[i] = _mix(out[i] ^ np.uint64(column[i]))
 
 
 @njit(cache=True, inline="always")
-def _mix(h):  # type: ignore[no-untyped-def]
+def _mix(h):
     """The finaliser of splitmix64."""
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -237,9 +237,7 @@ def _mix(h):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _compare(  # type: ignore[no-untyped-def]
-    old_features, old_statistics, new_features, new_statistics, i, j
-):
+def _compare(old_features, old_statistics, new_features, new_statistics, i, j):
     """Order of two rows' contents, -1, 0 or 1; a row below H is old, H and above new."""
     H = old_features.shape[1]
     for f in range(len(old_features)):
@@ -256,7 +254,7 @@ def _compare(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _merge(  # type: ignore[no-untyped-def]
+def _merge(
     old_features, old_statistics, old_offsets, old_keys,
     new_features, new_statistics, order, starts, new_keys,
 ):  # fmt: skip
@@ -310,7 +308,7 @@ def _merge(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _take_columns(old, new, source):  # type: ignore[no-untyped-def]
+def _take_columns(old, new, source):
     """(F, M) columns of old (F, H) and rows of new (·, F)."""
     H = old.shape[1]
     out = np.empty((len(old), len(source)), dtype=old.dtype)
@@ -326,7 +324,7 @@ def _take_columns(old, new, source):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _take_rows(old, new, source):  # type: ignore[no-untyped-def]
+def _take_rows(old, new, source):
     H = len(old)
     out = np.empty((len(source), old.shape[1]), dtype=old.dtype)
     for h in range(len(source)):

@@ -170,7 +170,7 @@ def fit_logistic(
 
 
 @njit(cache=True, nogil=True)
-def _logistic(differences, weights):  # type: ignore[no-untyped-def]
+def _logistic(differences, weights):
     """Summed log loss log(1 + exp(-w.x)) of rows x, and its gradient."""
     F = len(weights)
     gradient = np.zeros(F)
@@ -188,7 +188,7 @@ def _logistic(differences, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sample(worth, offsets, key, samples, kept, threshold):  # type: ignore[no-untyped-def]
+def _sample(worth, offsets, key, samples, kept, threshold):
     """(M, 2) rows (better, worse) of the kept pairs of all segments, of each segment those
     with the largest differences; of equal ones those drawn first.
 
@@ -230,7 +230,7 @@ def _sample(worth, offsets, key, samples, kept, threshold):  # type: ignore[no-u
 
 
 @njit(cache=True, inline="always")
-def _mix(h):  # type: ignore[no-untyped-def]
+def _mix(h):
     """The finaliser of splitmix64."""
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

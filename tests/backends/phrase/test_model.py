@@ -60,7 +60,7 @@ def test_every_source_phrase_is_found(folder):
         line = " ".join(table.source_vocab[word] for word in words)
         batch = Decoder(model, model.layout.sensible()).prepare([line])
         phrase = batch.spans[0, len(words) - 1]
-        first, count = batch.options.first[phrase], batch.options.count[phrase]
+        first, count = batch.options.first[phrase], batch.options.counts[phrase]
         expected = table.scores[table.option_start[s] : table.option_start[s + 1]]
         found = batch.scores[first : first + count]
         assert sorted(map(tuple, found)) == sorted(map(tuple, expected))

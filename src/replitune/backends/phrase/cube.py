@@ -65,7 +65,7 @@ MEMBER = np.dtype([("promise", "f8"), ("row", "i8")])
 
 
 @njit(cache=True)
-def scan_cells(grids, head, members, promise, option_first, option_count, pops, least, found):
+def scan_cells(grids, head, members, promise, option_first, option_count, pops, least, found):  # type: ignore[no-untyped-def]
     """The most promising cells, above `least`, of the grids in a list.
 
     Fills `found` (> pops,) with promises and returns how many. Whenever it is full it is cut down
@@ -95,7 +95,7 @@ def scan_cells(grids, head, members, promise, option_first, option_count, pops, 
 
 
 @njit(cache=True)
-def least_promise(grids, head, members, promise, option_first, option_count, pops, spread, found):
+def least_promise(grids, head, members, promise, option_first, option_count, pops, spread, found):  # type: ignore[no-untyped-def]
     """(promise of the `pops`-th most promising cell, or of the last one; how many cells with just
     this promise are among these; promise of the best).
 
@@ -128,7 +128,7 @@ def least_promise(grids, head, members, promise, option_first, option_count, pop
 
 
 @njit(cache=True)
-def scan_group(rows, row, next_row, base, start, end, forward, distortion, limit, found, turns):
+def scan_group(rows, row, next_row, base, start, end, forward, distortion, limit, found, turns):  # type: ignore[no-untyped-def]
     """The hypotheses of a group that a phrase over start .. end can follow.
 
     Fills found (row, score so far) and turns (orientation), in order; returns how many have each
@@ -156,7 +156,7 @@ def scan_group(rows, row, next_row, base, start, end, forward, distortion, limit
 
 
 @njit(cache=True)
-def gather(found, turns, count, turn, members, first):
+def gather(found, turns, count, turn, members, first):  # type: ignore[no-untyped-def]
     """Put those of one orientation at members[first:], best first, equal ones in order."""
     stop = first
     for j in range(count):
@@ -172,7 +172,7 @@ def gather(found, turns, count, turn, members, first):
 
 
 @njit(cache=True, nogil=True)
-def search_cubes(spans, options, automaton, terms, size, pops, keep):
+def search_cubes(spans, options, automaton, terms, size, pops, keep):  # type: ignore[no-untyped-def]
     """Decode one sentence; arguments and result as of `search`, and `pops`, cells per stack."""
     n, longest = spans.shape
     width = mask_width(n, terms.limit)
@@ -199,9 +199,9 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
     found = np.empty(2 * pops)
 
     # Arrays are taken out of their tuples here: inside the loops it would count references.
-    hypotheses, slots, counts = stacks.hypotheses, stacks.slots, stacks.count
+    hypotheses, slots, counts = stacks.hypotheses, stacks.slots, stacks.counts
     floor, top = stacks.floor, stacks.top
-    option_first, option_count = options.first, options.count
+    option_first, option_count = options.first, options.counts
     ranking, promise, ceiling = options.ranking, options.promise, options.ceiling
     score = options.score
     backward, forward, identity = options.backward, options.forward, options.identity
@@ -304,7 +304,10 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
                         counts[0] += 1
                     if total > top[0]:
                         top[0] = total
-                        floor[0] = max(floor[0], total - terms.beam)
+                        # Of complete translations only the best is wanted.
+                        floor[0] = max(
+                            floor[0], total if k == n and not keep else total - terms.beam
+                        )
             g = np.int64(grid.next)
 
         base = first[k]
@@ -337,11 +340,11 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
                     scanned,
                     turns,
                 )
-                for turn in range(3):
-                    size_of_grid = monotone if turn == 0 else swap if turn == 1 else other
+                for facing in range(3):
+                    size_of_grid = (monotone, swap, other)[facing]
                     if size_of_grid == 0:
                         continue
-                    gather(scanned, turns, monotone + swap + other, turn, members, member_count)
+                    gather(scanned, turns, monotone + swap + other, facing, members, member_count)
                     grid = grids[grid_count]
                     grid.future = way_future[q]
                     grid.first = member_count
@@ -351,7 +354,7 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
                     grid.start = way_start[q]
                     grid.length = way_length[q]
                     grid.phrase = way_phrase[q]
-                    grid.turn = turn
+                    grid.turn = facing
                     to = k + way_length[q]
                     grid.next = grid_head[to]
                     grid_head[to] = grid_count

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from replitune.backends.phrase.decoder import Decoder, NBest, Settings
 from replitune.backends.phrase.features import Layout
+from replitune.backends.phrase.graph import SearchGraph
 from replitune.backends.phrase.model import PhraseModel
 from replitune.backends.phrase.segmentation import Splitters
 
@@ -42,7 +43,7 @@ class PhraseSystem:
     ) -> list[str]:
         """The best translation of each line."""
         decoder = Decoder(self.model, weights, self.settings)
-        return self._joined(decoder.decode(self._split(lines), threads))
+        return self.joined(decoder.decode(self._split(lines), threads))
 
     def nbest(
         self, lines: Sequence[str], weights: NDArray[np.float64], size: int, threads: int = 1
@@ -51,12 +52,19 @@ class PhraseSystem:
         texts with the pieces of words joined."""
         decoder = Decoder(self.model, weights, self.settings)
         found = decoder.nbest(self._split(lines), size, distinct=True, threads=threads)
-        return found, self._joined(found.texts())
+        return found, self.joined(found.texts())
+
+    def graphs(
+        self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
+    ) -> list[SearchGraph]:
+        """The search graph of each line; `joined` makes text of a path's words."""
+        return Decoder(self.model, weights, self.settings).graphs(self._split(lines), threads)
+
+    def joined(self, texts: list[str]) -> list[str]:
+        """Texts with the pieces of words joined."""
+        if not self._splitters.joins:
+            return texts
+        return [self._splitters.join(text) for text in texts]
 
     def _split(self, lines: Sequence[str]) -> list[str]:
         return [self._splitters.split(line) for line in lines]
-
-    def _joined(self, lines: list[str]) -> list[str]:
-        if not self._splitters.joins:
-            return lines
-        return [self._splitters.join(line) for line in lines]

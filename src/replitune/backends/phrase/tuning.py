@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from replitune.backends.phrase.system import PhraseSystem
 from replitune.metrics.base import Metric
+from replitune.tuners.lattice import Lattice, Lattices
 from replitune.tuners.loop import Decoded
 
 
@@ -25,7 +27,11 @@ class DevDecoder:
         metric: Metric,
         size: int,
         threads: int = 1,
+        lattices: bool = False,
     ) -> None:
+        """`size` distinct translations of each segment; with `lattices`, search graphs and of
+        each only the best path, whatever `size` is."""
+        self.lattices = lattices
         self.system, self.source, self.metric = system, source, metric
         self.size, self.threads = size, threads
         self._prepared = metric.prepare(references)
@@ -35,10 +41,35 @@ class DevDecoder:
 
     def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
         """n-best lists of the dev set; a row of statistics for each hypothesis."""
+        if self.lattices:
+            return self._decode_lattices(weights)
         found, texts = self.system.nbest(self.source, weights, self.size, self.threads)
         return Decoded(found.segment, found.features, self._of(texts, found.segment))
 
-    def _of(self, texts: Sequence[str], segments: NDArray[np.int32]) -> NDArray[Any]:
+    def _decode_lattices(self, weights: NDArray[np.float64]) -> Decoded:
+        graphs = self.system.graphs(self.source, weights, self.threads)
+        vocabulary = graphs[0].vocabulary
+        lattices = Lattices.pack(
+            [
+                Lattice(g.arc_from, g.arc_to, g.word_start, g.words, g.features, g.nodes - 1)
+                for g in graphs
+            ]
+        )
+
+        def statistics(
+            segments: NDArray[np.int64], word_start: NDArray[np.int64], words: NDArray[np.int32]
+        ) -> NDArray[Any]:
+            spelt = [vocabulary[word] for word in words.tolist()]
+            texts = [" ".join(spelt[i:j]) for i, j in pairwise(word_start.tolist())]
+            return self._of(self.system.joined(texts), segments)
+
+        best = lattices.envelope(weights, np.zeros(len(weights)))
+        return Decoded(
+            best.segments, best.features, statistics(best.segments, best.word_start, best.words),
+            lattices, statistics,
+        )  # fmt: skip
+
+    def _of(self, texts: Sequence[str], segments: NDArray[Any]) -> NDArray[Any]:
         """(M, K) statistics of texts against the references of their segments."""
         known = self._known
         first_new = len(known)

@@ -54,12 +54,12 @@ def test_no_p_is_no_verdict():
 def test_each_warning_is_said_once():
     clark = replace(
         RESULT, method="clark", p=0.2, p_adjusted=0.2, generalises_to="new segments",
-        note="hypothesis length 31 is within 2 standard errors",
+        note="a: hypothesis length 31 is within 2 standard errors",
     )  # fmt: skip
     permutation = replace(RESULT, method="replica-permutation", p=0.1, p_adjusted=0.1, p_min=0.1)
     one = cell(RESULT, clark, permutation, runs=2)
-    two = replace(one, testset="t2", tests=(RESULT, replace(clark, note="hypothesis length 99 is "
-                  "within 2 standard errors"), permutation))  # fmt: skip
+    other = replace(clark, note="a: hypothesis length 99 is within 2 standard errors")
+    two = replace(one, testset="t2", tests=(RESULT, other, permutation))
     said = warnings([one, two], 0.05)
     titles = [warning.title for warning in said]
     assert len(titles) == len(set(titles))
@@ -71,6 +71,8 @@ def test_each_warning_is_said_once():
         "Note on clark",
     ]
     assert all(len(warning.places) == 2 for warning in said)
+    assert said[4].text.startswith("For example: Hypothesis length 31")
+    assert said[4].places == ("t1, TER, a", "t2, TER, a")
     assert "different questions" in said[2].text
     assert "Both speak of" in said[3].text
 

@@ -39,12 +39,6 @@ def display_names(metrics: Sequence[tuple[str, str]]) -> dict[str, str]:
     return {id: f"{n} ({id})" if shown.count(n) > 1 else n for id, n in names.items()}
 
 
-def listed(items: Sequence[str], most: int = 4) -> str:
-    """A few of many."""
-    rest = len(items) - most
-    return ", ".join(items[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
 def count(number: int, what: str) -> str:
     """``1 replica``, ``3 replicas``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replitune.report.data import Cell, adjusted
-from replitune.report.names import count, listed
+from replitune.report.names import count
 from replitune.report.numbers import p_equation
 
 FEW_REPLICAS = 3
@@ -117,33 +117,32 @@ def _disagreements(cells: Sequence[Cell], alpha: float) -> list[Warning]:
 
 
 def _notes(cells: Sequence[Cell]) -> list[Warning]:
-    """Notes of tests and intervals; those that differ only in numbers stand together."""
+    """Notes of tests and intervals, part by part; parts that differ only in numbers are one."""
     kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
 
     def add(source: str, note: str, where: str) -> None:
-        kinds.setdefault((source, re.sub(r"\d+(\.\d+)?", "#", note)), []).append((note, where))
+        found = kinds.setdefault((source, re.sub(r"\d+(\.\d+)?", "#", note)), [])
+        if (note, where) not in found:
+            found.append((note, where))
 
     for cell in cells:
         for result in cell.tests:
-            if result.note:
-                add(result.method, result.note, _where(cell, result.a, result.b))
+            for part in (result.note or "").split("; "):
+                system, colon, rest = part.partition(": ")
+                if colon and system in (result.a, result.b):
+                    add(result.method, rest, f"{cell.testset}, {cell.name}, {system}")
+                elif part:
+                    add(result.method, part, _where(cell, result.a, result.b))
         for row in cell.systems:
             if row.note:
                 what = f"the {row.method} interval" if row.statistic == "ci" else row.statistic
                 add(what, row.note, f"{cell.testset}, {cell.name}, {row.system}")
     said = []
     for (source, _), found in kinds.items():
-        by_note: dict[str, list[str]] = {}
-        for note, where in found:
-            by_note.setdefault(note, []).append(where)
-        if len(by_note) == 1:
-            note, wheres = next(iter(by_note.items()))
-            said.append(Warning(f"Note on {source}", _sentence(note), tuple(wheres)))
-        else:
-            first = next(iter(by_note))
-            others = tuple(f"{listed(w)}: {note}" for note, w in by_note.items())
-            text = f"{_sentence(first)} And alike, with other numbers:"
-            said.append(Warning(f"Note on {source}", text, others))
+        notes = list(dict.fromkeys(note for note, _ in found))
+        example = "For example: " if len(notes) > 1 else ""
+        places = tuple(dict.fromkeys(where for _, where in found))
+        said.append(Warning(f"Note on {source}", f"{example}{_sentence(notes[0])}", places))
     return said
 
 

@@ -185,7 +185,7 @@ class Experiment:
             if len(systems) > 1:
                 kinds.append("distributions")
             if len(systems) > 2:
-                kinds.append("heatmap")
+                kinds += ["heatmap", "differences"]
             if any(len(set(counts) - set(UNGROUPED)) > 1 for counts in replicas):
                 kinds.append("tuners")
             names += [f"{testset}.{metric}.{kind}" for metric in self.metrics for kind in kinds]

@@ -144,10 +144,14 @@ def test_markup_in_segments_is_text(replitune: Callable[..., Ran], tmp_path: Pat
     assert testset["rows"][0][4][1] == edit(output(1, 0))[0]
 
 
-def test_the_file_of_segments_has_every_segment(replitune: Callable[..., Ran], tmp_path: Path):
+def test_every_segment_and_every_figure_is_there(replitune: Callable[..., Ran], tmp_path: Path):
     settings = finished_experiment(replitune, tmp_path, THREE, metrics=["bleu"])
+    kinds = ("heatmap", "differences", "distributions", "replicas")
+    settings["figures"] = [f"t1.bleu.{kind}" for kind in kinds]
     page = write_report(replitune, tmp_path, settings)
     assert '"link":"tables/segments.t1.tsv"' in page
+    for figure in settings["figures"]:
+        assert f'id="figure-{figure}"' in page
     found = rows(tmp_path / "tables" / "segments.t1.tsv")
     assert len(found) == SEGMENTS
     (median,) = [

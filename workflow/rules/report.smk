@@ -117,6 +117,11 @@ rule report:
             caption="../report/heatmap.rst",
             category="Figures",
         ),
+        differences=report(
+            figures_of("differences"),
+            caption="../report/differences.rst",
+            category="Figures",
+        ),
         tuners=report(
             figures_of("tuners"),
             caption="../report/tuners.rst",

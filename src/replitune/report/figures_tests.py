@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replitune.report.data import Cell, Histogram, adjusted
-from replitune.report.figure import COLOURS, LINES, Figure, pick
+from replitune.report.figure import COLOURS, LINES, MARKERS, Figure, pick
 from replitune.report.names import CORRECTIONS, count
 from replitune.report.numbers import p_equation, p_value
 
@@ -19,6 +20,8 @@ def tested_figures(cells: Sequence[Cell], alpha: float, correction: str) -> list
     for cell in cells:
         if len(cell.present) > 2 and cell.tests:
             figures.append(heat_map(cell, alpha, correction))
+        if len(cell.pairs) > 1:
+            figures.append(differences(cell, alpha))
         pair = _closest(cell)
         if pair is not None:
             figures.append(distributions(cell, pair))
@@ -67,6 +70,43 @@ def heat_map(cell: Cell, alpha: float, correction: str) -> Figure:
         f"A small p speaks of {lead.generalises_to}.",
         draw,
         size=(side + 0.8, side),
+    )
+
+
+def differences(cell: Cell, alpha: float) -> Figure:
+    """Fu et al. (2016), Fig. 5: p against the difference, and where it falls to alpha."""
+    from replitune.significance.replication import crossing
+
+    points: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+    for method in cell.methods:
+        found = [(abs(r.delta), r.p) for r in cell.tests if r.method == method and r.p is not None]
+        if found:
+            delta, p = np.array(sorted(found), dtype=np.float64).T
+            points[method] = (delta, p)
+    fits = {method: crossing(delta, p, alpha) for method, (delta, p) in points.items()}
+
+    def draw(axes: Any) -> None:
+        for index, (method, (delta, p)) in enumerate(points.items()):
+            style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
+            at = fits[method][0]
+            label = method if at is None else f"{method}: {alpha:g} at {at:.2f}"
+            axes.plot(delta, p, ls="none", ms=5, alpha=0.8, label=label, **style)
+            axes.plot(delta, fits[method][1], color=style["color"], ls=pick(LINES, index), lw=1)
+        axes.axhline(alpha, color="black", linewidth=0.8)
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_xlabel(f"absolute difference in {cell.name}")
+        axes.set_ylabel("p")
+        axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+
+    scopes = {result.method: result.generalises_to for result in cell.tests}
+    spoken = "; ".join(f"{method}: {scope}" for method, scope in scopes.items())
+    return Figure(
+        f"{cell.testset}.{cell.metric}.differences",
+        f"p, uncorrected, of {count(len(cell.pairs), 'pair')} of systems against their difference "
+        f"in {cell.name} on {cell.testset}, with a decreasing fit and the difference at which it "
+        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It speaks of: {spoken}.",
+        draw,
+        size=(7.2, 3.4),
     )
 
 

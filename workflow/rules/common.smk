@@ -109,3 +109,40 @@ def stores(testset, metric):
         for system in EXPERIMENT.systems
         if testset in EXPERIMENT.decoded(system)
     ]
+
+
+def report_texts(wildcards):
+    """Test sets, outputs and statistics of the segments that the report shows."""
+    lead = EXPERIMENT.metrics[0]
+    return [
+        path
+        for testset in EXPERIMENT.tests
+        for path in (
+            f"{RESULTS}/corpus/{testset}.jsonl",
+            *stores(testset, lead),
+            *(
+                f"{RESULTS}/decodes/{testset}/{system}/{replica.id}.txt"
+                for system in EXPERIMENT.systems
+                if testset in EXPERIMENT.decoded(system)
+                for replica in EXPERIMENT.replicas(system)
+            ),
+        )
+    ]
+
+
+def report_histories(wildcards):
+    """What tuning wrote down, of the systems that are tuned."""
+    return [
+        f"{RESULTS}/tuning/{system}/{replica.id}/history.parquet"
+        for system in EXPERIMENT.systems
+        if EXPERIMENT.backend(system) == "phrase"
+        for replica in EXPERIMENT.replicas(system)
+    ]
+
+
+def figures_of(kind):
+    return [
+        f"{RESULTS}/figures/{figure}.svg"
+        for figure in EXPERIMENT.figures
+        if figure.endswith(f".{kind}")
+    ]

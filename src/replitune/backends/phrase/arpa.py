@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.phrase.arrays import load_array
 from replitune.backends.phrase.encode import BEGIN, END, UNKNOWN
 from replitune.errors import ReplituneError
 from replitune.files import atomic_open, read_lines, read_text, split_lines, write_lines
@@ -64,7 +66,7 @@ class NgramModel:
         order = json.loads(read_text(folder / "lm.json"))["order"]
 
         def arrays(name: str) -> list[NDArray]:
-            return [np.load(folder / f"{name}{n}.npy", mmap_mode="r") for n in range(1, order + 1)]
+            return [load_array(folder / f"{name}{n}.npy") for n in range(1, order + 1)]
 
         words = read_lines(folder / "words.txt")
         return NgramModel(words, arrays("ngrams"), arrays("logprobs"), arrays("backoffs"))
@@ -99,7 +101,7 @@ def read_arpa(path: str | Path) -> NgramModel:
     missing; text before \\data\\ is comment. A positive log probability, an unknown word in an
     n-gram, a wrong count or a file that is cut off is an error that names the line.
     """
-    lines = split_lines(read_text(path))
+    lines = _lines(path)
     counts, at = _header(lines, path)
     words: list[str] = []
     ids: dict[str, int] = {}
@@ -146,6 +148,16 @@ def read_arpa(path: str | Path) -> NgramModel:
         backoffs[0] = np.append(backoffs[0], np.float32(0))
     backoffs[-1][:] = 0.0
     return NgramModel(words, ngrams, logprobs, backoffs)
+
+
+def _lines(path: str | Path) -> list[str]:
+    """The lines of the file; KenLM's binary format is refused by name."""
+    with contextlib.suppress(OSError), open(path, "rb") as handle:
+        if handle.read(7) == b"mmap lm":
+            raise ReplituneError(
+                "a binary of KenLM", file=path, expected="an ARPA file", fix="give the ARPA file"
+            )
+    return split_lines(read_text(path))
 
 
 def _header(lines: list[str], path: str | Path) -> tuple[list[int], int]:

@@ -50,7 +50,7 @@ def encode(segments: Sequence[Sequence[str]], reserved: Sequence[str] = ()) -> E
             raise ReplituneError(
                 "a word with a meaning of its own stands in the text",
                 line=line,
-                found=word,
+                found=f"{word} in line {line}",
                 fix=f"write it in another way: {', '.join(reserved)} belong to the models",
             )
     vocab = [*reserved, *sorted(counts, key=lambda word: (-counts[word], word))]

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.phrase.arrays import load_array
 from replitune.errors import ReplituneError
 from replitune.files import atomic_open, read_lines, read_text, write_lines
 
@@ -81,5 +82,5 @@ class PhraseTable:
             )
         source_vocab = read_lines(folder / "source_vocab.txt")
         target_vocab = read_lines(folder / "target_vocab.txt")
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
+        arrays = {name: load_array(folder / f"{name}.npy") for name in ARRAYS}
         return PhraseTable(source_vocab, target_vocab, **arrays)

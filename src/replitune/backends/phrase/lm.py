@@ -25,6 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.backends.phrase.arpa import NgramModel
+from replitune.backends.phrase.arrays import load_array
 from replitune.errors import ReplituneError
 from replitune.files import atomic_open, atomic_path, read_lines, read_text, write_lines
 
@@ -302,7 +303,7 @@ class LanguageModel:
         """Read by memory-map."""
         folder = Path(folder)
         settings = json.loads(read_text(folder / "lm.json"))
-        nodes = np.load(folder / "lm.nodes.npy", mmap_mode="r")
-        high = np.load(folder / "lm.high.npy", mmap_mode="r")
+        nodes = load_array(folder / "lm.nodes.npy")
+        high = load_array(folder / "lm.high.npy")
         words = read_lines(folder / "lm.words.txt")
         return cls(words, settings["order"], nodes, high, settings["rise"])

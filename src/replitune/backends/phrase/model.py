@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.backends.phrase.arpa import NgramModel
+from replitune.backends.phrase.arrays import load_array
 from replitune.backends.phrase.features import GROUPS, NAMES, Layout
 from replitune.backends.phrase.lm import LanguageModel, score_words
 from replitune.backends.phrase.table import PhraseTable
@@ -163,7 +164,7 @@ class PhraseModel:
                 lm = LanguageModel.build(NgramModel.load(folder / "lm")) if "lm" in groups else None
                 return cls.build(table, lm, groups)
             arrays = {
-                name: np.load(folder / DECODER / f"{name}.npy", mmap_mode="r")
+                name: load_array(folder / DECODER / f"{name}.npy")
                 for name in ("index", "isolated", "lm_words")
             }
             longest = int(np.diff(table.source_start).max(initial=1))
@@ -171,8 +172,8 @@ class PhraseModel:
             return cls(table, lm, Layout(groups), longest=longest, **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
             raise ReplituneError(
-                "the model is damaged or incomplete",
+                "the model is not whole",
                 file=folder,
                 found=str(error).splitlines()[0],
-                fix="train it again",
+                fix="train it again, or copy all of it",
             ) from None

@@ -93,7 +93,10 @@ def kind(part: dict[str, Any], defs: dict[str, Any]) -> str:
     limits = [
         f"{sign} {part[key]}"
         for key, sign in (
-            ("minimum", "≥"), ("maximum", "≤"), ("exclusiveMinimum", ">"), ("exclusiveMaximum", "<"),
+            ("minimum", "≥"),
+            ("maximum", "≤"),
+            ("exclusiveMinimum", ">"),
+            ("exclusiveMaximum", "<"),
         )
         if key in part
     ]  # fmt: skip

@@ -1,15 +1,14 @@
-"""Shared by all tests: where real data is, the repository, and running the command line."""
+"""Shared by all tests: where real data is, and running the command line."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from support import Ran
 
 
 @pytest.fixture(scope="session")
@@ -19,15 +18,6 @@ def data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("real data is not here: REPLITUNE_DATA names no folder")
     return Path(folder)
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command left: exit code and what it printed."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture

@@ -124,6 +124,10 @@ def test_merging_goes_into_mappings_and_replaces_lists():
     base = {"a": {"b": 1, "c": [1, 2]}, "d": 3}
     assert merge(base, {"a": {"c": [9]}}) == {"a": {"b": 1, "c": [9]}, "d": 3}
     assert base["a"]["c"] == [1, 2]
+    assert merge(base, {"a": {"b": None}}) == {"a": {"c": [1, 2]}, "d": 3}
+    assert merge({"replicas": {"mert": 3, "pro": 3}}, {"replicas": {"mert": 1}}) == {
+        "replicas": {"mert": 1}
+    }
 
 
 def test_every_key_is_described():

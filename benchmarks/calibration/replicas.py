@@ -34,7 +34,15 @@ METHODS = [
     "replica-permutation",
     "multi-bootstrap",
     "crossed",
+    {
+        "name": "riezler",
+        "id": "riezler (one run)",
+        "replica_a": "run-001",
+        "replica_b": "run-001",
+    },
 ]
+"""`riezler (one run)`: whichever run was drawn first, as in a paper with one run; by default the
+one-replica tests look at the median replica."""
 
 
 def read(folder: Path) -> tuple[Bleu, dict[str, SystemStatistics]]:

@@ -128,7 +128,7 @@ def replicas(real: pd.DataFrame) -> str:
     columns = [*dict.fromkeys(zip(at["study"], at["pool"], at["n_a"], strict=True))]
     columns.sort(key=lambda c: (c[0] == "coin flip", c[1], c[2]))
     rows = []
-    order = [*METHODS[:6], "clark (index)", *METHODS[6:]]
+    order = [*METHODS[:6], "clark (index)", *METHODS[6:8], "riezler (one run)", *METHODS[8:]]
     for method in order:
         row = [f"`{method}`"]
         for study, pool, n in columns:
@@ -185,7 +185,14 @@ def figure(gate: pd.DataFrame) -> None:
                 ].sort_values("ratio")
                 wide = 2.0 if method == "crossed" else 1.1
                 axis.plot(
-                    own["ratio"], own["rate"], "o-", color=colour, lw=wide, ms=2.5, label=method
+                    own["ratio"],
+                    own["rate"],
+                    "o-",
+                    color=colour,
+                    lw=wide,
+                    ms=2.5,
+                    label=method,
+                    zorder=3 if method == "crossed" else 2,
                 )
             axis.set_xscale("log")
             axis.set_yscale("function", functions=(lambda y: y.clip(0) ** 0.5, lambda y: y**2))
@@ -223,7 +230,7 @@ def main() -> None:
     for name, text in parts.items():
         page, count = re.subn(
             rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)",
-            lambda found, text=text: found[1] + text + found[2],
+            lambda found, text=text: f"{found[1]}\n{text}\n{found[2]}",
             page,
             flags=re.S,
         )

@@ -30,6 +30,7 @@ COMMANDS = {
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
     "check": "validate an experiment file",
+    "kernels": "compile what an experiment needs, once",
     "corpus": "prepare the texts of an experiment",
     "train": "train a phrase-based system on parallel text",
     "tune": "weights of a system, or from n-best files of any decoder",

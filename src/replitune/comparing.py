@@ -15,6 +15,7 @@ from replitune.metrics.base import Metric
 from replitune.results import SystemRow
 from replitune.significance.base import SystemStatistics, TestResult
 from replitune.significance.draws import named_draws
+from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import SystemSummary, summarise
 from replitune.significance.run import require_system, run_tests
 from replitune.stats.store import SegmentStatistics
@@ -46,6 +47,19 @@ class Compared:
     signature: str
     systems: dict[str, SystemSummary]
     tests: list[TestResult]
+
+    def rankings(self, alpha: float) -> dict[str, Ranking]:
+        """Order, wins and clusters of the systems by each method."""
+        scores = {name: summary.avg for name, summary in self.systems.items()}
+        return {
+            method: rank_systems(
+                [result for result in self.tests if result.method == method],
+                scores,
+                alpha=alpha,
+                higher_is_better=self.metric.higher_is_better,
+            )
+            for method in dict.fromkeys(result.method for result in self.tests)
+        }
 
     def system_rows(self) -> list[SystemRow]:
         """Rows of `<metric>.systems.parquet`."""
@@ -104,7 +118,10 @@ class ComparisonTable:
         """The object described in docs/compare.schema.json, numbers unrounded."""
         return {
             "schema": 1,
-            "metrics": {id: _metric_json(compared) for id, compared in self.metrics.items()},
+            "metrics": {
+                id: _metric_json(compared, self.settings.alpha)
+                for id, compared in self.metrics.items()
+            },
             "meta": {
                 "version": __version__,
                 "seed": self.settings.seed,
@@ -126,7 +143,7 @@ METHOD_FIELDS = (
 )  # fmt: skip
 
 
-def _metric_json(compared: Compared) -> dict[str, Any]:
+def _metric_json(compared: Compared, alpha: float) -> dict[str, Any]:
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
     for result in compared.tests:
         pair = pairs.setdefault(
@@ -160,6 +177,17 @@ def _metric_json(compared: Compared) -> dict[str, Any]:
             for name, summary in compared.systems.items()
         },
         "pairs": list(pairs.values()),
+        "rankings": {
+            method: {
+                "systems": list(ranking.systems),
+                "wins": ranking.wins.tolist(),
+                "clusters": None
+                if ranking.clusters is None
+                else [list(names) for names in ranking.clusters],
+                "note": ranking.note,
+            }
+            for method, ranking in compared.rankings(alpha).items()
+        },
     }
 
 

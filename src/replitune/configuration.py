@@ -127,11 +127,19 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
     return checked
 
 
+REPLACED = ("replicas", "pairs")
+"""Mappings that a scale replaces as a whole."""
+
+
 def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """`override` over `base`: mappings are merged, everything else is replaced."""
+    """`override` over `base`: mappings are merged, but for `REPLACED`; everything else is
+    replaced, and null removes."""
     merged = copy.deepcopy(dict(base))
     for key, value in override.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        if value is None:
+            merged.pop(key, None)
+        elif both and key not in REPLACED:
             merged[key] = merge(merged[key], value)
         else:
             merged[key] = copy.deepcopy(value)

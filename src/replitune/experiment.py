@@ -142,17 +142,54 @@ class Experiment:
         return pairs if isinstance(pairs, str) else " ".join(f"{a}:{b}" for a, b in pairs)
 
     @property
+    def kernel_words(self) -> str:
+        """What has to be compiled, as options of `replitune kernels`."""
+        words = ["--metrics", *map(shlex.quote, map(self.metric, self.metrics))]
+        words += ["--methods", *map(shlex.quote, self.methods)]
+        trained = [system for system in self.systems if self.backend(system) in TRAINED]
+        groups = {r.group: None for system in trained for r in self.replicas(system)}
+        if groups:
+            metric = shlex.quote(argument(self.settings["tuning"]["metric"]))
+            systems = self.settings["systems"]
+            searches = {systems[s]["search"].get("search", "cube"): None for s in trained}
+            words += ["--algorithms", *filter(None, groups), "--tuning-metric", metric]
+            words += ["--search", *map(shlex.quote, searches)]
+        return " ".join(words)
+
+    @property
     def report_settings(self) -> dict[str, Any]:
         """What the report needs to know beside the rows of the tests."""
         tests = self.settings["tests"]
+        pairs = tests["pairs"]
         return {
             "experiment": self.name,
             "seed": self.seed,
             "systems": self.systems,
             "tests": self.tests,
             "metrics": self.metrics,
+            "baseline": pairs["baseline"] if isinstance(pairs, Mapping) else None,
+            "figures": self.figures,
             **{key: tests[key] for key in ("alpha", "correction", "samples")},
         }
+
+    @property
+    def figures(self) -> list[str]:
+        """File names, without suffix, of the figures that this experiment allows."""
+        names = []
+        for testset in self.tests:
+            systems = [system for system in self.systems if testset in self.decoded(system)]
+            replicas = [self.replica_counts(system) for system in systems]
+            kinds = ["replicas", "intervals"]
+            if any(sum(counts.values()) > 1 for counts in replicas):
+                kinds.append("fits")
+            if len(systems) > 1:
+                kinds.append("distributions")
+            if len(systems) > 2:
+                kinds += ["heatmap", "differences"]
+            if any(len(set(counts) - set(UNGROUPED)) > 1 for counts in replicas):
+                kinds.append("tuners")
+            names += [f"{testset}.{metric}.{kind}" for metric in self.metrics for kind in kinds]
+        return names + (["tuning.convergence"] if self.trains else [])
 
     def backend(self, system: str) -> str:
         return str(self.settings["systems"][system]["backend"])

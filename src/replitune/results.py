@@ -6,15 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.files import atomic_path
 from replitune.significance.base import TestResult
-
-BINS = 200
 
 TESTS = pa.schema(
     [
@@ -102,19 +99,17 @@ def write_system_rows(path: str | Path, rows: Sequence[SystemRow]) -> None:
 
 
 def write_histograms(path: str | Path, results: Iterable[TestResult]) -> None:
-    """Distributions as 200 equal bins from their least to their greatest value."""
+    """Distributions as 200 equal bins, the observed difference in range."""
+    from replitune.significance.run import histogram
+
     columns: dict[str, list[object]] = {name: [] for name in HISTOGRAMS.names}
     for result in results:
-        if result.distribution is None or not len(result.distribution):
-            continue
-        low, high = float(result.distribution.min()), float(result.distribution.max())
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-        counts, edges = np.histogram(result.distribution, bins=BINS, range=(low, high))
-        columns["method"] += [result.method] * BINS
-        columns["a"] += [result.a] * BINS
-        columns["b"] += [result.b] * BINS
-        columns["bin"] += range(BINS)
+        counts, edges = histogram(result)
+        bins = len(counts)
+        columns["method"] += [result.method] * bins
+        columns["a"] += [result.a] * bins
+        columns["b"] += [result.b] * bins
+        columns["bin"] += range(bins)
         columns["left"] += edges[:-1].tolist()
         columns["right"] += edges[1:].tolist()
         columns["count"] += counts.tolist()

@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 import sacrebleu
 
-from conftest import ROOT, Ran
 from replitune.results import read_tests
+from support import ROOT, Ran
 
 REFERENCE = [
     "the cat sat on the mat .", "a dog ran through the park", "it is raining in the city today",

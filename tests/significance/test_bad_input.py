@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import Counts, compare, counts, means, system
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
@@ -24,6 +19,7 @@ from replitune.significance.koehn import koehn
 from replitune.significance.multi_bootstrap import multi_bootstrap
 from replitune.significance.replica_permutation import replica_permutation
 from replitune.significance.riezler import riezler
+from significance.exchange_models import Counts, compare, counts, means, system
 
 TESTS = (
     clark,

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import Counts, close, compare, counts, means, score_of
 
 from replitune.errors import ReplituneError
 from replitune.significance.clark_bootstrap import clark_bootstrap
@@ -19,6 +14,7 @@ from replitune.significance.counting import shifted_p
 from replitune.significance.graham import graham
 from replitune.significance.koehn import koehn
 from replitune.significance.multi_bootstrap import multi_bootstrap
+from significance.exchange_models import Counts, close, compare, counts, means, score_of
 
 SAMPLES = 4000
 
@@ -154,6 +150,7 @@ def test_multi_bootstrap_agrees_with_enumeration(aggregation) -> None:
         truth = (abs(every - found.delta) >= abs(found.delta) - 1e-9).mean()
         assert close(found.p, truth, SAMPLES)
         assert found.generalises_to == "new segments and new tuner runs"
+        assert found.unit == "replica+segment"
 
 
 def test_documents_are_drawn_as_a_whole() -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ks_2samp
 
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import (
+from replitune.errors import ReplituneError
+from replitune.significance.clark import clark, clark_many
+from replitune.significance.riezler import riezler
+from significance.exchange_models import (
     Counts,
     close,
     compare,
@@ -21,10 +21,6 @@ from exchange_models import (
     means,
     share,
 )
-
-from replitune.errors import ReplituneError
-from replitune.significance.clark import clark, clark_many
-from replitune.significance.riezler import riezler
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -147,6 +143,34 @@ def test_index_pairing_needs_equal_n() -> None:
     found = clark(compare(counts(2, 9, seed=1), counts(3, 9, seed=2)), rng=rng(), pairing="index")
     assert found.p is None
     assert "pairing: free" in found.note
+
+
+def multeval_by_hand(c, seed: int, samples: int) -> np.ndarray:
+    """multeval's rule, literally: X through the run permutation, Y through its inverse."""
+    draw = np.random.default_rng(seed)
+    a, b = c.a.statistics.astype(float), c.b.statistics.astype(float)
+    n, N, _ = a.shape
+    deltas = np.empty(samples)
+    for k in range(samples):
+        order = np.stack([draw.permutation(n) for _ in range(N)], axis=1)
+        inverse, coin = np.argsort(order, axis=0), draw.integers(0, 2, (n, N, 1)) == 1
+        i = np.arange(N)
+        x = np.where(coin, b[order, i], a[order, i]).sum(axis=(0, 1))
+        y = np.where(coin, a[inverse, i], b[inverse, i]).sum(axis=(0, 1))
+        deltas[k] = c.metric.score(y / n) - c.metric.score(x / n)
+    return deltas
+
+
+def test_compat_multeval_follows_its_rule() -> None:
+    c = compare(counts(4, 25, seed=1), counts(4, 25, seed=2, gain=0.02))
+    found = clark(c, rng=rng(), samples=3000, compat="multeval")
+    oracle = multeval_by_hand(c, 1, 3000)
+    assert ks_2samp(found.distribution, oracle).pvalue > 1e-3
+    assert close(found.p, (abs(oracle) > abs(found.delta)).mean(), 1500)
+    proper = clark(c, rng=rng(), samples=3000)
+    assert found.distribution.std() != pytest.approx(proper.distribution.std(), rel=0.03)
+    unequal = compare(counts(2, 9, seed=1), counts(3, 9, seed=2))
+    assert clark(unequal, rng=rng(), samples=9, compat="multeval").p is None
 
 
 @settings(deadline=None, derandomize=True, max_examples=25)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from significance.meta_models import drawn, oracle
 
 from replitune.errors import ReplituneError
 from replitune.significance.correlations import COEFFICIENTS, Averages, few_items, many_items
+from significance.meta_models import drawn, oracle
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=40)
 COEFFICIENT = st.sampled_from(COEFFICIENTS)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from replitune.significance.kernels_exchange import PairedExchange
 from replitune.significance.kernels_free import (

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from significance.exchange_models import Counts, counts, system
-from significance.meta_models import drawn, oracle, quality, scores
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.correlations import COEFFICIENTS
 from replitune.significance.meta_correlations import LEVELS, RESAMPLES, MetaDraws, correlate
 from replitune.significance.meta_scores import Scores, human_scores
+from significance.exchange_models import Counts, counts, system
+from significance.meta_models import drawn, oracle, quality, scores
 
 
 def pair(S: int = 6, N: int = 25, missing: bool = True):
@@ -36,7 +36,8 @@ def test_the_value_is_scipys(level, coefficient):
     found = correlate(metric, human, level=level, coefficient=coefficient)
     assert found.value == pytest.approx(naive(x, z, level, coefficient), abs=1e-9)
     assert found.n == {"system": 6, "segment": 150 - 7, "average": 25}[level]
-    assert found.ci_low is None and found.distribution is None
+    assert found.ci_low is None
+    assert found.distribution is None
 
 
 @pytest.mark.filterwarnings("ignore:An input array is constant")
@@ -121,7 +122,8 @@ def test_a_constant_metric_has_no_value_but_a_note(level):
             np.random.default_rng(0)
         ),
     )  # fmt: skip
-    assert found.value is None and found.ci_low is None
+    assert found.value is None
+    assert found.ci_low is None
     assert found.note
 
 

@@ -11,6 +11,7 @@ from replitune.files import read_lines
 from replitune.metrics.base import Metric
 from replitune.metrics.bleu import Bleu
 from replitune.metrics.length import Length
+from replitune.metrics.registry import get_metric
 from replitune.significance.base import Comparison, SystemStatistics
 from replitune.significance.clark import clark
 from replitune.significance.draws import SegmentDraws
@@ -58,9 +59,13 @@ def spread(metric: Metric, system: SystemStatistics) -> tuple[float, ...]:
 
 
 def test_the_table_is_multevals(texts) -> None:
-    """`BLEU (s_sel/s_opt)`: 18.5 (0.3/0.1), 18.8 (0.3/0.3), 18.5 (0.3/0.1), as printed."""
-    metric = Bleu(tokenize="none")
+    """`BLEU (s_sel/s_opt)` and `TER (s_sel/s_opt)`, as printed."""
+    metric: Metric = Bleu(tokenize="none")
     printed = {"baseline": (18.5, 0.3, 0.1), "sys1": (18.8, 0.3, 0.3), "sys2": (18.5, 0.3, 0.1)}
+    for name, system in scored(metric, texts).items():
+        assert spread(metric, system) == printed[name]
+    metric = get_metric("ter")
+    printed = {"baseline": (65.7, 0.4, 0.2), "sys1": (64.8, 0.4, 0.6), "sys2": (65.7, 0.4, 0.2)}
     for name, system in scored(metric, texts).items():
         assert spread(metric, system) == printed[name]
 
@@ -103,6 +108,20 @@ def test_the_copy_of_the_baseline_is_not_better(texts) -> None:
     )
     assert found.delta == 0
     assert found.p == 1
+
+
+def test_compat_multeval_gives_its_p(texts) -> None:
+    """.0003 for BLEU and .0896 for Length, and .0001 for a copy of the baseline."""
+    for metric, printed in ((Bleu(tokenize="none"), 0.0003), (Length(tokenize="none"), 0.0896)):
+        systems = scored(metric, texts)
+        for name, p in (("sys1", printed), ("sys2", 0.0001)):
+            found = clark(
+                compare(metric, systems["baseline"], systems[name]),
+                rng=np.random.default_rng(1),
+                compat="multeval",
+            )
+            assert found.p == pytest.approx(p, abs=4 * np.sqrt(2 * p / 10_000))
+            assert "not a permutation test" in found.note
 
 
 def compare_first(texts) -> Comparison:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
-
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import Counts, counts, means, system
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.draws import PoolDraws, SegmentDraws
@@ -23,6 +18,7 @@ from replitune.significance.one_system import (
     s_sel,
     summarise,
 )
+from significance.exchange_models import Counts, counts, means, system
 
 
 def each(N: int) -> np.ndarray:

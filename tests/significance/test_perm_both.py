@@ -4,15 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
-from significance.exchange_models import close
-from significance.meta_models import oracle, quality
 
 from replitune.significance.correlations import COEFFICIENTS
 from replitune.significance.perm_both import LEVELS, perm_both
+from significance.exchange_models import close
+from significance.meta_models import oracle, quality
 
 
-def enumerated(x, y, z, level: str, coefficient: str) -> tuple[float, np.ndarray]:
-    """delta, and delta of every exchange, cell by cell, with scipy's coefficients."""
+def enumerated(
+    x, y, z, level: str, coefficient: str, exchange: str = "both"
+) -> tuple[float, np.ndarray]:
+    """delta, and delta of every exchange, one by one, with scipy's coefficients."""
     cells = ~(np.isnan(x) | np.isnan(y))
     if level != "system":
         cells &= ~np.isnan(z)
@@ -31,9 +33,15 @@ def enumerated(x, y, z, level: str, coefficient: str) -> tuple[float, np.ndarray
         return np.mean(each) if each else np.nan
 
     deltas = []
-    for bits in itertools.product([False, True], repeat=int(cells.sum())):
+    size = {"both": int(cells.sum()), "systems": len(x), "segments": x.shape[1]}[exchange]
+    for bits in itertools.product([False, True], repeat=size):
         swap = np.zeros(cells.shape, dtype=bool)
-        swap[cells] = bits
+        if exchange == "both":
+            swap[cells] = bits
+        elif exchange == "systems":
+            swap[np.array(bits)] = True
+        else:
+            swap[:, np.array(bits)] = True
         deltas.append(value(np.where(swap, b, a)) - value(np.where(swap, a, b)))
     return deltas[0], np.array(deltas)
 
@@ -52,15 +60,43 @@ def small(seed: int, missing: bool):
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_exchange_is_enumerated_when_there_are_few(level, coefficient, missing):
     x, y, z = small(5, missing)
-    found = perm_both(
-        x, y, z, rng=np.random.default_rng(0), level=level, coefficient=coefficient
-    )
+    found = perm_both(x, y, z, rng=np.random.default_rng(0), level=level, coefficient=coefficient)
     delta, every = enumerated(x, y, z, level, coefficient)
     every = every[~np.isnan(every)]
     assert found.exact
     assert found.delta == pytest.approx(delta, abs=1e-9)
     assert found.p == pytest.approx((every >= delta - 1e-9).mean())
     np.testing.assert_allclose(np.sort(found.distribution), np.sort(every), atol=1e-9)
+
+
+@pytest.mark.parametrize("exchange", ["systems", "segments"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_whole_systems_or_segments_change_places(level, exchange):
+    x, y, z = small(3, True)
+    found = perm_both(x, y, z, rng=np.random.default_rng(0), level=level, exchange=exchange)
+    delta, every = enumerated(x, y, z, level, "pearson", exchange)
+    every = every[~np.isnan(every)]
+    assert found.exact
+    assert found.p_min == 0.5 ** {"systems": 4, "segments": 2}[exchange]
+    assert found.p == pytest.approx((every >= delta - 1e-9).mean())
+
+
+def test_equal_metrics_that_over_rate_whole_systems():
+    # the reason why whole systems can be exchanged: with cells, .05 is really about .2
+    rejected = {"both": 0, "systems": 0}
+    trials = 200
+    for trial in range(trials):
+        rng = np.random.default_rng(trial)
+        truth = rng.normal(0, 0.3, (10, 1)) + rng.normal(0, 0.7, (10, 30))
+        z = truth + rng.normal(0, 0.8, (10, 30))
+        x, y = (
+            truth + rng.normal(0, 0.3, (10, 1)) + rng.normal(0, 0.8, (10, 30)) for _ in range(2)
+        )
+        for exchange in rejected:
+            found = perm_both(x, y, z, rng=rng, exchange=exchange, samples=99)
+            rejected[exchange] += found.p <= 0.05
+    assert rejected["both"] / trials > 0.12
+    assert rejected["systems"] / trials < 0.1
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
@@ -73,7 +109,8 @@ def test_drawing_agrees_with_enumeration(level, coefficient):
     drawn = perm_both(
         x, y, z, rng=np.random.default_rng(0), level=level, coefficient=coefficient, samples=255
     )
-    assert exact.exact and not drawn.exact
+    assert exact.exact
+    assert not drawn.exact
     assert close(drawn.p, exact.p, 255)
 
 

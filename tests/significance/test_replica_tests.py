@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import close, compare, counts, share, system
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
 from replitune.significance.fu_ar import fu_ar
 from replitune.significance.fu_bootstrap import fu_bootstrap
 from replitune.significance.replica_permutation import replica_permutation
+from significance.exchange_models import close, compare, counts, share, system
 
 
 def rng() -> np.random.Generator:

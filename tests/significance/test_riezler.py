@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import close, compare, counts, every_swap, means, share
-
 from replitune.errors import ReplituneError
 from replitune.significance.riezler import riezler
+from significance.exchange_models import close, compare, counts, every_swap, means, share
 
 
 def rng() -> np.random.Generator:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from exchange_models import Counts, counts, means, system
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.significance.draws import named_draws
 from replitune.significance.one_system import summarise
 from replitune.significance.run import METHODS, histogram, pairs_iv, run_tests
+from significance.exchange_models import Counts, counts, means, system
 
 N = 40
 DOCUMENTS = np.arange(N, dtype=np.int32) // 2
@@ -216,3 +212,32 @@ def test_mistakes_in_methods_are_named(methods, message) -> None:
     with pytest.raises(ReplituneError) as error:
         run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=methods, **SETTINGS)
     assert message in str(error.value)
+
+
+def test_intervals_follow_alpha():
+    """crossed and the bootstraps give intervals of confidence 1 - alpha."""
+    from replitune.metrics.base import MeanMetric
+    from replitune.significance.base import SystemStatistics
+
+    rng = np.random.default_rng(3)
+    systems = {}
+    for name in "ab":
+        scores = np.stack([rng.normal(0, 1, (4, 60)), np.ones((4, 60))], axis=-1)
+        replicas = tuple(f"run-{k}" for k in range(4))
+        systems[name] = SystemStatistics(name, replicas, (None,) * 4, scores)
+    methods = ["crossed", "multi-bootstrap", "koehn", "graham", "clark-bootstrap", "fu-bootstrap"]
+
+    def widths(alpha: float) -> list[float]:
+        rows = run_tests(
+            {"mean": (MeanMetric(), systems)},
+            np.arange(60, dtype=np.int32),
+            testset="t",
+            seed=1,
+            methods=methods,
+            samples=400,
+            alpha=alpha,
+        )["mean"]
+        return [row.ci_high - row.ci_low for row in rows]
+
+    for wide, narrow in zip(widths(0.01), widths(0.2), strict=True):
+        assert wide > narrow

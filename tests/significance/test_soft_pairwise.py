@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from significance.exchange_models import Counts, close, counts, system
-from significance.meta_models import quality, scores
 
 from replitune.errors import ReplituneError
 from replitune.significance.meta_scores import Scores
 from replitune.significance.soft_pairwise import exchange_p, soft_pairwise_accuracy
+from significance.exchange_models import Counts, close, counts, system
+from significance.meta_models import quality, scores
 
 
 def every_p(a: np.ndarray, b: np.ndarray) -> float:
@@ -71,6 +71,10 @@ def test_equal_systems_have_p_one_and_no_p_is_zero():
     cells = quality(2, 20, 1)
     same = p_of(scores("m", np.stack([cells[0], cells[0]])), 100)
     assert same[0, 1] == same[1, 0] == 1.0
+    # standardised scores: a mean of zero, and sums that are not quite zero
+    zero = cells[0] - cells[0].mean()
+    still = p_of(scores("m", np.stack([zero, zero, zero[::-1]])), 100)
+    assert still[0, 1] == still[1, 0] == 1.0
     apart = p_of(scores("m", np.stack([cells[0], cells[0] + 9])), 100)
     assert apart[1, 0] == 1 / 101
 

@@ -93,3 +93,15 @@ def test_wrong_arguments_are_refused():
         williams(1.2, 0.5, 0.5, 10)
     with pytest.raises(ReplituneError, match="alternative"):
         williams(0.5, 0.5, 0.5, 10, "bigger")
+
+
+def test_equal_correlations_are_rejected_as_often_as_they_should():
+    # two metrics: the same quality plus independent noise of the same size; 15 systems
+    rng = np.random.default_rng(11)
+    trials, n = 3000, 15
+    human, x, y = rng.normal(size=(trials, n)) + rng.normal(0, 0.7, (3, trials, n))
+    rejected = 0
+    for h, a, b in zip(human, x, y, strict=True):
+        (_, r12, r13), (_, _, r23), _ = np.corrcoef([h, a, b])
+        rejected += williams(r12, r13, r23, n).p <= 0.05
+    assert 0.038 <= rejected / trials <= 0.062

@@ -127,7 +127,7 @@ def test_an_experiment_is_run_alone(snakemake: Snakemake):
     """Snakemake merges config files: the default one must not add its systems."""
     snakemake.write(TINY)
     plan = snakemake.run("--dry-run")
-    assert "blue" not in plan.stdout + plan.stderr
+    assert "lexro" not in plan.stdout + plan.stderr
     assert snakemake.planned()["decode"] == 2 * 2 * 3
 
 

@@ -32,6 +32,10 @@ GIVEN_OUTPUTS = [
 ]
 
 
+# Compiled once, before jobs start side by side; its age means nothing to them.
+KERNELS = ancient(f"{RESULTS}/.kernels")
+
+
 wildcard_constraints:
     testset="|".join(map(re.escape, EXPERIMENT.testsets)),
     system="|".join(map(re.escape, EXPERIMENT.systems)),
@@ -59,11 +63,14 @@ def decode_inputs(wildcards):
     return inputs
 
 
-def decode_options(wildcards, input):
-    """What makes the translations, as options of `replitune decode`."""
+def decode_options(wildcards):
+    """What makes the translations, as options of `replitune decode`.
+
+    Not from `input`: Snakemake does not see changes of params that are made from it."""
     settings = EXPERIMENT.settings["systems"][wildcards.system]
     if settings["backend"] == "phrase":
-        model, weights = shlex.quote(input.model), shlex.quote(input.weights)
+        inputs = decode_inputs(wildcards)
+        model, weights = shlex.quote(inputs["model"]), shlex.quote(inputs["weights"])
         features = " ".join(settings["features"])
         search = EXPERIMENT.search_words(wildcards.system)
         return (

@@ -95,3 +95,26 @@ rule corpus_inputs:
         "replitune corpus inputs --settings {params.settings:q}"
         " --seed {params.seed} --out {params.folder:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"
+
+
+rule kernels:
+    output:
+        f"{RESULTS}/.kernels",
+    log:
+        text=f"{RESULTS}/logs/kernels/kernels.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/kernels/kernels.tsv"
+    conda:
+        "../../envs/programs.yaml"
+    threads: 1
+    resources:
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=lambda wildcards, attempt: 20 * attempt,
+    params:
+        # made from `output`, so that a change does not compile again: a job finds what it
+        # lacks, and Snakemake 9 forgets what depends on an ancient file that it makes again
+        what=lambda wildcards, output: EXPERIMENT.kernel_words,
+    message:
+        "compile kernels (once; up to a minute on a new machine)"
+    shell:
+        "replitune kernels {params.what} --out {output:q} --threads {threads} --log {log.text:q}"

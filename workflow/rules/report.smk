@@ -1,7 +1,44 @@
 # report.html, tables/, figures/: what people read. manifest.json: what made every file.
 
-REPORT_VERSION = 1
-TABLES = ["systems", "pairs"]
+REPORT_VERSION = 2
+TABLES = ["overview", "systems", "pairs", "p", "intervals", "documents"]
+
+
+def report_texts(wildcards):
+    """Test sets, outputs and statistics of the segments that the report shows."""
+    lead = EXPERIMENT.metrics[0]
+    return [
+        path
+        for testset in EXPERIMENT.tests
+        for path in (
+            f"{RESULTS}/corpus/{testset}.jsonl",
+            *stores(testset, lead),
+            *(
+                f"{RESULTS}/decodes/{testset}/{system}/{replica.id}.txt"
+                for system in EXPERIMENT.systems
+                if testset in EXPERIMENT.decoded(system)
+                for replica in EXPERIMENT.replicas(system)
+            ),
+        )
+    ]
+
+
+def report_histories(wildcards):
+    """What tuning wrote down, of the systems that are tuned."""
+    return [
+        f"{RESULTS}/tuning/{system}/{replica.id}/history.parquet"
+        for system in EXPERIMENT.systems
+        if EXPERIMENT.backend(system) == "phrase"
+        for replica in EXPERIMENT.replicas(system)
+    ]
+
+
+def figures_of(kind):
+    return [
+        f"{RESULTS}/figures/{figure}.svg"
+        for figure in EXPERIMENT.figures
+        if figure.endswith(f".{kind}")
+    ]
 
 
 rule report:
@@ -11,21 +48,91 @@ rule report:
             f"{RESULTS}/tests/{{testset}}/{{metric}}{{suffix}}.parquet",
             testset=EXPERIMENT.tests,
             metric=EXPERIMENT.metrics,
-            suffix=["", ".systems"],
+            suffix=["", ".systems", ".null"],
         ),
+        texts=report_texts,
+        histories=report_histories,
     output:
         page=f"{RESULTS}/report.html",
-        tables=expand(
+        overview=report(
+            f"{RESULTS}/tables/overview.csv",
+            caption="../report/overview.rst",
+            category="Tables",
+        ),
+        systems=report(
+            f"{RESULTS}/tables/systems.csv",
+            caption="../report/systems.rst",
+            category="Tables",
+        ),
+        pairs=report(
+            f"{RESULTS}/tables/pairs.csv",
+            caption="../report/pairs.rst",
+            category="Tables",
+        ),
+        p=report(
+            f"{RESULTS}/tables/p.csv",
+            caption="../report/p.rst",
+            category="Tables",
+        ),
+        limits=report(
+            f"{RESULTS}/tables/intervals.csv",
+            caption="../report/limits.rst",
+            category="Tables",
+        ),
+        documents=report(
+            f"{RESULTS}/tables/documents.csv",
+            caption="../report/documents.rst",
+            category="Tables",
+        ),
+        printed=expand(
             f"{RESULTS}/tables/{{table}}.{{suffix}}",
             table=TABLES,
-            suffix=["csv", "md", "tex"],
+            suffix=["md", "tex"],
         ),
-        figures=expand(
-            f"{RESULTS}/figures/{{testset}}.{{metric}}.replicas.{{suffix}}",
-            testset=EXPERIMENT.tests,
-            metric=EXPERIMENT.metrics,
-            suffix=["svg", "png"],
+        segments=expand(
+            f"{RESULTS}/tables/segments.{{testset}}.tsv", testset=EXPERIMENT.tests
         ),
+        replicas=report(
+            figures_of("replicas"),
+            caption="../report/replicas.rst",
+            category="Figures",
+        ),
+        intervals=report(
+            figures_of("intervals"),
+            caption="../report/intervals.rst",
+            category="Figures",
+        ),
+        fits=report(
+            figures_of("fits"),
+            caption="../report/fits.rst",
+            category="Figures",
+        ),
+        distributions=report(
+            figures_of("distributions"),
+            caption="../report/distributions.rst",
+            category="Figures",
+        ),
+        heatmap=report(
+            figures_of("heatmap"),
+            caption="../report/heatmap.rst",
+            category="Figures",
+        ),
+        differences=report(
+            figures_of("differences"),
+            caption="../report/differences.rst",
+            category="Figures",
+        ),
+        tuners=report(
+            figures_of("tuners"),
+            caption="../report/tuners.rst",
+            category="Figures",
+        ),
+        convergence=report(
+            figures_of("convergence"),
+            caption="../report/convergence.rst",
+            category="Figures",
+        ),
+        bitmaps=expand(f"{RESULTS}/figures/{{figure}}.png", figure=EXPERIMENT.figures),
     log:
         text=f"{RESULTS}/logs/report/report.log",
         record=f"{RESULTS}/logs/report/report.json",

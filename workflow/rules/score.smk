@@ -7,6 +7,7 @@ rule score:
     input:
         testset=f"{RESULTS}/corpus/{{testset}}.jsonl",
         decodes=decodes,
+        kernels=KERNELS,
     output:
         # kept while the job runs: rows of unchanged replicas are taken over
         update(f"{RESULTS}/stats/{{testset}}/{{metric}}/{{system}}.parquet"),

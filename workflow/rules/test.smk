@@ -5,6 +5,7 @@ TEST_VERSION = 1
 
 rule test:
     input:
+        kernels=KERNELS,
         stats=lambda wildcards: stores(wildcards.testset, wildcards.metric),
         dev=lambda wildcards: (
             stores("dev", wildcards.metric) if "dev" in EXPERIMENT.testsets else []

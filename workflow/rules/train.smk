@@ -7,6 +7,7 @@ rule train:
     input:
         source=f"{RESULTS}/corpus/train.source.txt",
         target=f"{RESULTS}/corpus/train.target.txt",
+        kernels=KERNELS,
     output:
         directory(f"{RESULTS}/models/{{system}}"),
     log:

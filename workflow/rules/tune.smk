@@ -7,6 +7,7 @@ rule tune:
     input:
         model=f"{RESULTS}/models/{{system}}",
         dev=f"{RESULTS}/corpus/dev.jsonl",
+        kernels=KERNELS,
     output:
         weights=f"{RESULTS}/tuning/{{system}}/{{replica}}/weights.json",
         history=f"{RESULTS}/tuning/{{system}}/{{replica}}/history.parquet",

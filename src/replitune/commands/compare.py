@@ -43,6 +43,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--testset", default="testset", metavar="NAME")
     words.add_test_options(parser, ["crossed", "clark"])
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
+    parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
+    parser.add_argument("--html", metavar="FILE", help="write the report as one page")
+    parser.add_argument(
+        "--rank",
+        metavar="DIR",
+        help="write the outputs of the median runs, most improved and most declined first",
+    )
+    parser.add_argument(
+        "--sentence-scores", metavar="DIR", help="write the score of every segment of every run"
+    )
     parser.add_argument("--stats-dir", metavar="DIR", help="keep the segment statistics")
 
 
@@ -51,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.comparing import Settings, compare
     from replitune.diagnosis import diagnose, find_copies
     from replitune.report.terminal import print_comparison
-    from replitune.scoring import read_outputs
+    from replitune.scoring import Outputs, read_outputs
     from replitune.significance.base import SystemStatistics
     from replitune.stats.store import write_store
 
@@ -63,11 +73,13 @@ def run(options: argparse.Namespace) -> None:
     words.require_different([scorer.metric.id for scorer in scorers], "metric")
     warnings: list[str] = []
     hashes: dict[str, list[str]] = {}
+    texts: dict[str, Outputs] = {}
     scored: dict[str, dict[str, SystemStatistics]] = {scorer.metric.id: {} for scorer in scorers}
     for name, paths in files.items():
         outputs = read_outputs(paths, testset.segments, options.refs[0])
         warnings += diagnose(name, outputs, testset.references, words=0)
         hashes[name] = outputs.sha256
+        texts[name] = outputs
         for scorer in scorers:
             result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
             scored[scorer.metric.id][name] = result.system
@@ -106,6 +118,25 @@ def run(options: argparse.Namespace) -> None:
         with atomic_open(options.json) as handle:
             json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
+    if options.html or options.latex or options.rank or options.sentence_scores:
+        from replitune.report import comparison_files as written
+
+        made = written.Compared(
+            comparison,
+            {scorer.metric.id: scorer.word for scorer in scorers},
+            testset,
+            texts,
+            scored,
+            "baseline" if options.baseline else None,
+        )
+        for path, write in (
+            (options.html, written.write_html),
+            (options.latex, written.write_latex),
+            (options.rank, written.write_ranking),
+            (options.sentence_scores, written.write_sentence_scores),
+        ):
+            if path is not None:
+                write(path, made)
     for warning in comparison.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print_comparison(comparison)

@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of the first segment in the judgements (default %(default)s)",
     )  # fmt: skip
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these")
+    parser.add_argument(
+        "--exclude", nargs="+", default=[], metavar="NAME", help="not these systems"
+    )
     parser.add_argument("--metrics", nargs="+", metavar="ID", help="only these, in this order")
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
     parser.add_argument(
@@ -104,7 +107,13 @@ def run(options: argparse.Namespace) -> None:
         )
     if options.standardise:
         judgements = [standardised(given) for given in judgements]
-    data = load(stores, judgements, systems=options.systems, first_segment=options.first_segment)
+    data = load(
+        stores,
+        judgements,
+        systems=options.systems,
+        exclude=options.exclude,
+        first_segment=options.first_segment,
+    )
     study = evaluate(
         data.metrics,
         data.humans,
@@ -116,7 +125,7 @@ def run(options: argparse.Namespace) -> None:
             samples=options.samples,
             ci_samples=options.ci_samples,
             resample=options.resample,
-            alphas=tuple(options.alphas),
+            alphas=tuple(dict.fromkeys(options.alphas)),
             human_alpha=options.human_alpha,
             correction=options.correction,
             threads=options.threads,

@@ -16,22 +16,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.files import atomic_open
-    from replitune.report.data import load_cell
-    from replitune.report.figures import histogram, histogram_caption, save
-    from replitune.report.methods import methods
-    from replitune.report.page import Figure, write_page
-    from replitune.report.tables import pairs_table, systems_table
-    from replitune.report.verdict import verdict, warnings
+    from replitune.report import build
+    from replitune.report.data import load_cell, with_names
+    from replitune.report.documents import load_documents
+    from replitune.report.figure import save
+    from replitune.report.figures_tuning import read_histories
+    from replitune.report.segments import load_segments
 
     settings = json.loads(options.settings)
     folder = Path(options.folder)
-    alpha, correction = settings["alpha"], settings["correction"]
-    cells = [
-        load_cell(folder, testset, metric, settings["systems"])
-        for testset in settings["tests"]
-        for metric in settings["metrics"]
-    ]
-    tables = [systems_table(cells), pairs_table(cells, alpha, correction)]
+    cells = with_names(
+        [
+            load_cell(folder, testset, metric, settings["systems"])
+            for testset in settings["tests"]
+            for metric in settings["metrics"]
+        ]
+    )
+    lead = [cell for cell in cells if cell.metric == settings["metrics"][0]]
+    segments = [load_segments(folder, cell) for cell in lead]
+    documents = [(cell, load_documents(folder, cell)) for cell in lead]
+    keys = ("experiment", "seed", "alpha", "correction", "samples", "baseline")
+    material = build.Material(
+        settings=build.Settings(**{key: settings[key] for key in keys}),
+        cells=cells,
+        segments=segments,
+        documents=[(cell, *found) for cell, found in documents if found is not None],
+        histories=read_histories(folder, settings["systems"]),
+    )
+    tables = build.tables(material)
     for table in tables:
         for suffix, text in (
             ("csv", table.csv()),
@@ -40,26 +52,22 @@ def run(options: argparse.Namespace) -> None:
         ):
             with atomic_open(folder / "tables" / f"{table.name}.{suffix}") as handle:
                 handle.write(text)
-    figures = []
-    for cell in cells:
-        name = f"{cell.testset}.{cell.metric}.replicas"
-        save(name, folder / "figures", histogram(cell))
-        figures.append(Figure(name, histogram_caption(cell)))
-    verdicts = [
-        verdict(cell, result, alpha, correction)
-        for cell in cells
-        for result in cell.tests
-        if result.method == cell.lead_method
-    ]
-    said = [(f"{cell.testset}, {cell.metric}", warnings(cell, alpha)) for cell in cells]
-    write_page(
-        folder / "report.html",
-        experiment=settings["experiment"],
-        seed=settings["seed"],
-        verdicts=verdicts,
-        warnings=[(where, texts) for where, texts in said if texts],
-        tables=tables,
-        figures=figures,
-        figure_folder=folder / "figures",
-        methods=methods(cells, alpha, correction, settings["samples"]),
+    links = {}
+    for part in segments:
+        links[part.testset] = f"tables/segments.{part.testset}.tsv"
+        with atomic_open(folder / links[part.testset]) as handle:
+            handle.write(part.tsv())
+    # what the experiment's settings promise is written even when its numbers leave nothing to draw
+    wanted = set(settings["figures"])
+    figures = [figure for figure in build.figures(material) if figure.name in wanted]
+    for figure in build.without_data(settings["figures"], figures):
+        save(figure, folder / "figures")
+    page = build.page(
+        material,
+        tables,
+        figures,
+        lambda figure: save(figure, folder / "figures"),
+        links,
     )
+    with atomic_open(folder / "report.html") as handle:
+        handle.write(page)

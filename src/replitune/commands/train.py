@@ -18,7 +18,7 @@ class _SettingsHelp(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from dataclasses import fields
 
-        from replitune.backends.phrase.train import PhraseSettings
+        from replitune.backends.phrase.train_settings import PhraseSettings
 
         for field in fields(PhraseSettings):
             print(f"{field.name}={field.default}")
@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.backends.phrase.model import PhraseModel
-    from replitune.backends.phrase.train import PhraseSettings, train_phrase_system
+    from replitune.backends.phrase.train import train_phrase_system
+    from replitune.backends.phrase.train_settings import PhraseSettings
     from replitune.corpus.subsets import subset, take
 
     settings = PhraseSettings(**words.settings_words(options.set, PhraseSettings))

@@ -129,7 +129,12 @@ def _tune_system(options: argparse.Namespace, settings: dict[str, Any]) -> None:
 
     run_loop(
         DevDecoder(
-            system, source, dev.references, objective.metric, options.nbest_size, options.threads,
+            system,
+            source,
+            dev.references,
+            objective.metric,
+            options.nbest_size,
+            options.threads,
             lattices=options.algorithm == "mert-lattice",
         ),
         tuner,

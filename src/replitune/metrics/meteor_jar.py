@@ -207,7 +207,7 @@ class Workers:
         """One answer per line, in their order; on any failure all workers are stopped."""
         if not lines:
             return []
-        wanted = min(self._limit, -(-len(lines) // LINES_PER_WORKER))
+        wanted = max(1, min(self._limit, len(lines) // LINES_PER_WORKER))
         try:
             while len(self._running) < wanted:
                 self._running.append(Worker(self._command, self._timeout))

@@ -67,14 +67,6 @@ def checked_segments(segments: NDArray[np.int64], count: int) -> NDArray[np.int6
     return segments
 
 
-def checked_segments(segments: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """`segments` for a kernel, which does not look whether they are in 0 .. count - 1."""
-    segments = np.ascontiguousarray(segments, dtype=np.int64)
-    if segments.size and not (segments.min() >= 0 and segments.max() < count):
-        raise IndexError(f"segment outside 0 .. {count - 1}")
-    return segments
-
-
 def tokenized_references(lists: Sequence[list[str]], nrefs: int) -> TokenizedReferences:
     """From the words of each line of :func:`by_segment`."""
     vocabulary = Vocabulary(chain.from_iterable(lists))

@@ -1,91 +1,174 @@
-"""Figures as SVG and PNG: the same bytes from the same numbers, readable in greyscale."""
+"""Figures of scores over replicas: Clark et al. (2011), Fig. 1; Fu et al. (2016), Fig. 4."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
-from replitune.files import atomic_open
 from replitune.report.data import Cell
-
-STYLE: dict[str, Any] = {
-    "figure.figsize": (6.4, 3.4),
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    "font.size": 10,
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "legend.frameon": False,
-    "svg.fonttype": "path",
-}
-# dark to light, so that order survives greyscale; hatching tells neighbours apart
-COLOURS = ("#1b4965", "#e07a1f", "#5fa8d3", "#a23b72", "#6a994e", "#8d99ae", "#f2c14e")
-HATCHES = ("", "////", "....", "\\\\\\\\", "xx", "--", "oo")
+from replitune.report.figure import COLOURS, HATCHES, LINES, MARKERS, Figure, pick
+from replitune.report.names import count
+from replitune.report.tables_tests import INTERVALS
 
 
-def save(name: str, folder: Path, draw: Callable[[Any], None]) -> None:
-    """Draw into folder/name.svg and .png."""
-    with plt.rc_context({**STYLE, "svg.hashsalt": name}):
-        figure, axes = plt.subplots(layout="constrained")
-        try:
-            draw(axes)
-            for suffix, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-                buffer = io.BytesIO()
-                figure.savefig(buffer, format=suffix, metadata=metadata)
-                with atomic_open(folder / f"{name}.{suffix}", "wb") as handle:
-                    handle.write(buffer.getvalue())
-        finally:
-            plt.close(figure)
+def score_figures(cells: Sequence[Cell], alpha: float) -> list[Figure]:
+    """Every figure of one (test set, metric) that its replicas allow."""
+    figures = []
+    for cell in cells:
+        if not cell.present:
+            continue
+        figures.append(histogram(cell))
+        if any(row.ci_low is not None for s in cell.present for row in cell.intervals(s).values()):
+            figures.append(interval_figure(cell, alpha))
+        if any(np.ptp(_scores(cell, system)) > 0 for system in cell.present):
+            figures.append(normal_fits(cell))
+    return figures
 
 
-def histogram(cell: Cell) -> Callable[[Any], None]:
+def histogram(cell: Cell) -> Figure:
     """Clark et al. (2011), Fig. 1: test scores over replicas, all systems overlaid."""
-    scores = {name: list(cell.replica_scores(name).values()) for name in cell.system_names}
-    scores = {name: values for name, values in scores.items() if values}
-    every = np.concatenate([np.asarray(values) for values in scores.values()])
+    scores = {name: _scores(cell, name) for name in cell.present}
+    every = np.concatenate(list(scores.values()))
 
     def draw(axes: Any) -> None:
         low, high = float(every.min()), float(every.max())
         margin = 0.05 * (high - low) or 0.5
         edges = np.linspace(low - margin, high + margin, 21)
         for index, (name, values) in enumerate(scores.items()):
+            colour = pick(COLOURS, index)
             axes.hist(
                 values,
                 bins=edges,
                 label=f"{name} (n = {len(values)})",
                 alpha=0.55,
-                color=COLOURS[index % len(COLOURS)],
-                hatch=HATCHES[index % len(HATCHES)],
+                color=colour,
+                hatch=pick(HATCHES, index),
                 edgecolor="white",
                 linewidth=0.4,
             )
-            axes.axvline(float(np.mean(values)), color=COLOURS[index % len(COLOURS)], linewidth=1.6)
-        axes.set_xlabel(f"{cell.metric} on {cell.testset}")
+            axes.axvline(float(np.mean(values)), color=colour, ls=pick(LINES, index), linewidth=1.6)
+        axes.set_xlabel(_axis(cell))
         axes.set_ylabel("replicas")
         axes.yaxis.get_major_locator().set_params(integer=True)
-        axes.legend(fontsize=8)
+        _legend(axes, len(scores))
 
-    return draw
-
-
-def histogram_caption(cell: Cell) -> str:
-    counts = ", ".join(
-        f"{name}: n = {len(cell.replica_scores(name))}" for name in cell.system_names
-    )
-    return (
-        f"{cell.metric} on {cell.testset} of each replica ({counts}); the line is the system's "
+    counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
+    return Figure(
+        f"{cell.testset}.{cell.metric}.replicas",
+        f"{cell.name} on {cell.testset} of each replica ({counts}); the line is the system's "
         "mean. Where the systems overlap, one run of each can show either order "
-        "(Clark et al. 2011, Fig. 1)."
+        "(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set.",
+        draw,
     )
+
+
+def interval_figure(cell: Cell, alpha: float) -> Figure:
+    """Fu et al. (2016), Table 7, as a figure."""
+    systems = cell.ranked[::-1]
+    methods = list(dict.fromkeys(m for s in systems for m in cell.intervals(s)))
+    step = 0.7 / max(len(methods), 1)
+
+    def draw(axes: Any) -> None:
+        for index, method in enumerate(methods):
+            for y, system in enumerate(systems):
+                row = cell.intervals(system).get(method)
+                if row is None or row.ci_low is None or row.ci_high is None:
+                    continue
+                at = y + step * ((len(methods) - 1) / 2 - index)
+                label = INTERVALS.get(method, method)
+                first = label not in axes.get_legend_handles_labels()[1]
+                axes.plot(
+                    [row.ci_low, row.ci_high],
+                    [at, at],
+                    color=pick(COLOURS, index),
+                    ls=pick(LINES, index),
+                    linewidth=2,
+                )
+                axes.plot(
+                    row.value,
+                    at,
+                    marker=pick(MARKERS, index),
+                    color=pick(COLOURS, index),
+                    ls="none",
+                    label=label if first else None,
+                )
+        axes.set_yticks(range(len(systems)), systems)
+        axes.set_ylim(-0.6, len(systems) - 0.4)
+        axes.set_xlabel(_axis(cell))
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+
+    runs = ", ".join(f"{s}: n = {len(_scores(cell, s))}" for s in cell.ranked)
+    return Figure(
+        f"{cell.testset}.{cell.metric}.intervals",
+        f"{100 * (1 - alpha):g}% bootstrap intervals of {cell.name} on {cell.testset}, best system "
+        f"on top ({runs}), as Fu et al. (2016), Table 7. Riezler draws segments of the median "
+        "replica and Clark segments of all replicas: both speak of new segments. Test-set draws "
+        "replica scores and speaks of new tuner runs on this test set.",
+        draw,
+        size=(6.4, 1.3 + 0.55 * len(systems)),
+    )
+
+
+def normal_fits(cell: Cell) -> Figure:
+    """Fu et al. (2016), Fig. 4: a normal distribution fitted to each system's scores."""
+    scores = {s: v for s in cell.present if np.ptp(v := _scores(cell, s)) > 0}
+    means = {name: float(np.mean(values)) for name, values in scores.items()}
+    spreads = {name: float(np.std(values, ddof=1)) for name, values in scores.items()}
+
+    def draw(axes: Any) -> None:
+        low = min(means[name] - 3.5 * spreads[name] for name in scores)
+        high = max(means[name] + 3.5 * spreads[name] for name in scores)
+        x = np.linspace(low, high, 400)
+        for index, (name, values) in enumerate(scores.items()):
+            z = (x - means[name]) / spreads[name]
+            density = np.exp(-0.5 * z**2) / (spreads[name] * np.sqrt(2 * np.pi))
+            colour = pick(COLOURS, index)
+            label = f"{name} ({means[name]:.2f}, {spreads[name]:.2f}, n = {len(values)})"
+            axes.plot(x, density, color=colour, ls=pick(LINES, index), label=label)
+            ticks = np.full(len(values), -0.02 * (index + 1))
+            axes.plot(
+                values,
+                ticks,
+                ls="none",
+                marker=pick(MARKERS, index),
+                ms=4,
+                color=colour,
+                alpha=0.7,
+                transform=axes.get_xaxis_transform(),
+                clip_on=False,
+            )
+        axes.set_ylim(bottom=0)
+        axes.tick_params(axis="x", pad=4 + 4 * len(scores))
+        axes.set_xlabel(_axis(cell))
+        axes.set_ylabel("density")
+        _legend(axes, len(scores), title="mean, standard deviation", title_fontsize=8)
+
+    left_out = [name for name in cell.present if name not in scores]
+    note = f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
+    return Figure(
+        f"{cell.testset}.{cell.metric}.fits",
+        f"Normal distribution fitted to the {cell.name} scores of each system's replicas on "
+        f"{cell.testset}, and the scores ({count(sum(map(len, scores.values())), 'run')} in all; "
+        "Fu et al. 2016, Fig. 4). No test; it speaks of new tuner runs on this test set."
+        f"{note}",
+        draw,
+    )
+
+
+def _legend(axes: Any, entries: int, **options: Any) -> None:
+    """Inside while it is small, otherwise beside the axes."""
+    if entries > 3:
+        options |= {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+    axes.legend(fontsize=8, **options)
+
+
+def _scores(cell: Cell, system: str) -> np.ndarray:
+    """(n,)"""
+    return np.array(list(cell.replica_scores(system).values()), dtype=np.float64)
+
+
+def _axis(cell: Cell) -> str:
+    direction = "" if cell.higher_is_better else ", lower is better"
+    return f"{cell.name} on {cell.testset}{direction}"

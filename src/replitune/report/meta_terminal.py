@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TextIO
 
 from replitune.report.numbers import MISSING, interval, p_value, score
 from replitune.significance.meta_rows import MetaRow, MetaStudy
 
 WIDTH = 100
-NAME = 20
+NAME = 19
 """Names of metrics and tests are cut to this; the JSON has them whole."""
 
 LEVELS = {
@@ -25,7 +25,11 @@ RESAMPLED = {
     "segments": "same systems, drawn segments",
     "both": "drawn systems and segments",
 }
-COMPARISONS = {"williams": "Williams' test", "perm-both": "PERM-BOTH"}
+COMPARISONS = {
+    "williams": "Williams' test",
+    "perm-systems": "PERM-SYS",
+    "perm-both": "PERM-BOTH",
+}
 
 
 def print_meta(study: MetaStudy, file: TextIO | None = None) -> None:
@@ -67,7 +71,7 @@ def _correlations(study: MetaStudy, criterion: str) -> Iterator[str]:
             for coefficient in settings.coefficients:
                 row = found[coefficient]
                 limits = interval(row.ci_low, row.ci_high)
-                text += f" {score(row.value, 3):>6} {limits:>14}"
+                text += f" {score(row.value, 3):>6} {limits:<14}"
             text += f" {max(row.n or 0 for row in found.values()):>6}"
             if level == "system":
                 text += f" {score(soft[metric], 3):>5}"
@@ -135,22 +139,24 @@ def _share(row: MetaRow) -> str:
 
 
 def _notes(study: MetaStudy) -> Iterator[str]:
-    said = [*study.notes]
+    """Each note once, with a few of the places that it is about."""
+    places: dict[str, list[str]] = {}
     for row in study.rows:
         if not row.note or row.study == "pair":
             continue
-        about: Sequence[str | None] = (
-            row.criterion, row.metric, row.level, row.method,
-            None if row.alpha is None else f"alpha {row.alpha:g}",
-        )  # fmt: skip
-        if row.study == "comparison":
-            about = (row.criterion, f"{row.metric} against {row.other}", row.level, row.method)
-        said.append(f"{', '.join(word for word in about if word)}: {row.note}")
+        metric = row.metric if row.other is None else f"{row.metric} against {row.other}"
+        alpha = None if row.alpha is None else f"{row.alpha:g}"
+        words = (row.criterion, metric, row.level, row.method, alpha)
+        places.setdefault(row.note, []).append(" ".join(word for word in words if word))
+    said = [*dict.fromkeys(study.notes)]
+    for note, where in places.items():
+        more = f" and {len(where) - 3} more" if len(where) > 3 else ""
+        said.append(f"{note} ({', '.join(where[:3])}{more})")
     if not said:
         return
     yield ""
     yield "notes"
-    for note in dict.fromkeys(said):
+    for note in said:
         yield from textwrap.wrap(note, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 

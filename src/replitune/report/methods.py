@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from replitune import __version__
 from replitune.report.data import Cell
-from replitune.report.verdict import CORRECTIONS
+from replitune.report.names import CORRECTIONS
 
 CITED = {
     "riezler": "approximate randomisation over segments (Riezler and Maxwell, 2005)",
@@ -25,7 +26,7 @@ def methods(cells: Sequence[Cell], alpha: float, correction: str, samples: int) 
     """Paragraphs that say what was computed, with the signature of every metric."""
     used = list(dict.fromkeys(result.method for cell in cells for result in cell.tests))
     described = "; ".join(f"{name}: {CITED.get(name, name)}" for name in used)
-    signatures = dict.fromkeys((cell.metric, cell.signature) for cell in cells)
+    signatures = dict.fromkeys((cell.name, cell.signature) for cell in cells)
     metrics = "; ".join(f"{metric} ({signature})" for metric, signature in signatures)
     adjusted = (
         "p-values are not corrected for multiple comparisons"
@@ -33,10 +34,24 @@ def methods(cells: Sequence[Cell], alpha: float, correction: str, samples: int) 
         else "p-values are corrected for all pairs of one test set, metric and test by the "
         f"{CORRECTIONS[correction]} procedure"
     )
+    runs = {len(cell.replica_scores(system)) for cell in cells for system in cell.present}
+    times = (
+        f"{min(runs)}" if len(runs) == 1 else f"{min(runs, default=0)} to {max(runs, default=0)}"
+    )
+    replicated = (
+        "Every system was run once"
+        if runs == {1}
+        else f"Every system was tuned or trained {times} times, and scores are means over these "
+        "replicas, following Clark et al. (2011)"
+    )
+    tested = (
+        f"Differences were tested at {alpha:g} by {described}. Resampling tests use {samples:,} "
+        f"samples; {adjusted}."
+        if used
+        else "No differences were tested."
+    )
     return [
-        "Every system was replicated, and scores are means over its replicas, following Clark et "
-        f"al. (2011). Differences were tested at {alpha:g} by {described}. Resampling tests use "
-        f"{samples} samples; {adjusted}.",
+        f"{replicated}. {tested} Computed with replitune {__version__}.",
         f"Metrics: {metrics}.",
         "p is the probability of a difference at least as large if there were none, over what the "
         "test generalises to. It is not the probability that the systems are equal, and a small "

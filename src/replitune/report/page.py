@@ -6,36 +6,40 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import jinja2
 
 from replitune import __version__
-from replitune.files import atomic_open
-from replitune.report.tables import Table
-from replitune.report.verdict import Verdict
+from replitune.report.segments import Segments, page_data
+from replitune.report.table import Table
+from replitune.report.verdict import VerdictGroup
+from replitune.report.warnings import Warning
+
+SIZE = 4_900_000
+"""Bytes of a page, when segments can be left out to keep to it."""
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A drawn figure: its file name without suffix, and what it shows."""
+class Page:
+    """Everything that the page shows."""
 
-    name: str
-    caption: str
+    experiment: str
+    seed: int
+    verdicts: Sequence[VerdictGroup]
+    warnings: Sequence[Warning]
+    tables: Sequence[Table]
+    """The first is the overview."""
+    figures: Sequence[tuple[str, str, str]]
+    """Name, caption and SVG."""
+    methods: Sequence[str]
+    segments: Sequence[Segments]
+    links: dict[str, str]
+    """By test set, the file with all its segments."""
+    missing: Sequence[str]
+    """What this experiment has no data for."""
 
 
-def write_page(
-    path: Path,
-    *,
-    experiment: str,
-    seed: int,
-    verdicts: Sequence[Verdict],
-    warnings: Sequence[tuple[str, list[str]]],
-    tables: Sequence[Table],
-    figures: Sequence[Figure],
-    figure_folder: Path,
-    methods: Sequence[str],
-) -> None:
+def html(page: Page) -> str:
     """Fill the template; everything from data is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("replitune.report"),
@@ -44,31 +48,23 @@ def write_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    inline = [
-        (
-            figure,
-            _inline_svg((figure_folder / f"{figure.name}.svg").read_text("utf-8"), figure.name),
-        )
-        for figure in figures
-    ]
-    html = environment.get_template("report.html").render(
-        experiment=experiment,
-        seed=seed,
-        verdicts=verdicts,
-        warnings=warnings,
-        tables=tables,
-        figures=inline,
-        methods=methods,
+    figures = [(name, caption, _inline_svg(svg, name)) for name, caption, svg in page.figures]
+    text = environment.get_template("report.html").render(
+        page=page,
+        figures=figures,
         version=__version__,
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
-    with atomic_open(path) as handle:
-        handle.write(html)
+    budget = max(SIZE - len(text.encode("utf-8")), 200_000)
+    data, _ = page_data(page.segments, budget, page.links)
+    return text.replace("<!--segments-->", data, 1)  # nothing escaped can look like it
 
 
 def _inline_svg(svg: str, name: str) -> str:
     """The <svg> element alone, with ids that no other figure of the page has."""
     svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     prefix = re.sub(r"[^A-Za-z0-9]", "-", name)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
     svg = re.sub(r'(xlink:href|href)="#([^"]+)"', rf'\1="#{prefix}-\2"', svg)

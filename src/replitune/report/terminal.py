@@ -31,6 +31,8 @@ def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None
         print(file=file)
         for line in _pairs(compared, settings.alpha):
             print(line, file=file)
+        for line in _clusters(compared, settings.alpha):
+            print(line, file=file)
         print(f"signature: {compared.signature}\n", file=file)
     adjusted = {"holm": "Holm", "bh": "Benjamini-Hochberg"}.get(settings.correction)
     print(
@@ -97,6 +99,23 @@ def _pairs(compared: Compared, alpha: float) -> list[str]:
                 row += f" {p_value(p) + mark:>{max(len(method) + 3, 6)}}"
             rows.append(row.rstrip())
     return rows
+
+
+def _clusters(compared: Compared, alpha: float) -> list[str]:
+    """For three systems and more: each system beats all those behind a `>`."""
+    if len(compared.systems) < 3:
+        return []
+    rows = [
+        textwrap.fill(
+            f"{method}: {' > '.join(', '.join(names) for names in ranking.clusters)}",
+            WIDTH,
+            initial_indent="    ",
+            subsequent_indent="      ",
+        )
+        for method, ranking in compared.rankings(alpha).items()
+        if ranking.clusters is not None
+    ]
+    return ["", "  clusters (each system beats all behind a >)", *rows] if rows else []
 
 
 def _that_fit(methods: list[str], width: int) -> list[list[str]]:

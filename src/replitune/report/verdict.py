@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replitune.report.data import Cell
+from replitune.report.data import Cell, adjusted
+from replitune.report.names import CORRECTIONS, count
 from replitune.report.numbers import p_equation, score
 from replitune.significance.base import TestResult
 
-CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 EXPECT = {
     "this test set": "this speaks of this test set and these runs only",
     "new segments": "expect the same sign on a new test set, with these same runs",
+    "new documents": "expect the same sign on new documents, with these same runs",
     "new tuner runs": "expect the same sign from new tuning runs, on this same test set",
     "new segments and new tuner runs": (
         "expect the same sign on a new test set and new tuning runs"
     ),
+    "new documents and new tuner runs": (
+        "expect the same sign on new documents and new tuning runs"
+    ),
 }
+SHOWN = 6
+"""As many pairs of one metric stand on the first screen. Of more, the first metric shows those
+with the baseline or the best system, the others the best and its rival; the rest unfolds."""
 
 
 @dataclass(frozen=True)
@@ -27,73 +35,109 @@ class Verdict:
     metric: str
     result: TestResult
     significant: bool
-    text: str
+    headline: str
+    detail: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.headline}{self.detail}"
+
+
+@dataclass(frozen=True)
+class VerdictGroup:
+    """Verdicts of one (test set, metric)."""
+
+    testset: str
+    metric: str
+    shown: list[Verdict]
+    folded: list[Verdict]
 
 
 def verdict(cell: Cell, result: TestResult, alpha: float, correction: str) -> Verdict:
     """Say what `result` says, at level `alpha` after `correction`."""
-    p = result.p if result.p_adjusted is None else result.p_adjusted
-    unit = cell.metric.upper() if cell.metric.islower() else cell.metric
-    runs = f"{result.n_a} + {result.n_b} runs"
+    p = adjusted(result)
+    unit = cell.name
+    runs = (
+        f"{result.n_a} + {count(result.n_b, 'run')}"
+        if result.replica_a is None
+        else f"runs {result.replica_a} and {result.replica_b}"
+    )
     how = f"({result.method}, {CORRECTIONS[correction]}, {runs})"
-    confidence = f"{100 * (1 - alpha):g}% CI"
+
+    def said(significant: bool, headline: str, detail: str) -> Verdict:
+        return Verdict(cell.testset, cell.name, result, significant, headline, detail)
+
     if p is None:
-        text = (
-            f"{result.a} and {result.b} cannot be compared by {result.method}: "
-            f"{result.note or 'no p-value'}"
-        )
-        return Verdict(cell.testset, cell.metric, result, False, text)
+        why = result.note or "no p-value"
+        pair = f"{result.a} and {result.b}"
+        return said(False, f"{pair} cannot be compared by {result.method}", f": {why}.")
+    if cell.neutral:
+        more, less = (result.b, result.a) if result.delta > 0 else (result.a, result.b)
+        size = f"by {score(abs(result.delta))} {unit}{_between(result, alpha)}, "
+        size += f"{_p(p)} {how}"
+        if p <= alpha:
+            return said(True, f"{more} has more {unit} than {less}", f" {size}.")
+        none = f"No significant difference between {result.a} and {result.b}"
+        return said(False, none, f": {more} has more {size}.")
     b_better = (result.delta > 0) == cell.higher_is_better
     better, worse = (result.b, result.a) if b_better else (result.a, result.b)
-    low, high = result.ci_low, result.ci_high
-    if low is not None and high is not None and result.delta < 0:
-        low, high = -high, -low
-    between = (
-        f", {confidence} {score(low)} to {score(high)}"
-        if low is not None and high is not None
-        else ""
-    )
+    between = _between(result, alpha)
+    direction = "" if cell.higher_is_better else " (lower is better)"
     if p <= alpha:
         expectation = EXPECT.get(result.generalises_to, result.generalises_to)
-        text = (
-            f"{better} beats {worse} by {score(abs(result.delta))} {unit}{between}, "
-            f"{p_equation(p)} {how}; {expectation}."
+        return said(
+            True,
+            f"{better} beats {worse} by {score(abs(result.delta))} {unit}",
+            f"{direction}{between}, {_p(p)} {how}; {expectation}.",
         )
-        return Verdict(cell.testset, cell.metric, result, True, text)
     if result.delta == 0:
-        text = f"{result.a} and {result.b} have the same {unit} {how}, {p_equation(p)}."
-    else:
-        text = (
-            f"No significant difference between {result.a} and {result.b}: {better} is ahead by "
-            f"{score(abs(result.delta))} {unit}{between}, {p_equation(p)} {how}."
-        )
-    return Verdict(cell.testset, cell.metric, result, False, text)
+        same = f"{result.a} and {result.b} have the same {unit}"
+        return said(False, same, f", {_p(p)} {how}.")
+    return said(
+        False,
+        f"No significant difference between {result.a} and {result.b}",
+        f": {better} is ahead by {score(abs(result.delta))} {unit}{direction}{between}, "
+        f"{_p(p)} {how}.",
+    )
 
 
-def warnings(cell: Cell, alpha: float) -> list[str]:
-    """What a reader must know before believing the table."""
-    said: list[str] = []
-    few = [s for s in cell.system_names if 0 < len(cell.replica_scores(s)) < 3]
-    if few:
-        said.append(
-            f"{', '.join(few)}: fewer than 3 replicas; Clark et al. (2011) recommend at least 3."
-        )
-    for pair in cell.pairs:
-        lead = cell.test(pair, cell.lead_method)
-        if lead is None or lead.p is None:
+def _p(p: float) -> str:
+    """With spaces at which no line breaks."""
+    return p_equation(p).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _between(result: TestResult, alpha: float) -> str:
+    """The confidence interval, seen from the system that is ahead."""
+    low, high = result.ci_low, result.ci_high
+    if low is None or high is None:
+        return ""
+    if result.delta < 0:
+        low, high = -high, -low
+    return f", {100 * (1 - alpha):g}% CI {score(low)} to {score(high)}"
+
+
+def verdicts(
+    cells: Sequence[Cell], alpha: float, correction: str, baseline: str | None
+) -> list[VerdictGroup]:
+    """By (test set, metric); of many pairs, a few are shown."""
+    groups: list[VerdictGroup] = []
+    for cell in cells:
+        every = [
+            verdict(cell, result, alpha, correction)
+            for result in cell.tests
+            if result.method == cell.lead_method
+        ]
+        if not every:
             continue
-        for method in cell.methods:
-            other = cell.test(pair, method)
-            if other is None or other.p is None or method == lead.method:
-                continue
-            p, q = (r.p if r.p_adjusted is None else r.p_adjusted for r in (lead, other))
-            if p is not None and q is not None and (p <= alpha) != (q <= alpha):
-                said.append(
-                    f"{pair[0]} and {pair[1]}: {method} says {p_equation(q)} and "
-                    f"{lead.method} {p_equation(p)}. {method} speaks of "
-                    f"{other.generalises_to}, {lead.method} of {lead.generalises_to}."
-                )
-    for result in cell.tests:
-        if result.note:
-            said.append(f"{result.a} and {result.b}, {result.method}: {result.note}.")
-    return list(dict.fromkeys(said))
+        shown, folded = every, []
+        if len(every) > SHOWN:
+            best, second = cell.ranked[:2]
+            anchor = baseline if baseline in cell.present else best
+            shown = [v for v in every if anchor in (v.result.a, v.result.b)]
+            if any(group.testset == cell.testset for group in groups):
+                rival = second if anchor == best else best
+                closest = [v for v in shown if rival in (v.result.a, v.result.b)]
+                shown = closest or shown[:1]
+            folded = [v for v in every if v not in shown]
+        groups.append(VerdictGroup(cell.testset, cell.name, shown, folded))
+    return groups

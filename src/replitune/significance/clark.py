@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult, join_notes
@@ -41,6 +42,7 @@ def clark(
     pairing: str = "free",
     unit: str = "segment",
     strata: str = "groups",
+    compat: str | None = None,
 ) -> TestResult:
     """Test A against B, all replicas.
 
@@ -56,6 +58,8 @@ def clark(
         "document": one deal for all segments of a document.
     strata : {"groups", "none"}
         "groups": replicas of one tuner are exchanged with replicas of the same tuner only.
+    compat : {"multeval"}, optional
+        Exchange and count as multeval does (pooled, n_A = n_B); not a valid test.
     """
     return clark_many(
         [comparison],
@@ -66,6 +70,7 @@ def clark(
         pairing=pairing,
         unit=unit,
         strata=strata,
+        compat=compat,
     )[0]
 
 
@@ -79,6 +84,7 @@ def clark_many(
     pairing: str = "free",
     unit: str = "segment",
     strata: str = "groups",
+    compat: str | None = None,
 ) -> list[TestResult]:
     """The same pair under several metrics, with the same exchanges for all of them."""
     samples = iv.samples_iv(samples)
@@ -87,11 +93,17 @@ def clark_many(
     iv.one_of("pairing", pairing, iv.PAIRINGS)
     iv.one_of("unit", unit, iv.UNITS)
     iv.one_of("strata", strata, iv.STRATA)
+    if compat is not None:
+        iv.one_of("compat", compat, ("multeval",))
+        iv.one_of("aggregation", aggregation, ("pooled",))
     for comparison in comparisons:
         iv.comparison_iv(comparison)
     a, b = comparisons[0].a, comparisons[0].b
-    if pairing == "index" and a.n != b.n:
+    if (pairing == "index" or compat) and a.n != b.n:
         return [_not_paired(c, alternative, aggregation, unit) for c in comparisons]
+    keys = resample_keys(rng, samples)
+    if compat:
+        return [_as_multeval(c, keys, alternative, unit) for c in comparisons]
     # Two outputs can be dealt in two ways only: then the pairings are the same test.
     paired = pairing == "index" or a.n == b.n == 1
     how = None
@@ -107,7 +119,6 @@ def clark_many(
         )
         for c in comparisons
     ]
-    keys = resample_keys(rng, samples)
     if paired:
         found = paired_exchange(sides, keys=keys, aggregation=aggregation)
     else:
@@ -179,4 +190,36 @@ def _not_paired(
         generalises_to=f"new {unit}s",
         pairing="index",
         note="not as many replicas of one system as of the other: use `pairing: free`",
+    )
+
+
+def _as_multeval(
+    comparison: Comparison, keys: NDArray[np.uint64], alternative: str, unit: str
+) -> TestResult:
+    from replitune.significance.clark_multeval import NOTE, multeval_deltas
+
+    metric, documents = comparison.metric, comparison.documents
+    deltas = multeval_deltas(
+        metric,
+        iv.in_units(comparison.a.statistics, documents, unit),
+        iv.in_units(comparison.b.statistics, documents, unit),
+        keys,
+    )
+    score_a, score_b = iv.aggregate_scores(comparison, "pooled")
+    observed = float(oriented(score_b - score_a, alternative, metric))
+    count = int(np.count_nonzero(oriented(deltas, alternative, metric) > observed))
+    return result(
+        comparison,
+        score_a,
+        score_b,
+        method="clark",
+        p=(count + 1) / (len(keys) + 1),
+        alternative=alternative,
+        unit=unit,
+        aggregation="pooled",
+        generalises_to=f"new {unit}s",
+        p_min=1 / (len(keys) + 1),
+        samples=len(keys),
+        note=NOTE,
+        distribution=deltas,
     )

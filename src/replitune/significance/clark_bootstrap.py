@@ -34,6 +34,7 @@ def clark_bootstrap(
     draws: Draws | None = None,
     samples: int = 10_000,
     alternative: str = "two-sided",
+    alpha: float = 0.05,
     aggregation: str = "pooled",
     unit: str = "segment",
     strata: str = "groups",
@@ -54,6 +55,7 @@ def clark_bootstrap(
     """
     samples = iv.samples_iv(samples)
     iv.one_of("alternative", alternative, iv.ALTERNATIVES)
+    iv.between_0_and_1("alpha", alpha)
     iv.one_of("aggregation", aggregation, iv.AGGREGATIONS)
     iv.one_of("unit", unit, iv.UNITS)
     iv.one_of("strata", strata, iv.STRATA)
@@ -74,7 +76,7 @@ def clark_bootstrap(
     slack = tolerance(score_a, score_b)
     same = identical(comparison)
     p, note = shifted_p(deltas, score_b - score_a, slack, alternative, metric, compat, same)
-    interval = None if zero_variance(deltas, slack) else percentile_interval(deltas)
+    interval = None if zero_variance(deltas, slack) else percentile_interval(deltas, 1 - alpha)
     return result(
         comparison,
         score_a,

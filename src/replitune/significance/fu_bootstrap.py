@@ -32,6 +32,7 @@ def fu_bootstrap(
     rng: np.random.Generator,
     samples: int = 10_000,
     alternative: str = "two-sided",
+    alpha: float = 0.05,
     strata: str = "groups",
     compat: str | None = None,
 ) -> TestResult:
@@ -46,6 +47,7 @@ def fu_bootstrap(
     """
     samples = iv.samples_iv(samples)
     iv.one_of("alternative", alternative, iv.ALTERNATIVES)
+    iv.between_0_and_1("alpha", alpha)
     iv.one_of("strata", strata, iv.STRATA)
     compat_iv(compat, alternative)
     iv.comparison_iv(comparison)
@@ -69,7 +71,7 @@ def fu_bootstrap(
     p, note = shifted_p(
         deltas, score_b - score_a, slack, alternative, metric, compat, identical(comparison)
     )
-    interval = None if zero_variance(deltas, slack) else percentile_interval(deltas)
+    interval = None if zero_variance(deltas, slack) else percentile_interval(deltas, 1 - alpha)
     return result(
         comparison,
         score_a,

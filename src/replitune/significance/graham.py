@@ -34,6 +34,7 @@ def graham(
     draws: Draws | None = None,
     samples: int = 10_000,
     alternative: str = "two-sided",
+    alpha: float = 0.05,
     replica: str = "median",
     replica_a: str | None = None,
     replica_b: str | None = None,
@@ -53,6 +54,7 @@ def graham(
     """
     samples = iv.samples_iv(samples)
     iv.one_of("alternative", alternative, iv.ALTERNATIVES)
+    iv.between_0_and_1("alpha", alpha)
     iv.one_of("unit", unit, iv.UNITS)
     compat_iv(compat, alternative)
     iv.comparison_iv(comparison)
@@ -67,7 +69,7 @@ def graham(
         np.array_equal(a.statistics[r], b.statistics[s])
     )
     p, note = shifted_p(deltas, score_b - score_a, slack, alternative, metric, compat, same)
-    interval = None if zero_variance(deltas, slack) else percentile_interval(deltas)
+    interval = None if zero_variance(deltas, slack) else percentile_interval(deltas, 1 - alpha)
     return result(
         comparison,
         score_a,

@@ -41,8 +41,9 @@ CRITERIA = {
     "fluency": "fluency", "fl": "fluency",
 }  # fmt: skip
 
-JUDGED_TYPES = ("system", "tgt", "")
-"""Types of items that are translations of a system; the rest is quality control."""
+JUDGED_TYPES = ("system", "tgt", "repeat", "")
+"""Types of items that are translations of a system, some judged again, as WMT counts them; the
+rest, damaged translations and references, is quality control."""
 
 ABSENT = ("", "none", "na", "nan", "null")
 """How files write that there is no score."""

@@ -86,7 +86,7 @@ def cell_means(
                 expected=", ".join(systems),
                 fix=f"did you mean {close}?"
                 if close
-                else "score it too, or name the wanted systems with --systems",
+                else "score it too, or leave it out with --exclude",
             )
         if row.segment not in column_of:
             raise _no_segment(judgements.path, row, rows, column_of, first)
@@ -100,7 +100,7 @@ def cell_means(
                 file=judgements.path,
                 found=", ".join(sorted({row.system for row in rows})),
                 expected=", ".join(systems),
-                fix="name the judged systems with --systems",
+                fix="judge it too, or leave it out with --exclude",
             )
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
 

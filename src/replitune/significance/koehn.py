@@ -32,6 +32,7 @@ def koehn(
     draws: Draws | None = None,
     samples: int = 10_000,
     alternative: str = "two-sided",
+    alpha: float = 0.05,
     replica: str = "median",
     replica_a: str | None = None,
     replica_b: str | None = None,
@@ -50,6 +51,7 @@ def koehn(
     """
     samples = iv.samples_iv(samples)
     iv.one_of("alternative", alternative, iv.ALTERNATIVES)
+    iv.between_0_and_1("alpha", alpha)
     iv.one_of("unit", unit, iv.UNITS)
     iv.comparison_iv(comparison)
     shared = draws_of(rng, segment_rng, draws)
@@ -66,7 +68,7 @@ def koehn(
     p_b, p_a = (lost + tied + 1) / (samples + 1), (won + tied + 1) / (samples + 1)
     p: float | None = {"greater": p_b, "less": p_a}.get(alternative, min(1.0, 2 * min(p_a, p_b)))
     constant = abs(score_b - score_a) > slack and zero_variance(deltas, slack)
-    low, high = percentile_interval(deltas)
+    low, high = percentile_interval(deltas, 1 - alpha)
     return result(
         comparison,
         score_a,

@@ -26,12 +26,16 @@ from replitune.significance.meta_pairs import agreements
 from replitune.significance.meta_rows import MetaRow, MetaSettings, MetaStudy
 from replitune.significance.meta_scores import Scores
 from replitune.significance.perm_both import perm_both
+from replitune.significance.run import get_method
 from replitune.significance.soft_pairwise import exchange_p, soft_pairwise_accuracy
 from replitune.significance.williams import williams
 from replitune.streams import stream
 
 COMPARED_LEVELS = ("system", "segment")
-"""Where metrics are compared by Williams and PERM-BOTH, with Pearson's r."""
+"""Where metrics are compared, with Pearson's r."""
+
+EXCHANGES = {"perm-systems": "systems", "perm-both": "both"}
+"""Tests that exchange scores of two metrics, and what each of them exchanges."""
 
 
 def evaluate(
@@ -75,6 +79,8 @@ def _validate(metrics: Sequence[Scores], humans: Sequence[Scores], settings: Met
         iv.one_of("coefficient", coefficient, COEFFICIENTS)
     for alpha in (*settings.alphas, *([settings.human_alpha] if settings.human_alpha else [])):
         iv.between_0_and_1("alpha", alpha)
+    for method in settings.methods:
+        get_method(method)
     iv.samples_iv(settings.samples)
     iv.samples_iv(settings.ci_samples)
     if not metrics or not humans:
@@ -149,30 +155,37 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, settings: MetaSetting
                         note=tested.note,
                     )
                 )
-            names = sorted((x.name, y.name))
-            rng = stream(settings.seed, "meta", settings.testset, "perm-both", level, *names)
-            a, b = (x, y) if x.name == names[0] else (y, x)
-            found = perm_both(
-                a.segment, b.segment, human.segment, rng=rng, level=level, samples=settings.samples
-            )
-            for result, metric, other in ((found, a, b), (found.turned(), b, a)):
-                rows.append(
-                    MetaRow(
-                        "comparison",
-                        human.name,
-                        "perm-both",
-                        metric=metric.name,
-                        other=other.name,
-                        level=level,
-                        value=result.delta,
-                        p=result.p,
-                        p_min=result.p_min,
-                        n=result.n,
-                        samples=result.samples,
-                        seed=settings.seed,
-                        note=result.note,
-                    )
+            a, b = sorted((x, y), key=lambda scores: scores.name)
+            for method, exchange in EXCHANGES.items():
+                found = perm_both(
+                    a.segment,
+                    b.segment,
+                    human.segment,
+                    rng=stream(
+                        settings.seed, "meta", settings.testset, method, level, a.name, b.name
+                    ),
+                    level=level,
+                    exchange=exchange,
+                    samples=settings.samples,
                 )
+                for result, metric, other in ((found, a, b), (found.turned(), b, a)):
+                    rows.append(
+                        MetaRow(
+                            "comparison",
+                            human.name,
+                            method,
+                            metric=metric.name,
+                            other=other.name,
+                            level=level,
+                            value=result.delta,
+                            p=result.p,
+                            p_min=result.p_min,
+                            n=n,
+                            samples=result.samples,
+                            seed=settings.seed,
+                            note=result.note,
+                        )
+                    )
     return rows
 
 

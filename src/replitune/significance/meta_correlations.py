@@ -37,6 +37,12 @@ FEWEST = {"system": 3, "segment": 3, "average": 1}
 """Fewer items of each level have no coefficient; of two systems it is always 1 or -1."""
 
 
+OUTSIDE = (
+    "the value lies outside its interval: a resample of the systems has fewer different ones, "
+    "which lowers this coefficient"
+)
+
+
 @dataclass(frozen=True)
 class Correlation:
     """A metric's correlation with humans. What cannot be computed is None, with a note."""
@@ -128,6 +134,7 @@ def correlate(
         note=join_notes(
             f"{undefined} of {samples} resamples have no coefficient" if undefined else None,
             "no interval: most resamples have no coefficient" if low is None else None,
+            OUTSIDE if low is not None and high is not None and not low <= value <= high else None,
             note,
         ),
         distribution=defined,

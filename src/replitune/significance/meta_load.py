@@ -31,17 +31,22 @@ def load(
     judgements: Sequence[HumanJudgements],
     *,
     systems: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
     first_segment: int = 0,
 ) -> MetaData:
     """Match what was scored with what was judged.
 
-    Without `systems`, both must have the same ones. Where the judgements say which replicas
-    were judged, the metrics look at these only; otherwise a system's score is the mean over its
-    replicas.
+    Without `systems`, both must have the same ones, those in `exclude` aside. Where the
+    judgements say which replicas were judged, the metrics look at these only; otherwise a
+    system's score is the mean over its replicas.
     """
     first = stores[0]
     numbers = _numbers(first)
-    names = tuple(systems) if systems is not None else tuple(first.systems)
+    every = {name for store in stores for name in store.systems} | _judged(judgements)
+    for name in exclude:
+        require_system(name, sorted(every))
+    wanted = first.systems if systems is None else systems
+    names = tuple(name for name in wanted if name not in exclude)
     for store in stores:
         if not np.array_equal(_numbers(store), numbers) or not np.array_equal(
             store.documents, first.documents
@@ -52,17 +57,17 @@ def load(
             )
         for name in names:
             require_system(name, list(store.systems))
-        if systems is None and tuple(store.systems) != names:
-            extra = sorted(set(store.systems) ^ set(names))
+        extra = sorted((set(store.systems) - set(exclude)) ^ set(names))
+        if systems is None and extra:
             raise ReplituneError(
                 f"{store.metric.id} and {first.metric.id} have different systems",
                 found=", ".join(extra),
-                fix="score all systems with all metrics, or name systems with --systems",
+                fix="score all systems with all metrics, or name them with --systems or --exclude",
             )
     notes = [note for given in judgements for note in given.notes]
-    others = [] if systems is None else _unwanted(judgements, names)
+    others = list(exclude) if systems is None else sorted(_judged(judgements) - set(names))
     if others:
-        notes.append(f"systems left out by --systems: {', '.join(others)}")
+        notes.append(f"systems left out as asked: {', '.join(others)}")
     humans: list[Scores] = []
     for given in judgements:
         for criterion in given.judgements:
@@ -97,11 +102,10 @@ def _numbers(store: SegmentStatistics) -> NDArray[np.int64]:
     return np.arange(store.segments) if store.numbers is None else store.numbers
 
 
-def _unwanted(judgements: Sequence[HumanJudgements], names: Sequence[str]) -> list[str]:
-    every = {
+def _judged(judgements: Sequence[HumanJudgements]) -> set[str]:
+    return {
         row.system for given in judgements for rows in given.judgements.values() for row in rows
     }
-    return sorted(every - set(names))
 
 
 def _judged_replicas(

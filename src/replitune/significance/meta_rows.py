@@ -43,7 +43,7 @@ class MetaRow:
     criterion: str | None
     """What humans judged: adequacy, fluency, combined, or human."""
     method: str
-    """Coefficient, test of metrics (williams, perm-both), or test of a pair of systems."""
+    """Coefficient, test of two metrics (williams, perm-systems, perm-both) or of two systems."""
     metric: str | None = None
     other: str | None = None
     """comparison: the metric that `metric` is said to be better than."""

@@ -39,6 +39,7 @@ def multi_bootstrap(
     draws: Draws | None = None,
     samples: int = 10_000,
     alternative: str = "two-sided",
+    alpha: float = 0.05,
     aggregation: str = "mean",
     unit: str = "segment",
     strata: str = "groups",
@@ -59,6 +60,7 @@ def multi_bootstrap(
     """
     samples = iv.samples_iv(samples)
     iv.one_of("alternative", alternative, iv.ALTERNATIVES)
+    iv.between_0_and_1("alpha", alpha)
     iv.one_of("aggregation", aggregation, iv.AGGREGATIONS)
     iv.one_of("unit", unit, iv.UNITS)
     iv.one_of("strata", strata, iv.STRATA)
@@ -83,7 +85,7 @@ def multi_bootstrap(
     note = None
     if constant and abs(delta) > slack:
         p, note = None, "zero variance: every resample has the same difference"
-    low, high = (None, None) if constant else percentile_interval(deltas)
+    low, high = (None, None) if constant else percentile_interval(deltas, 1 - alpha)
     return result(
         comparison,
         score_a,
@@ -91,7 +93,7 @@ def multi_bootstrap(
         method="multi-bootstrap",
         p=p,
         alternative=alternative,
-        unit=f"{unit}+replica",
+        unit=f"replica+{unit}",
         aggregation=aggregation,
         generalises_to=f"new {unit}s and new tuner runs",
         ci_low=low,

@@ -1,9 +1,11 @@
 """PERM-BOTH: does one metric correlate better with humans than another? (Deutsch et al. 2021)
 
-Under H0 the two metrics are exchangeable: after standardising each, the scores of every output,
-one cell (system, segment), may change places. The statistic is the difference of the two
-correlations with humans. Both systems and segments are exchanged, so a small p speaks of new
-systems and new segments.
+Under H0 the two metrics are exchangeable: after standardising each, their scores may change
+places, output by output (PERM-BOTH), for all outputs of a system together (PERM-SYS), or for all
+of a segment (PERM-INPUT). The statistic is the difference of the two correlations with humans.
+Output by output is right when a metric errs on each output by itself. A metric that over-rates
+whole systems moves their scores together; at the level of systems PERM-BOTH then finds
+differences between equal metrics, and PERM-SYS does not.
 
     p = (#{delta_b >= delta} + 1) / (R + 1)           one-sided: the first correlates better
 
@@ -24,6 +26,7 @@ from replitune.significance.correlations import COEFFICIENTS, Averages, few_item
 from replitune.significance.counting import p_value
 
 LEVELS = ("system", "segment", "average")
+EXCHANGES = ("both", "systems", "segments")
 
 BLOCK = 256
 """Exchanges drawn and computed at once; always the same, for the same bytes."""
@@ -77,10 +80,16 @@ def perm_both(
     rng: np.random.Generator,
     level: str = "system",
     coefficient: str = "pearson",
+    exchange: str = "both",
     samples: int = 1000,
     alternative: str = "greater",
 ) -> PermBothResult:
-    """Test metric x against metric y; x, y, human are (S, N), higher is better, NaN for none."""
+    """Test metric x against metric y; x, y, human are (S, N), higher is better, NaN for none.
+
+    exchange : {"both", "systems", "segments"}
+        What changes places: each output, or all outputs of a system or of a segment.
+    """
+    iv.one_of("exchange", exchange, EXCHANGES)
     iv.one_of("level", level, LEVELS)
     iv.one_of("coefficient", coefficient, COEFFICIENTS)
     iv.one_of("alternative", alternative, iv.ALTERNATIVES)
@@ -112,17 +121,19 @@ def perm_both(
     if np.isnan(value_x) or np.isnan(value_y):
         return nothing("a constant does not correlate, nor do fewer than three systems")
     delta = float(value_x - value_y)
-    exact = n < 40 and 2**n <= samples
+    unit = _units(cells, exchange)
+    units = int(unit.max()) + 1
+    exact = units < 40 and 2**units <= samples
     parts = []
-    for bits in _every(n) if exact else _drawn(n, samples, rng):
-        first, second = statistic(bits)
+    for bits in _every(units) if exact else _drawn(units, samples, rng):
+        first, second = statistic(bits if units == n else bits[:, unit])
         parts.append(first - second)
     found = np.concatenate(parts)[: None if exact else samples]
     defined = found[~np.isnan(found)]
     p = _p(delta, defined, alternative, exact)
     lost = len(found) - len(defined)
     share = 2 if alternative == "two-sided" else 1
-    smallest = min(1.0, share * 0.5 ** min(n, 1000))
+    smallest = min(1.0, share * 0.5 ** min(units, 1000))
     return PermBothResult(
         level, coefficient, alternative, float(value_x), float(value_y), delta, p, n,
         len(found), exact,
@@ -147,6 +158,14 @@ def _standardised(scores: NDArray[np.float64], cells: NDArray[np.bool_]) -> NDAr
     largest = np.abs(known).max()
     known = known / largest
     return (scores / largest - known.mean()) / known.std()
+
+
+def _units(cells: NDArray[np.bool_], exchange: str) -> NDArray[np.intp]:
+    """For each cell, the number of what it changes places with."""
+    system, segment = np.nonzero(cells)
+    if exchange == "both":
+        return np.arange(len(system))
+    return np.unique(system if exchange == "systems" else segment, return_inverse=True)[1]
 
 
 def _every(n: int) -> Iterator[NDArray[np.bool_]]:

@@ -9,12 +9,10 @@ and B changes no p.
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -26,82 +24,13 @@ from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, SystemStatistics, TestResult, join_notes
 from replitune.significance.draws import Draws, named_draws
+from replitune.significance.methods import METHODS as METHODS
+from replitune.significance.methods import Method as Method
+from replitune.significance.methods import get_method as get_method
+from replitune.significance.methods import load, parameters
 from replitune.streams import stream
 
-METHODS: dict[str, str] = {
-    "crossed": "replitune.significance.crossed:crossed",
-    "multi-bootstrap": "replitune.significance.multi_bootstrap:multi_bootstrap",
-    "riezler": "replitune.significance.riezler:riezler_many",
-    "koehn": "replitune.significance.koehn:koehn",
-    "graham": "replitune.significance.graham:graham",
-    "clark": "replitune.significance.clark:clark_many",
-    "clark-bootstrap": "replitune.significance.clark_bootstrap:clark_bootstrap",
-    "fu-ar": "replitune.significance.fu_ar:fu_ar",
-    "fu-bootstrap": "replitune.significance.fu_bootstrap:fu_bootstrap",
-    "replica-permutation": "replitune.significance.replica_permutation:replica_permutation",
-}
-"""Where each test lives; imported when first asked for. `..._many` take several metrics."""
-
 CORRECTIONS = ("holm", "bh", "none")
-
-
-@dataclass(frozen=True)
-class Method:
-    """A test by name, with the options that differ from its defaults."""
-
-    name: str
-    options: tuple[tuple[str, Any], ...] = ()
-    id: str | None = None
-    """What the result rows are called; by default the name."""
-
-    @property
-    def label(self) -> str:
-        return self.id or self.name
-
-
-def get_method(given: str | Mapping[str, Any] | Method) -> Method:
-    """A method from its name, or from a mapping {name: ..., id: ..., <option>: ...}."""
-    if isinstance(given, Method):
-        method = given
-    elif isinstance(given, str):
-        method = Method(given)
-    else:
-        options = dict(given)
-        name = options.pop("name", None)
-        if not isinstance(name, str):
-            raise ReplituneError("a method needs a `name`", found=repr(dict(given)))
-        options = {key.replace("-", "_"): value for key, value in options.items()}
-        label = options.pop("id", None)
-        method = Method(name, tuple(sorted(options.items())), label)
-    if method.name not in METHODS:
-        close = nearest(method.name, list(METHODS))
-        raise ReplituneError(
-            f"no test is called {method.name!r}",
-            expected="one of " + ", ".join(METHODS),
-            fix=f"did you mean {close!r}?" if close else None,
-        )
-    allowed = sorted(_parameters(_load(method.name)) - _GIVEN)
-    for option, _ in method.options:
-        if option not in allowed:
-            close = nearest(option, allowed)
-            raise ReplituneError(
-                f"test {method.name!r} has no option {option!r}",
-                expected="one of " + ", ".join(allowed),
-                fix=f"did you mean {close!r}?" if close else None,
-            )
-    return method
-
-
-_GIVEN = {"comparison", "comparisons", "rng", "segment_rng", "draws", "samples"}
-
-
-def _load(name: str) -> Callable[..., Any]:
-    module, _, function = METHODS[name].partition(":")
-    return getattr(importlib.import_module(module), function)
-
-
-def _parameters(function: Callable[..., Any]) -> set[str]:
-    return set(inspect.signature(function).parameters)
 
 
 def pairs_iv(
@@ -205,6 +134,7 @@ def run_tests(
             testset=testset,
             seed=seed,
             samples=samples,
+            alpha=alpha,
             draws=shared,
         )
 
@@ -228,24 +158,27 @@ def _run_pair(
     testset: str,
     seed: int,
     samples: int,
+    alpha: float,
     draws: Draws,
 ) -> dict[str, TestResult]:
     first, second = sorted(pair)
     turned = pair != (first, second)
-    function = _load(method.name)
+    function = load(method.name)
     options = dict(method.options)
     if turned:
         options = _turned(options)
-    takes = _parameters(function)
+    takes = parameters(function)
     if "draws" in takes:
         options["draws"] = draws
     if "samples" in takes:
         options["samples"] = samples
+    if "alpha" in takes:
+        options["alpha"] = alpha  # its interval has confidence 1 - alpha
 
     def call(given: Comparison | list[Comparison]) -> Any:
         fresh = dict(options)
         if "rng" in takes:
-            fresh["rng"] = stream(seed, "test", testset, first, second, method.label)
+            fresh["rng"] = stream(seed, "test", testset, first, second, method.name)
         return function(given, **fresh)
 
     found: dict[str, TestResult] = {}

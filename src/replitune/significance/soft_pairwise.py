@@ -61,7 +61,8 @@ def exchange_p(
     both. Replicas are pooled: a segment's outputs change places together.
     """
     samples = iv.samples_iv(samples)
-    S, N = scores.segment.shape
+    segment = scores.segment
+    S, N = segment.shape
     cells = np.stack([item.statistics.mean(axis=0) for item in scores.statistics])
     K = cells.shape[2]
     first, second = np.triu_indices(S, 1)
@@ -70,7 +71,11 @@ def exchange_p(
     x, y = ((cells[which] * keep[:, :, np.newaxis]).sum(axis=1) for which in (first, second))
     value_x, value_y = scores.corpus_scores(x), scores.corpus_scores(y)
     delta = value_x - value_y
-    slack = RELATIVE_TOLERANCE * np.maximum(np.abs(value_x), np.abs(value_y))
+    # standardised scores have means near 0, and sums as inexact as their terms are large
+    size = np.array(
+        [np.abs(row[here]).max(initial=0.0) for row, here in zip(segment, present, strict=True)]
+    )
+    slack = RELATIVE_TOLERANCE * np.maximum(size[first], size[second])
     complete = bool(present.all())
     columns = cells if complete else (cells[second] - cells[first]) * keep[:, :, np.newaxis]
     columns = np.ascontiguousarray(columns.transpose(1, 0, 2)).reshape(N, -1)

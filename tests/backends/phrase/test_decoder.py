@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from decoder_oracle import derivations, random_model
+from decoder_oracle import derivations, random_model, random_ngrams, random_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.backends.phrase.decoder import Decoder, Settings
 from replitune.backends.phrase.features import Layout
+from replitune.backends.phrase.lm import LanguageModel
+from replitune.backends.phrase.model import PhraseModel
 from replitune.errors import ReplituneError
 
 HUGE = 10**5
@@ -103,22 +105,27 @@ def test_pruned_search_never_beats_the_unpruned_one_and_scores_what_it_says(sear
         np.testing.assert_allclose(pruned.score, pruned.features @ weights, atol=1e-9)
 
 
-def test_early_discarding_changes_nothing():
-    """A bound of +inf (nothing is discarded early) gives the same n-best list."""
+@pytest.mark.parametrize("lift", [0.0, 0.4])
+@pytest.mark.parametrize("search", ["stack", "cube"])
+def test_early_discarding_changes_nothing(search, lift):
+    """Bounds of +inf, with which nothing is discarded early, give the same n-best lists; also for
+    a language model with positive back-off weights."""
     rng = np.random.default_rng(8)
-    model, _ = random_model(rng, phrases=40, options=8)
+    table = random_table(rng, phrases=40, options=8)
+    ngrams = random_ngrams(rng, 3, 6)
+    for backoffs in ngrams.backoffs[:-1]:
+        backoffs += np.float32(lift)
+    model = PhraseModel.build(table, LanguageModel.build(ngrams))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 9)) for _ in range(10)]
-    decoder = Decoder(model, model.layout.sensible(), Settings(search="stack", stack=5))
+    settings_ = Settings(search=search, stack=5, pop_limit=60)
+    decoder = Decoder(model, model.layout.sensible(), settings_)
     with_bounds = list(decoder.nbest(lines, 5).lines())
     prepare = decoder.prepare
 
     def boundless(lines):
         batch = prepare(lines)
         batch.options.bound[:] = np.inf
-        for u, first in enumerate(batch.options.first):
-            count = batch.options.count[u]
-            order = batch.options.order[first : first + count]
-            assert sorted(order[:, 0].tolist()) == list(range(first, first + count))
+        batch.options.ceiling[:] = np.inf
         return batch
 
     decoder.prepare = boundless

@@ -27,14 +27,15 @@ class Coverages(NamedTuple):
 
 
 class Future(NamedTuple):
-    """inside: (n, band + 1) best estimate of the l words from i on; suffix: (n + 1,) of i .. n - 1"""
+    """inside: (n, band + 1) best estimate of l words from word i on; suffix: (n + 1,) of all words
+    from i on"""
 
     inside: NDArray[np.float64]
     suffix: NDArray[np.float64]
 
 
 @njit(cache=True)
-def future_costs(spans, first, estimate, band):
+def future_costs(spans, first, estimate, band):  # type: ignore[no-untyped-def]
     """Future scores by dynamic programming over segmentations (Koehn 2010, 6.3.2)."""
     n, longest = spans.shape
     suffix = np.full(n + 1, -np.inf)
@@ -58,7 +59,7 @@ def future_costs(spans, first, estimate, band):
 
 
 @njit(cache=True)
-def translated(mask, row, j):
+def translated(mask, row, j):  # type: ignore[no-untyped-def]
     """Bit j of a row of masks (., W), false beyond its end."""
     word = j >> 6
     if word >= mask.shape[1]:
@@ -67,7 +68,7 @@ def translated(mask, row, j):
 
 
 @njit(cache=True)
-def cover(mask, row, offset, length, new, to):
+def cover(mask, row, offset, length, new, to):  # type: ignore[no-untyped-def]
     """Row `to` of `new`: row `row` of `mask` after translating `length` words at `offset` from
     the first gap. Returns how far the gap moves."""
     width = mask.shape[1]
@@ -92,7 +93,7 @@ def cover(mask, row, offset, length, new, to):
 
 
 @njit(cache=True)
-def future_of(gap, mask, row, future):
+def future_of(gap, mask, row, future):  # type: ignore[no-untyped-def]
     """Estimated score of all gaps."""
     inside = future.inside
     total = 0.0
@@ -111,7 +112,7 @@ def future_of(gap, mask, row, future):
 
 
 @njit(cache=True)
-def _slot(table, gap, mask, row):
+def _slot(table, gap, mask, row):  # type: ignore[no-untyped-def]
     mixed = np.uint64(gap)
     for word in range(mask.shape[1]):
         mixed = (mixed ^ mask[row, word]) * np.uint64(0x9E3779B97F4A7C15)
@@ -120,7 +121,7 @@ def _slot(table, gap, mask, row):
 
 
 @njit(cache=True)
-def new_coverages(capacity, width):
+def new_coverages(capacity, width):  # type: ignore[no-untyped-def]
     slots = 64
     while slots < 2 * capacity:
         slots *= 2
@@ -134,7 +135,7 @@ def new_coverages(capacity, width):
 
 
 @njit(cache=True)
-def intern(coverages, gap, mask, row, future):
+def intern(coverages, gap, mask, row, future):  # type: ignore[no-untyped-def]
     """The number of a coverage (its mask a row of `mask`); there must be room for one more."""
     table, gaps, masks = coverages.table, coverages.gap, coverages.mask
     i = _slot(table, gap, mask, row)
@@ -159,7 +160,7 @@ def intern(coverages, gap, mask, row, future):
 
 
 @njit(cache=True)
-def with_room(coverages, more):
+def with_room(coverages, more):  # type: ignore[no-untyped-def]
     """`coverages`, or a copy with room for `more` of them."""
     size = coverages.size[0]
     if size + more <= len(coverages.gap):

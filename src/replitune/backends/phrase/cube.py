@@ -3,8 +3,9 @@
 After Chiang (2007) and Huang and Chiang (2007). Hypotheses of one coverage that can be extended
 over the same source span with the same orientation, best first, and the options of the span, best
 first, span a grid: a cell's promise, its score with the option's LM estimate in place of its LM
-score in context, falls along both sides. A heap over the corners of all grids that lead into a
-stack gives cells by falling promise; each cell taken is scored exactly and enters the stack.
+score in context, falls along both sides. Of all grids that lead into a stack the `pops` most
+promising cells are scored exactly and enter it. Their promises do not depend on each other, so
+the cells are found by selecting the least promise among them, not one by one with a heap.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from replitune.backends.phrase.coverage import (
     with_room,
 )
 from replitune.backends.phrase.lm import step
+from replitune.backends.phrase.options import MONOTONE, SWAP
 from replitune.backends.phrase.search import (
+    MEMO,
+    MEMO_BITS,
     SLACK,
     extensions_of,
     finish,
     group_rows,
     mask_width,
+    memo_key,
     new_extensions,
     orientation,
     score_option,
@@ -33,6 +38,7 @@ from replitune.backends.phrase.search import (
 from replitune.backends.phrase.stacks import (
     ARC,
     HYPOTHESIS,
+    kth_largest,
     match,
     new_stacks,
     prune,
@@ -58,73 +64,119 @@ GRID = np.dtype(
 """first, count: its hypotheses in the list of members; source: their coverage; coverage: the one
 they get, -1 until a cell is taken; next: the next grid into the same stack, or -1."""
 
-CELL = np.dtype([("promise", "f8"), ("grid", "i4"), ("member", "i4"), ("rank", "i4"), ("_", "i4")])
+MEMBER = np.dtype([("promise", "f8"), ("row", "i8")])
+"""row: a hypothesis; promise: its score with the jump and its forward reordering score."""
 
 
 @njit(cache=True)
-def push_cell(heap, size, promise, grid, member, rank):
-    """Add a cell to a heap of `size` cells."""
-    i = size
-    while i > 0:
-        up = (i - 1) >> 1
-        if heap[up].promise >= promise:
-            break
-        heap[i] = heap[up]
-        i = up
-    heap[i].promise = promise
-    heap[i].grid = grid
-    heap[i].member = member
-    heap[i].rank = rank
+def scan_cells(grids, head, members, promise, option_first, option_count, pops, least, found):  # type: ignore[no-untyped-def]
+    """The most promising cells, above `least`, of the grids in a list.
+
+    Fills `found` (> pops,) with promises and returns how many. Whenever it is full it is cut down
+    to the best `pops`, and less promising cells are left out from then on."""
+    count = 0
+    g = head
+    while g >= 0:
+        grid = grids[g]
+        first = option_first[grid.phrase]
+        stop = first + option_count[grid.phrase]
+        for member in range(grid.first, grid.first + grid.count):
+            value = members[member].promise + grid.future
+            at = first
+            while at < stop and value + promise[at, grid.turn] > least:
+                if count == len(found):
+                    least = kth_largest(found, pops)
+                    count = pops
+                    if value + promise[at, grid.turn] <= least:
+                        break
+                found[count] = value + promise[at, grid.turn]
+                count += 1
+                at += 1
+            if at == first:
+                break
+        g = np.int64(grid.next)
+    return count
 
 
 @njit(cache=True)
-def drop_cell(heap, size):
-    """Take the first cell away; `size` is what is left."""
-    promise = heap[size].promise
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1].promise > heap[child].promise:
-            child += 1
-        if heap[child].promise <= promise:
-            break
-        heap[i] = heap[child]
-        i = child
-    heap[i] = heap[size]
+def least_promise(grids, head, members, promise, option_first, option_count, pops, spread, found):  # type: ignore[no-untyped-def]
+    """(promise of the `pops`-th most promising cell, or of the last one; how many cells with just
+    this promise are among these; promise of the best).
+
+    `spread` is a guess how far below the best it will be; it changes the work, not the result.
+    """
+    best = -np.inf
+    g = head
+    while g >= 0:
+        grid = grids[g]
+        top = members[grid.first].promise + grid.future
+        best = max(best, top + promise[option_first[grid.phrase], grid.turn])
+        g = np.int64(grid.next)
+    guess = best - spread
+    count = scan_cells(
+        grids, head, members, promise, option_first, option_count, pops, guess, found
+    )
+    if count < pops:
+        count = scan_cells(
+            grids, head, members, promise, option_first, option_count, pops, -np.inf, found
+        )
+    taken = min(count, pops)
+    if taken == 0:
+        return -np.inf, 0, best
+    least = kth_largest(found[:count], taken)
+    equal = taken
+    for i in range(taken):
+        if found[i] > least:
+            equal -= 1
+    return least, equal, best
 
 
 @njit(cache=True)
-def collect(rows, row, next_row, base, ways, q, turn, forward, terms, members, promises, first):
-    """The hypotheses of a group that way q extends with this orientation, best first.
+def scan_group(rows, row, next_row, base, start, end, forward, distortion, limit, found, turns):  # type: ignore[no-untyped-def]
+    """The hypotheses of a group that a phrase over start .. end can follow.
 
-    Fills members[first:] and promises[first:] (their scores so far); returns where they end."""
-    end = ways.start[q] + ways.length[q] - 1
-    stop = first
+    Fills found (row, score so far) and turns (orientation), in order; returns how many have each
+    orientation."""
+    count = 0
+    monotone, swap = 0, 0
     while row >= 0:
         last = rows[row]
-        jump = abs(ways.start[q] - (last.end + 1))
-        if (terms.limit < 0 or jump <= terms.limit) and turn == orientation(
-            last.start, last.end, ways.start[q], end
-        ):
-            value = last.score - terms.distortion * jump
+        jump = abs(start - (last.end + 1))
+        if limit < 0 or jump <= limit:
+            turn = orientation(last.start, last.end, start, end)
+            value = last.score - distortion * jump
             if last.option >= 0:
                 value += forward[last.option, turn]
-            i = stop
-            while i > first and promises[i - 1] < value:
-                promises[i] = promises[i - 1]
-                members[i] = members[i - 1]
-                i -= 1
-            promises[i] = value
-            members[i] = row
-            stop += 1
+            found[count].row = row
+            found[count].promise = value
+            turns[count] = turn
+            count += 1
+            if turn == MONOTONE:
+                monotone += 1
+            elif turn == SWAP:
+                swap += 1
         row = next_row[row - base]
-    return stop
+    return monotone, swap, count - monotone - swap
+
+
+@njit(cache=True)
+def gather(found, turns, count, turn, members, first):  # type: ignore[no-untyped-def]
+    """Put those of one orientation at members[first:], best first, equal ones in order."""
+    stop = first
+    for j in range(count):
+        if turns[j] != turn:
+            continue
+        value = found[j].promise
+        i = stop
+        while i > first and members[i - 1].promise < value:
+            members[i] = members[i - 1]
+            i -= 1
+        members[i] = found[j]
+        stop += 1
 
 
 @njit(cache=True, nogil=True)
-def search_cubes(spans, options, automaton, terms, size, pops, keep):
+def search_cubes(spans, options, automaton, terms, size, pops, keep):  # type: ignore[no-untyped-def]
     """Decode one sentence; arguments and result as of `search`, and `pops`, cells per stack."""
     n, longest = spans.shape
     width = mask_width(n, terms.limit)
@@ -143,19 +195,24 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
     grids = np.empty(256 * (n + 1), GRID)
     grid_count = 0
     grid_head = np.full(n + 1, -1, np.int64)
-    members = np.empty(1024 * (n + 1), np.int32)
-    promises = np.empty(1024 * (n + 1))
+    members = np.empty(1024 * (n + 1), MEMBER)
+    scanned = np.empty(size, MEMBER)
+    turns = np.empty(size, np.int8)
     member_count = 0
-    heap = np.empty(1024, CELL)
+    spread = np.inf
+    found = np.empty(2 * pops)
+
+    memo = np.zeros(1 << MEMO_BITS, MEMO)
 
     # Arrays are taken out of their tuples here: inside the loops it would count references.
-    hypotheses, slots, counts = stacks.hypotheses, stacks.slots, stacks.count
+    hypotheses, slots, counts = stacks.hypotheses, stacks.slots, stacks.counts
     floor, top = stacks.floor, stacks.top
-    option_first, option_count = options.first, options.count
+    option_first, option_count = options.first, options.counts
     ranking, promise, ceiling = options.ranking, options.promise, options.ceiling
     score = options.score
     backward, forward, identity = options.backward, options.forward, options.identity
-    masks = ways.mask
+    masks, way_start, way_length = ways.mask, ways.start, ways.length
+    way_phrase, way_future = ways.phrase, ways.future
 
     new = stacks.scratch[0]
     masks[0] = 0
@@ -168,78 +225,102 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
     counts[0] = 1
 
     for k in range(n + 1):
-        # Take cells into stack k, by falling promise.
-        waiting = 0
+        least, equal, best = least_promise(
+            grids,
+            grid_head[k],
+            members,
+            promise,
+            option_first,
+            option_count,
+            pops,
+            spread,
+            found,
+        )
+        if k > 1:
+            spread = 1.1 * (best - least)
+        coverages = with_room(coverages, pops)
+        cov_gap, cov_mask = coverages.gap, coverages.mask
+        if keep and arc_count + pops > len(arcs):
+            arcs = np.concatenate((arcs, np.empty(len(arcs) + pops, ARC)))
         g = grid_head[k]
         while g >= 0:
-            if waiting == len(heap):
-                heap = np.concatenate((heap, np.empty(len(heap), CELL)))
-            grid = grids[g]
-            value = promises[grid.first] + promise[option_first[grid.phrase], grid.turn]
-            push_cell(heap, waiting, value + grid.future, g, grid.first, 0)
-            waiting += 1
-            g = np.int64(grid.next)
-        if waiting + 2 * pops > len(heap):
-            heap = np.concatenate((heap, np.empty(len(heap) + 2 * pops, CELL)))
-        coverages = with_room(coverages, pops)
-        left = pops
-        while waiting > 0 and left > 0:
-            left -= 1
-            g, member, rank = np.int64(heap[0].grid), np.int64(heap[0].member), heap[0].rank
             grid = grids[g]
             turn = np.int64(grid.turn)
-            waiting -= 1
-            drop_cell(heap, waiting)
-            at = option_first[grid.phrase]
-            if rank == 0 and member + 1 < grid.first + grid.count:
-                value = promises[member + 1] + promise[at, turn] + grid.future
-                push_cell(heap, waiting, value, g, member + 1, 0)
-                waiting += 1
-            if rank + 1 < option_count[grid.phrase]:
-                value = promises[member] + promise[at + rank + 1, turn] + grid.future
-                push_cell(heap, waiting, value, g, member, rank + 1)
-                waiting += 1
-            if promises[member] + ceiling[at + rank, turn] + grid.future + SLACK <= floor[0]:
-                continue
-            option = ranking[at + rank, turn]
-            row = np.int64(members[member])
-            lm, state = score_option(automaton, options, np.int64(rows[row].state), option)
-            if k == n:
-                lm += step(automaton, state, terms.end)[0]
-            value = promises[member] + score[option] + terms.lm * lm + backward[option, turn]
-            total = value + grid.future
-            if total <= floor[0]:
-                continue
-            if grid.coverage < 0:
-                c = np.int64(grid.source)
-                gap = np.int64(coverages.gap[c])
-                gap += cover(coverages.mask, c, grid.start - gap, grid.length, masks, 0)
-                grid.coverage = intern(coverages, gap, masks, 0, grid.future)
+            begin = option_first[grid.phrase]
+            stop = begin + option_count[grid.phrase]
             new.start = grid.start
             new.end = grid.start + grid.length - 1
-            new.score = value
-            new.total = total
-            new.coverage = grid.coverage
-            new.state = state
-            new.option = option
-            new.back = row
-            c = np.int64(grid.coverage)
-            finish(new, coverages.gap[c], coverages.mask, c, k == n, identity[option], terms.lexro)
-            i_old, slot = match(slots, hypotheses, 0, new)
-            if i_old >= 0:
-                arc_count = recombine(hypotheses, 0, i_old, new, arcs, arc_count, keep)
-            else:
-                if counts[0] == hypotheses.shape[1]:
-                    prune(stacks, 0, size)
+            for member in range(grid.first, grid.first + grid.count):
+                if members[member].promise + grid.future + promise[begin, turn] < least:
+                    break
+                row = np.int64(members[member].row)
+                before = np.int64(rows[row].state)
+                for at in range(begin, stop):
+                    value = members[member].promise + grid.future + promise[at, turn]
+                    if value <= least:
+                        if value < least or equal == 0:
+                            break
+                        equal -= 1
+                    if (
+                        members[member].promise + grid.future + ceiling[at, turn] + SLACK
+                        <= floor[0]
+                    ):
+                        continue
+                    option = ranking[at, turn]
+                    key, place = memo_key(before, option)
+                    if memo[place].key != key:
+                        lm, state = score_option(automaton, options, before, option)
+                        memo[place].key = key
+                        memo[place].lm = lm
+                        memo[place].state = state
+                    lm, state = memo[place].lm, memo[place].state
+                    if k == n:
+                        lm += step(automaton, state, terms.end)[0]
+                    value = members[member].promise + score[option] + terms.lm * lm
+                    value += backward[option, turn]
+                    total = value + grid.future
                     if total <= floor[0]:
                         continue
-                    slot = match(slots, hypotheses, 0, new)[1]
-                hypotheses[0, counts[0]] = new
-                slots[0, slot] = counts[0]
-                counts[0] += 1
-            if total > top[0]:
-                top[0] = total
-                floor[0] = max(floor[0], total - terms.beam)
+                    if grid.coverage < 0:
+                        c = np.int64(grid.source)
+                        gap = np.int64(cov_gap[c])
+                        gap += cover(cov_mask, c, grid.start - gap, grid.length, masks, 0)
+                        grid.coverage = intern(coverages, gap, masks, 0, grid.future)
+                    new.score = value
+                    new.total = total
+                    new.coverage = grid.coverage
+                    new.state = state
+                    new.option = option
+                    new.back = row
+                    c = np.int64(grid.coverage)
+                    finish(
+                        new,
+                        cov_gap[c],
+                        cov_mask,
+                        c,
+                        k == n,
+                        identity[option],
+                        terms.lexro,
+                    )
+                    i_old, slot = match(slots, hypotheses, 0, new)
+                    if i_old >= 0:
+                        arc_count = recombine(hypotheses, 0, i_old, new, arcs, arc_count, keep)
+                    else:
+                        if counts[0] == hypotheses.shape[1]:
+                            prune(stacks, 0, size)
+                            if total <= floor[0]:
+                                continue
+                            slot = match(slots, hypotheses, 0, new)[1]
+                        hypotheses[0, counts[0]] = new
+                        slots[0, slot] = counts[0]
+                        counts[0] += 1
+                    if total > top[0]:
+                        top[0] = total
+                        # Of complete translations only the best is wanted.
+                        floor[0] = max(
+                            floor[0], total if k == n and not keep else total - terms.beam
+                        )
+            g = np.int64(grid.next)
 
         base = first[k]
         if base + size > len(rows):
@@ -255,40 +336,40 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):
             count = extensions_of(coverages, c, spans, terms.limit, future, ways)
             if grid_count + 3 * count > len(grids):
                 grids = np.concatenate((grids, np.empty(len(grids) + 3 * count, GRID)))
+            if member_count + count * kept > len(members):
+                members = np.concatenate((members, np.empty(len(members) + count * kept, MEMBER)))
             for q in range(count):
-                if member_count + kept > len(members):
-                    members = np.concatenate((members, np.empty(len(members) + kept, np.int32)))
-                    promises = np.concatenate((promises, np.empty(len(promises) + kept)))
-                for turn in range(3):
-                    stop = collect(
-                        rows,
-                        head[group],
-                        next_row,
-                        base,
-                        ways,
-                        q,
-                        turn,
-                        forward,
-                        terms,
-                        members,
-                        promises,
-                        member_count,
-                    )
-                    if stop == member_count:
+                monotone, swap, other = scan_group(
+                    rows,
+                    head[group],
+                    next_row,
+                    base,
+                    way_start[q],
+                    way_start[q] + way_length[q] - 1,
+                    forward,
+                    terms.distortion,
+                    terms.limit,
+                    scanned,
+                    turns,
+                )
+                for facing in range(3):
+                    size_of_grid = (monotone, swap, other)[facing]
+                    if size_of_grid == 0:
                         continue
+                    gather(scanned, turns, monotone + swap + other, facing, members, member_count)
                     grid = grids[grid_count]
-                    grid.future = ways.future[q]
+                    grid.future = way_future[q]
                     grid.first = member_count
-                    grid.count = stop - member_count
+                    grid.count = size_of_grid
                     grid.source = c
                     grid.coverage = -1
-                    grid.start = ways.start[q]
-                    grid.length = ways.length[q]
-                    grid.phrase = ways.phrase[q]
-                    grid.turn = turn
-                    to = k + ways.length[q]
+                    grid.start = way_start[q]
+                    grid.length = way_length[q]
+                    grid.phrase = way_phrase[q]
+                    grid.turn = facing
+                    to = k + way_length[q]
                     grid.next = grid_head[to]
                     grid_head[to] = grid_count
                     grid_count += 1
-                    member_count = stop
+                    member_count += size_of_grid
     return rows[: first[n + 1]], first, arcs[:arc_count]

@@ -21,6 +21,7 @@ from replitune.backends.phrase.cube import search_cubes
 from replitune.backends.phrase.features import DISTORTION, LM, Layout
 from replitune.backends.phrase.graph import SearchGraph, graph_of
 from replitune.backends.phrase.model import PhraseModel
+from replitune.backends.phrase.nbest import best_words
 from replitune.backends.phrase.nbest import nbest as nbest_of
 from replitune.backends.phrase.options import Batch, prepare
 from replitune.backends.phrase.search import Terms, search
@@ -47,7 +48,7 @@ class Settings:
 
     search: str = "cube"
     stack: int = 100
-    pop_limit: int = 100
+    pop_limit: int = 800
     beam: float = 1e-5
     distortion_limit: int = 6
     options: int = 20
@@ -181,13 +182,8 @@ class Decoder:
             if batch.start[i] == batch.start[i + 1]:
                 return ""
             rows, first, _ = self._search(batch, i, keep=False)
-            words: list[str] = []
-            row = rows[first[-2]]
-            while row["back"] >= 0:
-                option = row["option"]
-                words[:0] = [vocabulary[w] for w in target[start[option] : start[option + 1]]]
-                row = rows[row["back"]]
-            return " ".join(words)
+            words = best_words(rows, first[-2], start, target)
+            return " ".join([vocabulary[word] for word in words.tolist()])
 
         return self._map(best, len(batch), threads)
 

@@ -52,7 +52,7 @@ class SearchGraph:
 
 
 @njit(cache=True)
-def _number(rows, arcs, final, node):
+def _number(rows, arcs, final, node):  # type: ignore[no-untyped-def]
     """Number the rows from which `final` can be reached, in order; returns (nodes, arcs)."""
     node[final] = 0
     count = 0
@@ -75,7 +75,7 @@ def _number(rows, arcs, final, node):
 
 
 @njit(cache=True)
-def _arc_features(rows, back, start, end, option, final, options, tables, automaton, stop, out):
+def _arc_features(rows, back, start, end, option, final, options, tables, automaton, stop, out):  # type: ignore[no-untyped-def]
     """Features of extending row `back` by an option over start .. end; copied words."""
     scores, reordering, unknown = tables
     last = rows[back]
@@ -98,7 +98,7 @@ def _arc_features(rows, back, start, end, option, final, options, tables, automa
 
 
 @njit(cache=True, nogil=True)
-def graph_of(rows, arcs, final, options, tables, automaton, stop):
+def graph_of(rows, arcs, final, options, tables, automaton, stop):  # type: ignore[no-untyped-def]
     """(nodes, arc_from, arc_to, options of arcs, features (A, 14), copied) of a searched sentence.
 
     tables: (scores, reordering, unknown) of the options; stop: the word </s>."""

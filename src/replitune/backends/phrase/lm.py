@@ -55,19 +55,19 @@ class Automaton(NamedTuple):
 
 
 @njit(cache=True)
-def _slot(key, slots):
+def _slot(key, slots):  # type: ignore[no-untyped-def]
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(((mixed >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
 
 
 @njit(cache=True)
-def _bit(word):
+def _bit(word):  # type: ignore[no-untyped-def]
     mixed = np.uint64(word) * np.uint64(0x9E3779B97F4A7C15)
     return np.uint64(1) << (mixed >> np.uint64(58))
 
 
 @njit(cache=True)
-def find(automaton, state, word):
+def find(automaton, state, word):  # type: ignore[no-untyped-def]
     """Node of (state, word), or -1; `state` is not the root."""
     nodes = automaton.nodes
     if nodes[state].words & _bit(word) == np.uint64(0):
@@ -87,7 +87,7 @@ def find(automaton, state, word):
 
 
 @njit(cache=True)
-def step(automaton, state, word):
+def step(automaton, state, word):  # type: ignore[no-untyped-def]
     """(natural log probability of `word` after `state`, the state after it)."""
     nodes = automaton.nodes
     total = 0.0
@@ -101,7 +101,7 @@ def step(automaton, state, word):
 
 
 @njit(cache=True)
-def score_words(automaton, state, words, begin, end):
+def score_words(automaton, state, words, begin, end):  # type: ignore[no-untyped-def]
     """(log probability of words[begin:end] after `state`, the state after them)."""
     total = 0.0
     for j in range(begin, end):
@@ -111,7 +111,7 @@ def score_words(automaton, state, words, begin, end):
 
 
 @njit(cache=True)
-def _ensure(automaton, length, words, begin, end):
+def _ensure(automaton, length, words, begin, end):  # type: ignore[no-untyped-def]
     """Node of the n-gram words[begin:end], made (without a probability) where it is missing.
 
     Returns (node, number of nodes made)."""
@@ -136,7 +136,7 @@ def _ensure(automaton, length, words, begin, end):
 
 
 @njit(cache=True)
-def _insert(automaton, length, ngrams, logprobs, backoffs, room):
+def _insert(automaton, length, ngrams, logprobs, backoffs, room):  # type: ignore[no-untyped-def]
     """Insert all n-grams of one order and their suffixes; room left, or -1 when it is full."""
     nodes = automaton.nodes
     n = ngrams.shape[1]
@@ -154,7 +154,7 @@ def _insert(automaton, length, ngrams, logprobs, backoffs, room):
 
 
 @njit(cache=True)
-def _finish(automaton, length, suffix, order, high):
+def _finish(automaton, length, suffix, order, high):  # type: ignore[no-untyped-def]
     """Set probabilities of added nodes, `next`, `link`, and `high`.
 
     high[i]: the largest log probability that the last word of n-gram i has after any longer

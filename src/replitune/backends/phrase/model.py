@@ -28,7 +28,7 @@ NAMES_OF = {group: [name for name, of, _ in NAMES if of == group] for group in G
 
 
 @njit(cache=True)
-def phrase_slot(words, begin, end, slots):
+def phrase_slot(words, begin, end, slots):  # type: ignore[no-untyped-def]
     """Where the search for a source phrase starts in a table of `slots` slots."""
     mixed = np.uint64(end - begin)
     for j in range(begin, end):
@@ -38,7 +38,7 @@ def phrase_slot(words, begin, end, slots):
 
 
 @njit(cache=True)
-def _index_phrases(source_start, source_words, index):
+def _index_phrases(source_start, source_words, index):  # type: ignore[no-untyped-def]
     slots = len(index)
     for phrase in range(len(source_start) - 1):
         i = phrase_slot(source_words, source_start[phrase], source_start[phrase + 1], slots)
@@ -48,7 +48,7 @@ def _index_phrases(source_start, source_words, index):
 
 
 @njit(cache=True)
-def _score_isolated(automaton, target_start, words, isolated):
+def _score_isolated(automaton, target_start, words, isolated):  # type: ignore[no-untyped-def]
     for option in range(len(target_start) - 1):
         isolated[option] = score_words(
             automaton, automaton.root, words, target_start[option], target_start[option + 1]

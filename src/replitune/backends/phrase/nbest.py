@@ -32,13 +32,13 @@ way number `rank`; then always the best. parent -1, rank 0: the best path."""
 
 
 @njit(cache=True)
-def _above(items, i, j):
+def _above(items, i, j):  # type: ignore[no-untyped-def]
     """Whether item i comes before item j."""
     return items[i].score > items[j].score or (items[i].score == items[j].score and i < j)
 
 
 @njit(cache=True)
-def _push(heap, size, items, new):
+def _push(heap, size, items, new):  # type: ignore[no-untyped-def]
     i = size
     while i > 0:
         up = (i - 1) >> 1
@@ -50,7 +50,7 @@ def _push(heap, size, items, new):
 
 
 @njit(cache=True)
-def _pop(heap, size, items):
+def _pop(heap, size, items):  # type: ignore[no-untyped-def]
     """The first item; the heap has size - 1 items afterwards."""
     top, moved = heap[0], heap[size - 1]
     size -= 1
@@ -70,7 +70,7 @@ def _pop(heap, size, items):
 
 
 @njit(cache=True)
-def _ways(rows, arcs, node):
+def _ways(rows, arcs, node):  # type: ignore[no-untyped-def]
     """All ways into a hypothesis, best first: (count,) ARC."""
     count = 1
     arc = rows[node].arcs
@@ -93,7 +93,7 @@ def _ways(rows, arcs, node):
 
 
 @njit(cache=True)
-def path_features(path, length, options, scores, reordering, unknown, automaton, begin, end, out):
+def path_features(path, length, options, scores, reordering, unknown, automaton, begin, end, out):  # type: ignore[no-untyped-def]
     """Add the feature values of a derivation to `out` (14,); returns its number of copied words.
 
     path: (>= length,) ARC from the last phrase to the first.
@@ -122,7 +122,7 @@ def path_features(path, length, options, scores, reordering, unknown, automaton,
 
 
 @njit(cache=True)
-def _same_words(options, target_words, path, length, words, at, stop):
+def _same_words(options, target_words, path, length, words, at, stop):  # type: ignore[no-untyped-def]
     """Whether a derivation has exactly the words words[at:stop]."""
     for i in range(length - 1, -1, -1):
         option = path[i].option
@@ -134,7 +134,7 @@ def _same_words(options, target_words, path, length, words, at, stop):
 
 
 @njit(cache=True, nogil=True)
-def nbest(
+def nbest(  # type: ignore[no-untyped-def]
     rows,
     arcs,
     final,
@@ -290,3 +290,23 @@ def nbest(
         copied[:found],
         looked,
     )
+
+
+@njit(cache=True, nogil=True)
+def best_words(rows, final, word_start, target_words):  # type: ignore[no-untyped-def]
+    """The words of the best path into row `final`."""
+    count = 0
+    row = np.int64(final)
+    while rows[row].back >= 0:
+        option = rows[row].option
+        count += word_start[option + 1] - word_start[option]
+        row = np.int64(rows[row].back)
+    words = np.empty(count, np.int32)
+    row = np.int64(final)
+    while rows[row].back >= 0:
+        option = rows[row].option
+        for j in range(word_start[option + 1] - 1, word_start[option] - 1, -1):
+            count -= 1
+            words[count] = target_words[j]
+        row = np.int64(rows[row].back)
+    return words

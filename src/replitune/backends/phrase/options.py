@@ -25,7 +25,7 @@ MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 class Options(NamedTuple):
     """O options of U source phrases under one weights vector; all scores are weighted.
 
-    first, count: (U,) options of phrase u are first[u] : first[u] + count[u], best first
+    first, counts: (U,) options of phrase u are first[u] : first[u] + counts[u], best first
     score: (O,) translation model and penalties
     estimate: (O,) score + LM of the words without context
     order: (O, 3) per orientation, the options of a phrase from the highest bound down
@@ -42,7 +42,7 @@ class Options(NamedTuple):
     """
 
     first: NDArray[np.int64]
-    count: NDArray[np.int64]
+    counts: NDArray[np.int64]
     score: NDArray[np.float64]
     estimate: NDArray[np.float64]
     order: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Options(NamedTuple):
 
 
 @njit(cache=True)
-def _find_spans(tokens, start, source_start, source_words, index, longest, spans):
+def _find_spans(tokens, start, source_start, source_words, index, longest, spans):  # type: ignore[no-untyped-def]
     """spans[i, l]: the source phrase of the l + 1 words from token i on, or -1."""
     slots = len(index)
     for sentence in range(len(start) - 1):
@@ -72,19 +72,18 @@ def _find_spans(tokens, start, source_start, source_words, index, longest, spans
                 while index[slot] >= 0:
                     phrase = index[slot]
                     begin = source_start[phrase]
-                    same = source_start[phrase + 1] - begin == length
-                    j = 0
-                    while same and j < length:
-                        same = source_words[begin + j] == tokens[i + j]
-                        j += 1
-                    if same:
-                        spans[i, length - 1] = phrase
-                        break
+                    if source_start[phrase + 1] - begin == length:
+                        j = 0
+                        while j < length and source_words[begin + j] == tokens[i + j]:
+                            j += 1
+                        if j == length:
+                            spans[i, length - 1] = phrase
+                            break
                     slot = (slot + 1) % slots
 
 
 @njit(cache=True)
-def _select(phrases, option_start, target_start, scores, isolated, weights, limit, chosen, best):
+def _select(phrases, option_start, target_start, scores, isolated, weights, limit, chosen, best):  # type: ignore[no-untyped-def]
     """The `limit` best options of each phrase by estimate, ties in the table's order.
 
     chosen: (U, limit) options of the table, best first; best: their estimates; returns counts."""
@@ -113,7 +112,7 @@ def _select(phrases, option_start, target_start, scores, isolated, weights, limi
 
 
 @njit(cache=True)
-def _sort(values, order, column, begin, end):
+def _sort(values, order, column, begin, end):  # type: ignore[no-untyped-def]
     """Sort values[begin:end, column] downwards, stably; order: where they stood."""
     for o in range(begin, end):
         value = values[o, column]
@@ -127,7 +126,7 @@ def _sort(values, order, column, begin, end):
 
 
 @njit(cache=True)
-def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
+def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):  # type: ignore[no-untyped-def]
     """Score, LM inside each phrase, reordering, bounds, and the order by bound."""
     weight = weights[LM]
     for o in range(len(options.score)):
@@ -139,7 +138,7 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
         options.score[o] = score
         state = np.int64(automaton.root)
         whole = True  # the state is the whole phrase so far, so that a longer context can matter
-        most = 0.0
+        most = rise  # of the end of the sentence, which an option may bring about
         total = 0.0
         for j in range(begin, end):
             word = options.words[j]
@@ -147,10 +146,10 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             top = logprob
             if whole:
                 node = np.int64(word) if state == automaton.root else find(automaton, state, word)
-                whole = node >= 0 and after == node
+                whole = bool(node >= 0 and after == node)
                 if node >= 0:
                     top = np.float64(high[node])
-            most += min(0.0, top + rise)
+            most += top + rise
             total += logprob
             state = after
             options.inner_state[j] = state
@@ -169,7 +168,7 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             options.promise[o, orientation] = options.estimate[o] + options.backward[o, orientation]
     _identify(reordering, options.identity)
     for u in range(len(options.first)):
-        begin, end = options.first[u], options.first[u] + options.count[u]
+        begin, end = options.first[u], options.first[u] + options.counts[u]
         for orientation in range(3):
             _sort(options.promise, options.ranking, orientation, begin, end)
             for o in range(begin, end):
@@ -180,7 +179,7 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
 
 
 @njit(cache=True)
-def _identify(reordering, identity):
+def _identify(reordering, identity):  # type: ignore[no-untyped-def]
     """identity[o]: the first option with exactly the forward reordering scores of o."""
     slots = 2 * len(identity) + 1
     table = np.full(slots, -1, np.int64)
@@ -318,7 +317,7 @@ def _batch(
     unknown[known:] = 1
     options = Options(
         first=np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)[: len(count)],
-        count=count,
+        counts=count,
         score=np.zeros(total),
         estimate=np.zeros(total),
         order=np.zeros((total, 3), np.int64),

@@ -38,6 +38,12 @@ from replitune.backends.phrase.stacks import (
     take,
 )
 
+MEMO = np.dtype([("key", "u8"), ("lm", "f8"), ("state", "i8")])
+"""What `score_option` gave: many hypotheses have the same state. key: LM state and option, 0 for
+none; a new entry takes the place of an old one."""
+
+MEMO_BITS = 14  # entries that a core's own cache can hold
+
 SLACK = 1e-9  # for the different rounding of a bound and a score
 
 
@@ -72,13 +78,13 @@ class Extensions(NamedTuple):
 
 
 @njit(cache=True)
-def mask_width(n, limit):
+def mask_width(n, limit):  # type: ignore[no-untyped-def]
     bits = n if limit < 0 else min(n, limit)
     return max(1, (bits + 63) >> 6)
 
 
 @njit(cache=True)
-def new_extensions(n, longest, limit, width):
+def new_extensions(n, longest, limit, width):  # type: ignore[no-untyped-def]
     starts = n if limit < 0 else min(n, max(1, limit))
     most = starts * longest
     return Extensions(
@@ -93,7 +99,7 @@ def new_extensions(n, longest, limit, width):
 
 
 @njit(cache=True)
-def extensions_of(coverages, c, spans, limit, future, out):
+def extensions_of(coverages, c, spans, limit, future, out):  # type: ignore[no-untyped-def]
     """Fill `out` with the ways to go on from coverage c; how many."""
     n, longest = spans.shape
     mask, masks = coverages.mask, out.mask
@@ -122,7 +128,7 @@ def extensions_of(coverages, c, spans, limit, future, out):
 
 
 @njit(cache=True)
-def orientation(last_start, last_end, start, end):
+def orientation(last_start, last_end, start, end):  # type: ignore[no-untyped-def]
     """Of a phrase to the one before (start and end -1 before the first)."""
     if start == last_end + 1:
         return MONOTONE
@@ -130,7 +136,7 @@ def orientation(last_start, last_end, start, end):
 
 
 @njit(cache=True)
-def score_option(automaton, options, state, option):
+def score_option(automaton, options, state, option):  # type: ignore[no-untyped-def]
     """(LM score of an option's words after `state`, the state after them)."""
     total = 0.0
     begin, end = options.word_start[option], options.word_start[option + 1]
@@ -143,7 +149,15 @@ def score_option(automaton, options, state, option):
 
 
 @njit(cache=True)
-def finish(new, gap, mask, row, complete, identity, lexro):
+def memo_key(state, option):  # type: ignore[no-untyped-def]
+    """(key of a state and an option, its place in a memo)."""
+    key = ((np.uint64(state) << np.uint64(32)) | np.uint64(option)) + np.uint64(1)
+    mixed = (key ^ (key >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    return key, np.int64(mixed >> np.uint64(64 - MEMO_BITS))
+
+
+@njit(cache=True)
+def finish(new, gap, mask, row, complete, identity, lexro):  # type: ignore[no-untyped-def]
     """Set the fields that decide recombination; the LM state is there already.
 
     gap, mask[row]: the coverage of `new`."""
@@ -161,7 +175,7 @@ def finish(new, gap, mask, row, complete, identity, lexro):
 
 
 @njit(cache=True)
-def group_rows(rows, base, count, coverages, head, next_row):
+def group_rows(rows, base, count, coverages, head, next_row):  # type: ignore[no-untyped-def]
     """Group rows[base : base + count] by coverage, groups and members in the order of rows.
 
     head[g]: first row of group g; next_row[row - base]: the next one, or -1; how many groups."""
@@ -182,7 +196,7 @@ def group_rows(rows, base, count, coverages, head, next_row):
 
 
 @njit(cache=True, nogil=True)
-def search(spans, options, automaton, terms, size, keep):
+def search(spans, options, automaton, terms, size, keep):  # type: ignore[no-untyped-def]
     """Decode one sentence.
 
     spans: (n, longest), n > 0. Returns (rows, first, arcs): the hypotheses kept, those with k
@@ -204,17 +218,19 @@ def search(spans, options, automaton, terms, size, keep):
     next_row = np.empty(size, np.int64)
     head = np.empty(size, np.int64)
 
+    memo = np.zeros(1 << MEMO_BITS, MEMO)
+
     # Arrays are taken out of their tuples here: inside the loops it would count references.
     hypotheses, slots, counts, floor, top = (
         stacks.hypotheses,
         stacks.slots,
-        stacks.count,
+        stacks.counts,
         stacks.floor,
         stacks.top,
     )
     starts, lengths, phrases = ways.start, ways.length, ways.phrase
     gaps, masks, futures, reached = ways.gap, ways.mask, ways.future, ways.coverage
-    option_first, option_count = options.first, options.count
+    option_first, option_count = options.first, options.counts
     order, bound, score = options.order, options.bound, options.score
     backward, forward, identity = options.backward, options.forward, options.identity
 
@@ -265,7 +281,15 @@ def search(spans, options, automaton, terms, size, keep):
                         if most + bound[i, turn] <= floor[lane]:
                             break
                         option = order[i, turn]
-                        lm, state = score_option(automaton, options, np.int64(last.state), option)
+                        key, place = memo_key(last.state, option)
+                        if memo[place].key != key:
+                            lm, state = score_option(
+                                automaton, options, np.int64(last.state), option
+                            )
+                            memo[place].key = key
+                            memo[place].lm = lm
+                            memo[place].state = state
+                        lm, state = memo[place].lm, memo[place].state
                         if covered == n:
                             lm += step(automaton, state, terms.end)[0]
                         value = so_far + score[option] + terms.lm * lm + backward[option, turn]
@@ -297,6 +321,8 @@ def search(spans, options, automaton, terms, size, keep):
                             counts[lane] += 1
                         if total > top[lane]:
                             top[lane] = total
-                            floor[lane] = max(floor[lane], total - terms.beam)
+                            # Of complete translations only the best is wanted.
+                            least = total if covered == n and not keep else total - terms.beam
+                            floor[lane] = max(floor[lane], least)
                 row = next_row[row - base]
     return rows[: first[n + 1]], first, arcs[:arc_count]

@@ -50,19 +50,19 @@ ARC = np.dtype(
 
 class Stacks(NamedTuple):
     """R stacks being filled. hypotheses: (R, capacity); slots: (R, 2^k) for recombination;
-    count: (R,); floor: (R,) a hypothesis must score more than this; top: (R,) best total;
+    counts: (R,); floor: (R,) a hypothesis must score more than this; top: (R,) best total;
     scratch: (1,) the hypothesis being made"""
 
     hypotheses: NDArray[np.void]
     slots: NDArray[np.int32]
-    count: NDArray[np.int64]
+    counts: NDArray[np.int64]
     floor: NDArray[np.float64]
     top: NDArray[np.float64]
     scratch: NDArray[np.void]
 
 
 @njit(cache=True)
-def new_stacks(lanes, capacity):
+def new_stacks(lanes, capacity):  # type: ignore[no-untyped-def]
     slots = 16
     while slots < 2 * capacity:
         slots *= 2
@@ -77,7 +77,7 @@ def new_stacks(lanes, capacity):
 
 
 @njit(cache=True)
-def _hash(coverage, state, after, swap, identity):
+def _hash(coverage, state, after, swap, identity):  # type: ignore[no-untyped-def]
     mixed = (np.uint64(coverage) << np.uint64(32)) ^ np.uint64(state)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= (np.uint64(after) << np.uint64(44)) ^ (np.uint64(swap + 1) << np.uint64(24))
@@ -87,7 +87,7 @@ def _hash(coverage, state, after, swap, identity):
 
 
 @njit(cache=True)
-def _enter(slots, lane, hypotheses, i):
+def _enter(slots, lane, hypotheses, i):  # type: ignore[no-untyped-def]
     """Put hypothesis i, which is not there yet, into the table of its stack."""
     h = hypotheses[lane, i]
     mask = np.int64(slots.shape[1] - 1)
@@ -98,7 +98,7 @@ def _enter(slots, lane, hypotheses, i):
 
 
 @njit(cache=True)
-def kth_largest(values, k):
+def kth_largest(values, k):  # type: ignore[no-untyped-def]
     """The k-th largest of `values` (k from 1), which is reordered (Hoare's selection)."""
     low, high = 0, len(values) - 1
     k -= 1
@@ -124,9 +124,9 @@ def kth_largest(values, k):
 
 
 @njit(cache=True)
-def prune(stacks, lane, size):
+def prune(stacks, lane, size):  # type: ignore[no-untyped-def]
     """Keep the `size` best, of equal ones the first that came; raise the floor to the worst."""
-    count = stacks.count[lane]
+    count = stacks.counts[lane]
     if count <= size:
         return
     hypotheses, slots = stacks.hypotheses, stacks.slots
@@ -151,12 +151,12 @@ def prune(stacks, lane, size):
             hypotheses[lane, kept] = hypotheses[lane, i]
         _enter(slots, lane, hypotheses, kept)
         kept += 1
-    stacks.count[lane] = kept
+    stacks.counts[lane] = kept
     stacks.floor[lane] = max(stacks.floor[lane], worst)
 
 
 @njit(cache=True)
-def match(slots, hypotheses, lane, new):
+def match(slots, hypotheses, lane, new):  # type: ignore[no-untyped-def]
     """(the hypothesis of a stack with the state of `new`, or -1; its slot, or a free one)."""
     mask = np.int64(slots.shape[1] - 1)
     slot = np.int64(_hash(new.coverage, new.state, new.after, new.swap, new.identity)) & mask
@@ -175,7 +175,7 @@ def match(slots, hypotheses, lane, new):
 
 
 @njit(cache=True)
-def recombine(hypotheses, lane, i, new, arcs, arc_count, keep):
+def recombine(hypotheses, lane, i, new, arcs, arc_count, keep):  # type: ignore[no-untyped-def]
     """Join `new` to the hypothesis of the same state; returns the number of arcs.
 
     The better one stays, of equally good ones the first. With `keep` the other becomes an arc;
@@ -205,11 +205,11 @@ def recombine(hypotheses, lane, i, new, arcs, arc_count, keep):
 
 
 @njit(cache=True)
-def take(stacks, lane, size, beam, rows, base):
+def take(stacks, lane, size, beam, rows, base):  # type: ignore[no-untyped-def]
     """Move the best of a finished stack to rows[base:], best first; empty it; how many."""
     prune(stacks, lane, size)
     hypotheses = stacks.hypotheses
-    count = stacks.count[lane]
+    count = stacks.counts[lane]
     totals = np.empty(count)
     for i in range(count):
         totals[i] = -hypotheses[lane, i].total
@@ -220,7 +220,7 @@ def take(stacks, lane, size, beam, rows, base):
             break
         rows[base + kept] = hypotheses[lane, i]
         kept += 1
-    stacks.count[lane] = 0
+    stacks.counts[lane] = 0
     stacks.floor[lane] = -np.inf
     stacks.top[lane] = -np.inf
     stacks.slots[lane] = -1

@@ -7,18 +7,16 @@ as in training, and pieces of target words are joined again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.backends.phrase.decoder import Decoder, NBest, Settings
-from replitune.backends.phrase.encode import split_words
 from replitune.backends.phrase.features import Layout
 from replitune.backends.phrase.graph import SearchGraph
 from replitune.backends.phrase.model import PhraseModel
-from replitune.backends.phrase.segmentation import BytePairs, load_segmentation
+from replitune.backends.phrase.segmentation import Splitters
 
 
 class PhraseSystem:
@@ -33,8 +31,7 @@ class PhraseSystem:
         folder = Path(folder)
         self.model = PhraseModel.load(folder, None if features is None else tuple(features))
         self.settings = settings or Settings()
-        self._source = _segmentation(folder / "source_segmentation.json")
-        self._target = _segmentation(folder / "target_segmentation.json")
+        self._splitters = Splitters.load(folder)
 
     @property
     def layout(self) -> Layout:
@@ -45,8 +42,8 @@ class PhraseSystem:
         self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
     ) -> list[str]:
         """The best translation of each line."""
-        found = Decoder(self.model, weights, self.settings).decode(self._split(lines), threads)
-        return found if self._target is None else [self._join(line) for line in found]
+        decoder = Decoder(self.model, weights, self.settings)
+        return self.joined(decoder.decode(self._split(lines), threads))
 
     def nbest(
         self, lines: Sequence[str], weights: NDArray[np.float64], size: int, threads: int = 1
@@ -55,8 +52,7 @@ class PhraseSystem:
         texts with the pieces of words joined."""
         decoder = Decoder(self.model, weights, self.settings)
         found = decoder.nbest(self._split(lines), size, distinct=True, threads=threads)
-        texts = found.texts()
-        return found, self.joined(texts)
+        return found, self.joined(found.texts())
 
     def graphs(
         self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
@@ -66,22 +62,9 @@ class PhraseSystem:
 
     def joined(self, texts: list[str]) -> list[str]:
         """Texts with the pieces of words joined."""
-        return texts if self._target is None else [self._join(text) for text in texts]
+        if not self._splitters.joins:
+            return texts
+        return [self._splitters.join(text) for text in texts]
 
-    def _split(self, lines: Sequence[str]) -> Sequence[str]:
-        splitter = self._source
-        if splitter is None:
-            return lines
-        return [" ".join(splitter.apply(split_words(line))) for line in lines]
-
-    def _join(self, line: str) -> str:
-        return " ".join(BytePairs.join(line.split(" "))) if line else line
-
-
-def search_settings(**changes: object) -> Settings:
-    """The decoder's settings, the given ones changed."""
-    return replace(Settings(), **changes)  # type: ignore[arg-type]
-
-
-def _segmentation(path: Path):  # type: ignore[no-untyped-def]
-    return load_segmentation(path) if path.exists() else None
+    def _split(self, lines: Sequence[str]) -> list[str]:
+        return [self._splitters.split(line) for line in lines]

@@ -1,0 +1,177 @@
+"""Figures of tests: Graham (2016), heat map of p and distributions of the pseudo-statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.report.data import Cell, Histogram, adjusted
+from replitune.report.figure import COLOURS, LINES, MARKERS, Figure, pick
+from replitune.report.names import CORRECTIONS, count
+from replitune.report.numbers import p_equation, p_value
+
+
+def tested_figures(cells: Sequence[Cell], alpha: float, correction: str) -> list[Figure]:
+    """The heat map when there are three systems or more; distributions of the closest pair."""
+    figures = []
+    for cell in cells:
+        if len(cell.present) > 2 and cell.tests:
+            figures.append(heat_map(cell, alpha, correction))
+        if len(cell.pairs) > 1:
+            figures.append(differences(cell, alpha))
+        pair = _closest(cell)
+        if pair is not None:
+            figures.append(distributions(cell, pair))
+    return figures
+
+
+def heat_map(cell: Cell, alpha: float, correction: str) -> Figure:
+    """p of every pair by the lead test, systems ordered by rank (Graham 2016)."""
+    systems = cell.ranked
+    p = np.full((len(systems), len(systems)), np.nan)
+    for i, better in enumerate(systems):
+        for j, worse in enumerate(systems[i + 1 :], start=i + 1):
+            result = cell.lead_test((better, worse))
+            found = None if result is None else adjusted(result)
+            if found is not None:
+                p[i, j] = found
+
+    def draw(axes: Any) -> None:
+        axes.grid(visible=False)
+        levels = [0, 0.001, 0.01, 0.05, 0.1, 1.0001]
+        shades = ["#1b2a38", "#35566f", "#6f93ab", "#c3d3de", "#f4f6f8"]
+        for i in range(len(systems)):
+            for j in range(len(systems)):
+                if np.isnan(p[i, j]):
+                    continue
+                band = int(np.searchsorted(levels, p[i, j], side="left")) - 1
+                shade = shades[max(band, 0)]
+                axes.fill_between([j - 0.5, j + 0.5], i - 0.5, i + 0.5, color=shade, linewidth=0)
+                ink = "white" if band < 3 else "black"
+                weight = "bold" if p[i, j] <= alpha else "normal"
+                text = p_value(float(p[i, j]))
+                axes.text(j, i, text, ha="center", va="center", color=ink, weight=weight, size=8)
+        axes.set_xlim(-0.5, len(systems) - 0.5)
+        axes.set_ylim(len(systems) - 0.5, -0.5)
+        axes.set_xticks(range(len(systems)), systems, rotation=45, ha="right")
+        axes.set_yticks(range(len(systems)), systems)
+        axes.set_aspect("equal")
+
+    lead = next(result for result in cell.tests if result.method == cell.lead_method)
+    side = 1.6 + 0.62 * len(systems)
+    return Figure(
+        f"{cell.testset}.{cell.metric}.heatmap",
+        f"p of every pair of systems ({count(lead.n_a, 'run')} and {lead.n_b} of the first pair) "
+        f"by {cell.name} on {cell.testset}, {cell.lead_method} test, {CORRECTIONS[correction]}; "
+        f"best system first, dark is small, bold is at or below {alpha:g} (after Graham 2016). "
+        f"A small p speaks of {lead.generalises_to}.",
+        draw,
+        size=(side + 0.8, side),
+    )
+
+
+def differences(cell: Cell, alpha: float) -> Figure:
+    """Fu et al. (2016), Fig. 5: p against the difference, and where it falls to alpha."""
+    from replitune.significance.replication import crossing
+
+    points: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+    for method in cell.methods:
+        found = [(abs(r.delta), r.p) for r in cell.tests if r.method == method and r.p is not None]
+        if found:
+            delta, p = np.array(sorted(found), dtype=np.float64).T
+            points[method] = (delta, p)
+    fits = {method: crossing(delta, p, alpha) for method, (delta, p) in points.items()}
+
+    def draw(axes: Any) -> None:
+        for index, (method, (delta, p)) in enumerate(points.items()):
+            style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
+            at = fits[method][0]
+            label = method if at is None else f"{method}: {alpha:g} at {at:.2f}"
+            axes.plot(delta, p, ls="none", ms=5, alpha=0.8, label=label, **style)
+            axes.plot(delta, fits[method][1], color=style["color"], ls=pick(LINES, index), lw=1)
+        axes.axhline(alpha, color="black", linewidth=0.8)
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_xlabel(f"absolute difference in {cell.name}")
+        axes.set_ylabel("p")
+        axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+
+    scopes = {result.method: result.generalises_to for result in cell.tests}
+    spoken = "; ".join(f"{method}: {scope}" for method, scope in scopes.items())
+    return Figure(
+        f"{cell.testset}.{cell.metric}.differences",
+        f"p, uncorrected, of {count(len(cell.pairs), 'pair')} of systems against their difference "
+        f"in {cell.name} on {cell.testset}, with a decreasing fit and the difference at which it "
+        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It speaks of: {spoken}.",
+        draw,
+        size=(7.2, 3.4),
+    )
+
+
+def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
+    """The distribution that each resampling test compares the observed difference with."""
+    a, b = pair
+    drawn = {m: h for (x, y, m), h in _drawable(cell).items() if (x, y) == pair}
+    results = {method: cell.test(pair, method) for method in drawn}
+
+    def draw(axes: Any) -> None:
+        for index, (method, (edges, counts)) in enumerate(drawn.items()):
+            edges, counts = _coarse(edges, counts)
+            density = counts / (counts.sum() * np.diff(edges))
+            result = results[method]
+            p = "" if result is None else f", {p_equation(result.p)}"
+            axes.stairs(
+                density,
+                edges,
+                color=pick(COLOURS, index),
+                ls=pick(LINES, index),
+                linewidth=1.5,
+                label=f"{method}{p}",
+            )
+        delta = next(r.delta for r in results.values() if r is not None)
+        axes.axvline(delta, color="black", linewidth=1.2)
+        axes.axvline(0, color="#888888", linewidth=0.8)
+        axes.set_xlabel(f"difference in {cell.name}, {b} − {a}")
+        axes.set_ylabel("density")
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+
+    scopes = "; ".join(f"{m}: {r.generalises_to}" for m, r in results.items() if r is not None)
+    result = next(r for r in results.values() if r is not None)
+    return Figure(
+        f"{cell.testset}.{cell.metric}.distributions",
+        f"Distributions of the difference in {cell.name} on {cell.testset} between {a} and {b} "
+        f"({result.n_a} + {count(result.n_b, 'run')}), of the tests that resample: those of "
+        "exchange tests lie around zero, those of bootstraps around the observed difference "
+        f"(black line), after Graham (2016). p is uncorrected. It speaks of: {scopes}.",
+        draw,
+        size=(7.2, 3.4),
+    )
+
+
+def _drawable(cell: Cell) -> dict[tuple[str, str, str], Histogram]:
+    """Distributions that are wider than one value."""
+    found = (cell.histograms or {}).items()
+    return {key: (edges, counts) for key, (edges, counts) in found if np.ptp(edges) > 1e-6}
+
+
+def _closest(cell: Cell) -> tuple[str, str] | None:
+    """The pair about which there is most to see: p of the lead test nearest to .05."""
+    pairs = list(dict.fromkeys((a, b) for a, b, _ in _drawable(cell)))
+    pairs = [pair for pair in pairs if pair in cell.pairs]
+
+    def distance(pair: tuple[str, str]) -> float:
+        result = cell.lead_test(pair)
+        p = None if result is None else result.p
+        return 100.0 if p is None else abs(float(np.log(max(p, 1e-6) / 0.05)))
+
+    return min(pairs, key=distance, default=None)
+
+
+def _coarse(edges: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """200 bins as 50, which is smoother to look at."""
+    if len(counts) % 4:
+        return edges, counts
+    return edges[::4], counts.reshape(-1, 4).sum(axis=1)

@@ -1,0 +1,155 @@
+"""What a reader must know before believing the tables, each thing said once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from replitune.report.data import Cell, adjusted
+from replitune.report.names import count
+from replitune.report.numbers import p_equation
+
+FEW_REPLICAS = 3
+"""Clark et al. (2011) recommend at least this many."""
+
+
+@dataclass(frozen=True)
+class Warning:
+    """One kind of trouble and every place that has it."""
+
+    title: str
+    text: str
+    places: tuple[str, ...] = ()
+
+
+def warnings(cells: Sequence[Cell], alpha: float) -> list[Warning]:
+    """Grouped by kind, most serious first."""
+    return [
+        *_few(cells),
+        *_alone(cells),
+        *_unreachable(cells, alpha),
+        *_disagreements(cells, alpha),
+        *_notes(cells),
+    ]
+
+
+def _few(cells: Sequence[Cell]) -> list[Warning]:
+    few = list(
+        dict.fromkeys(
+            (system, len(cell.replica_scores(system)))
+            for cell in cells
+            for system in cell.present
+            if len(cell.replica_scores(system)) < FEW_REPLICAS
+        )
+    )
+    if not few:
+        return []
+    return [
+        Warning(
+            f"Fewer than {FEW_REPLICAS} replicas",
+            "Chance in tuning or training cannot be told from a difference between systems; "
+            "Clark et al. (2011) recommend at least 3 runs of each.",
+            tuple(f"{system}: {count(n, 'replica')}" for system, n in few),
+        )
+    ]
+
+
+def _alone(cells: Sequence[Cell]) -> list[Warning]:
+    lonely = list(dict.fromkeys(cell.testset for cell in cells if not cell.tests))
+    if not lonely:
+        return []
+    text = "There is no pair of systems to compare, so there are scores here and no tests."
+    return [Warning("Nothing was tested", text, tuple(lonely))]
+
+
+def _unreachable(cells: Sequence[Cell], alpha: float) -> list[Warning]:
+    """Tests whose smallest possible p is above alpha."""
+    places: dict[str, list[str]] = {}
+    for cell in cells:
+        for result in cell.tests:
+            if result.p_min is not None and result.p_min > alpha:
+                runs = f"{result.n_a} + {count(result.n_b, 'run')}"
+                place = f"{_where(cell, result.a, result.b)}: p ≥ {result.p_min:.3g} ({runs})"
+                places.setdefault(result.method, []).append(place)
+    return [
+        Warning(
+            f"{method} could not reach {alpha:g}",
+            f"With so few replicas its smallest possible p is above {alpha:g}: that it is not "
+            "significant says nothing about the systems.",
+            tuple(where),
+        )
+        for method, where in places.items()
+    ]
+
+
+def _disagreements(cells: Sequence[Cell], alpha: float) -> list[Warning]:
+    """Where another test and the lead test fall on different sides of alpha."""
+    places: dict[tuple[str, str, str], list[str]] = {}
+    for cell in cells:
+        for pair in cell.pairs:
+            lead = cell.test(pair, cell.lead_method)
+            p = None if lead is None else adjusted(lead)
+            if lead is None or p is None:
+                continue
+            for method in cell.methods:
+                other = cell.test(pair, method)
+                q = None if other is None or method == lead.method else adjusted(other)
+                if other is None or q is None or (p <= alpha) == (q <= alpha):
+                    continue
+                if other.generalises_to == lead.generalises_to:
+                    why = (
+                        f"Both speak of {lead.generalises_to}, but differ in what they exchange "
+                        f"or draw ({method}: {other.unit}; {lead.method}: {lead.unit})."
+                    )
+                else:
+                    why = (
+                        f"They answer different questions: {method} speaks of "
+                        f"{other.generalises_to}, {lead.method} of {lead.generalises_to}."
+                    )
+                text = f"{_where(cell, *pair)}: {method} {p_equation(q)}, "
+                text += f"{lead.method} {p_equation(p)}"
+                places.setdefault((method, lead.method, why), []).append(text)
+    return [
+        Warning(f"{method} and {lead} disagree", why, tuple(where))
+        for (method, lead, why), where in places.items()
+    ]
+
+
+def _notes(cells: Sequence[Cell]) -> list[Warning]:
+    """Notes of tests and intervals, part by part; parts that differ only in numbers are one."""
+    kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
+
+    def add(source: str, note: str, where: str) -> None:
+        found = kinds.setdefault((source, re.sub(r"\d+(\.\d+)?", "#", note)), [])
+        if (note, where) not in found:
+            found.append((note, where))
+
+    for cell in cells:
+        for result in cell.tests:
+            for part in (result.note or "").split("; "):
+                system, colon, rest = part.partition(": ")
+                if colon and system in (result.a, result.b):
+                    add(result.method, rest, f"{cell.testset}, {cell.name}, {system}")
+                elif part:
+                    add(result.method, part, _where(cell, result.a, result.b))
+        for row in cell.systems:
+            if row.note:
+                what = f"the {row.method} interval" if row.statistic == "ci" else row.statistic
+                add(what, row.note, f"{cell.testset}, {cell.name}, {row.system}")
+    said = []
+    for (source, _), found in kinds.items():
+        notes = list(dict.fromkeys(note for note, _ in found))
+        example = "For example: " if len(notes) > 1 else ""
+        places = tuple(dict.fromkeys(where for _, where in found))
+        said.append(Warning(f"Note on {source}", f"{example}{_sentence(notes[0])}", places))
+    return said
+
+
+def _where(cell: Cell, a: str, b: str) -> str:
+    return f"{cell.testset}, {cell.name}, {b} − {a}"
+
+
+def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

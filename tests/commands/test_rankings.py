@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support import ROOT, Ran
+
+SYSTEMS = {"low": 0.0, "high": 3.0, "middle": 0.02, "top": 3.01}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Two systems about as good as each other, and two that are far better; three runs each."""
+    rng = np.random.default_rng(1)
+    rows = [
+        (name, f"run-{r + 1:03d}", i, mean + rng.normal(0, 0.3))
+        for name, mean in SYSTEMS.items()
+        for r in range(3)
+        for i in range(60)
+    ]
+    names = ("system", "replica", "segment", "score")
+    pq.write_table(
+        pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))),
+        tmp_path / "scores.parquet",
+    )
+    return tmp_path / "scores.parquet"
+
+
+def test_clusters_are_printed_and_in_the_json(replitune: Callable[..., Ran], store: Path):
+    out = store.with_suffix(".json")
+    ran = replitune("test", store, "--methods", "crossed", "riezler", "--samples", 400,
+                    "--json", out)  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "clusters (each system beats all behind a >)" in ran.out
+    said = json.loads(out.read_text())
+    jsonschema.validate(said, json.loads((ROOT / "docs" / "compare.schema.json").read_text()))
+    for method in ("crossed", "riezler"):
+        ranking = said["metrics"]["mean"]["rankings"][method]
+        first, second = ranking["clusters"]
+        assert set(first) == {"high", "top"}
+        assert set(second) == {"low", "middle"}
+        assert ranking["systems"] == [*first, *second]
+        assert np.array(ranking["wins"]).tolist() == [
+            [False, False, True, True], [False, False, True, True],
+            [False] * 4, [False] * 4,
+        ]  # fmt: skip
+        assert f"{method}: {', '.join(first)} > {', '.join(second)}" in ran.out
+
+
+def test_pairs_with_a_baseline_only_leave_no_clusters(replitune: Callable[..., Ran], store: Path):
+    out = store.with_suffix(".json")
+    ran = replitune("test", store, "--methods", "crossed", "--pairs", "baseline=low",
+                    "--json", out)  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "clusters" not in ran.out
+    ranking = json.loads(out.read_text())["metrics"]["mean"]["rankings"]["crossed"]
+    assert ranking["clusters"] is None
+    assert "no p for" in ranking["note"]

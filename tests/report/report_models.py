@@ -1,0 +1,88 @@
+"""A finished experiment in a folder, made by the commands that the workflow calls."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+SEGMENTS = 24
+WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "mat", "park", "it", "is", "city", "sea",
+         "book", "we", "old", "bridge", "rain", "day", "long"]  # fmt: skip
+
+
+def references() -> list[str]:
+    generator = random.Random(5)
+    return [" ".join(generator.choices(WORDS, k=generator.randint(5, 12))) for _ in range(SEGMENTS)]
+
+
+def output(system: int, replica: int) -> list[str]:
+    """References with words lost; later systems lose more."""
+    generator = random.Random(100 * system + replica)
+    share = 0.08 + 0.1 * system
+    return [
+        " ".join(word if generator.random() > share else "x" for word in line.split())
+        for line in references()
+    ]
+
+
+def finished_experiment(
+    replitune: Callable[..., Any],
+    folder: Path,
+    systems: Mapping[str, Sequence[str]],
+    *,
+    metrics: Sequence[str] = ("bleu", "ter:id=ter-norm,normalized=true"),
+    methods: Sequence[str] = ("crossed", "clark", "fu-ar"),
+    documents: bool = True,
+    source: Callable[[int], str] | None = lambda i: f"quelle {i}",
+    edit: Callable[[list[str]], list[str]] = lambda lines: lines,
+    baseline: str | None = None,
+) -> dict[str, Any]:
+    """Replica ids by system -> results in `folder`; returns the settings of its report."""
+    refs = edit(references())
+    rows: list[dict[str, Any]] = []
+    for i, line in enumerate(refs):
+        row: dict[str, Any] = {"references": [line]}
+        if documents:
+            row["document"] = f"d{i // 4}"
+        if source:
+            row["source"] = source(i)
+        rows.append(row)
+    (folder / "corpus").mkdir(parents=True)
+    corpus = folder / "corpus" / "t1.jsonl"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    listed = []
+    for s, (name, replicas) in enumerate(systems.items()):
+        for r, replica in enumerate(replicas):
+            path = folder / "decodes" / "t1" / name / f"{replica}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join(edit(output(s, r))) + "\n", "utf-8")
+            listed.append(f"{name}\t{replica}\t{path}\n")
+    (folder / "list").write_text("".join(listed), "utf-8")
+    ran = replitune(
+        "score", "--refs", corpus, "--hyps-from", folder / "list", "--metrics", *metrics,
+        "--testset", "t1", "--out", folder / "stats" / "t1",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    ids = [metric.partition(":id=")[2].partition(",")[0] or metric for metric in metrics]
+    for id in ids:
+        ran = replitune(
+            "test", folder / "stats" / "t1" / id, "--testset", "t1", "--systems", *systems,
+            "--pairs", f"baseline={baseline}" if baseline else "all", "--methods", *methods,
+            "--samples", 99, "--seed", 7, "--out", folder / "tests" / "t1" / f"{id}.parquet",
+        )  # fmt: skip
+        assert ran.code == 0, ran.err
+    return {
+        "experiment": "small", "seed": 7, "systems": list(systems), "tests": ["t1"],
+        "metrics": ids, "baseline": baseline, "alpha": 0.05, "correction": "holm", "samples": 99,
+        "figures": [f"t1.{id}.{kind}" for id in ids for kind in ("replicas", "intervals", "fits")],
+    }  # fmt: skip
+
+
+def write_report(replitune: Callable[..., Any], folder: Path, settings: Mapping[str, Any]) -> str:
+    """Run `replitune report`; returns the page."""
+    ran = replitune("report", folder, "--settings", json.dumps(settings))
+    assert ran.code == 0, ran.err
+    return (folder / "report.html").read_text("utf-8")

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import csv
+import hashlib
+import html
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from replitune.report.numbers import interval, p_value, score, signed
+from replitune.report.table import latex_text
+from replitune.results import read_system_rows, read_tests
+from report.report_models import SEGMENTS, finished_experiment, output, write_report
+from support import Ran
+
+THREE = {name: ["mert-001", "mert-002", "mert-003"] for name in ("a", "b", "c")}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle, delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
+def page_rows(page: str, table: str) -> list[list[str]]:
+    """Texts of the cells of one table of the page."""
+    body = page.split(f'id="table-{table}"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in body.split("<tr>")[1:]]
+    return [[html.unescape(re.sub(r"<sup>.*?</sup>", "", cell)) for cell in row] for row in cells]
+
+
+def latex_rows(text: str) -> list[list[str]]:
+    body = text.split("\\midrule\n", 1)[1].split("\\bottomrule")[0]
+    lines = [line for line in body.splitlines() if line.endswith("\\\\")]
+    return [[cell.strip() for cell in line.removesuffix("\\\\").split(" & ")] for line in lines]
+
+
+def plain(cell: str) -> str:
+    """What a LaTeX cell prints, in the characters of the other tables."""
+    cell = re.sub(r"\$\^\{\\d?dagger\}\$", "", cell)
+    cell = re.sub(r"\\textbf\{(.*)\}", r"\1", cell)
+    for code, text in (
+        ("$\\pm$", "±"), ("$-$", "−"), ("{[}", "["), ("{]}", "]"), ("\\textless{}", "<"),
+    ):  # fmt: skip
+        cell = cell.replace(code, text)
+    return "–" if cell == "--" else cell
+
+
+def test_page_tables_and_rows_of_the_tests_agree_to_the_printed_digit(
+    replitune: Callable[..., Ran], tmp_path: Path
+):
+    settings = finished_experiment(replitune, tmp_path, THREE)
+    page = write_report(replitune, tmp_path, settings)
+    printed = page_rows(page, "pairs")
+    expected = []
+    for id, name in (("bleu", "BLEU"), ("ter-norm", "TER")):
+        for r in read_tests(tmp_path / "tests" / "t1" / f"{id}.parquet"):
+            expected.append(
+                ["t1", name, f"{r.b} − {r.a}", r.method, signed(r.delta),
+                 interval(r.ci_low, r.ci_high), p_value(r.p), p_value(r.p_adjusted),
+                 r.generalises_to]
+            )  # fmt: skip
+    assert len(expected) == 2 * 3 * 3
+    assert printed == expected
+    tex = latex_rows((tmp_path / "tables" / "pairs.tex").read_text("utf-8"))
+    assert [[plain(cell) for cell in row] for row in tex] == expected
+    exact = rows(tmp_path / "tables" / "pairs.csv")
+    assert [signed(float(row["delta"])) for row in exact] == [row[4] for row in expected]
+    means = [
+        row.value
+        for row in read_system_rows(tmp_path / "tests" / "t1" / "bleu.systems.parquet")
+        if row.statistic == "avg"
+    ]
+    overview = page_rows(page, "overview")
+    assert [row[3].split(" ± ")[0] for row in overview] == [score(mean) for mean in means]
+    verdicts = html.unescape(page.split('id="verdicts"')[1].split("</section>")[0])
+    lead = next(iter(read_tests(tmp_path / "tests" / "t1" / "bleu.parquet")))
+    assert f"by {abs(lead.delta):.2f} BLEU" in verdicts
+    assert verdicts.count("(lower is better)") == 3, "said of every pair under TER"
+    assert "ter-norm" not in verdicts.lower()
+
+
+def test_the_same_input_gives_the_same_bytes(replitune: Callable[..., Ran], tmp_path: Path):
+    settings = finished_experiment(replitune, tmp_path, {"a": ["run-001", "run-002"]})
+
+    def made() -> dict[str, str]:
+        for folder in ("tables", "figures"):
+            shutil.rmtree(tmp_path / folder, ignore_errors=True)
+        write_report(replitune, tmp_path, settings)
+        files = [*tmp_path.glob("tables/*"), *tmp_path.glob("figures/*")]
+        return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+    first = made()
+    assert len(first) > 20
+    assert made() == first
+
+
+@pytest.mark.parametrize(
+    ("systems", "documents"),
+    [({"a": ["run-001"]}, False), ({"a": ["run-001"], "b": ["run-001"]}, True)],
+    ids=["one system, one replica", "two systems, one replica"],
+)
+def test_what_is_missing_is_said_and_the_rest_is_shown(
+    replitune: Callable[..., Ran], tmp_path: Path, systems: dict, documents: bool
+):
+    settings = finished_experiment(
+        replitune, tmp_path, systems, metrics=["bleu"], documents=documents, source=None,
+        methods=["riezler"],
+    )  # fmt: skip
+    page = write_report(replitune, tmp_path, settings)
+    assert "one replica of each system" in page
+    assert "Fewer than 3 replicas" in page
+    assert ("no documents" in page) == (not documents)
+    assert ("one system: no differences" in page) == (len(systems) == 1)
+    assert len(page_rows(page, "systems")) == len(systems)
+    for figure in settings["figures"]:
+        for suffix in ("svg", "png"):
+            assert (tmp_path / "figures" / f"{figure}.{suffix}").stat().st_size > 500
+    assert 'id="figure-t1.bleu.fits"' not in page, "one replica has no spread to fit"
+
+
+def test_markup_in_segments_is_text(replitune: Callable[..., Ran], tmp_path: Path):
+    evil = '</script><script>alert(1)</script><img src=x onerror="alert(2)">&amp;\u2028'
+
+    def edit(lines: list[str]) -> list[str]:
+        return [f"{evil} {line}" for line in lines]
+
+    settings = finished_experiment(
+        replitune, tmp_path, {"a": ["run-001"], "b": ["run-001"]}, edit=edit,
+        source=lambda i: evil, metrics=["bleu"], methods=["riezler"],
+    )  # fmt: skip
+    page = write_report(replitune, tmp_path, settings)
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    embedded = page.split('id="segment-data">')[1].split("</script>")[0]
+    assert "<" not in embedded
+    assert "\u2028" not in embedded
+    (testset,) = json.loads(embedded)
+    assert testset["rows"][0][2] == evil
+    assert testset["rows"][0][4][1] == edit(output(1, 0))[0]
+
+
+def test_every_segment_and_every_figure_is_there(replitune: Callable[..., Ran], tmp_path: Path):
+    settings = finished_experiment(replitune, tmp_path, THREE, metrics=["bleu"])
+    kinds = ("heatmap", "differences", "distributions", "replicas")
+    settings["figures"] = [f"t1.bleu.{kind}" for kind in kinds]
+    page = write_report(replitune, tmp_path, settings)
+    assert '"link":"tables/segments.t1.tsv"' in page
+    for figure in settings["figures"]:
+        assert f'id="figure-{figure}"' in page
+    found = rows(tmp_path / "tables" / "segments.t1.tsv")
+    assert len(found) == SEGMENTS
+    (median,) = [
+        row.replica
+        for row in read_system_rows(tmp_path / "tests" / "t1" / "bleu.systems.parquet")
+        if (row.system, row.statistic) == ("b", "median_replica")
+    ]
+    number = THREE["b"].index(str(median))
+    assert [row[f"b_{median}"] for row in found] == output(1, number)
+    assert [row["document"] for row in found] == [f"d{i // 4}" for i in range(SEGMENTS)]
+
+
+def balanced(text: str) -> bool:
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", text):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def test_latex_is_well_formed(replitune: Callable[..., Ran], tmp_path: Path):
+    systems = {"my_sys": ["run-001", "run-002"], "b": ["run-001", "run-002"]}
+    settings = finished_experiment(replitune, tmp_path, systems)
+    write_report(replitune, tmp_path, settings)
+    documents = []
+    for path in sorted((tmp_path / "tables").glob("*.tex")):
+        text = path.read_text("utf-8")
+        documents.append(text)
+        assert balanced(text), path.name
+        assert not re.search(r"(?<!\\)[#_%]", text.split("\n", 1)[1]), path.name
+        assert text.count("$") % 2 == 0, path.name
+        columns = len(re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1])
+        assert all(len(row) == columns for row in latex_rows(text)), path.name
+        assert text.isascii(), [c for c in text if not c.isascii()]
+    assert len(documents) == 6
+    if shutil.which("pdflatex"):
+        whole = "\n".join(documents)
+        (tmp_path / "all.tex").write_text(
+            "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n"
+            f"{whole}\\end{{document}}\n"
+        )
+        run = subprocess.run(
+            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
+            cwd=tmp_path, capture_output=True, text=True,
+        )  # fmt: skip
+        assert run.returncode == 0, run.stdout[-2000:]
+
+
+def test_latex_specials_are_escaped():
+    text = latex_text("50% & $x_1$ {a} #2 ~ ^ \\ <b> | [c]")
+    assert text == (
+        r"50\% \& \$x\_1\$ \{a\} \#2 \textasciitilde{} \textasciicircum{} "
+        r"\textbackslash{} \textless{}b\textgreater{} \textbar{} {[}c{]}"
+    )

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from replitune.report.data import Cell
+from replitune.report.segments import Segments, embedded, page_data
+from replitune.report.verdict import verdict, verdicts
+from replitune.report.warnings import warnings
+from replitune.results import SystemRow
+from replitune.significance.base import TestResult
+
+RESULT = TestResult(
+    method="crossed", a="a", b="b", score_a=40.0, score_b=38.0, delta=-2.0, p=0.02,
+    p_adjusted=0.04, alternative="two-sided", unit="replica+segment", aggregation="mean",
+    n_a=3, n_b=3, segments=10, documents=10, generalises_to="new segments and new tuner runs",
+    ci_low=-3.0, ci_high=-1.0,
+)  # fmt: skip
+
+
+def cell(*tests: TestResult, word: str = "ter", higher: bool = False, runs: int = 3) -> Cell:
+    rows = []
+    for name, mean in (("a", 40.0), ("b", 38.0)):
+        rows.append(SystemRow(name, "avg", mean, n=runs))
+        ids = [f"run-{i:03d}" for i in range(runs)]
+        rows += [SystemRow(name, "score", mean, n=1, replica=id) for id in ids]
+    return Cell("t1", "m", "sig", higher, ("a", "b"), tests, tuple(rows), word=word)
+
+
+def test_lower_is_better_is_worded_right():
+    said = verdict(cell(RESULT), RESULT, 0.05, "holm")
+    assert said.significant
+    assert said.text.replace("\N{NO-BREAK SPACE}", " ") == (
+        "b beats a by 2.00 TER (lower is better), 95% CI 1.00 to 3.00, p = .040 "
+        "(crossed, Holm, 3 + 3 runs); expect the same sign on a new test set and new tuning runs."
+    )
+    higher = verdict(cell(RESULT, word="bleu", higher=True), RESULT, 0.05, "holm")
+    assert higher.headline == "a beats b by 2.00 BLEU"
+
+
+def test_neither_length_is_better():
+    said = verdict(cell(RESULT, word="length", higher=True), RESULT, 0.05, "none")
+    assert said.headline == "a has more length ratio than b"
+
+
+def test_no_p_is_no_verdict():
+    none = replace(RESULT, p=None, p_adjusted=None, note="needs two replicas")
+    said = verdict(cell(none), none, 0.05, "holm")
+    assert not said.significant
+    assert "needs two replicas" in said.text
+
+
+def test_each_warning_is_said_once():
+    clark = replace(
+        RESULT, method="clark", p=0.2, p_adjusted=0.2, generalises_to="new segments",
+        note="a: hypothesis length 31 is within 2 standard errors",
+    )  # fmt: skip
+    permutation = replace(RESULT, method="replica-permutation", p=0.1, p_adjusted=0.1, p_min=0.1)
+    one = cell(RESULT, clark, permutation, runs=2)
+    other = replace(clark, note="a: hypothesis length 99 is within 2 standard errors")
+    two = replace(one, testset="t2", tests=(RESULT, other, permutation))
+    said = warnings([one, two], 0.05)
+    titles = [warning.title for warning in said]
+    assert len(titles) == len(set(titles))
+    assert titles == [
+        "Fewer than 3 replicas",
+        "replica-permutation could not reach 0.05",
+        "clark and crossed disagree",
+        "replica-permutation and crossed disagree",
+        "Note on clark",
+    ]
+    assert all(len(warning.places) == 2 for warning in said)
+    assert said[4].text.startswith("For example: Hypothesis length 31")
+    assert said[4].places == ("t1, TER, a", "t2, TER, a")
+    assert "different questions" in said[2].text
+    assert "Both speak of" in said[3].text
+
+
+def test_of_many_pairs_those_with_the_best_stand_first():
+    names = [f"s{i}" for i in range(6)]
+    tests = tuple(replace(RESULT, a=a, b=b) for i, a in enumerate(names) for b in names[i + 1 :])
+    rows = tuple(SystemRow(name, "avg", float(i), n=3) for i, name in enumerate(names))
+    first = Cell("t1", "bleu", "", True, tuple(names), tests, rows, word="bleu")
+    group, other = verdicts([first, replace(first, metric="x")], 0.05, "holm", None)
+    assert len(group.shown) == 5
+    assert all("s5" in (v.result.a, v.result.b) for v in group.shown)
+    assert len(group.folded) == 10
+    (rival,) = other.shown
+    assert {rival.result.a, rival.result.b} == {"s5", "s4"}
+    assert len(other.folded) == 14
+
+
+@pytest.mark.parametrize("budget", [2_000, 10_000])
+def test_segments_keep_to_the_budget_and_the_largest_differences_stay(budget: int):
+    import numpy as np
+
+    from replitune.report.segments import Output
+
+    n = 400
+    scores = np.arange(n, dtype=float)
+    outputs = [
+        Output("a", "run-001", ["x y"] * n, np.zeros(n)),
+        Output("b", "run-001", ["x z"] * n, scores),
+    ]
+    part = Segments("t1", "BLEU", True, [["x y z"] * n], None, None, outputs)
+    text, ((_, shown, every),) = page_data([part], budget, {})
+    assert every == n
+    assert 0 < shown < n
+    assert len(text) < budget + 500
+    assert f"[{n - 1},null,null" in text
+    assert "[0,null,null" not in text
+
+
+def test_embedded_json_cannot_end_its_element():
+    text = embedded(["</script>", "\u2028\u2029", "<!--", "&lt;"])
+    assert not set("<>&\u2028\u2029") & set(text)

@@ -1,0 +1,99 @@
+"""Training, tuning and decoding through the workflow, on a very small language pair."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from .conftest import Snakemake, same_bytes
+
+pytestmark = pytest.mark.workflow
+
+PHRASE = {
+    "experiment": "phrase",
+    "corpus": {"kind": "synthetic", "train": 400, "dev": 30, "tests": {"t": 20}},
+    "systems": {
+        "plain": {"backend": "phrase", "features": ["tm", "lm", "distortion", "penalties"]},
+        "half": {"backend": "phrase", "subset": "odd", "training": {"lm_order": 3}},
+    },
+    "replicas": {"mert": 2, "pro": 1},
+    "tuning": {"nbest": 20, "iterations": 4, "patience": 4, "mert": {"restarts": 2}},
+    "tests": {"samples": 99, "methods": ["crossed", "clark"]},
+}
+
+
+@pytest.fixture(scope="module")
+def phrase(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
+    """The experiment, run from scratch on two cores."""
+    runner = Snakemake(tmp_path_factory.mktemp("phrase"))
+    runner.write(PHRASE)
+    runner.run()
+    return runner
+
+
+def test_weights_history_and_decodes_are_there(phrase: Snakemake):
+    results = phrase.folder / "results" / "phrase"
+    for name in (
+        "models/plain/model.json",
+        "tuning/plain/mert-002/weights.json",
+        "tuning/half/pro-001/history.parquet",
+        "decodes/t/half/pro-001.txt",
+        "decodes/dev/plain/mert-001.txt",
+        "report.html",
+    ):
+        assert (results / name).is_file(), name
+    assert not list((results / "tuning").glob("*/.work/*")), "checkpoints are gone"
+    assert "200 of 400 pairs" in (results / "logs" / "train" / "half.log").read_text()
+
+
+def test_replicas_of_a_tuner_differ_by_chance_only(phrase: Snakemake):
+    tuning = phrase.folder / "results" / "phrase" / "tuning" / "plain"
+    weights = [(tuning / f"mert-{n:03d}" / "weights.json").read_text() for n in (1, 2)]
+    assert weights[0] != weights[1]
+
+
+def results_without_seconds(folder: Path) -> dict[str, str]:
+    """history.parquet holds seconds; everything else must not change."""
+    return {k: v for k, v in same_bytes(folder).items() if not k.endswith("history.parquet")}
+
+
+def test_kill_9_of_a_tuning_job_and_of_snakemake_ends_in_the_same_bytes(
+    phrase: Snakemake, snakemake: Snakemake
+):
+    snakemake.write(PHRASE)
+    running = snakemake.start(cores=1)
+    work = snakemake.folder / "results" / "phrase" / "tuning"
+    deadline = time.monotonic() + 300
+    while not list(work.glob("*/.work/*/state.json")):
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    children = psutil.Process(running.pid).children(recursive=True)
+    for process in (psutil.Process(running.pid), *children):
+        with_pid = process.pid
+        if psutil.pid_exists(with_pid):
+            os.kill(with_pid, signal.SIGKILL)
+    running.communicate()
+    assert list(work.glob("*/.work/*/state.json")), "the checkpoint survives"
+    snakemake.run("--unlock")
+    snakemake.run("--rerun-incomplete", cores=1)
+    logs = (snakemake.folder / "results" / "phrase" / "logs" / "tune").rglob("*.log")
+    assert any("resuming at iteration" in log.read_text() for log in logs)
+    assert results_without_seconds(snakemake.folder / "results" / "phrase") == (
+        results_without_seconds(phrase.folder / "results" / "phrase")
+    )
+
+
+def test_a_change_of_features_tunes_again_and_trains_nothing(phrase: Snakemake):
+    changed = {**PHRASE, "systems": {**PHRASE["systems"]}}
+    changed["systems"]["plain"] = {"backend": "phrase", "features": ["tm", "lm", "penalties"]}
+    phrase.write(changed, "changed.yaml")
+    plan = phrase.planned(configfile="changed.yaml")
+    assert "train" not in plan
+    assert plan["tune"] == 3
+    assert plan["decode"] == 6

@@ -166,6 +166,9 @@ def test_a_blank_line_has_the_empty_path():
     both = Lattices.pack([blank, full, blank]).envelope(np.ones(F), np.zeros(F))
     alone = Lattices.pack([full]).envelope(np.ones(F), np.zeros(F))
     assert both.offsets.tolist() == [0, 1, 2, 3]
+    packed = Lattices.pack([blank, full, blank])
+    united = packed.union(packed).envelope(np.ones(F), np.zeros(F))
+    assert united.words.tolist() == both.words.tolist()
     assert both.words.tolist() == alone.words.tolist()
     assert (both.features[[0, 2]] == 0).all()
 

@@ -103,8 +103,10 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(space, tmp_path, tuner,
 def test_a_killed_process_leaves_a_run_that_can_go_on(space, tmp_path, draw_hypotheses):
     """The process ends at once, as with kill -9, in the third decoding."""
     script = (
-        "import sys; sys.path[:0] = sys.argv[1:2]\n"
-        "from test_loop import Searcher, run\nfrom support import draw\n"
+        "import runpy, sys\n"
+        "sys.path[:0] = sys.argv[1:2]\n"
+        "from test_loop import Searcher, run\n"
+        "draw = runpy.run_path(sys.argv[1] + '/conftest.py', run_name='pools')['draw']\n"
         "space = draw(11, n_segments=30, most=60, n_features=4, whole=False)\n"
         "run(space, decode=Searcher(space, die_at=2, how='exit'), folder=sys.argv[2])\n"
     )

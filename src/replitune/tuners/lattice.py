@@ -89,33 +89,37 @@ class Lattices:
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         )
 
+    def one(self, segment: int) -> Lattice:
+        """The lattice of one segment."""
+        rows = slice(self.offsets[segment], self.offsets[segment + 1])
+        words = self.word_start[rows.start : rows.stop + 1]
+        return Lattice(
+            self.arc_from[rows], self.arc_to[rows], words - words[0],
+            self.words[words[0] : words[-1]], self.features[:, rows].T, int(self.final[segment]),
+        )  # fmt: skip
+
     def union(self, other: Lattices) -> Lattices:
         """Segment by segment the paths of both: start and final nodes are shared."""
         parts = []
         for s in range(self.n_segments):
+            if not (self.final[s] and other.final[s]):
+                parts.append((self if self.final[s] else other).one(s))
+                continue
             final = int(self.final[s] + other.final[s]) - 1
-            sides = []
-            for lattices, shift in ((self, 0), (other, int(self.final[s]) - 1)):
-                rows = slice(lattices.offsets[s], lattices.offsets[s + 1])
-                begin, end = lattices.arc_from[rows], lattices.arc_to[rows]
-                words = lattices.word_start[rows.start : rows.stop + 1]
-                sides.append(
-                    (
-                        np.where(begin == 0, 0, begin + shift),
-                        np.where(end == lattices.final[s], final, end + shift),
-                        words - words[0],
-                        lattices.words[words[0] : words[-1]],
-                        lattices.features[:, rows].T,
-                    )
-                )
-            (f1, t1, w1, x1, v1), (f2, t2, w2, x2, v2) = sides
+            x, y = self.one(s), other.one(s)
+            shift = x.final - 1
+            begin = np.where(y.arc_from == 0, 0, y.arc_from + shift)
+            end = np.where(x.arc_to == x.final, final, x.arc_to)
             parts.append(
                 Lattice(
-                    np.concatenate([f1, f2]), np.concatenate([t1, t2]),
-                    np.concatenate([w1, w2[1:] + w1[-1]]), np.concatenate([x1, x2]),
-                    np.concatenate([v1, v2]), final,
+                    np.concatenate([x.arc_from, begin]),
+                    np.concatenate([end, y.arc_to + shift]),
+                    np.concatenate([x.word_start, y.word_start[1:] + x.word_start[-1]]),
+                    np.concatenate([x.words, y.words]),
+                    np.concatenate([x.features, y.features]),
+                    final,
                 )
-            )  # fmt: skip
+            )
         return Lattices.pack(parts)
 
     def envelope(self, weights: NDArray[np.float64], direction: NDArray[np.float64]) -> Envelope:

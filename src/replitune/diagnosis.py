@@ -29,6 +29,9 @@ _MARKS = {
 }
 
 
+UNMATCHED = "most frequent unmatched words"
+
+
 def diagnose(
     name: str,
     hyps_by_replica: Sequence[Sequence[str]],
@@ -155,6 +158,11 @@ def _replicas(numbers: Sequence[int]) -> str:
     return f"replica {shown}" if len(numbers) == 1 else f"{len(numbers)} replicas ({shown})"
 
 
+def is_note(sentence: str) -> bool:
+    """Whether a sentence of `diagnose` informs and does not warn."""
+    return UNMATCHED in sentence
+
+
 def unmatched_words(
     hyps: Sequence[str], refs: Sequence[Sequence[str]]
 ) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
@@ -182,7 +190,7 @@ def _unmatched(hyps: Sequence[str], refs: Sequence[Sequence[str]], words: int) -
     ]
     if not listed[0]:
         return None
-    return f"most frequent unmatched words in {len(hyps)} segments: {listed[0]}" + (
+    return f"{UNMATCHED} in {len(hyps)} segments: {listed[0]}" + (
         f"; in no reference at all: {listed[1]}" if listed[1] else ""
     )
 

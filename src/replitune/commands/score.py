@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
-    from replitune.diagnosis import diagnose, find_copies
+    from replitune.diagnosis import diagnose, find_copies, is_note
     from replitune.scoring import read_outputs
     from replitune.stats.store import write_store
 
@@ -64,8 +64,11 @@ def run(options: argparse.Namespace) -> None:
     hashes: dict[str, list[str]] = {}
     for name, files in systems.items():
         outputs = read_outputs(files.values(), testset.segments, options.refs[0])
-        for warning in diagnose(name, outputs, testset.references):
-            print(f"warning: {warning}", file=sys.stderr)
+        for sentence in diagnose(name, outputs, testset.references):
+            if is_note(sentence):
+                print(f"note: {sentence}")
+            else:
+                print(f"warning: {sentence}", file=sys.stderr)
         hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"

@@ -1,8 +1,8 @@
 """Run every benchmark in benchmarks/ and write docs/benchmarks.md.
 
 CPU seconds, with a warm compile cache; peers run in the same process or beside it. Ratios are
-worth something on a quiet machine only: above a load of half a core beside our own, the page is
-printed and not written, unless --force.
+worth something on a quiet machine only: under load the page is printed and not written, unless
+--force. Benchmarks whose data is not there are left out, and it is said.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,44 +21,90 @@ from replitune.provenance import cpu_type, versions
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "benchmarks.md"
+QUIET = 0.7
+
+Arguments = Callable[[], list[str]]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=os.environ.get("REPLITUNE_DATA", ""))
+    parser.add_argument("--nbest", default="", help="folder with nbest.txt, ref.txt, init.ini")
     parser.add_argument("--only", default="", help="part of a benchmark's name")
     parser.add_argument("--force", action="store_true", help="write even under load")
     options = parser.parse_args()
     load = os.getloadavg()[0]
-    quiet = load < 0.5
-    sections = [header(load)]
-    failed = []
-    environment = {**os.environ, "REPLITUNE_DATA": options.data, "OMP_NUM_THREADS": "1"}
-    for script in sorted((ROOT / "benchmarks").glob("bench_*.py")):
-        if options.only not in script.name:
-            continue
-        print(f"-- {script.name}", file=sys.stderr)
-        # once to compile what is not in the cache, once to measure
-        ran = subprocess.run(
-            [sys.executable, script], capture_output=True, text=True, env=environment, check=False
-        )
-        if ran.returncode:
-            failed.append(script.name)
-            print(ran.stderr, file=sys.stderr)
-            continue
-        sections.append(f"## {script.stem}\n\n{ran.stdout.strip()}\n")
-        print(ran.stdout)
+    sections, failed = [header(load)], []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, arguments in benchmarks(options, Path(folder)).items():
+            if options.only not in name:
+                continue
+            if arguments is None:
+                print(f"-- {name}: its data is not here, left out", file=sys.stderr)
+                continue
+            print(f"-- {name}", file=sys.stderr)
+            ran = run([str(ROOT / "benchmarks" / name), *arguments()], options.data)
+            if ran.returncode:
+                failed.append(name)
+                print(ran.stderr, file=sys.stderr)
+                continue
+            sections.append(f"## {name}\n\n{ran.stdout.strip()}\n")
+            print(ran.stdout, flush=True)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
         return 1
     if options.only:
         return 0
-    if quiet or options.force:
-        PAGE.write_text("\n".join(sections), encoding="utf-8")
-        print(f"written: {PAGE.relative_to(ROOT)}", file=sys.stderr)
+    if load > QUIET and not options.force:
+        print(f"load {load:.1f}: not written; --force writes anyway", file=sys.stderr)
         return 0
-    print(f"load {load:.1f}: not written; --force writes anyway", file=sys.stderr)
+    PAGE.write_text("\n".join([*sections, *kept()]), encoding="utf-8")
+    print(f"written: {PAGE.relative_to(ROOT)}", file=sys.stderr)
     return 0
+
+
+def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments | None]:
+    """Scripts and their arguments; None where the data is missing."""
+    data, multi30k = Path(options.data or "."), Path(options.data or ".") / "multi30k"
+    real = (data / "multeval-example").is_dir()
+    pairs = (multi30k / "train.lc.norm.tok.de.gz").is_file()
+    sides = [str(multi30k / f"val.lc.norm.tok.{side}.gz") for side in ("de", "en")]
+
+    def decoder() -> list[str]:
+        train = [str(multi30k / f"train.lc.norm.tok.{side}.gz") for side in ("de", "en")]
+        model = str(folder / "model")
+        command = ["-m", "replitune", "train", "--source", train[0], "--target", train[1]]
+        run([*command, "--out", model, "--threads", "2"], options.data)
+        return [model, *sides]
+
+    def tuners() -> list[str]:
+        return [str(Path(options.nbest) / name) for name in ("nbest.txt", "ref.txt", "init.ini")]
+
+    return {
+        "bench_metrics.py": list if real else None,
+        "bench_ter_chrf.py": list if real else None,
+        "bench_significance.py": list if real else None,
+        "bench_phrase_training.py": (lambda: [str(multi30k)]) if pairs else None,
+        "bench_decoder.py": decoder if pairs else None,
+        "bench_tuners.py": tuners if options.nbest else None,
+    }
+
+
+def run(arguments: list[str], data: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "REPLITUNE_DATA": data}
+    environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def kept() -> list[str]:
+    """Sections of the page that are written by hand: all from the first `## Experiment` on."""
+    if not PAGE.exists():
+        return []
+    text = PAGE.read_text("utf-8")
+    start = text.find("## Experiment")
+    return [text[start:]] if start >= 0 else []
 
 
 def header(load: float) -> str:

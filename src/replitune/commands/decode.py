@@ -18,6 +18,11 @@ from replitune import words
 from replitune.errors import ReplituneError
 from replitune.experiment import output_files
 from replitune.files import read_lines, write_lines
+from replitune.progress import Progress
+
+BLOCK = 500
+"""Lines between two reports of progress; sentences are translated one by one, so it changes no
+translation."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,10 +104,15 @@ def _translate(options: argparse.Namespace) -> None:
     lines = source_lines(options.source, options.testset)
     system = PhraseSystem(options.model, options.features, settings)
     weights = system.layout.vector(read_weights(options.weights))
-    write_lines(options.out, system.translate(lines, weights, options.threads))
+    found: list[str] = []
+    with Progress("decode", len(lines), "lines") as done:
+        for start in range(0, len(lines), BLOCK):
+            found += system.translate(lines[start : start + BLOCK], weights, options.threads)
+            done(len(found))
+    write_lines(options.out, found)
     if options.nbest is not None:
-        found, _ = system.nbest(lines, weights, options.nbest, options.threads)
-        found.write(options.nbest_out)
+        lists, _ = system.nbest(lines, weights, options.nbest, options.threads)
+        lists.write(options.nbest_out)
 
 
 def _take_over(options: argparse.Namespace, segments: int) -> None:

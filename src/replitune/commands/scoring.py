@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from replitune.experiment import Replica
 from replitune.files import sha256_lines
 from replitune.metrics.base import full_signature
 from replitune.metrics.registry import get_metric
+from replitune.progress import Progress
 from replitune.scoring import (
     Outputs,
     PreviousRows,
@@ -70,9 +72,7 @@ class Scorer:
         """The statistics of one system, and what they cost."""
         if self.metric.needs_text:
             rows = self._previous(previous) if previous is not None else None
-            scores = score_system(
-                self.metric, outputs, self.prepared, previous=rows, identity=self.identity
-            )
+            scores = self._scored(name, outputs, rows)
         else:
             ids = [replica.id for replica in replicas]
             scores = score_from_file(self.metric, name, ids, self.testset.segments)
@@ -83,6 +83,14 @@ class Scorer:
             statistics=scores.statistics,
         )
         return Scored(system, dict(zip(system.replicas, outputs.sha256, strict=True))), scores
+
+    def _scored(self, name: str, outputs: Outputs, rows: PreviousRows | None) -> SystemScores:
+        """With a bar where somebody watches."""
+        given: dict[str, Any] = {"previous": rows, "identity": self.identity}
+        if not sys.stderr.isatty():
+            return score_system(self.metric, outputs, self.prepared, **given)
+        with Progress(f"{self.metric.id} {name}", 0, "outputs") as done:
+            return score_system(self.metric, outputs, self.prepared, progress=done, **given)
 
     def metadata(self, scored: Sequence[Scored]) -> StoreMetadata:
         return StoreMetadata(

@@ -8,10 +8,10 @@ The settings and their defaults: `replitune train --settings-help`.
 from __future__ import annotations
 
 import argparse
-import sys
 
 from replitune import words
 from replitune.files import read_lines
+from replitune.progress import Steps
 
 
 class _SettingsHelp(argparse.Action):
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
         settings,
         options.out,
         threads=options.threads,
-        progress=lambda line: print(line, file=sys.stderr if sys.stderr.isatty() else None),
+        progress=Steps(),
         lm_text=read_lines(options.lm_text) if options.lm_text else (),
         lm_arpa=options.lm_arpa,
     )

@@ -7,7 +7,6 @@ rule train:
     input:
         source=f"{RESULTS}/corpus/train.source.txt",
         target=f"{RESULTS}/corpus/train.target.txt",
-        kernels=KERNELS,
     output:
         directory(f"{RESULTS}/models/{{system}}"),
     log:
@@ -17,7 +16,8 @@ rule train:
         f"{RESULTS}/benchmarks/train/{{system}}.tsv"
     conda:
         "../../envs/programs.yaml"
-    threads: 2
+    # beside the compilation of kernels, and beside other systems
+    threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
         runtime=lambda wildcards, attempt: 120 * attempt,

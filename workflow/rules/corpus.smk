@@ -104,6 +104,8 @@ rule kernels:
         text=f"{RESULTS}/logs/kernels/kernels.log",
     benchmark:
         f"{RESULTS}/benchmarks/kernels/kernels.tsv"
+    # first of all: everything else that is long waits for it
+    priority: 100
     conda:
         "../../envs/programs.yaml"
     threads: 1

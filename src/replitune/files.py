@@ -92,10 +92,6 @@ def read_lines(path: str | Path) -> list[str]:
     return split_lines(read_text(path))
 
 
-def sha256_bytes(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
 def sha256_file(path: str | Path) -> str:
     """Hexadecimal SHA-256 of the bytes on disk."""
     with open(path, "rb") as handle:

@@ -173,12 +173,3 @@ def replica_words(words: Sequence[str]) -> Mapping[str, int]:
             )
         counts[checked_name(prefix, "--replicas")] = int(number)
     return counts
-
-
-def require_different(ids: Sequence[str], what: str) -> None:
-    for id in ids:
-        if ids.count(id) > 1:
-            raise ReplituneError(
-                f"two of the given {what}s are called {id!r}",
-                fix=f"give one of them an id: NAME:id={id}-2,...",
-            )

@@ -60,6 +60,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
     from replitune.comparing import Settings, compare
     from replitune.diagnosis import diagnose, find_copies
+    from replitune.metrics.registry import get_metrics
     from replitune.report.terminal import print_comparison
     from replitune.scoring import Outputs, read_outputs
     from replitune.significance.base import SystemStatistics
@@ -69,8 +70,8 @@ def run(options: argparse.Namespace) -> None:
     words.checked_name(options.testset, "--testset")
     files = _files(options)
     testset = load_testset(options.refs, options.docs)
+    get_metrics(options.metrics)  # whose ids must differ: they name files
     scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
-    words.require_different([scorer.metric.id for scorer in scorers], "metric")
     warnings: list[str] = []
     hashes: dict[str, list[str]] = {}
     texts: dict[str, Outputs] = {}

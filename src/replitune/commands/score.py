@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
     from replitune.diagnosis import diagnose, find_copies, is_note
+    from replitune.metrics.registry import get_metrics
     from replitune.scoring import read_outputs
     from replitune.stats.store import write_store
 
@@ -52,6 +53,7 @@ def run(options: argparse.Namespace) -> None:
     words.checked_name(options.testset, "--testset")
     systems = _systems(options)
     testset = load_testset(options.refs, options.docs)
+    get_metrics(options.metrics)  # whose ids must differ: they name files
     scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
     if one_file and len(scorers) > 1:
         raise ReplituneError(
@@ -59,7 +61,6 @@ def run(options: argparse.Namespace) -> None:
             found=", ".join(options.metrics),
             fix="give a folder with --out",
         )
-    words.require_different([scorer.metric.id for scorer in scorers], "metric")
     collected = []
     hashes: dict[str, list[str]] = {}
     for name, files in systems.items():

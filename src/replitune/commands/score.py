@@ -17,8 +17,8 @@ from pathlib import Path
 
 from replitune import words
 from replitune.errors import ReplituneError
-from replitune.experiment import Replica, replica_ids
 from replitune.files import read_lines
+from replitune.replicas import Replica, replica_ids
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

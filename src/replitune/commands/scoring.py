@@ -13,11 +13,11 @@ from replitune import __version__
 from replitune.corpus.reader import read_testset
 from replitune.corpus.testset import TestSet, read_prepared
 from replitune.errors import ReplituneError
-from replitune.experiment import Replica
 from replitune.files import sha256_lines
 from replitune.metrics.base import full_signature
 from replitune.metrics.registry import get_metric
 from replitune.progress import Progress
+from replitune.replicas import Replica
 from replitune.scoring import (
     Outputs,
     PreviousRows,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.comparing import Compared
-from replitune.experiment import Replica
+from replitune.replicas import Replica
 from replitune.report.names import base_name, display_name, display_names
 from replitune.results import SystemRow, read_histograms, read_system_rows, read_tests
 from replitune.significance.base import TestResult

@@ -117,7 +117,7 @@ class Experiment:
         tuned = [system for system in self.systems if self.backends[system].uses_our_tuners]
         groups = {r.group: None for system in tuned for r in self.replicas(system)}
         if groups:
-            metric = shlex.quote(argument(self.settings["tuning"]["metric"]))
+            metric = shlex.quote(self.tuning_metric)
             searches = dict.fromkeys(filter(None, (self.backends[s].search for s in tuned)))
             words += ["--algorithms", *filter(None, groups), "--tuning-metric", metric]
             words += ["--search", *map(shlex.quote, searches)]
@@ -174,6 +174,10 @@ class Experiment:
         """Whether a stage of a system reads a part: train, dev, model, tuned."""
         return part in self.backends[system].stages.get(stage, ())
 
+    def threads(self, system: str) -> int:
+        """How many threads one training of a system asks for."""
+        return int(self.settings["systems"][system].get("threads", 1))
+
     def stage_version(self, system: str) -> str:
         """Name and version of the backend, for a change of which its jobs run again."""
         backend = self.backends[system]
@@ -193,11 +197,16 @@ class Experiment:
         """Folder in which relative names of data files start."""
         return Path(self.settings["corpora"] or ".")
 
+    @property
+    def tuning_metric(self) -> str:
+        """What systems are tuned for, as it is given on a command line."""
+        return argument(self.settings["tuning"]["metric"])
+
     def tuning_words(self, replica: str) -> str:
         """The tuning settings that decide one replica, as options of `replitune tune`."""
         tuning = self.settings["tuning"]
         algorithm = replica.rpartition("-")[0]
-        metric = shlex.quote(argument(tuning["metric"]))
+        metric = shlex.quote(self.tuning_metric)
         loop = {key: tuning[key] for key in LOOP if tuning[key] is not None}
         return (
             f"--algorithm {algorithm} --metric {metric} --nbest-size {tuning['nbest']}"

@@ -49,6 +49,7 @@ rule tune:
 rule train_replica:
     input:
         unpack(part_inputs("train_replica")),
+        kernels=KERNELS,
     output:
         directory(f"{RESULTS}/tuning/{{system}}/{{replica}}"),
     log:
@@ -60,7 +61,7 @@ rule train_replica:
         system=systems_with("train_replica"),
     conda:
         "../../envs/programs.yaml"
-    threads: 1
+    threads: lambda wildcards: EXPERIMENT.threads(wildcards.system)
     resources:
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,
@@ -71,6 +72,7 @@ rule train_replica:
         ),
         # the checkpoint of a run that is under way; it is no output
         work=f"{RESULTS}/tuning/{{system}}/.work/{{replica}}",
+        metric=EXPERIMENT.tuning_metric,
         paired=PAIRED,
         seed=EXPERIMENT.seed,
         backend=backend_version,
@@ -78,7 +80,7 @@ rule train_replica:
     message:
         "train {wildcards.system} {wildcards.replica}"
     shell:
-        "replitune tune {params.how} {params.parts}"
+        "replitune tune {params.how} {params.parts} --metric {params.metric:q}"
         " --replica {wildcards.replica} {params.paired}"
         " --seed {params.seed} --work {params.work:q} --out {output:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"

@@ -16,6 +16,7 @@ ENTRY_POINTS = "replitune.backends"
 BACKENDS = {
     "phrase": "replitune.backends.phrase.backend:Phrase",
     "corruption": "replitune.backends.corruption_backend:Corruption",
+    "marian": "replitune.backends.marian.backend:Marian",
     "outputs": "replitune.backends.outputs:OutputFiles",
 }
 """Name -> module:Class. The modules are light."""

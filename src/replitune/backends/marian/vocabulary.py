@@ -5,6 +5,7 @@ What the replicas of a system share: the vocabulary is made once, from the train
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from replitune.errors import ReplituneError
-from replitune.files import read_lines
+from replitune.files import atomic_open, read_lines
 
 SHARED = "vocabulary.spm"
 SEPARATE = ("source.spm", "target.spm")
@@ -87,11 +88,11 @@ def _train(
     lines = [line for file in files for line in read_lines(file)]
     if not any(line.strip() for line in lines):
         raise ReplituneError("no text to make a vocabulary from", file=files[0])
-    prefix = out.with_suffix("")
+    trained = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
-            model_prefix=str(prefix),
+            model_writer=trained,  # a file's name would be written into it
             vocab_size=size,
             model_type=settings.kind,
             normalization_rule_name=settings.normalization,
@@ -108,8 +109,8 @@ def _train(
         )
     except (RuntimeError, OSError) as error:
         raise _explained(str(error), size, files) from None
-    prefix.with_suffix(".model").replace(out)
-    prefix.with_suffix(".vocab").unlink()
+    with atomic_open(out, "wb") as handle:
+        handle.write(trained.getvalue())
 
 
 def _explained(said: str, size: int, files: Sequence[str | Path]) -> ReplituneError:

@@ -13,7 +13,6 @@ from replitune.backends.marian.program import PYMARIAN, run
 from replitune.errors import ReplituneError
 from replitune.files import atomic_open, read_lines, write_lines
 
-
 BLANK = "F0= 0 ||| 0"
 """Features and score of the translation of a blank line."""
 
@@ -114,10 +113,8 @@ def _run(
             threads=program.threads,
         )  # fmt: skip
         output = read_lines(folder / "output")
-    if nbest is None:
-        listed = [[(line, "")] for line in output]
-    else:
-        listed = _nbest_lists(output)
+    plain = nbest is None
+    listed = [[(line, "")] for line in output] if plain else _nbest_lists(output)
     if len(listed) != len(lines):
         raise ReplicaError(
             "Marian gave a wrong number of translations",

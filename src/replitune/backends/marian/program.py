@@ -47,9 +47,7 @@ def missing(binary: str) -> list[ReplituneError]:
         )
     if importlib.util.find_spec("sentencepiece") is None:
         lacking.append(
-            ReplituneError(
-                "package sentencepiece is missing", fix="pip install 'replitune[nmt]'"
-            )
+            ReplituneError("package sentencepiece is missing", fix="pip install 'replitune[nmt]'")
         )
     return lacking
 
@@ -123,6 +121,4 @@ def _failure(what: str, code: int, tail: Sequence[str]) -> ReplituneError:
     if code == -signal.SIGKILL:
         said = "it was killed"
         fix = "often for want of memory: give the job more, or Marian less (option workspace)"
-    return ReplituneError(
-        f"marian {what} failed", found=said or f"exit status {code}", fix=fix
-    )
+    return ReplituneError(f"marian {what} failed", found=said or f"exit status {code}", fix=fix)

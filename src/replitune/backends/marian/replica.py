@@ -45,7 +45,7 @@ def make_replica(
     training = TrainingSettings(**settings["training"])
     metric = get_objective(job.metric)
     names = () if job.paired else (system,)
-    stream = (job.seed, "tune", *names, "seed", job.replica.index)
+    stream = ("tune", *names, "seed", job.replica.index)
     if not options.get("max-length-crop"):
         left_out, pairs = too_long(sides, vocabularies, options["max-length"])
         if left_out:
@@ -77,13 +77,24 @@ def make_replica(
         }
     )
     trainer = Training(
-        sides, vocabularies, dev, metric, options, training, decoding, program, stream, say
+        sides,
+        vocabularies,
+        dev,
+        metric,
+        options,
+        training,
+        decoding,
+        program,
+        job.seed,
+        stream,
+        say,
     )
     job.out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="replitune-train-") as temporary:
-        with opened(job.work or Path(temporary) / "work", mark) as checkpoint:
-            best = trainer.run(checkpoint)
-            _keep(best, account, job.out)
+    with (
+        tempfile.TemporaryDirectory(prefix="replitune-train-") as temporary,
+        opened(job.work or Path(temporary) / "work", mark) as checkpoint,
+    ):
+        _keep(trainer.run(checkpoint), account, job.out)
 
 
 def _keep(best: Best, account: Mapping[str, Any], out: Path) -> None:

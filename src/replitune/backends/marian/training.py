@@ -116,15 +116,17 @@ class Training:
         settings: TrainingSettings,
         decoding: DecodingSettings,
         program: Program,
-        stream: tuple[int, *tuple[str | int, ...]],
+        seed: int,
+        stream: Sequence[str | int],
         log: Callable[[str], None] = print,
     ) -> None:
-        """`stream`: the experiment's seed and the names of the replica's random streams."""
+        """`seed`: the experiment's; `stream`: the names of the replica's random streams."""
         self.sides, self.vocabularies = sides, vocabularies
         self.dev, self.metric = dev, metric
         self.prepared = metric.prepare(dev.references)
         self.options, self.settings, self.decoding = dict(options), settings, decoding
-        self.program, self.stream, self.log = program, stream, log
+        self.program, self.log = program, log
+        self.seed, self.stream = seed, stream
 
     def run(self, checkpoint: Checkpoint) -> Best:
         """Train to the end, from where `checkpoint` is."""
@@ -154,9 +156,7 @@ class Training:
             shutil.rmtree(done, ignore_errors=True)
             best = state["best"]
             sign = 1 if self.metric.higher_is_better else -1
-            better = best is None or (
-                sign * (score - best["dev_score"]) > self.settings.min_gain
-            )
+            better = best is None or (sign * (score - best["dev_score"]) > self.settings.min_gain)
             if better:
                 state["best"] = {"dev_score": score, "iteration": number}
                 shutil.copy(running / MODEL, folder / f"best-{number:04d}.npz")
@@ -166,7 +166,8 @@ class Training:
             self._clear(folder, number, state["best"]["iteration"])
             self.log(
                 f"round {number}: update {row.update:,}, epoch {row.epoch}, cost {cost:.4f}, "
-                f"dev {self.metric.id} {score:.2f}" + (" (best)" if better else "")
+                f"dev {self.metric.id} {score:.2f}"
+                + (" (best)" if better else "")
                 + f", {row.seconds:.1f} s"
             )
         best = state["best"]
@@ -186,7 +187,8 @@ class Training:
 
     def _train(self, running: Path, number: int, until: str) -> tuple[dict[str, Any], float]:
         """One round: Marian's account of it, and the last cost that it showed."""
-        seed = int(seed_sequence(*self.stream, "round", number).generate_state(1)[0])
+        sequence = seed_sequence(self.seed, *self.stream, "round", number)
+        seed = int(sequence.generate_state(1)[0])
         config = {
             **self.options,
             "model": str(running / MODEL),

@@ -80,9 +80,7 @@ def make_vocabularies(
     return vocabulary_files(folder)
 
 
-def _train(
-    files: Sequence[str | Path], settings: VocabularySettings, size: int, out: Path
-) -> None:
+def _train(files: Sequence[str | Path], settings: VocabularySettings, size: int, out: Path) -> None:
     import sentencepiece
 
     lines = [line for file in files for line in read_lines(file)]

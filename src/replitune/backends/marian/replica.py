@@ -45,7 +45,7 @@ def make_replica(
     training = TrainingSettings(**settings["training"])
     metric = get_objective(job.metric)
     names = () if job.paired else (system,)
-    stream = ("tune", *names, "seed", job.replica.index)
+    stream = (*names, "seed", job.replica.index)
     if not options.get("max-length-crop"):
         left_out, pairs = too_long(sides, vocabularies, options["max-length"])
         if left_out:

@@ -187,7 +187,7 @@ class Training:
 
     def _train(self, running: Path, number: int, until: str) -> tuple[dict[str, Any], float]:
         """One round: Marian's account of it, and the last cost that it showed."""
-        sequence = seed_sequence(self.seed, *self.stream, "round", number)
+        sequence = seed_sequence(self.seed, "tune", *self.stream, "round", number)
         seed = int(sequence.generate_state(1)[0])
         config = {
             **self.options,

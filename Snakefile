@@ -47,5 +47,9 @@ include: "workflow/rules/test.smk"
 include: "workflow/rules/report.smk"
 
 
+onstart:
+    stop_if_missing(workflow.dag)
+
+
 onsuccess:
     print(f"report: {EXPERIMENT.folder / 'report.html'}", file=sys.stderr)

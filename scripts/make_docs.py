@@ -39,7 +39,7 @@ def pages(schema: dict[str, Any]) -> list[str]:
         lines += table(part, defs)
     sections = {
         "replicas": "replicas", "metric": "A metric", "tests": "tests", "method": "A test",
-        "tuning": "tuning",
+        "tuning": "tuning", "resources": "resources of a system",
     }  # fmt: skip
     for name, title in sections.items():
         if name not in defs:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -165,6 +165,15 @@ class Experiment:
             system: get_backend(system, settings)
             for system, settings in self.settings["systems"].items()
         }
+
+    def resources(self, system: str) -> dict[str, int]:
+        """Threads, GPUs, memory and minutes that a system's jobs ask for, where it says so."""
+        return dict(self.settings["systems"][system].get("resources") or {})
+
+    def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
+        """Programs, extras and files that these systems lack, each named once."""
+        found = [error for system in systems for error in self.backends[system].missing()]
+        return list({str(error): error for error in found}.values())
 
     def having(self, stage: str) -> list[str]:
         """The systems that have a stage."""

@@ -16,6 +16,8 @@ ENTRY_POINTS = "replitune.backends"
 BACKENDS = {
     "phrase": "replitune.backends.phrase.backend:Phrase",
     "corruption": "replitune.backends.corruption_backend:Corruption",
+    "command": "replitune.backends.command:Command",
+    "moses": "replitune.backends.moses:Moses",
     "outputs": "replitune.backends.outputs:OutputFiles",
 }
 """Name -> module:Class. The modules are light."""

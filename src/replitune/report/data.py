@@ -6,7 +6,7 @@ Every number that people read comes from these rows, so tables, report and JSON 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -40,6 +40,8 @@ class Cell:
     """The metric as it is printed."""
     histograms: dict[tuple[str, str, str], Histogram] | None = None
     """Distributions of the tests, by (a, b, method)."""
+    missing: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Why replicas are missing, by system and replica."""
 
     @property
     def name(self) -> str:
@@ -167,6 +169,12 @@ def load_cell(folder: Path, testset: str, metric: str, system_names: Sequence[st
         tests=tuple(read_tests(tests / f"{metric}.parquet")),
         systems=tuple(read_system_rows(tests / f"{metric}.systems.parquet")),
         word=metadata.metric,
+        missing={
+            system: reasons
+            for item in described
+            if item is not None
+            for system, reasons in item.missing.items()
+        },
         histograms=_histograms(tests / f"{metric}.null.parquet"),
     )
 

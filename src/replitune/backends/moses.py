@@ -185,7 +185,7 @@ class Moses(Backend):
     ) -> Path:
         """Run moses on a file; the path of the translations, beside the source."""
         out = source.with_name("output.txt")
-        words = [self.program("moses"), "-f", self.ini(job), "-i", source]
+        words: list[str | Path] = [self.program("moses"), "-f", self.ini(job), "-i", source]
         words += ["-threads", str(job.threads), "-weight-overwrite", overwritten(weights)]
         if nbest is not None:
             words += ["-n-best-list", nbest, str(size), "distinct"]

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 MEGAM = "megam_i686.opt"
 SEED = {
-    "mert": ["--mertmertargs=-r {seed}"],
+    "mert": ["--mertmertargs=-r {seed} "],
     "mira": ["--batch-mira", "--batch-mira-args=--random-seed {seed}"],
     "pro": ["--pairwise-ranked", "--proargs=--random-seed {seed}"],
 }
 """Mode and seed by algorithm. Not --mertargs, which the extractor gets, too: its -r names the
-references."""
+references. The space at the end: some versions append their own arguments without one."""
 
 
 def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:

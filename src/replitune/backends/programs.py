@@ -129,16 +129,19 @@ def run(
             f"{what}: cannot start {words[0]}", found=error.strerror, fix="check its path"
         ) from None
     said: list[str] = []
-    with _Guard(process.pid):
+    guard = None
+    try:
+        guard = _Guard(process.pid)
         messages = process.stderr or process.stdout
         assert messages is not None
         reader = threading.Thread(target=_copy, args=(messages, said), daemon=True)
         reader.start()
-        try:
-            code = process.wait()
-        finally:
-            _end(process)
-            reader.join(GRACE)
+        code = process.wait()
+    finally:
+        _end(process)
+        if guard is not None:
+            guard.dismiss()
+    reader.join(GRACE)
     if code < 0 or code > 128:  # a shell says 128 + signal
         number = -code if code < 0 else code - 128
         known = 1 <= number < signal.NSIG
@@ -193,22 +196,18 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class _Guard:
-    """Kills a process group when this process is gone without having said `done`."""
+    """Kills a process group when this process is gone without having dismissed the guard."""
 
     def __init__(self, group: int) -> None:
-        self.group = group
-
-    def __enter__(self) -> None:
-        script = f'read -r word || kill -KILL -- "-{self.group}"'
         self.process = subprocess.Popen(
-            ["sh", "-c", script],
+            ["sh", "-c", f"read -r word || kill -s KILL -- -{group}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
 
-    def __exit__(self, *_: object) -> None:
+    def dismiss(self) -> None:
         self.process.communicate(b"done\n")
 
 

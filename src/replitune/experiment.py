@@ -181,6 +181,7 @@ class Experiment:
             "tests": self.tests,
             "metrics": self.metrics,
             "baseline": pairs["baseline"] if isinstance(pairs, Mapping) else None,
+            "methods": self.methods,
             "figures": self.figures,
             "studies": {name: self.studies.cells(name) for name in BY_METRIC},
             "judged": self.studies.judged,

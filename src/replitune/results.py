@@ -90,6 +90,18 @@ class SystemRow:
     note: str | None = None
 
 
+@dataclass(frozen=True)
+class OverlapRow:
+    """How far the intervals of two systems overlap: a row of `<metric>.overlaps.parquet`."""
+
+    a: str
+    b: str
+    method: str
+    """Of the interval: riezler, clark, fu."""
+    ratio: float | None
+    note: str | None = None
+
+
 def write_tests(path: str | Path, results: Sequence[TestResult]) -> None:
     """One row per (pair, method); the distributions go to :func:`write_histograms`."""
     _write(path, results, TESTS)

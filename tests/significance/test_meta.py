@@ -10,9 +10,9 @@ from scipy import stats
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
+from replitune.results import read_rows, write_rows
 from replitune.significance.base import SystemStatistics
 from replitune.significance.meta import evaluate
-from replitune.results import read_rows, write_rows
 from replitune.significance.meta_rows import SAID, MetaRow, MetaSettings, MetaStudy
 from replitune.significance.meta_scores import Scores, human_scores
 from replitune.stats.store import StoreMetadata, write_store

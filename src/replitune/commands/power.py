@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from replitune import words
 from replitune.errors import ReplituneError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from replitune.significance.base import Comparison
     from replitune.significance.power import Plan
 
@@ -39,7 +42,6 @@ def run(options: argparse.Namespace) -> None:
     from replitune.commands.stores import replicated_pairs, studied
     from replitune.results import write_rows
     from replitune.significance import power
-    from replitune.streams import stream
 
     for name in ("power", "alpha"):
         if not 0 < getattr(options, name) < 1:
@@ -53,15 +55,11 @@ def run(options: argparse.Namespace) -> None:
         for pair in replicated_pairs(store, options.pairs, 2):
             names = sorted((pair.a.name, pair.b.name))
 
-            def own(plan: Plan, names: Sequence[str] = names, testset: str = store.testset):  # type: ignore[no-untyped-def]
-                key = (plan.n_a, plan.n_b, plan.tuners, plan.segments)
-                return stream(options.seed, "power", testset, *names, *key)
-
             found = power.power_curve(
                 pair,
                 power.fit(pair, paired=options.paired_replicas),
                 _plans(options, pair),
-                rng=own,
+                rng=partial(_stream, options.seed, (store.testset, *names)),
                 alpha=options.alpha,
                 power=options.power,
                 asked=None if options.delta is None else abs(options.delta),
@@ -72,6 +70,12 @@ def run(options: argparse.Namespace) -> None:
             rows += found
     if options.out is not None:
         write_rows(options.out, rows, power.PowerRow)
+
+
+def _stream(seed: int, names: Sequence[str], plan: Plan) -> np.random.Generator:
+    from replitune.streams import stream
+
+    return stream(seed, "power", *names, plan.n_a, plan.n_b, plan.tuners, plan.segments)
 
 
 def _plans(options: argparse.Namespace, pair: Comparison) -> list[Plan]:

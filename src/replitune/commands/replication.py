@@ -10,6 +10,7 @@ of the 95% interval and the observed differences.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from replitune import words
 from replitune.errors import ReplituneError
@@ -59,9 +60,7 @@ def run(options: argparse.Namespace) -> None:
                 tests,
                 repeats=options.repeats,
                 alpha=options.alpha,
-                rng=lambda n, names=names, testset=store.testset: stream(
-                    options.seed, "replication", testset, *names, n
-                ),
+                rng=partial(stream, options.seed, "replication", store.testset, *names),
             )
             print(f"  {pair.b.name} - {pair.a.name} ({pair.a.n} and {pair.b.n} replicas)")
             for row in found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -42,9 +42,16 @@ TESTS = pa.schema(
         ("samples", pa.int64()),
         ("seed", pa.int64()),
         ("generalises_to", pa.string()),
+        ("won", pa.float64()),
+        ("lost", pa.float64()),
+        ("tied", pa.float64()),
         ("note", pa.string()),
     ]
 )
+"""`won`, `lost` and `tied`: shares of the test sets drawn, from B's side, where a test counts
+them."""
+
+COUNTED = ("won", "lost", "tied")
 
 SYSTEMS = pa.schema(
     [
@@ -91,11 +98,11 @@ class SystemRow:
 
 def write_tests(path: str | Path, results: Sequence[TestResult]) -> None:
     """One row per (pair, method); the distributions go to :func:`write_histograms`."""
-    _write(path, results, TESTS)
+    _write(path, [{**vars(result), **result.details} for result in results], TESTS)
 
 
 def write_system_rows(path: str | Path, rows: Sequence[SystemRow]) -> None:
-    _write(path, rows, SYSTEMS)
+    _write(path, [vars(row) for row in rows], SYSTEMS)
 
 
 def write_histograms(path: str | Path, results: Iterable[TestResult]) -> None:
@@ -118,8 +125,8 @@ def write_histograms(path: str | Path, results: Iterable[TestResult]) -> None:
         pq.write_table(table, temporary, compression="zstd")
 
 
-def _write(path: str | Path, rows: Sequence[object], schema: pa.Schema) -> None:
-    columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
+def _write(path: str | Path, rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> None:
+    columns = {name: [row.get(name) for row in rows] for name in schema.names}
     with atomic_path(path) as temporary:
         pq.write_table(pa.table(columns, schema=schema), temporary, compression="zstd")
 
@@ -127,7 +134,10 @@ def _write(path: str | Path, rows: Sequence[object], schema: pa.Schema) -> None:
 def read_tests(path: str | Path) -> list[TestResult]:
     names = {field.name for field in fields(TestResult)}
     return [
-        TestResult(**{key: value for key, value in row.items() if key in names})
+        TestResult(
+            **{key: value for key, value in row.items() if key in names},
+            details={key: row[key] for key in COUNTED if row[key] is not None},
+        )
         for row in _read(path, TESTS)
     ]
 

@@ -110,6 +110,9 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
                 fix=f"did you mean {close!r}?" if close else None,
             )
         settings = merge(settings, scales[scale])
+    studies = settings.get("studies")
+    if isinstance(studies, dict):
+        settings["studies"] = {k: {} if given is True else given for k, given in studies.items()}
     checked = _validate(schema(), settings, (), source)
     checked["corpus"] = _validate(
         {"$ref": f"#/$defs/corpus_kinds/{checked['corpus']['kind']}"},
@@ -301,6 +304,9 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
                 raise source.error(
                     path, f"two {what}s are called {id!r}", fix="give one of them an `id`"
                 )
+    from replitune.studies import check
+
+    check(settings, source)
     for name, system in settings["systems"].items():
         if system["backend"] == "phrase":
             _check_phrase(settings, name, system, source)

@@ -1,10 +1,11 @@
-"""Test results on disk: rows of pairs, rows of systems, histograms of distributions."""
+"""Results on disk: rows of pairs and of systems, histograms of distributions, rows of studies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -96,6 +97,18 @@ class SystemRow:
     note: str | None = None
 
 
+@dataclass(frozen=True)
+class OverlapRow:
+    """How far the intervals of two systems overlap: a row of `<metric>.overlaps.parquet`."""
+
+    a: str
+    b: str
+    method: str
+    """Of the interval: riezler, clark, fu."""
+    ratio: float | None
+    note: str | None = None
+
+
 def write_tests(path: str | Path, results: Sequence[TestResult]) -> None:
     """One row per (pair, method); the distributions go to :func:`write_histograms`."""
     _write(path, [{**vars(result), **result.details} for result in results], TESTS)
@@ -123,6 +136,36 @@ def write_histograms(path: str | Path, results: Iterable[TestResult]) -> None:
     table = pa.table(columns, schema=HISTOGRAMS)
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
+
+
+Row = TypeVar("Row")
+
+
+def row_schema(kind: type) -> pa.Schema:
+    """The columns of a dataclass of numbers, words, lists of numbers and None."""
+    types: dict[Any, pa.DataType] = {
+        float: pa.float64(),
+        int: pa.int64(),
+        bool: pa.bool_(),
+        str: pa.string(),
+        list[float]: pa.list_(pa.float64()),
+    }
+    hints = get_type_hints(kind)
+    columns = []
+    for field in fields(kind):
+        hint = hints[field.name]
+        choices = (hint, *get_args(hint)) if hint not in types else (hint,)
+        columns.append((field.name, next(types[t] for t in choices if t in types)))
+    return pa.schema(columns)
+
+
+def write_rows(path: str | Path, rows: Sequence[Any], kind: type) -> None:
+    """Rows of the dataclass `kind` as Parquet."""
+    _write(path, [vars(row) for row in rows], row_schema(kind))
+
+
+def read_rows(path: str | Path, kind: type[Row]) -> list[Row]:
+    return [kind(**row) for row in _read(path, row_schema(kind))]
 
 
 def _write(path: str | Path, rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> None:

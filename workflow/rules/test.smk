@@ -1,6 +1,6 @@
 # tests/<testset>/<metric>.parquet: all pairs and methods of one (test set, metric).
 
-TEST_VERSION = 1
+TEST_VERSION = 2
 
 
 rule test:
@@ -13,6 +13,7 @@ rule test:
     output:
         tests=f"{RESULTS}/tests/{{testset}}/{{metric}}.parquet",
         systems=f"{RESULTS}/tests/{{testset}}/{{metric}}.systems.parquet",
+        overlaps=f"{RESULTS}/tests/{{testset}}/{{metric}}.overlaps.parquet",
         null=f"{RESULTS}/tests/{{testset}}/{{metric}}.null.parquet",
     log:
         text=f"{RESULTS}/logs/test/{{testset}}/{{metric}}.log",

@@ -21,7 +21,9 @@ def run(options: argparse.Namespace) -> None:
     from replitune.report.documents import load_documents
     from replitune.report.figure import save
     from replitune.report.figures_tuning import read_histories
+    from replitune.report.names import registered_names
     from replitune.report.segments import load_segments
+    from replitune.report.studies import load_studies
 
     settings = json.loads(options.settings)
     folder = Path(options.folder)
@@ -36,13 +38,15 @@ def run(options: argparse.Namespace) -> None:
     segments = [load_segments(folder, cell) for cell in lead]
     documents = [(cell, load_documents(folder, cell)) for cell in lead]
     keys = ("experiment", "seed", "alpha", "correction", "samples", "baseline")
+    methods = registered_names(settings.get("methods", []))
     material = build.Material(
-        settings=build.Settings(**{key: settings[key] for key in keys}),
+        settings=build.Settings(**{key: settings[key] for key in keys}, methods=methods),
         cells=cells,
         segments=segments,
         documents=[(cell, *found) for cell, each in documents for found in each],
         histories=read_histories(folder, settings["systems"]),
         corpus=json.loads(read_text(folder / "corpus" / "inputs.json"))["warnings"],
+        studies=load_studies(folder, settings, cells),
     )
     tables = build.tables(material)
     for table in tables:

@@ -48,6 +48,8 @@ class Figure:
     """Draws into one matplotlib axes."""
     size: tuple[float, float] = (6.4, 3.4)
     """Inches."""
+    panels: int = 1
+    """Axes beside each other with a common y axis; `draw` is given as many."""
 
 
 def pick(choices: tuple[Any, ...], index: int) -> Any:
@@ -71,7 +73,9 @@ def render(figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, by
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     drawn: dict[str, bytes] = {}
     with plt.rc_context({**STYLE, "svg.hashsalt": figure.name}):
-        canvas, axes = plt.subplots(layout="constrained", figsize=figure.size)
+        canvas, axes = plt.subplots(
+            ncols=figure.panels, sharey=True, layout="constrained", figsize=figure.size
+        )
         try:
             figure.draw(axes)
             for suffix in suffixes:

@@ -162,12 +162,7 @@ def _closest(cell: Cell) -> tuple[str, str] | None:
     pairs = list(dict.fromkeys((a, b) for a, b, _ in _drawable(cell)))
     pairs = [pair for pair in pairs if pair in cell.pairs]
 
-    def distance(pair: tuple[str, str]) -> float:
-        result = cell.lead_test(pair)
-        p = None if result is None else result.p
-        return 100.0 if p is None else abs(float(np.log(max(p, 1e-6) / 0.05)))
-
-    return min(pairs, key=distance, default=None)
+    return cell.closest if cell.closest in pairs else next(iter(pairs), None)
 
 
 def _coarse(edges: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

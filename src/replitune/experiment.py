@@ -119,8 +119,11 @@ class Experiment:
         corpus = self.settings["corpus"]
         if corpus["kind"] != "files" or (part == "train" and "train" not in corpus):
             return []
-        given = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
-        named = [given.get(key) for key in ("source", "target", "references", "documents")]
+        whole = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
+        keys = ("source", "target", "references", "documents")
+        named = [
+            given.get(key) for given in whole.get("parts", {"": whole}).values() for key in keys
+        ]
         names = [
             name for item in named for name in ([item] if isinstance(item, str) else item or [])
         ]
@@ -139,6 +142,11 @@ class Experiment:
     def methods(self) -> list[str]:
         """The tests as they are given on a command line."""
         return [argument(entry) for entry in self.settings["tests"]["methods"]]
+
+    @property
+    def intervals(self) -> list[str]:
+        """The intervals of each system's score, likewise."""
+        return [argument(entry) for entry in self.settings["tests"]["intervals"]]
 
     @property
     def pairs(self) -> str:

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.files import atomic_open
+    from replitune.files import atomic_open, read_text
     from replitune.report import build
     from replitune.report.data import load_cell, with_names
     from replitune.report.documents import load_documents
@@ -43,8 +43,9 @@ def run(options: argparse.Namespace) -> None:
         settings=build.Settings(**{key: settings[key] for key in keys}, methods=methods),
         cells=cells,
         segments=segments,
-        documents=[(cell, *found) for cell, found in documents if found is not None],
+        documents=[(cell, *found) for cell, each in documents for found in each],
         histories=read_histories(folder, settings["systems"]),
+        corpus=json.loads(read_text(folder / "corpus" / "inputs.json"))["warnings"],
         studies=load_studies(folder, settings, cells),
     )
     tables = build.tables(material)

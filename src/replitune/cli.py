@@ -38,6 +38,8 @@ COMMANDS = {
     "decode": "translations of one system on one test set",
     "report": "tables, figures and report.html of an experiment",
     "manifest": "what made every file of an experiment",
+    "verify": "whether results still are what the workflow made",
+    "archive": "results as one file to publish, with the experiment that makes them again",
 }
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

@@ -1,7 +1,7 @@
 # tuning/<system>/<replica>/: weights and history of one tuning run, or what a training with the
 # replica's own seed made.
 
-TUNE_VERSION = 1
+TUNE_VERSION = 2
 
 
 rule tune:

@@ -23,10 +23,11 @@ class Warning:
     places: tuple[str, ...] = ()
 
 
-def warnings(cells: Sequence[Cell], alpha: float) -> list[Warning]:
-    """Grouped by kind, most serious first."""
+def warnings(cells: Sequence[Cell], alpha: float, corpus: Sequence[str] = ()) -> list[Warning]:
+    """Grouped by kind, most serious first; `corpus` has what was said of the texts."""
     return [
         *_missing(cells),
+        *_known(corpus),
         *_few(cells),
         *_alone(cells),
         *_unreachable(cells, alpha),
@@ -50,6 +51,18 @@ def _missing(cells: Sequence[Cell]) -> list[Warning]:
     text = "They could not be made; all numbers are of the others. "
     text += "Replicas that fail may not be like those that do not."
     return [Warning("Missing replicas", text, tuple(places))]
+
+
+def _known(corpus: Sequence[str]) -> list[Warning]:
+    if not corpus:
+        return []
+    return [
+        Warning(
+            "Test segments occur in the training data",
+            "A system may have learnt them by heart; scores on other text will be lower.",
+            tuple(corpus),
+        )
+    ]
 
 
 def _few(cells: Sequence[Cell]) -> list[Warning]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,16 @@ from replitune.backends.registry import get_backend
 from replitune.configuration import entry_id, replicas_wanted, test_names
 from replitune.errors import ReplituneError
 from replitune.replicas import UNGROUPED, Replica, replica_ids
+from replitune.studies import BY_METRIC, Studies
 
 LOOP = ("iterations", "patience", "min_gain", "init", "init_range", "resample_dev")
 """Settings of the outer loop of tuning."""
+
+TABLES = (
+    "overview", "systems", "pairs", "p", "resampling", "thresholds", "intervals", "overlaps",
+    "documents",
+)  # fmt: skip
+"""Tables of every report; some may be empty."""
 
 
 class Experiment:
@@ -80,8 +87,11 @@ class Experiment:
         corpus = self.settings["corpus"]
         if corpus["kind"] != "files" or (part == "train" and "train" not in corpus):
             return []
-        given = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
-        named = [given.get(key) for key in ("source", "target", "references", "documents")]
+        whole = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
+        keys = ("source", "target", "references", "documents")
+        named = [
+            given.get(key) for given in whole.get("parts", {"": whole}).values() for key in keys
+        ]
         names = [
             name for item in named for name in ([item] if isinstance(item, str) else item or [])
         ]
@@ -102,6 +112,11 @@ class Experiment:
         return [argument(entry) for entry in self.settings["tests"]["methods"]]
 
     @property
+    def intervals(self) -> list[str]:
+        """The intervals of each system's score, likewise."""
+        return [argument(entry) for entry in self.settings["tests"]["intervals"]]
+
+    @property
     def pairs(self) -> str:
         """The pairs as they are given on a command line: ``all``, ``baseline=A``, ``A:B C:D``."""
         pairs = self.settings["tests"]["pairs"]
@@ -109,11 +124,17 @@ class Experiment:
             return f"baseline={pairs['baseline']}"
         return pairs if isinstance(pairs, str) else " ".join(f"{a}:{b}" for a, b in pairs)
 
+    @cached_property
+    def studies(self) -> Studies:
+        """What the experiment does with its replicas beside testing pairs."""
+        return Studies(self)
+
     @property
     def kernel_words(self) -> str:
         """What has to be compiled, as options of `replitune kernels`."""
         words = ["--metrics", *map(shlex.quote, map(self.metric, self.metrics))]
-        words += ["--methods", *map(shlex.quote, self.methods)]
+        methods = dict.fromkeys([*self.methods, *self.studies.kernel_methods])
+        words += ["--methods", *map(shlex.quote, methods)]
         tuned = [system for system in self.systems if self.backends[system].uses_our_tuners]
         groups = {r.group: None for system in tuned for r in self.replicas(system)}
         if groups:
@@ -135,7 +156,10 @@ class Experiment:
             "tests": self.tests,
             "metrics": self.metrics,
             "baseline": pairs["baseline"] if isinstance(pairs, Mapping) else None,
+            "methods": self.methods,
             "figures": self.figures,
+            "studies": {name: self.studies.cells(name) for name in BY_METRIC},
+            "judged": self.studies.judged,
             **{key: tests[key] for key in ("alpha", "correction", "samples")},
         }
 
@@ -150,13 +174,19 @@ class Experiment:
             if any(sum(counts.values()) > 1 for counts in replicas):
                 kinds.append("fits")
             if len(systems) > 1:
-                kinds.append("distributions")
+                kinds += ["distributions", "overlap"]
             if len(systems) > 2:
                 kinds += ["heatmap", "differences"]
             if any(len(set(counts) - set(UNGROUPED)) > 1 for counts in replicas):
                 kinds.append("tuners")
             names += [f"{testset}.{metric}.{kind}" for metric in self.metrics for kind in kinds]
+        names += self.studies.figures()
         return names + (["tuning.convergence"] if self.having("tune") else [])
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables of the report."""
+        return [*TABLES, *self.studies.tables()]
 
     @cached_property
     def backends(self) -> dict[str, Backend]:
@@ -166,6 +196,15 @@ class Experiment:
             for system, settings in self.settings["systems"].items()
         }
 
+    def resources(self, system: str) -> dict[str, int]:
+        """Threads, GPUs, memory and minutes that a system's jobs ask for, where it says so."""
+        return dict(self.settings["systems"][system].get("resources") or {})
+
+    def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
+        """Programs, extras and files that these systems lack, each named once."""
+        found = [error for system in systems for error in self.backends[system].missing()]
+        return list({str(error): error for error in found}.values())
+
     def having(self, stage: str) -> list[str]:
         """The systems that have a stage."""
         return [system for system, backend in self.backends.items() if stage in backend.stages]
@@ -173,10 +212,6 @@ class Experiment:
     def reads(self, system: str, stage: str, part: str) -> bool:
         """Whether a stage of a system reads a part: train, dev, model, tuned."""
         return part in self.backends[system].stages.get(stage, ())
-
-    def threads(self, system: str) -> int:
-        """How many threads one training of a system asks for."""
-        return int(self.settings["systems"][system].get("threads", 1))
 
     def stage_version(self, system: str) -> str:
         """Name and version of the backend, for a change of which its jobs run again."""

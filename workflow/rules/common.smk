@@ -109,6 +109,38 @@ def backend_version(wildcards):
     return EXPERIMENT.stage_version(wildcards.system)
 
 
+def system_resource(name, otherwise, growing=False):
+    """What the system asks for, or a rule's usual amount; more of it when a job is tried again."""
+    if growing:
+        return (
+            lambda wildcards, attempt: EXPERIMENT.resources(wildcards.system).get(
+                name, otherwise
+            )
+            * attempt
+        )
+    return lambda wildcards: EXPERIMENT.resources(wildcards.system).get(name, otherwise)
+
+
+def stop_if_missing(dag):
+    """Before the first job: programs and extras of the systems that have something to do."""
+    stages = ("train", "tune", "train_replica", "decode")
+    systems = {
+        job.wildcards.system for job in dag.needrun_jobs() if job.rule.name in stages
+    }
+    errors = EXPERIMENT.missing(sorted(systems))
+    if errors:
+        for error in errors:
+            print(f"replitune: {error}", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def missing_allowed(option):
+    """A function of wildcards and output, so that a change alone makes nothing again."""
+    given = option if EXPERIMENT.settings["allow_missing_replicas"] else ""
+    return lambda wildcards, output: given
+
+
 PAIRED = "--paired" if EXPERIMENT.settings["tests"]["paired_replicas"] else ""
 
 
@@ -162,18 +194,15 @@ def report_texts(wildcards):
     ]
 
 
+def study_words(study):
+    """The options of a study's command, as a function of the test set alone."""
+    return lambda wildcards: EXPERIMENT.studies.words(study, wildcards.testset)
+
+
 def report_histories(wildcards):
     """What tuning wrote down, of the systems that are tuned."""
     return [
         f"{RESULTS}/tuning/{system}/{replica.id}/history.parquet"
         for system in EXPERIMENT.having("tune")
         for replica in EXPERIMENT.replicas(system)
-    ]
-
-
-def figures_of(kind):
-    return [
-        f"{RESULTS}/figures/{figure}.svg"
-        for figure in EXPERIMENT.figures
-        if figure.endswith(f".{kind}")
     ]

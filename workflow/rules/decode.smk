@@ -1,6 +1,6 @@
 # decodes/<testset>/<system>/<replica>.txt: one line per segment.
 
-DECODE_VERSION = 1
+DECODE_VERSION = 2
 
 
 rule decode:
@@ -18,13 +18,16 @@ rule decode:
         system=systems_with("decode"),
     conda:
         "../../envs/programs.yaml"
-    threads: 1
+    threads: system_resource("threads", 1)
     resources:
-        mem_mb=lambda wildcards, attempt: 1000 * attempt,
-        runtime=lambda wildcards, attempt: 20 * attempt,
+        gpu=system_resource("gpu", 0),
+        mem_mb=system_resource("mem_mb", 1000, growing=True),
+        runtime=system_resource("runtime", 20, growing=True),
     params:
         how=job_words("decode"),
         parts=part_words("decode", tuned="weights"),
+        allow=missing_allowed("--allow-failure"),
+        paired=PAIRED,
         seed=EXPERIMENT.seed,
         backend=backend_version,
         stage_version=DECODE_VERSION,
@@ -33,7 +36,7 @@ rule decode:
     shell:
         "replitune decode {params.how} {params.parts}"
         " --testset {input.testset:q} --name {wildcards.testset:q}"
-        " --replica {wildcards.replica} --seed {params.seed}"
+        " --replica {wildcards.replica} {params.paired} {params.allow} --seed {params.seed}"
         " --out {output:q} --threads {threads} --log {log.text:q} --record {log.record:q}"
 
 

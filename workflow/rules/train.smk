@@ -18,10 +18,11 @@ rule train:
     conda:
         "../../envs/programs.yaml"
     # beside the compilation of kernels, and beside other systems
-    threads: 1
+    threads: system_resource("threads", 1)
     resources:
-        mem_mb=lambda wildcards, attempt: 4000 * attempt,
-        runtime=lambda wildcards, attempt: 120 * attempt,
+        gpu=system_resource("gpu", 0),
+        mem_mb=system_resource("mem_mb", 4000, growing=True),
+        runtime=system_resource("runtime", 120, growing=True),
     params:
         how=job_words("train"),
         parts=part_words("train"),

@@ -1,7 +1,7 @@
 # tuning/<system>/<replica>/: weights and history of one tuning run, or what a training with the
 # replica's own seed made.
 
-TUNE_VERSION = 1
+TUNE_VERSION = 2
 
 
 rule tune:
@@ -20,10 +20,11 @@ rule tune:
         system=systems_with("tune"),
     conda:
         "../../envs/programs.yaml"
-    threads: 1
+    threads: system_resource("threads", 1)
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=lambda wildcards, attempt: 120 * attempt,
+        gpu=system_resource("gpu", 0),
+        mem_mb=system_resource("mem_mb", 2000, growing=True),
+        runtime=system_resource("runtime", 120, growing=True),
     params:
         how=job_words("tune"),
         parts=part_words(
@@ -32,6 +33,7 @@ rule tune:
         options=lambda wildcards: EXPERIMENT.tuning_words(wildcards.replica),
         # the checkpoint of a run that is under way; it is no output
         work=f"{RESULTS}/tuning/{{system}}/.work/{{replica}}",
+        allow=missing_allowed("--allow-failure"),
         paired=PAIRED,
         seed=EXPERIMENT.seed,
         backend=backend_version,
@@ -40,7 +42,7 @@ rule tune:
         "tune {wildcards.system} {wildcards.replica}"
     shell:
         "replitune tune {params.how} {params.parts} {params.options}"
-        " --replica {wildcards.replica} {params.paired}"
+        " --replica {wildcards.replica} {params.paired} {params.allow}"
         " --seed {params.seed} --work {params.work:q}"
         " --out {output.weights:q} --history {output.history:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"
@@ -61,10 +63,11 @@ rule train_replica:
         system=systems_with("train_replica"),
     conda:
         "../../envs/programs.yaml"
-    threads: lambda wildcards: EXPERIMENT.threads(wildcards.system)
+    threads: system_resource("threads", 1)
     resources:
-        mem_mb=lambda wildcards, attempt: 4000 * attempt,
-        runtime=lambda wildcards, attempt: 240 * attempt,
+        gpu=system_resource("gpu", 0),
+        mem_mb=system_resource("mem_mb", 4000, growing=True),
+        runtime=system_resource("runtime", 240, growing=True),
     params:
         how=job_words("train_replica"),
         parts=part_words(
@@ -73,6 +76,7 @@ rule train_replica:
         # the checkpoint of a run that is under way; it is no output
         work=f"{RESULTS}/tuning/{{system}}/.work/{{replica}}",
         metric=EXPERIMENT.tuning_metric,
+        allow=missing_allowed("--allow-failure"),
         paired=PAIRED,
         seed=EXPERIMENT.seed,
         backend=backend_version,
@@ -81,6 +85,6 @@ rule train_replica:
         "train {wildcards.system} {wildcards.replica}"
     shell:
         "replitune tune {params.how} {params.parts} --metric {params.metric:q}"
-        " --replica {wildcards.replica} {params.paired}"
+        " --replica {wildcards.replica} {params.paired} {params.allow}"
         " --seed {params.seed} --work {params.work:q} --out {output:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"

@@ -47,6 +47,8 @@ class Job:
     seed: int
     """The experiment's."""
     threads: int = 1
+    paired: bool = False
+    """Replica k of every system shares its random streams."""
     model: Path | None = None
     """models/<system>/"""
     train: tuple[Path, Path] | None = None
@@ -70,8 +72,6 @@ class ReplicaJob(Job):
     out: Path
     """`tune`: weights.json (or .ini lines). `train_replica`: a folder, which does not exist yet."""
     replica: Replica
-    paired: bool = False
-    """Replica k of every system shares its random streams."""
     work: Path | None = None
     """For the checkpoint of a job that is under way: outside declared outputs, kept when a job
     is killed. Empty or removed when the job is done."""
@@ -147,7 +147,7 @@ class Backend:
     """As in `backend: NAME`."""
     version: ClassVar[int] = 1
     """Raised when the same settings can give other bytes than before: its jobs run again."""
-    prefixes: ClassVar[tuple[str, ...]] = ("seeds",)
+    prefixes: tuple[str, ...] = ("seeds",)
     """The keys of `replicas:` that say something to this backend; of the experiment's general
     `replicas:` a system takes what is among these."""
 

@@ -16,6 +16,8 @@ ENTRY_POINTS = "replitune.backends"
 BACKENDS = {
     "phrase": "replitune.backends.phrase.backend:Phrase",
     "corruption": "replitune.backends.corruption_backend:Corruption",
+    "command": "replitune.backends.command:Command",
+    "moses": "replitune.backends.moses:Moses",
     "marian": "replitune.backends.marian.backend:Marian",
     "outputs": "replitune.backends.outputs:OutputFiles",
 }

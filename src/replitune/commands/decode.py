@@ -13,15 +13,23 @@ import argparse
 from pathlib import Path
 
 from replitune import words
-from replitune.backends.interface import DecodeJob, Given, ReplicaError
-from replitune.commands.jobs import add_backend_options, chosen_backend, path
+from replitune.backends.interface import Backend, DecodeJob, Given, ReplicaError
+from replitune.commands.jobs import (
+    add_backend_options,
+    add_failure_option,
+    chosen_backend,
+    noted,
+    path,
+)
 from replitune.errors import ReplituneError
+from replitune.failures import read_failure, write_failure
 from replitune.files import write_lines
 from replitune.replicas import Replica
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_backend_options(parser)
+    add_failure_option(parser)
     parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
     text = parser.add_mutually_exclusive_group(required=True)
     text.add_argument("--source", metavar="FILE", help="source text, one segment a line")
@@ -41,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="testset", metavar="NAME", help="of the test set")
     parser.add_argument("--base", default=".", metavar="DIR", help="where names of outputs start")
     parser.add_argument("--seed", type=int, default=2011, help="the experiment's seed")
+    parser.add_argument(
+        "--paired", action="store_true", help="replica k of all systems has one seed"
+    )
     parser.add_argument("--out", required=True, metavar="PATH")
 
 
@@ -54,6 +65,7 @@ def run(options: argparse.Namespace) -> None:
     job = DecodeJob(
         seed=options.seed,
         threads=options.threads,
+        paired=options.paired,
         model=path(options.model),
         replica=Replica(words.checked_name(options.replica, "--replica")),
         name=options.name,
@@ -69,6 +81,20 @@ def run(options: argparse.Namespace) -> None:
         for replica, lines in found.items():
             write_lines(Path(options.out) / f"{replica.id}.txt", lines)
         return
+    before = read_failure(job.tuned) if job.tuned is not None else None
+    if before is not None:
+        if not options.allow_failure:
+            raise before.error(options.weights)
+        write_failure(options.out, before)
+        return
+    try:
+        write_lines(options.out, _translated(backend, job, options))
+    except ReplicaError as error:
+        write_failure(options.out, noted(error, f"decode {options.name}", options))
+
+
+def _translated(backend: Backend, job: DecodeJob, options: argparse.Namespace) -> list[str]:
+    """As many lines as there are segments."""
     lines = backend.decode(job)
     expected = job.prepared.segments if job.testset is not None else len(job.source)
     if len(lines) != expected:
@@ -78,4 +104,4 @@ def run(options: argparse.Namespace) -> None:
             found=f"{len(lines)} lines",
             expected=f"{expected}, one for each segment",
         )
-    write_lines(options.out, lines)
+    return lines

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from replitune import words
-from replitune.commands.jobs import add_backend_options, chosen_backend, path
+from replitune.commands.jobs import (
+    add_backend_options,
+    add_failure_option,
+    chosen_backend,
+    noted,
+    path,
+)
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
 
@@ -25,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from replitune.tuners.command import ALGORITHMS
 
     add_backend_options(parser)
+    add_failure_option(parser)
     parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
     parser.add_argument("--nbest", nargs="+", metavar="F", help="n-best files, plain or gz")
     parser.add_argument("--source-text", metavar="FILE", help="parallel text to train on")
@@ -77,7 +84,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
-    from replitune.backends.interface import ReplicaJob, needed
+    from replitune.backends.interface import ReplicaError, ReplicaJob, needed
+    from replitune.failures import IN_FOLDER, write_failure
 
     backend = chosen_backend(
         options,
@@ -111,10 +119,18 @@ def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
         loop=words.assignments(options.loop, "--loop"),
         tuner=tuner,
     )
-    if seeded:
-        backend.train_replica(job)
-    else:
-        backend.tune(job)
+    try:
+        if seeded:
+            backend.train_replica(job)
+        else:
+            backend.tune(job)
+    except ReplicaError as error:
+        failure = noted(error, "training" if seeded else "tuning", options)
+        write_failure(job.out / IN_FOLDER if seeded else job.out, failure)
+        if job.history is not None:
+            from replitune.tuners.loop import write_history
+
+            write_history(job.history, ())
 
 
 def _dev_set(options: argparse.Namespace) -> Any:

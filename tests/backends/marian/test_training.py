@@ -86,7 +86,7 @@ class Bench:
         out = self.folder / name
         self.system(**own).train_replica(
             ReplicaJob(
-                seed=1, threads=own.get("threads", 1), model=self.model, train=self.train,
+                seed=1, threads=own.get("resources", {}).get("threads", 1), model=self.model, train=self.train,
                 dev=self.dev, out=out, replica=Replica(f"seed-{number:03d}"),
                 work=self.folder / f"{name}.work",
             )
@@ -250,9 +250,12 @@ def test_decoding_is_what_marian_does_by_hand(bench: Bench, trained: Path):
 def test_more_threads_only_where_the_same_bytes_are_not_asked_for(
     bench: Bench, capfd: pytest.CaptureFixture[str]
 ):
-    own: dict[str, Any] = {"training": {"length": "10u", "every": "10u"}, "threads": 2}
+    own: dict[str, Any] = {
+        "training": {"length": "10u", "every": "10u"},
+        "resources": {"threads": 2},
+    }
     with pytest.raises(ReplituneError, match="cannot be repeated"):
-        bench.make("threads", **own)
+        settings(**own)
     out = bench.make("asynchronous", deterministic=False, **own)
     assert json.loads((out / "model.json").read_text())["deterministic"] is False
     assert "cannot be repeated" in "".join(capfd.readouterr())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replitune.backends.interface import (
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 USED = {
     "train": ("vocabulary", "subset"),
     "train_replica": (
-        "architecture", "options", "training", "decoding", "threads", "deterministic", "binary",
+        "architecture", "options", "training", "decoding", "deterministic", "binary",
     ),
     "decode": ("decoding", "binary"),
 }  # fmt: skip
@@ -66,7 +65,7 @@ class Marian(Backend):
                     given["architecture"], given["options"], given["vocabulary"]["shared"]
                 ),
             ),
-            ("threads", self._refuse_threads),
+            ("resources", self._refuse_threads),
         ):
             try:
                 checked()
@@ -83,17 +82,13 @@ class Marian(Backend):
 
     def train(self, job: TrainJob) -> None:
         """The vocabulary, and the part of the text that the system is trained on."""
-        import tempfile
-
+        from replitune.backends.folders import new_folder
         from replitune.backends.marian.vocabulary import VocabularySettings, make_vocabularies
         from replitune.corpus.subsets import subset, take
         from replitune.files import read_lines, write_lines
 
         sides = needed(job.train, "source")
-        job.out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=job.out.parent, prefix=".model-") as name:
-            folder = Path(name) / "model"
-            folder.mkdir()
+        with new_folder(job.out) as folder:
             part = self.settings.get("subset", "all")
             if part != "all":
                 texts = [read_lines(side) for side in sides]
@@ -105,14 +100,13 @@ class Marian(Backend):
             settings = VocabularySettings.of(self.settings["vocabulary"])
             files = make_vocabularies(*sides, settings, folder)
             print("vocabulary: " + ", ".join(dict.fromkeys(path.name for path in files)))
-            folder.rename(job.out)
 
     def train_replica(self, job: ReplicaJob) -> None:
         """Train, score dev as often as asked, and keep the best model."""
         from replitune.backends.marian.replica import make_replica
 
-        self._refuse_threads()
-        make_replica(self.system, self.settings, self._program(job.threads), job)
+        threads = 1 if self.settings["deterministic"] else job.threads
+        make_replica(self.system, self.settings, self._program(threads), job)
 
     def decode(self, job: DecodeJob) -> list[str]:
         """Translate with the replica's best model."""
@@ -146,11 +140,11 @@ class Marian(Backend):
     def _program(self, threads: int) -> Program:
         from replitune.backends.marian.decoding import Program
 
-        return Program(self.settings["binary"], min(threads, self.settings.get("threads", 1)))
+        return Program(self.settings["binary"], threads)
 
     def _refuse_threads(self) -> None:
         """Threads update the model as they come, in another order each time."""
-        threads = self.settings["threads"]
+        threads = (self.settings.get("resources") or {}).get("threads", 1)
         if threads > 1 and self.settings["deterministic"]:
             raise ReplituneError(
                 "training with several threads cannot be repeated",

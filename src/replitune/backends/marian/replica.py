@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import replitune
+from replitune.backends.folders import new_folder
 from replitune.backends.interface import ReplicaJob, needed
 from replitune.backends.marian.backend import SIDES
 from replitune.backends.marian.decoding import DecodingSettings, Program
@@ -89,7 +90,6 @@ def make_replica(
         stream,
         say,
     )
-    job.out.parent.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="replitune-train-") as temporary,
         opened(job.work or Path(temporary) / "work", mark) as checkpoint,
@@ -98,11 +98,9 @@ def make_replica(
 
 
 def _keep(best: Best, account: Mapping[str, Any], out: Path) -> None:
-    """The folder appears whole or not at all."""
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as name:
-        folder = Path(name) / "replica"
-        folder.mkdir()
-        shutil.move(best.model, folder / MODEL)
+    """The best model, how it came about, and the way there."""
+    with new_folder(out) as folder:
+        shutil.copy(best.model, folder / MODEL)
         write_history(folder / "history.parquet", best.history)
         description = {
             **account,
@@ -114,6 +112,3 @@ def _keep(best: Best, account: Mapping[str, Any], out: Path) -> None:
         with open(folder / "model.json", "w", encoding="utf-8") as handle:
             json.dump(description, handle, indent=1, ensure_ascii=False)
             handle.write("\n")
-        if out.is_dir():
-            shutil.rmtree(out)
-        folder.rename(out)

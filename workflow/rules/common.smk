@@ -172,7 +172,15 @@ def stores(testset, metric):
         f"{RESULTS}/stats/{testset}/{metric}/{system}.parquet"
         for system in EXPERIMENT.systems
         if testset in EXPERIMENT.decoded(system)
+        and EXPERIMENT.scored(metric, testset)
     ]
+
+
+def score_files(wildcards):
+    """Scores that something else computed are inputs when they are there, as data files are."""
+    return existing(
+        EXPERIMENT.score_files(wildcards.metric, wildcards.testset, wildcards.system)
+    )
 
 
 def report_texts(wildcards):

@@ -18,7 +18,13 @@ from .conftest import Snakemake
 pytestmark = [pytest.mark.workflow, pytest.mark.nmt]
 pytest.importorskip("pymarian", reason="pymarian is not installed")
 
-SMALLER = {"dim-emb": 16, "transformer-dim-ffn": 16, "mini-batch-words": 100, "workspace": 64}
+SMALLER = {
+    "dim-emb": 32,
+    "transformer-dim-ffn": 32,
+    "mini-batch-words": 100,
+    "learn-rate": 0.01,
+    "workspace": 64,
+}
 
 
 def write_inputs(folder: Path, seed: int, segments: int) -> None:
@@ -57,7 +63,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     tiny = experiment["scales"]["tiny"]
     tiny["corpus"].update(train=400, dev=20)
     tiny["systems"]["transformer"]["options"].update(SMALLER)
-    tiny["systems"]["transformer"]["training"] = {"length": "2e", "every": "1e"}
+    tiny["systems"]["transformer"]["training"] = {"length": "4e", "every": "2e"}
     tiny["metrics"] = [
         "bleu",
         {"name": "external", "id": "comet", "file": "scores/{testset}.{system}.{replica}.txt"},

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from replitune.cli import main
 from replitune.report.data import load_cell
 from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.tables_fu import resampling_table, thresholds, thresholds_table
@@ -40,13 +41,17 @@ def exact_rows(folder: Path, table: str) -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
-@pytest.fixture
-def finished(replitune: Callable[..., Ran], tmp_path: Path) -> tuple[Path, str, dict[str, Any]]:
-    settings = finished_experiment(
-        replitune, tmp_path, SYSTEMS, metrics=["bleu", "chrf"], methods=METHODS
-    )
-    studied(replitune, tmp_path, settings)
-    return tmp_path, write_report(replitune, tmp_path, settings), settings
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, Any]]:
+    """A folder, its page and the settings of its report; not to be changed by a test."""
+
+    def run(*arguments: object) -> Ran:
+        return Ran(main([str(argument) for argument in arguments]), "", "")
+
+    folder = tmp_path_factory.mktemp("studied")
+    settings = finished_experiment(run, folder, SYSTEMS, metrics=["bleu", "chrf"], methods=METHODS)
+    studied(run, folder, settings)
+    return folder, write_report(run, folder, settings), settings
 
 
 def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[str, Any]]):
@@ -101,7 +106,7 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
 
 
 def test_overlaps_are_the_same_in_rows_table_and_json(
-    finished: tuple[Path, str, dict[str, Any]], replitune: Callable[..., Ran]
+    finished: tuple[Path, str, dict[str, Any]], replitune: Callable[..., Ran], tmp_path: Path
 ):
     folder, page, _ = finished
     rows = read_rows(folder / "tests/t1/bleu.overlaps.parquet", OverlapRow)
@@ -111,7 +116,7 @@ def test_overlaps_are_the_same_in_rows_table_and_json(
     bleu = [row for row in page_rows(page, "overlaps") if row[1] == "BLEU"]
     for shown, pair in zip(bleu, [("a", "b"), ("a", "c"), ("b", "c")], strict=True):
         assert shown[3:] == [score(by_pair[(*pair, m)]) for m in ("riezler", "clark", "fu")]
-    out = folder / "test.json"
+    out = tmp_path / "test.json"
     ran = replitune(
         "test", folder / "stats/t1/bleu", "--testset", "t1", "--methods", *METHODS,
         "--samples", 99, "--seed", 7, "--json", out,

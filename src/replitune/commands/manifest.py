@@ -31,8 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.experiment import Experiment
     from replitune.files import atomic_open, sha256_file
+    from replitune.records import check_results
 
     folder = Path(options.folder)
+    check_results(folder.absolute())
     settings = json.loads(options.settings)
     experiment = Experiment(settings, results=folder.parent)
     records = {

@@ -18,9 +18,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 import yaml
@@ -49,8 +50,8 @@ STAGES = {
 }
 """What each command of the workflow makes."""
 KEPT = ("corpus", "models", "tuning", "decodes", "stats", "tests", "tables", "figures")
-PATIENCE = 120.0
-"""Seconds after which something hangs."""
+PATIENCE = 600.0
+"""Seconds without a new job, or for a run to end, after which something hangs."""
 
 
 def contents(results: Path) -> dict[str, str]:
@@ -103,8 +104,7 @@ class Faults:
     seed: int = 2011
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Hits by stage and kind."""
-    options: tuple[str, ...] = ()
-    environment: dict[str, str] = field(default_factory=dict)
+    experiment: Mapping[str, Any] = field(default_factory=lambda: EXPERIMENT)
 
     @property
     def results(self) -> Path:
@@ -112,17 +112,17 @@ class Faults:
 
     def start(self, *arguments: str, cores: int = 2) -> subprocess.Popen[bytes]:
         """Snakemake in a session of its own, as in a terminal."""
-        (self.folder / "x.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
+        (self.folder / "x.yaml").write_text(yaml.safe_dump(self.experiment, sort_keys=False))
         command = [str(Path(sys.executable).parent / "snakemake"), "--cores", str(cores)]
-        command += ["--snakefile", str(ROOT / "Snakefile"), "--configfile", "x.yaml", "--quiet"]
+        command += ["--snakefile", str(ROOT / "Snakefile"), "--configfile", "x.yaml"]
         with open(self.folder / "out.txt", "wb") as out:
             return subprocess.Popen(
-                [*command, "all", *self.options, *arguments],
+                [*command, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=self.folder,
-                env={**os.environ, **self.environment, "NO_COLOR": "1"},
+                env={**os.environ, "NO_COLOR": "1"},
                 start_new_session=True,
             )
 
@@ -146,9 +146,9 @@ class Faults:
         assert self.run("--unlock") == 0, self.said()
         assert self.run("--rerun-incomplete") == 0, self.said()[-3000:]
         assert contents(self.results) == self.expected
-        assert not [
-            path for path in self.results.rglob(".*") if path.suffix in (".tmp", ".old")
-        ], "remains"
+        assert not [path for path in self.results.rglob(".*") if path.suffix in (".tmp", ".old")], (
+            "remains"
+        )
 
     def forget(self, stage: str) -> None:
         """Remove what a stage has made, and what depends on it."""
@@ -237,9 +237,6 @@ class Faults:
         self.nothing_is_left(processes)
         self.nothing_is_wrong()
         return True
-
-
-Undisturbed = Callable[[], Path]
 
 
 def undisturbed(folder: Path) -> Path:

@@ -47,9 +47,9 @@ def test_a_stopped_run_is_resumed_to_the_same_bytes(whole: Path, tmp_path: Path,
 @pytest.mark.skipif(POINTS < 2, reason="many moments: make faults")
 @pytest.mark.parametrize("stage", STAGES)
 def test_many_moments(whole: Path, tmp_path: Path, stage: str):
-    """Four of five hits kill a job, one ends Snakemake itself."""
+    """Nine of ten hits kill a job, one ends Snakemake itself."""
     faults = copied(whole, tmp_path)
-    stops = POINTS // 5
+    stops = max(POINTS // 10, 1)
     while (killed := faults.counts[stage, "job killed"]) < POINTS - stops:
         faults.forget(stage)
         faults.kill_jobs({stage: POINTS - stops - killed})

@@ -123,7 +123,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as base:
         for number, cell in enumerate(cells(options.python)):
             wanted = not options.only or any(word in cell.name for word in options.only)
-            if number and not wanted or (cell.name == "slurm" and "slurm" not in options.only):
+            if (number and not wanted) or (cell.name == "slurm" and "slurm" not in options.only):
                 continue
             began = time.monotonic()
             found = run(cell, Path(base) / str(number), Path(base) / f"kernels{number}")

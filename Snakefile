@@ -47,6 +47,7 @@ include: "workflow/rules/tune.smk"
 include: "workflow/rules/decode.smk"
 include: "workflow/rules/score.smk"
 include: "workflow/rules/test.smk"
+include: "workflow/rules/study.smk"
 include: "workflow/rules/report.smk"
 
 

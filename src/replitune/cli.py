@@ -27,6 +27,7 @@ COMMANDS = {
     "score": "segment statistics of outputs, as Parquet",
     "test": "significance tests on segment statistics",
     "power": "what n replicas and N segments would detect",
+    "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
     "check": "validate an experiment file",
@@ -37,6 +38,8 @@ COMMANDS = {
     "decode": "translations of one system on one test set",
     "report": "tables, figures and report.html of an experiment",
     "manifest": "what made every file of an experiment",
+    "verify": "whether results still are what the workflow made",
+    "archive": "results as one file to publish, with the experiment that makes them again",
 }
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

@@ -110,6 +110,9 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
                 fix=f"did you mean {close!r}?" if close else None,
             )
         settings = merge(settings, scales[scale])
+    studies = settings.get("studies")
+    if isinstance(studies, dict):
+        settings["studies"] = {k: {} if given is True else given for k, given in studies.items()}
     checked = _validate(schema(), settings, (), source)
     checked["corpus"] = _validate(
         {"$ref": f"#/$defs/corpus_kinds/{checked['corpus']['kind']}"},
@@ -248,6 +251,22 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
             "a test set may not be called dev",
             fix="dev is the tuning set: give it as corpus.dev",
         )
+    if settings["corpus"]["kind"] == "files":
+        for where, given in described_testsets(settings["corpus"]):
+            others = [key for key in given if key != "parts"]
+            if "parts" in given and (others or "parts" in where):
+                raise source.error(
+                    ("corpus", *where),
+                    "a test set that is joined has `parts` and nothing else",
+                    found=", ".join(given),
+                    fix="give each part its own files; parts have no parts",
+                )
+            if "parts" not in given and "references" not in given:
+                raise source.error(
+                    ("corpus", *where),
+                    f"key `references` is missing in corpus.{'.'.join(where)}",
+                    found=repr(given),
+                )
     pairs = settings["tests"]["pairs"]
     named = (
         [pairs["baseline"]]
@@ -273,15 +292,21 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
                     f"a pair of {a!r} with itself",
                     expected="two different systems",
                 )
-    for what, key in (("metric", "metrics"), ("method", "tests")):
-        entries = settings["metrics"] if key == "metrics" else settings["tests"]["methods"]
+    for what, path in (
+        ("metric", ("metrics",)),
+        ("method", ("tests", "methods")),
+        ("interval", ("tests", "intervals")),
+    ):
+        entries = settings["metrics"] if what == "metric" else settings["tests"][path[-1]]
         ids = [entry_id(entry) for entry in entries]
         for id in ids:
             if ids.count(id) > 1:
-                path = ("metrics",) if key == "metrics" else ("tests", "methods")
                 raise source.error(
                     path, f"two {what}s are called {id!r}", fix="give one of them an `id`"
                 )
+    from replitune.studies import check
+
+    check(settings, source)
     for name, system in settings["systems"].items():
         if system["backend"] == "phrase":
             _check_phrase(settings, name, system, source)
@@ -316,14 +341,12 @@ def _check_phrase(
                 ("corpus",), f"system {name} needs {what}", fix=f"name them as corpus.{part}"
             )
     if corpus["kind"] == "files":
-        for testset in ("dev", *test_names(settings)):
-            given = corpus["dev"] if testset == "dev" else corpus["tests"][testset]
-            alone = given.get("format") or given["references"]
-            if "source" not in given and isinstance(given["references"], list):
+        for where, given in described_testsets(corpus):
+            if "source" not in given and isinstance(given.get("references"), list):
                 raise source.error(
-                    ("corpus", "tests", testset),
-                    f"system {name} needs the source of {testset}",
-                    found=str(alone),
+                    ("corpus", *where),
+                    f"system {name} needs the source of {where[-1]}",
+                    found=str(given.get("format") or given["references"]),
                     fix="name it as `source`",
                 )
     counts = system.get("replicas") or settings["replicas"]
@@ -334,6 +357,18 @@ def _check_phrase(
             found=f"seeds: {counts['seeds']}",
             expected="mert, mira, pro",
         )
+
+
+def described_testsets(corpus: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], dict]]:
+    """Dev and the test sets of a corpus of files, and the parts of those that are joined, each
+    with its place below `corpus`."""
+    found: list[tuple[tuple[str, ...], Any]] = [(("dev",), corpus.get("dev"))]
+    found += [(("tests", name), given) for name, given in corpus.get("tests", {}).items()]
+    for where, given in found:
+        if given:
+            yield where, given
+            for part, own in given.get("parts", {}).items():
+                yield (*where, "parts", part), own
 
 
 def test_names(settings: Mapping[str, Any]) -> list[str]:

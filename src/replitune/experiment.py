@@ -19,12 +19,19 @@ from typing import Any
 
 from replitune.configuration import entry_id, test_names
 from replitune.errors import ReplituneError
+from replitune.studies import BY_METRIC, Studies
 
 TRAINED: tuple[str, ...] = ("phrase",)
 """Backends that need parallel text."""
 
 LOOP = ("iterations", "patience", "min_gain", "init", "init_range", "resample_dev")
 """Settings of the outer loop of tuning."""
+
+TABLES = (
+    "overview", "systems", "pairs", "p", "resampling", "thresholds", "intervals", "overlaps",
+    "documents",
+)  # fmt: skip
+"""Tables of every report; some may be empty."""
 
 UNGROUPED = ("seed", "run")
 """Replica prefixes that are not the name of a tuner."""
@@ -112,8 +119,11 @@ class Experiment:
         corpus = self.settings["corpus"]
         if corpus["kind"] != "files" or (part == "train" and "train" not in corpus):
             return []
-        given = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
-        named = [given.get(key) for key in ("source", "target", "references", "documents")]
+        whole = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
+        keys = ("source", "target", "references", "documents")
+        named = [
+            given.get(key) for given in whole.get("parts", {"": whole}).values() for key in keys
+        ]
         names = [
             name for item in named for name in ([item] if isinstance(item, str) else item or [])
         ]
@@ -134,6 +144,11 @@ class Experiment:
         return [argument(entry) for entry in self.settings["tests"]["methods"]]
 
     @property
+    def intervals(self) -> list[str]:
+        """The intervals of each system's score, likewise."""
+        return [argument(entry) for entry in self.settings["tests"]["intervals"]]
+
+    @property
     def pairs(self) -> str:
         """The pairs as they are given on a command line: ``all``, ``baseline=A``, ``A:B C:D``."""
         pairs = self.settings["tests"]["pairs"]
@@ -141,11 +156,17 @@ class Experiment:
             return f"baseline={pairs['baseline']}"
         return pairs if isinstance(pairs, str) else " ".join(f"{a}:{b}" for a, b in pairs)
 
+    @cached_property
+    def studies(self) -> Studies:
+        """What the experiment does with its replicas beside testing pairs."""
+        return Studies(self)
+
     @property
     def kernel_words(self) -> str:
         """What has to be compiled, as options of `replitune kernels`."""
         words = ["--metrics", *map(shlex.quote, map(self.metric, self.metrics))]
-        words += ["--methods", *map(shlex.quote, self.methods)]
+        methods = dict.fromkeys([*self.methods, *self.studies.kernel_methods])
+        words += ["--methods", *map(shlex.quote, methods)]
         trained = [system for system in self.systems if self.backend(system) in TRAINED]
         groups = {r.group: None for system in trained for r in self.replicas(system)}
         if groups:
@@ -168,7 +189,10 @@ class Experiment:
             "tests": self.tests,
             "metrics": self.metrics,
             "baseline": pairs["baseline"] if isinstance(pairs, Mapping) else None,
+            "methods": self.methods,
             "figures": self.figures,
+            "studies": {name: self.studies.cells(name) for name in BY_METRIC},
+            "judged": self.studies.judged,
             **{key: tests[key] for key in ("alpha", "correction", "samples")},
         }
 
@@ -183,13 +207,19 @@ class Experiment:
             if any(sum(counts.values()) > 1 for counts in replicas):
                 kinds.append("fits")
             if len(systems) > 1:
-                kinds.append("distributions")
+                kinds += ["distributions", "overlap"]
             if len(systems) > 2:
                 kinds += ["heatmap", "differences"]
             if any(len(set(counts) - set(UNGROUPED)) > 1 for counts in replicas):
                 kinds.append("tuners")
             names += [f"{testset}.{metric}.{kind}" for metric in self.metrics for kind in kinds]
+        names += self.studies.figures()
         return names + (["tuning.convergence"] if self.trains else [])
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables of the report."""
+        return [*TABLES, *self.studies.tables()]
 
     def backend(self, system: str) -> str:
         return str(self.settings["systems"][system]["backend"])

@@ -25,11 +25,13 @@ STAGES = {
     "decodes": ("decode",),
     "stats": ("score",),
     "tests": ("test",),
+    "studies": ("",),
     "tables": ("report",),
     "figures": ("report",),
     "report.html": ("report",),
 }
-"""Stages that write below a folder of results, and so where their records are."""
+"""Stages that write below a folder of results, and so where their records are; a study names its
+own folder."""
 
 WRITTEN = ("out", "history", "work", "log", "record", "nbest_out")
 """Options that name what a command writes."""

@@ -73,6 +73,21 @@ def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str |
     return pairs, None
 
 
+def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True) -> None:
+    """What every study of one test set takes."""
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("--testset", metavar="NAME", help="only this test set")
+    parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
+    if pairs:
+        parser.add_argument(
+            "--pairs", nargs="+", default=["all"], metavar="A:B",
+            help="all, baseline=NAME, or pairs",
+        )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int, default=2011, help="the only source of randomness (default 2011)"
+    )
+
+
 def add_test_options(parser: argparse.ArgumentParser, methods: Sequence[str]) -> None:
     """Options of everything that runs significance tests."""
     parser.add_argument(

@@ -141,6 +141,11 @@ def report_texts(wildcards):
     ]
 
 
+def study_words(study):
+    """The options of a study's command, as a function of the test set alone."""
+    return lambda wildcards: EXPERIMENT.studies.words(study, wildcards.testset)
+
+
 def report_histories(wildcards):
     """What tuning wrote down, of the systems that are tuned."""
     return [
@@ -148,12 +153,4 @@ def report_histories(wildcards):
         for system in EXPERIMENT.systems
         if EXPERIMENT.backend(system) == "phrase"
         for replica in EXPERIMENT.replicas(system)
-    ]
-
-
-def figures_of(kind):
-    return [
-        f"{RESULTS}/figures/{figure}.svg"
-        for figure in EXPERIMENT.figures
-        if figure.endswith(f".{kind}")
     ]

@@ -1,6 +1,6 @@
 # decodes/<testset>/<system>/<replica>.txt: one line per segment.
 
-DECODE_VERSION = 1
+DECODE_VERSION = 2
 
 
 rule decode:

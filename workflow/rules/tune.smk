@@ -1,6 +1,6 @@
 # tuning/<system>/<replica>/: weights and history of one tuning run.
 
-TUNE_VERSION = 1
+TUNE_VERSION = 2
 
 
 rule tune:

@@ -11,7 +11,7 @@ from typing import Any
 
 from replitune import __version__
 from replitune.corpus.reader import read_testset
-from replitune.corpus.testset import TestSet, read_prepared
+from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError
 from replitune.experiment import Replica
 from replitune.files import sha256_lines
@@ -32,9 +32,7 @@ from replitune.stats.store import StoreMetadata, read_metadata, read_systems
 
 
 def load_testset(refs: Sequence[str], docs: str | None = None) -> TestSet:
-    """References from text files, or from one prepared test set."""
-    if len(refs) == 1 and refs[0].endswith(".jsonl"):
-        return read_prepared(refs[0])
+    """References from files of any format, a prepared test set among them."""
     return read_testset(list(refs), documents=docs)
 
 

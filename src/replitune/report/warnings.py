@@ -23,14 +23,27 @@ class Warning:
     places: tuple[str, ...] = ()
 
 
-def warnings(cells: Sequence[Cell], alpha: float) -> list[Warning]:
-    """Grouped by kind, most serious first."""
+def warnings(cells: Sequence[Cell], alpha: float, corpus: Sequence[str] = ()) -> list[Warning]:
+    """Grouped by kind, most serious first; `corpus` has what was said of the texts."""
     return [
+        *_known(corpus),
         *_few(cells),
         *_alone(cells),
         *_unreachable(cells, alpha),
         *_disagreements(cells, alpha),
         *_notes(cells),
+    ]
+
+
+def _known(corpus: Sequence[str]) -> list[Warning]:
+    if not corpus:
+        return []
+    return [
+        Warning(
+            "Test segments occur in the training data",
+            "A system may have learnt them by heart; scores on other text will be lower.",
+            tuple(corpus),
+        )
     ]
 
 

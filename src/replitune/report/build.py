@@ -26,7 +26,12 @@ from replitune.report.tables_fu import (
     thresholds_table,
 )
 from replitune.report.tables_meta import agreement_table, correlations_table, metrics_table
-from replitune.report.tables_studies import calibration_table, power_table, replication_table
+from replitune.report.tables_studies import (
+    calibration_table,
+    plan_sentences,
+    power_table,
+    replication_table,
+)
 from replitune.report.tables_tests import intervals_table, overview_table, p_table
 from replitune.report.verdict import verdicts
 from replitune.report.warnings import warnings
@@ -97,7 +102,7 @@ def figures(material: Material) -> list[Figure]:
     s, cells = material.settings, material.cells
     return [
         *score_figures(cells, s.alpha),
-        *tested_figures(cells, s.alpha, s.correction),
+        *tested_figures(cells, s.alpha, s.correction, [fits for _, fits in material.thresholds]),
         *overlap_figures(cells, s.alpha),
         *study_figures(material.studies),
         *tuner_figures(cells, material.histories),
@@ -122,6 +127,15 @@ def missing(material: Material) -> list[str]:
         said.append("no spread on a dev set (s_dev)")
     if not material.documents:
         said.append("no documents: each segment stands for itself")
+    few = "fewer than 3 replicas of two systems, or not asked for"
+    if not material.studies.power:
+        said.append(f"no plan of replicas and segments (power): {few}")
+    if not material.studies.replication:
+        said.append(f"no experiments with fewer replicas (replication): {few}")
+    if not material.studies.calibrate:
+        said.append("no calibration of the tests: not asked for")
+    if not material.studies.meta:
+        said.append("no comparison of metrics with people: no human scores")
     if not material.histories:
         said.append("no tuning history: no convergence curves")
     return said
@@ -148,5 +162,6 @@ def page(
             segments=[part for part in material.segments if part.outputs],
             links=links,
             missing=missing(material),
+            plans=plan_sentences(material.studies.power),
         )
     )

@@ -30,11 +30,12 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "path",
     "text.parse_math": False,
 }
-# dark to light, so that order survives greyscale; hatching and markers tell neighbours apart
+# dark to light, so that order survives greyscale; hatching and markers tell neighbours apart.
+# Of different lengths, so that no two of many look the same.
 COLOURS = ("#1b4965", "#e07a1f", "#5fa8d3", "#a23b72", "#6a994e", "#8d99ae", "#f2c14e")
-HATCHES = ("", "////", "....", "\\\\\\\\", "xx", "--", "oo")
-LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+HATCHES = ("", "///", "\\\\\\", "xx", "---", "||", "++", "/")
+LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2, 2, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">")
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def detectable(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
     """The smallest difference that is found, against the number of replicas."""
     first = rows[0]
     own = next((row for row in rows if row.design), first)
-    plans = [row for row in plans_of(rows) if row.n_a == row.n_b and not row.design]
+    plans = [row for row in plans_of(rows) if row.n_a == row.n_b and row.tuners == 1]
     sizes = sorted({row.segments for row in plans})
     result = cell.lead_test((first.a, first.b))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from replitune.report.data import Cell
-from replitune.report.numbers import interval, p_value, score, signed
+from replitune.report.numbers import MISSING, p_value, score, signed
 from replitune.report.table import Table
 from replitune.report.tables_tests import INTERVALS
 from replitune.significance.replication import Threshold, threshold
@@ -45,31 +45,28 @@ def resampling_table(cells: Sequence[Cell], alpha: float, methods: Mapping[str, 
                 p = [None if result is None else result.p for result in found]
                 delta = None if found[0] is None else found[0].delta
                 known = [value <= alpha for value in p if value is not None]
-                for column, value in ((6, p[0]), (8, p[1])):
+                for column, value in ((7, p[0]), (8, p[1])):
                     words = ["sign"] if value is not None and value <= alpha else []
                     words += ["odd"] if len(set(known)) == 2 else []
                     if words:
                         marks[len(text), column] = " ".join(words)
                 name = f"{pair[1]} − {pair[0]}"
                 text.append(
-                    (cell.testset, cell.name, name, level, signed(delta), ar, p_value(p[0]),
-                     bootstrap, p_value(p[1]))
+                    (cell.testset, cell.name, name, level, ar, bootstrap, signed(delta),
+                     p_value(p[0]), p_value(p[1]))
                 )  # fmt: skip
-                values.append(
-                    (cell.testset, cell.metric, *pair, level, delta, ar, p[0], bootstrap, p[1])
-                )
+                values.append((cell.testset, cell.metric, *pair, level, ar, bootstrap, delta, *p))
     return Table(
         name="resampling",
         title="Approximate randomisation and bootstrap",
         caption="Uncorrected p of every pair by approximate randomisation (AR) and by the "
         f"bootstrap of the same unit, as Fu et al. (2016), Table 8: † at or below {alpha:g}, ‡ the "
         "two disagree at that level.",
-        header=("test set", "metric", "pair", "unit", "delta", "AR", "p", "bootstrap", "p"),
+        header=("test set", "metric", "pair", "unit", "AR", "bootstrap", "delta", "p AR", "p boot."),
         text=tuple(text),
-        columns=("testset", "metric", "a", "b", "unit", "delta", "ar", "p_ar", "bootstrap",
-                 "p_bootstrap"),
+        columns=("testset", "metric", "a", "b", "unit", "ar", "bootstrap", "delta", "p_ar", "p_bootstrap"),
         values=tuple(values),
-        left=4,
+        left=6,
         marks=marks,
         filters=4,
     )  # fmt: skip
@@ -101,10 +98,11 @@ def thresholds_table(found: Sequence[tuple[Cell, list[Threshold]]], alpha: float
     values: list[tuple[object, ...]] = []
     for cell, fits in found:
         for fit in fits:
-            limits = interval(fit.low, fit.high)
+            known = fit.low is not None or fit.high is not None
+            limits = f"[{score(fit.low)}, {score(fit.high)}]" if known else MISSING
             text.append(
                 (cell.testset, cell.name, fit.method, str(fit.n), str(fit.pairs),
-                 score(fit.crossing), limits, fit.note or "")
+                 score(fit.crossing), limits, _said(fit))
             )  # fmt: skip
             values.append(
                 (cell.testset, cell.metric, fit.method, fit.n, fit.pairs, fit.crossing, fit.low,
@@ -124,6 +122,11 @@ def thresholds_table(found: Sequence[tuple[Cell, list[Threshold]]], alpha: float
         values=tuple(values),
         filters=3,
     )  # fmt: skip
+
+
+def _said(fit: Threshold) -> str:
+    """Its notes, without the one that is in the caption."""
+    return "; ".join((fit.note or "").split("; ")[1:])
 
 
 def overlaps_table(cells: Sequence[Cell], alpha: float) -> Table:

@@ -8,7 +8,7 @@ from replitune.report.data import Cell
 from replitune.report.numbers import MISSING, interval, p_value, score, signed
 from replitune.report.table import Table
 from replitune.significance.calibrate import CalibrationRow
-from replitune.significance.power import MANY_SEGMENTS, PowerRow
+from replitune.significance.power import MANY_SEGMENTS, PowerRow, sentence
 from replitune.significance.replication import ReplicationRow
 
 
@@ -60,6 +60,30 @@ def power_table(found: Sequence[tuple[Cell, list[PowerRow]]]) -> Table:
         left=4,
         filters=4,
     )  # fmt: skip
+
+
+def plan_sentences(found: Sequence[tuple[Cell, list[PowerRow]]]) -> list[tuple[str, str, str]]:
+    """(test set, pair, sentence) for each cell: what this experiment would detect in the pair with
+    most to see, and what the same replicas would on any number of segments."""
+    said = []
+    for cell, rows in found:
+        pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
+        pair = pairs[0] if cell.closest not in pairs else cell.closest
+        plans = [row for row in plans_of(rows) if (row.a, row.b) == pair]
+        own = next((row for row in plans if row.design), None)
+        if own is None or pair is None:
+            continue
+        text = sentence(own, cell.name)
+        runs = (own.n_a, own.n_b, own.tuners)
+        limit = [row for row in plans if row.segments >= MANY_SEGMENTS]
+        limit = [row for row in limit if (row.n_a, row.n_b, row.tuners) == runs]
+        if limit:
+            text += (
+                f". More segments alone, with the same replicas, would bring it to "
+                f"{limit[0].detectable:.2g} at best"
+            )
+        said.append((cell.testset, f"{pair[1]} − {pair[0]}", f"{text}."))
+    return said
 
 
 REPLICATION_COLUMNS = (

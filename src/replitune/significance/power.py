@@ -13,7 +13,7 @@ first term; when that alone is too large, no number of segments suffices.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,9 +235,11 @@ def plans(
     Without `segments`: those at hand, twice and four times as many, and any number.
     """
     N = comparison.segments
-    grid = segments or (N, 2 * N, 4 * N, MANY_SEGMENTS)
-    chosen = [Plan(n, n, m) for m in grid for n in replicas]
-    return list(dict.fromkeys([design(comparison), *chosen]))
+    own = design(comparison)
+    chosen = [own] if segments else [own, replace(own, segments=MANY_SEGMENTS)]
+    for m in segments or (N, 2 * N, 4 * N, MANY_SEGMENTS):
+        chosen += [Plan(n, n, m) for n in replicas]
+    return list(dict.fromkeys(chosen))
 
 
 def design(comparison: Comparison) -> Plan:

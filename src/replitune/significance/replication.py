@@ -72,7 +72,8 @@ class Threshold:
     high: float | None
     """95% bootstrap interval over pairs; None where resampled fits do not cross."""
     delta: NDArray[np.float64] = field(repr=False, compare=False)
-    """(pairs,) sorted abs(delta), and the fitted p at each."""
+    """(pairs,) sorted abs(delta), and p and the fitted p at each."""
+    p: NDArray[np.float64] = field(repr=False, compare=False)
     fitted: NDArray[np.float64] = field(repr=False, compare=False)
     note: str | None = None
 
@@ -316,6 +317,7 @@ def threshold(
         low=low if at is not None else None,
         high=high if at is not None else None,
         delta=delta,
+        p=p,
         fitted=fitted,
         note=join_notes(*notes),
     )

@@ -164,15 +164,7 @@ def _groups(place: str, replicas: list[Replica]) -> dict[str, list[str]]:
 
 def _score_files(folder: Path, experiment: Experiment) -> Iterator[tuple[str, Path]]:
     """Files that metrics read their scores from, under the names that the metrics give them."""
-    listed = (
-        path
-        for id in experiment.metrics
-        for testset in experiment.testsets
-        if experiment.scored(id, testset)
-        for system in experiment.systems
-        if testset in experiment.decoded(system)
-        for path in experiment.score_files(id, testset, system)
-    )
+    listed = [path for id in experiment.metrics for path in experiment.all_score_files(id)]
     for path in dict.fromkeys(listed):
         name = path.as_posix()
         if not stays_inside(name):

@@ -130,6 +130,18 @@ class Experiment:
         named = [output_file(file, system, replica.id) for replica in self.replicas(system)]
         return list(dict.fromkeys(named))
 
+    def all_score_files(self, id: str) -> list[Path]:
+        """The files that a metric reads scores from, of all systems on all test sets."""
+        found = (
+            path
+            for testset in self.testsets
+            if self.scored(id, testset)
+            for system in self.systems
+            if testset in self.decoded(system)
+            for path in self.score_files(id, testset, system)
+        )
+        return list(dict.fromkeys(found))
+
     @property
     def methods(self) -> list[str]:
         """The tests as they are given on a command line."""
@@ -205,7 +217,7 @@ class Experiment:
                 kinds.append("tuners")
             names += [f"{testset}.{metric}.{kind}" for metric in self.metrics for kind in kinds]
         names += self.studies.figures()
-        return names + (["tuning.convergence"] if self.having("tune") else [])
+        return names + (["tuning.convergence"] if self.with_history else [])
 
     @property
     def tables(self) -> list[str]:
@@ -232,6 +244,11 @@ class Experiment:
     def having(self, stage: str) -> list[str]:
         """The systems that have a stage."""
         return [system for system, backend in self.backends.items() if stage in backend.stages]
+
+    @property
+    def with_history(self) -> list[str]:
+        """The systems whose replicas leave a history of dev scores."""
+        return [system for system, backend in self.backends.items() if backend.keeps_history]
 
     def reads(self, system: str, stage: str, part: str) -> bool:
         """Whether a stage of a system reads a part: train, dev, model, tuned."""

@@ -219,9 +219,11 @@ def study_words(study):
 
 
 def report_histories(wildcards):
-    """What tuning wrote down, of the systems that are tuned."""
+    """What tuning or training wrote down, of the systems that keep a history."""
+    tuned = EXPERIMENT.having("tune")
     return [
-        f"{RESULTS}/tuning/{system}/{replica.id}/history.parquet"
-        for system in EXPERIMENT.having("tune")
+        f"{RESULTS}/tuning/{system}/{replica.id}"
+        + ("/history.parquet" if system in tuned else "")
+        for system in EXPERIMENT.with_history
         for replica in EXPERIMENT.replicas(system)
     ]

@@ -17,7 +17,7 @@ from replitune.significance.base import SystemStatistics, TestResult
 from replitune.significance.draws import named_draws
 from replitune.significance.intervals import overlap_ratio
 from replitune.significance.multiple import Ranking, rank_systems
-from replitune.significance.one_system import SystemSummary, summarise
+from replitune.significance.one_system import INTERVALS, SystemSummary, summarise
 from replitune.significance.run import require_system, run_tests
 from replitune.stats.store import SegmentStatistics
 
@@ -38,6 +38,7 @@ class Settings:
     correction: str
     paired_replicas: bool = False
     threads: int = 1
+    intervals: tuple[str, ...] = tuple(INTERVALS)
 
 
 @dataclass(frozen=True)
@@ -254,6 +255,7 @@ def compare(
                 seed=settings.seed,
                 samples=settings.samples,
                 alpha=settings.alpha,
+                intervals=[words.method_word(word) for word in settings.intervals],
                 dev=(dev or {}).get(id, {}).get(name),
                 draws=draws,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -43,9 +43,16 @@ TESTS = pa.schema(
         ("samples", pa.int64()),
         ("seed", pa.int64()),
         ("generalises_to", pa.string()),
+        ("won", pa.float64()),
+        ("lost", pa.float64()),
+        ("tied", pa.float64()),
         ("note", pa.string()),
     ]
 )
+"""`won`, `lost` and `tied`: shares of the test sets drawn, from B's side, where a test counts
+them."""
+
+COUNTED = ("won", "lost", "tied")
 
 SYSTEMS = pa.schema(
     [
@@ -104,11 +111,11 @@ class OverlapRow:
 
 def write_tests(path: str | Path, results: Sequence[TestResult]) -> None:
     """One row per (pair, method); the distributions go to :func:`write_histograms`."""
-    _write(path, results, TESTS)
+    _write(path, [{**vars(result), **result.details} for result in results], TESTS)
 
 
 def write_system_rows(path: str | Path, rows: Sequence[SystemRow]) -> None:
-    _write(path, rows, SYSTEMS)
+    _write(path, [vars(row) for row in rows], SYSTEMS)
 
 
 def write_histograms(path: str | Path, results: Iterable[TestResult]) -> None:
@@ -154,15 +161,15 @@ def row_schema(kind: type) -> pa.Schema:
 
 def write_rows(path: str | Path, rows: Sequence[Any], kind: type) -> None:
     """Rows of the dataclass `kind` as Parquet."""
-    _write(path, rows, row_schema(kind))
+    _write(path, [vars(row) for row in rows], row_schema(kind))
 
 
 def read_rows(path: str | Path, kind: type[Row]) -> list[Row]:
     return [kind(**row) for row in _read(path, row_schema(kind))]
 
 
-def _write(path: str | Path, rows: Sequence[object], schema: pa.Schema) -> None:
-    columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
+def _write(path: str | Path, rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> None:
+    columns = {name: [row.get(name) for row in rows] for name in schema.names}
     with atomic_path(path) as temporary:
         pq.write_table(pa.table(columns, schema=schema), temporary, compression="zstd")
 
@@ -170,7 +177,10 @@ def _write(path: str | Path, rows: Sequence[object], schema: pa.Schema) -> None:
 def read_tests(path: str | Path) -> list[TestResult]:
     names = {field.name for field in fields(TestResult)}
     return [
-        TestResult(**{key: value for key, value in row.items() if key in names})
+        TestResult(
+            **{key: value for key, value in row.items() if key in names},
+            details={key: row[key] for key in COUNTED if row[key] is not None},
+        )
         for row in _read(path, TESTS)
     ]
 

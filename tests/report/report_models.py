@@ -39,6 +39,8 @@ def finished_experiment(
     source: Callable[[int], str] | None = lambda i: f"quelle {i}",
     edit: Callable[[list[str]], list[str]] = lambda lines: lines,
     baseline: str | None = None,
+    parts: bool = False,
+    corpus_warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Replica ids by system -> results in `folder`; returns the settings of its report."""
     refs = edit(references())
@@ -49,8 +51,12 @@ def finished_experiment(
             row["document"] = f"d{i // 4}"
         if source:
             row["source"] = source(i)
+        if parts:
+            row["part"] = "early" if i < 10 else "late"
         rows.append(row)
     (folder / "corpus").mkdir(parents=True)
+    account = json.dumps({"warnings": list(corpus_warnings)})
+    (folder / "corpus" / "inputs.json").write_text(account, "utf-8")
     corpus = folder / "corpus" / "t1.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     listed = []

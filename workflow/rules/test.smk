@@ -36,7 +36,8 @@ rule test:
             for system in EXPERIMENT.systems
             if wildcards.testset in EXPERIMENT.decoded(system)
         ),
-        methods=" ".join(EXPERIMENT.methods),
+        methods=" ".join(map(shlex.quote, EXPERIMENT.methods)),
+        intervals=" ".join(map(shlex.quote, EXPERIMENT.intervals)),
         pairs=EXPERIMENT.pairs,
         samples=EXPERIMENT.settings["tests"]["samples"],
         alpha=EXPERIMENT.settings["tests"]["alpha"],
@@ -53,6 +54,7 @@ rule test:
     shell:
         "replitune test {params.stats:q} {params.dev} --testset {wildcards.testset:q}"
         " --systems {params.systems} --pairs {params.pairs} --methods {params.methods}"
+        " --intervals {params.intervals}"
         " --samples {params.samples} --alpha {params.alpha} --correction {params.correction}"
         " {params.paired} --seed {params.seed} --out {output.tests:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"

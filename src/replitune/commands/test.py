@@ -27,8 +27,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
     words.add_test_options(parser, ["crossed", "clark"])
+    parser.add_argument(
+        "--intervals", nargs="+", default=["riezler", "clark", "fu"], metavar="NAME",
+        help="intervals of each system's score, with options like tests (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--out", metavar="FILE.parquet", help="write rows for the workflow")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
+
+
+def inputs(options: argparse.Namespace) -> list[Path]:
+    """What it reads: of the workflow's folders, the systems that are tested."""
+    stores = [Path(store) for store in (options.store, options.dev) if store]
+    if options.systems is None:
+        return stores
+    return [store / f"{name}.parquet" for store in stores for name in options.systems]
 
 
 def run(options: argparse.Namespace) -> None:
@@ -56,6 +68,7 @@ def run(options: argparse.Namespace) -> None:
         alpha=options.alpha,
         correction=options.correction,
         paired_replicas=options.paired_replicas,
+        intervals=tuple(options.intervals),
         threads=options.threads,
     )
     comparison = compare_stores(stores, settings, dev=dev, systems=options.systems)

@@ -61,6 +61,8 @@ class Material:
     segments: Sequence[Segments] = ()
     documents: Sequence[tuple[Cell, DocumentScores, list[str], list[int]]] = ()
     histories: Histories = field(default_factory=dict)
+    corpus: Sequence[str] = ()
+    """Warnings about the texts."""
     studies: Studies = field(default_factory=Studies)
 
     @cached_property
@@ -153,7 +155,7 @@ def page(
             experiment=s.experiment,
             seed=s.seed,
             verdicts=verdicts(cells, s.alpha, s.correction, s.baseline),
-            warnings=warnings(cells, s.alpha),
+            warnings=warnings(cells, s.alpha, material.corpus),
             tables=[table for table in made if table.text],
             figures=[(figure.name, figure.caption, svg(figure)) for figure in drawn],
             methods=methods(cells, s.alpha, s.correction, s.samples),

@@ -36,7 +36,7 @@ MIXED = {
         },
         "files": {"backend": "outputs", "files": {"t": "given/run*.txt"}},
     },
-    "replicas": {"pro": 2, "seeds": 3},
+    "replicas": {"pro": 1, "seeds": 2},
     "tuning": {"nbest": 20, "iterations": 2},
     "tests": {"samples": 99, "methods": [{"name": "clark", "strata": "none"}]},
 }
@@ -47,7 +47,8 @@ def failing(allowed: bool) -> dict:
     experiment = copy.deepcopy(MIXED)
     del experiment["systems"]["smt"]
     del experiment["systems"]["files"]
-    experiment["systems"]["made"] = {"backend": "corruption", "replicas": {"seeds": 3}}
+    experiment["systems"]["made"] = {"backend": "corruption", "replicas": {"seeds": 2}}
+    experiment["systems"]["shell"]["replicas"] = {"seeds": 3}
     experiment["systems"]["shell"]["tune"] = FAILS + MIXED["systems"]["shell"]["tune"]
     return experiment | {"experiment": "failing", "allow_missing_replicas": allowed}
 
@@ -74,17 +75,17 @@ def test_each_system_has_the_replicas_and_files_of_its_backend(mixed: Snakemake)
     for name in (
         "models/smt/model.json",
         "models/shell/words",
-        "tuning/smt/pro-002/weights.json",
-        "tuning/shell/seed-003/seed",
+        "tuning/smt/pro-001/weights.json",
+        "tuning/shell/seed-002/seed",
         "decodes/t/smt/pro-001.txt",
-        "decodes/dev/shell/seed-003.txt",
+        "decodes/dev/shell/seed-002.txt",
         "decodes/t/files/run-002.txt",
         "report.html",
     ):
         assert (results / name).is_file(), name
     assert not (results / "decodes" / "dev" / "files").exists()
-    seeds = [(results / f"tuning/shell/seed-00{n}/seed").read_text() for n in (1, 2, 3)]
-    assert len(set(seeds)) == 3
+    seeds = [(results / f"tuning/shell/seed-00{n}/seed").read_text() for n in (1, 2)]
+    assert len(set(seeds)) == 2
     decoded = read_lines(results / "decodes" / "t" / "shell" / "seed-001.txt")
     assert len(decoded) == 12
     log = (results / "logs" / "tune" / "shell" / "seed-001.log").read_text()
@@ -119,8 +120,8 @@ def test_a_changed_command_runs_again_what_depends_on_it(mixed: Snakemake):
 
     assert plan() == {}
     assert plan(resources={"threads": 1}) == {}
-    assert plan(decode="cat {source}") == {"decode": 6, "score": 2, "test": 1}
-    again = {"train_replica": 3, "decode": 6, "score": 2, "test": 1}
+    assert plan(decode="cat {source}") == {"decode": 4, "score": 2, "test": 1}
+    again = {"train_replica": 2, "decode": 4, "score": 2, "test": 1}
     assert plan(tune="echo {seed} > {output}/seed") == again
     assert plan(revision=2) == {"train": 1, **again}
 

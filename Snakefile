@@ -22,6 +22,9 @@ os.environ["PATH"] = os.pathsep.join(
     [str(Path(sys.executable).parent), os.environ["PATH"]]
 )
 
+# a job ends when the Snakemake that started it has ended, be it by kill -9
+os.environ["REPLITUNE_RUN"] = str(os.getpid())
+
 
 # Snakemake merges config files, so the default is read only when no experiment was given.
 if "experiment" not in config:
@@ -53,4 +56,5 @@ onstart:
 
 
 onsuccess:
+    check_pieces()
     print(f"report: {EXPERIMENT.folder / 'report.html'}", file=sys.stderr)

@@ -138,7 +138,7 @@ class Experiment:
         tuned = [system for system in self.systems if self.backends[system].uses_our_tuners]
         groups = {r.group: None for system in tuned for r in self.replicas(system)}
         if groups:
-            metric = shlex.quote(argument(self.settings["tuning"]["metric"]))
+            metric = shlex.quote(self.tuning_metric)
             searches = dict.fromkeys(filter(None, (self.backends[s].search for s in tuned)))
             words += ["--algorithms", *filter(None, groups), "--tuning-metric", metric]
             words += ["--search", *map(shlex.quote, searches)]
@@ -232,11 +232,16 @@ class Experiment:
         """Folder in which relative names of data files start."""
         return Path(self.settings["corpora"] or ".")
 
+    @property
+    def tuning_metric(self) -> str:
+        """What systems are tuned for, as it is given on a command line."""
+        return argument(self.settings["tuning"]["metric"])
+
     def tuning_words(self, replica: str) -> str:
         """The tuning settings that decide one replica, as options of `replitune tune`."""
         tuning = self.settings["tuning"]
         algorithm = replica.rpartition("-")[0]
-        metric = shlex.quote(argument(tuning["metric"]))
+        metric = shlex.quote(self.tuning_metric)
         loop = {key: tuning[key] for key in LOOP if tuning[key] is not None}
         return (
             f"--algorithm {algorithm} --metric {metric} --nbest-size {tuning['nbest']}"

@@ -26,7 +26,7 @@ FEWEST = 3
 def check(settings: Mapping[str, Any], source: Source) -> None:
     """What a schema cannot say of `studies`."""
     metrics = [entry_id(entry) for entry in settings["metrics"]]
-    tests, systems = test_names(settings), list(settings["systems"])
+    tests = test_names(settings)
 
     def known(name: str, names: list[str], what: str, *path: str) -> None:
         if name not in names:
@@ -55,8 +55,6 @@ def check(settings: Mapping[str, Any], source: Source) -> None:
             given = study.get(key)
             for testset in given if isinstance(given, Mapping) else ():
                 known(testset, tests, "test set", name, key)
-        for system in study.get("exclude", []):
-            known(system, systems, "system", name, "exclude")
 
 
 class Studies:

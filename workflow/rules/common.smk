@@ -4,9 +4,12 @@ import json
 import shlex
 from functools import partial
 
+from snakemake.exceptions import WorkflowError
+
 from replitune.configuration import Source, read_yaml, resolve
 from replitune.errors import ReplituneError
 from replitune.experiment import Experiment, Replica
+from replitune.records import check_origins
 
 
 def _experiment():
@@ -46,6 +49,14 @@ wildcard_constraints:
 
 def final_outputs():
     return [f"{RESULTS}/report.html", f"{RESULTS}/manifest.json"]
+
+
+def check_pieces():
+    """Every result was made from the present version of its inputs, whatever the clock said."""
+    try:
+        check_origins(EXPERIMENT.folder.absolute())
+    except ReplituneError as error:
+        raise WorkflowError(f"replitune: {error}")
 
 
 def existing(paths):

@@ -51,6 +51,7 @@ rule tune:
 rule train_replica:
     input:
         unpack(part_inputs("train_replica")),
+        kernels=KERNELS,
     output:
         directory(f"{RESULTS}/tuning/{{system}}/{{replica}}"),
     log:
@@ -74,6 +75,7 @@ rule train_replica:
         ),
         # the checkpoint of a run that is under way; it is no output
         work=f"{RESULTS}/tuning/{{system}}/.work/{{replica}}",
+        metric=EXPERIMENT.tuning_metric,
         allow=missing_allowed("--allow-failure"),
         paired=PAIRED,
         seed=EXPERIMENT.seed,
@@ -82,7 +84,7 @@ rule train_replica:
     message:
         "train {wildcards.system} {wildcards.replica}"
     shell:
-        "replitune tune {params.how} {params.parts}"
+        "replitune tune {params.how} {params.parts} --metric {params.metric:q}"
         " --replica {wildcards.replica} {params.paired} {params.allow}"
         " --seed {params.seed} --work {params.work:q} --out {output:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"

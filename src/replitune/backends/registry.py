@@ -18,6 +18,7 @@ BACKENDS = {
     "corruption": "replitune.backends.corruption_backend:Corruption",
     "command": "replitune.backends.command:Command",
     "moses": "replitune.backends.moses:Moses",
+    "marian": "replitune.backends.marian.backend:Marian",
     "outputs": "replitune.backends.outputs:OutputFiles",
 }
 """Name -> module:Class. The modules are light."""

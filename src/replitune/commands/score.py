@@ -46,10 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="STORE", help="folder, or .parquet file")
 
 
+def inputs(options: argparse.Namespace) -> list[Path]:
+    """What it reads: of a folder, the replicas that are scored."""
+    files = [path for files in _systems(options).values() for path in files.values()]
+    return [Path(path) for path in (*options.refs, *files) if Path(path).exists()]
+
+
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
     from replitune.diagnosis import diagnose, find_copies, is_note
     from replitune.metrics.registry import get_metrics
+    from replitune.records import as_made
     from replitune.scoring import read_outputs
     from replitune.stats.store import write_store
 
@@ -79,7 +86,8 @@ def run(options: argparse.Namespace) -> None:
         hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
-            scored, cost = scorer.score(name, list(files), outputs, previous=path)
+            kept = options.record is None or as_made(options.record, path)
+            scored, cost = scorer.score(name, list(files), outputs, previous=path if kept else None)
             scored = replace(scored, missing=missing)
             print(
                 f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "

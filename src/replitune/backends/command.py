@@ -64,7 +64,8 @@ class Command(Backend):
 
     def __init__(self, system: str, settings: Mapping[str, Any]) -> None:
         super().__init__(system, settings)
-        if "tune" in self.settings:
+        if "tune" in self.settings and self.settings.get("replicas"):
+            # a tuner of its own; the experiment's general numbers are of replitune's
             self.prefixes = ("seeds", *TUNERS)
         elif "weights" in self.settings:
             self.prefixes = ("mert", "mira", "pro")

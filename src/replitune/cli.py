@@ -56,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ReplituneError as error:
         print(f"replitune: {error}", file=sys.stderr)
         return 2
+    except MemoryError:
+        print("replitune: the memory of this machine is too small for this input", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("replitune: interrupted", file=sys.stderr)
         return 130
@@ -100,9 +103,16 @@ def _run(arguments: list[str]) -> int:
     options = parser.parse_args(arguments[1:])
     if options.log is None:
         return _recorded(module.run, options, arguments)
-    with open(options.log, "w", encoding="utf-8") as log, _logging_to(log):
+    # names of files may be no text at all; a log says them nevertheless
+    with (
+        open(options.log, "w", encoding="utf-8", errors="backslashreplace") as log,
+        _logging_to(log),
+    ):
         try:
             return _recorded(module.run, options, arguments)
+        except MemoryError:
+            log.write("replitune: the memory of this machine is too small for this input\n")
+            raise
         except ReplituneError as error:
             log.write(f"replitune: {error}\n")
             raise

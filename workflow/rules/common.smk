@@ -3,9 +3,10 @@
 import json
 import shlex
 
-from replitune.configuration import Source, read_yaml, resolve
+from replitune.configuration import read_yaml, resolve
 from replitune.errors import ReplituneError
 from replitune.experiment import Experiment, Replica
+from replitune.plain_values import Source
 
 
 def _experiment():

@@ -38,6 +38,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
+# MULTEVAL=.../multeval.sh and MOSES=.../bin add these peers
 bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/bench.py
 

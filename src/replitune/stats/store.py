@@ -10,7 +10,7 @@ higher is better.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import get_type_hints
@@ -26,6 +26,7 @@ from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.registry import get_metric
 from replitune.significance.base import SystemStatistics
 from replitune.stats.columns import integers, statistics, strings
+from replitune.stats.lazy import StoredSystems
 
 METADATA_KEY = b"replitune"
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
@@ -57,7 +58,8 @@ class SegmentStatistics:
     testset: str
     metric: Metric
     signature: str
-    systems: dict[str, SystemStatistics]
+    systems: Mapping[str, SystemStatistics]
+    """By name. Those of a large store are in memory while they are used (see `lazy`)."""
     documents: NDArray[np.int32]
     """(N,) document number of each segment."""
     document_names: tuple[str, ...] | None
@@ -198,7 +200,7 @@ def read_stores(store: str | Path) -> list[SegmentStatistics]:
 def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
     """Read the files of one (test set, metric); refuse what does not fit together."""
     metric: Metric | None = None
-    systems: dict[str, SystemStatistics] = {}
+    systems = StoredSystems(lambda path: _read_file(path, metric or MeanMetric())[0])
     described: dict[str, StoreMetadata] = {}
     first: tuple[Path, NDArray, list[str] | None, StoreMetadata | None] | None = None
     for path in map(Path, paths):
@@ -210,17 +212,9 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
             first = (path, segments, documents, metadata)
         else:
             _check_same(first, (path, segments, documents, metadata))
-        for name, system in found.items():
-            if name in systems:
-                raise ReplituneError(
-                    f"system {name} is in more than one file",
-                    file=path,
-                    expected="one file per system",
-                    fix="remove one of the files",
-                )
-            systems[name] = system
-            if metadata is not None:
-                described[name] = metadata
+        systems.add(path, found)
+        if metadata is not None:
+            described.update(dict.fromkeys(found, metadata))
     if metric is None or first is None:
         raise ReplituneError("no files in this store")
     _, segments, documents, metadata = first
@@ -234,7 +228,7 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
         testset=metadata.testset if metadata else "",
         metric=metric,
         signature=metadata.signature if metadata else metric.signature(),
-        systems=dict(sorted(systems.items())),
+        systems=systems,
         documents=codes,
         document_names=names,
         metadata=described,

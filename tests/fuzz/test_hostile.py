@@ -19,10 +19,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replitune import files
+from replitune.backends.outputs import expand, natural
 from replitune.configuration import load
 from replitune.corpus.reader import read_testset
 from replitune.errors import ReplituneError
-from replitune.experiment import Experiment, expand, natural
+from replitune.experiment import Experiment
 from replitune.files import read_lines
 from replitune.manifest import stays_inside
 from replitune.stats.store import METADATA_KEY, read_stores
@@ -72,7 +73,8 @@ def test_rules_quote_what_they_put_into_a_shell():
         "params.how", "params.what", "params.options", "params.settings", "params.search",
         "params.features", "params.subset", "params.dev", "params.paired", "params.replicas",
         "params.seed", "params.samples", "params.alpha", "params.correction", "params.folders",
-        "threads", "wildcards.replica",
+        "threads", "wildcards.replica", "params.allow", "params.command", "params.files",
+        "params.parts", "params.words",
     }  # fmt: skip
     found = 0
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):

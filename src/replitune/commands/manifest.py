@@ -16,7 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.files import atomic_open
     from replitune.manifest import make_manifest
+    from replitune.records import check_results
 
+    check_results(Path(options.folder).absolute())
     manifest = make_manifest(Path(options.folder), json.loads(options.settings))
     with atomic_open(options.out) as handle:
         json.dump(manifest, handle, indent=1, ensure_ascii=False)

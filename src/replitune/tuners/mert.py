@@ -43,7 +43,7 @@ class Mert:
     one phase each, before the phase without. () is Och's algorithm."""
     averaged_rounds: int = 1
     """Most rounds in an averaged phase."""
-    survivors: float = 0.7
+    survivors: float = 0.3
     """Share of the starts, those with the best scores, that go on after each averaged phase."""
     tolerance: float = 0.01
     """A phase ends when a round gains no more than this, in the metric's units."""

@@ -35,11 +35,12 @@ SEARCHES = ("cube", "stack")
 
 @dataclass(frozen=True)
 class Settings:
-    """How to search; the defaults are Moses' where it has them.
+    """How to search; stack, beam, limit and options are by default Moses'.
 
     search: "stack", every extension of every hypothesis, or "cube", the most promising ones only
     stack: hypotheses kept per number of translated words
-    pop_limit: extensions tried per number of translated words (cube)
+    pop_limit: extensions tried per number of translated words (cube); docs/benchmarks.md has what
+        other limits cost and give
     beam: a hypothesis' probability relative to the best of its stack is at least this; 0 for any
     distortion_limit: 0 is monotone, -1 no limit
     options: translation options kept per source phrase
@@ -48,7 +49,7 @@ class Settings:
 
     search: str = "cube"
     stack: int = 100
-    pop_limit: int = 800
+    pop_limit: int = 400
     beam: float = 1e-5
     distortion_limit: int = 6
     options: int = 20

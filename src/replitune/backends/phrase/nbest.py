@@ -25,10 +25,18 @@ from replitune.backends.phrase.search import orientation
 from replitune.backends.phrase.stacks import ARC
 
 ITEM = np.dtype(
-    [("score", "f8"), ("parent", "i4"), ("depth", "i4"), ("node", "i4"), ("rank", "i4")]
+    [
+        ("score", "f8"),
+        ("suffix", "u8"),
+        ("parent", "i4"),
+        ("depth", "i4"),
+        ("node", "i4"),
+        ("rank", "i4"),
+    ]
 )
 """A path: that of `parent` until, `depth` phrases before the end, `node` is reached; there the
-way number `rank`; then always the best. parent -1, rank 0: the best path."""
+way number `rank`; then always the best. parent -1, rank 0: the best path. suffix: hash of the
+words behind `node`."""
 
 
 @njit(cache=True)
@@ -70,26 +78,65 @@ def _pop(heap, size, items):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _ways(rows, arcs, node):  # type: ignore[no-untyped-def]
-    """All ways into a hypothesis, best first: (count,) ARC."""
+def _ways(rows, arcs, node, ways, used):  # type: ignore[no-untyped-def]
+    """All ways into a hypothesis, best first, into ways[used:]; (ways, with room; how many).
+
+    Of equally good ones the hypothesis' own is first, then those that came first."""
     count = 1
     arc = rows[node].arcs
     while arc >= 0:
         count += 1
         arc = arcs[arc].next
-    found = np.empty(count, ARC)
-    found[0].score = rows[node].score
-    found[0].back = rows[node].back
-    found[0].option = rows[node].option
-    found[0].start = rows[node].start
-    found[0].end = rows[node].end
+    while used + count > len(ways):
+        ways = np.concatenate((ways, np.empty(len(ways), ARC)))
+    own = ways[used]
+    own.score = rows[node].score
+    own.back = rows[node].back
+    own.option = rows[node].option
+    own.start = rows[node].start
+    own.end = rows[node].end
     arc = rows[node].arcs
-    # The list runs from the last that came to the first; equal scores keep the order of coming.
-    for i in range(count - 1, 0, -1):
-        found[i] = arcs[arc]
+    # The list runs from the last that came to the first.
+    for i in range(used + count - 1, used, -1):
+        ways[i] = arcs[arc]
         arc = arcs[arc].next
-    order = np.argsort(-found["score"], kind="mergesort")
-    return found[order]
+    if count > 24:
+        order = np.argsort(-ways[used : used + count]["score"], kind="mergesort")
+        ways[used : used + count] = ways[used : used + count][order]
+        return ways, count
+    scratch = np.empty(1, ARC)
+    for i in range(used + 1, used + count):
+        if ways[i - 1].score >= ways[i].score:
+            continue
+        scratch[0] = ways[i]
+        j = i
+        while j > used and ways[j - 1].score < scratch[0].score:
+            ways[j] = ways[j - 1]
+            j -= 1
+        ways[j] = scratch[0]
+    return ways, count
+
+
+@njit(cache=True)
+def _claim(claimed, key):  # type: ignore[no-untyped-def]
+    """Put a key into a set with room; whether it is new."""
+    mask = np.uint64(len(claimed) - 1)
+    slot = (key >> np.uint64(32)) & mask
+    while claimed[slot] != np.uint64(0):
+        if claimed[slot] == key:
+            return False
+        slot = (slot + np.uint64(1)) & mask
+    claimed[slot] = key
+    return True
+
+
+@njit(cache=True)
+def _longer(suffix, target_words, begin, end):  # type: ignore[no-untyped-def]
+    """Hash of a suffix with the words target_words[begin:end] before it."""
+    for j in range(end - 1, begin - 1, -1):
+        suffix = (suffix ^ np.uint64(target_words[j] + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        suffix ^= suffix >> np.uint64(32)
+    return suffix
 
 
 @njit(cache=True)
@@ -158,6 +205,7 @@ def nbest(  # type: ignore[no-untyped-def]
     items = np.empty(4096, ITEM)
     heap = np.empty(4096, np.int64)
     items[0].score = rows[final].score
+    items[0].suffix = 0
     items[0].parent = -1
     items[0].depth = 0
     items[0].node = final
@@ -172,7 +220,6 @@ def nbest(  # type: ignore[no-untyped-def]
     way_count = np.zeros(len(rows), np.int64)
 
     path = np.empty(256, ARC)
-    nodes = np.empty(256, np.int64)
     chain = np.empty(256, np.int64)
     word_start = np.zeros(size + 1, np.int64)
     words = np.empty(4096, np.int32)
@@ -182,74 +229,88 @@ def nbest(  # type: ignore[no-untyped-def]
     while distinct and slots < 4 * size:
         slots *= 2
     table = np.full(slots, -1, np.int64)
+    # (node, words behind it) of the paths looked at.
+    claimed = np.zeros(4096 if distinct else 1, np.uint64)
+    claims = 0
     found, looked = 0, 0
 
     while waiting > 0 and found < size and looked < derivations:
         item = _pop(heap, waiting, items)
         waiting -= 1
         looked += 1
-        # The deviations of this path, from the last to the first.
+        # Go on from its last deviation; what deviates from it there or later is a new path.
+        score, parent, depth = items[item].score, items[item].parent, np.int64(items[item].depth)
+        suffix = items[item].suffix
+        node, rank = np.int64(items[item].node), np.int64(items[item].rank)
+        length = depth
+        known = False
+        while rows[node].back >= 0:
+            if way_start[node] < 0:
+                ways, count = _ways(rows, arcs, node, ways, used)
+                way_start[node], way_count[node] = used, count
+                used += count
+            if length > depth and distinct:
+                # Other phrases with the same words behind this node were looked at earlier, so
+                # they score more; whatever stands before the node, they are the better ones.
+                if 2 * claims > len(claimed):
+                    old = claimed
+                    claimed = np.zeros(4 * len(old), np.uint64)
+                    for key in old:
+                        if key != np.uint64(0):
+                            _claim(claimed, key)
+                key = (suffix ^ (np.uint64(node) << np.uint64(40))) * np.uint64(0xBF58476D1CE4E5B9)
+                key = (key ^ (key >> np.uint64(29))) | np.uint64(1)
+                known = not _claim(claimed, key)
+                if known:
+                    break
+                claims += 1
+            at = way_start[node] + rank
+            if rank + 1 < way_count[node]:
+                if made == len(items):
+                    items = np.concatenate((items, np.empty(made, ITEM)))
+                    heap = np.concatenate((heap, np.empty(made, np.int64)))
+                items[made].score = score + (ways[at + 1].score - ways[at].score)
+                items[made].suffix = suffix
+                items[made].parent = parent if length == depth else item
+                items[made].depth = length
+                items[made].node = node
+                items[made].rank = rank + 1
+                _push(heap, waiting, items, made)
+                waiting += 1
+                made += 1
+            if length >= len(path):
+                path = np.concatenate((path, np.empty(len(path), ARC)))
+            path[length] = ways[at]
+            option = path[length].option
+            if distinct:
+                suffix = _longer(
+                    suffix, target_words, options.word_start[option], options.word_start[option + 1]
+                )
+            node, rank = np.int64(path[length].back), np.int64(0)
+            length += 1
+        if known:
+            continue
+
+        # The phrases behind its last deviation are those of the paths that it deviates from.
         deviations = 0
-        i = item
+        i = np.int64(items[item].parent)
         while i >= 0:
             if deviations == len(chain):
                 chain = np.concatenate((chain, np.empty(len(chain), np.int64)))
             chain[deviations] = i
             deviations += 1
-            i = items[i].parent
-        # Walk it from the end of the sentence.
-        length = 0
+            i = np.int64(items[i].parent)
         node = np.int64(final)
-        while rows[node].back >= 0:
-            if length == len(path):
-                path = np.concatenate((path, np.empty(len(path), ARC)))
-                nodes = np.concatenate((nodes, np.empty(len(nodes), np.int64)))
-            rank = 0
-            if deviations > 0 and items[chain[deviations - 1]].depth == length:
+        for j in range(depth):
+            rank = np.int64(0)
+            if deviations > 0 and items[chain[deviations - 1]].depth == j:
                 deviations -= 1
-                rank = items[chain[deviations]].rank
-            if way_start[node] < 0:
-                new = _ways(rows, arcs, node)
-                while used + len(new) > len(ways):
-                    ways = np.concatenate((ways, np.empty(len(ways), ARC)))
-                ways[used : used + len(new)] = new
-                way_start[node], way_count[node] = used, len(new)
-                used += len(new)
-            nodes[length] = node
-            path[length] = ways[way_start[node] + rank]
-            node = np.int64(path[length].back)
-            length += 1
-        # Paths that deviate from it at its last deviation or later.
-        if made + length + 1 > len(items):
-            items = np.concatenate((items, np.empty(len(items) + length + 1, ITEM)))
-            heap = np.concatenate((heap, np.empty(len(heap) + length + 1, np.int64)))
-        score, depth = items[item].score, items[item].depth
-        for j in range(depth, length):
-            node = nodes[j]
-            sibling = j == depth
-            rank = items[item].rank + 1 if sibling else 1
-            if rank >= way_count[node]:
-                continue
-            at = way_start[node] + rank
-            items[made].score = score + (ways[at].score - ways[at - 1].score)
-            items[made].parent = items[item].parent if sibling else item
-            items[made].depth = j
-            items[made].node = node
-            items[made].rank = rank
-            _push(heap, waiting, items, made)
-            waiting += 1
-            made += 1
+                rank = np.int64(items[chain[deviations]].rank)
+            path[j] = ways[way_start[node] + rank]
+            node = np.int64(path[j].back)
 
-        slot = np.int64(0)
         if distinct:
-            mixed = np.uint64(0)
-            for i in range(length - 1, -1, -1):
-                option = path[i].option
-                for j in range(options.word_start[option], options.word_start[option + 1]):
-                    mixed = (mixed ^ np.uint64(target_words[j])) * np.uint64(0x9E3779B97F4A7C15)
-                    mixed ^= mixed >> np.uint64(32)
-            slot = np.int64(mixed & np.uint64(slots - 1))
-            known = False
+            slot = np.int64(suffix & np.uint64(slots - 1))
             while table[slot] >= 0:
                 h = table[slot]
                 known = _same_words(

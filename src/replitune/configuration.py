@@ -18,6 +18,7 @@ import yaml
 from replitune.errors import ReplituneError, nearest
 from replitune.files import read_text
 from replitune.plain_values import Path_, Source, require_plain, require_small
+from replitune.score_files import check_scores
 
 if TYPE_CHECKING:
     from replitune.backends.interface import Backend
@@ -328,6 +329,8 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
     from replitune.studies import check
 
     check(settings, source)
+    for entry in settings["metrics"]:
+        check_scores(entry, tests, source.error)
     for name, system in settings["systems"].items():
         backend = _backend_class(name, system, source)(name, system)
         _check_parts(settings, backend, source)

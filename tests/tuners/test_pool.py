@@ -57,6 +57,24 @@ def test_rows_of_one_hash_stay_apart(monkeypatch: pytest.MonkeyPatch):
     assert content(one) == content(two) == sorted(content(one))
 
 
+@pytest.mark.parametrize("watched", [False, True])
+def test_absorbing_is_extending(watched: bool):
+    """Also when somebody has a view of the arrays, which then stay as they are."""
+    rng = np.random.default_rng(3)
+    extended, absorbing = Pool.empty(4, 3, 2), Pool.empty(4, 3, 2)
+    views = []
+    for m in (5, 40, 1, 200):
+        segments = rng.integers(0, 4, m)
+        features, statistics = rng.normal(size=(m, 3)), rng.integers(0, 3, (m, 2))
+        if watched:
+            views.append((absorbing.features[:], extended.features))
+        absorbing = absorbing.absorb(segments, features, statistics)
+        extended = extended.extend(segments, features, statistics)
+        assert content(absorbing) == content(extended)
+    for seen, expected in views:
+        assert np.array_equal(seen, expected)
+
+
 def test_equal_features_with_other_statistics_are_kept():
     pool = Pool.empty(1, 1, 1).extend([0, 0, 0], [[1.0], [1.0], [1.0]], [[3], [4], [3]])
     assert len(pool) == 2

@@ -81,7 +81,8 @@ rule manifest:
         runtime=lambda wildcards, attempt: 30 * attempt,
     params:
         folder=lambda wildcards, output: str(Path(output[0]).parent),
-        settings=lambda wildcards: as_json(EXPERIMENT.settings),
+        # in the experiment's order, which is the order of pairs and of a metric's options
+        settings=lambda wildcards: json.dumps(EXPERIMENT.settings, ensure_ascii=False),
     message:
         "manifest"
     shell:

@@ -14,6 +14,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def inputs(options: argparse.Namespace) -> list[Path]:
+    """What it reads: the tests, and of the systems that were tested texts and statistics."""
+    settings, folder = json.loads(options.settings), Path(options.folder)
+    found = [folder / "corpus" / "inputs.json"]
+    for testset in settings["tests"]:
+        found.append(folder / "corpus" / f"{testset}.jsonl")
+        for metric in settings["metrics"]:
+            for suffix in ("", ".systems", ".overlaps", ".null"):
+                found.append(folder / "tests" / testset / f"{metric}{suffix}.parquet")
+        for system in settings["systems"]:
+            lead = settings["metrics"][0]
+            found.append(folder / "stats" / testset / lead / f"{system}.parquet")
+    for study, cells in settings.get("studies", {}).items():
+        found += [folder / "studies" / study / t / f"{metric}.parquet" for t, metric in cells]
+    found += [folder / "studies" / "meta" / f"{t}.parquet" for t in settings.get("judged", [])]
+    for system in settings["systems"]:
+        found += sorted((folder / "tuning" / system).glob("*/history.parquet"))
+    return [path for path in found if path.exists()]
+
+
 def run(options: argparse.Namespace) -> None:
     from replitune.files import atomic_open, read_text
     from replitune.report import build

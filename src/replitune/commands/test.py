@@ -35,6 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
 
 
+def inputs(options: argparse.Namespace) -> list[Path]:
+    """What it reads: of the workflow's folders, the systems that are tested."""
+    stores = [Path(store) for store in (options.store, options.dev) if store]
+    if options.systems is None:
+        return stores
+    return [store / f"{name}.parquet" for store in stores for name in options.systems]
+
+
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.stores import one_testset
     from replitune.comparing import Settings, compare_stores

@@ -337,7 +337,7 @@ class _Loop:
             self.lattices = self.lattices.union(lattices)
 
     def _extend(self, found: Hypotheses) -> None:
-        self.pool = self.pool.extend(found.segments, found.features, found.statistics)
+        self.pool = self.pool.absorb(found.segments, found.features, found.statistics)
 
 
 def write_history(path: str | Path, history: tuple[Iteration, ...]) -> None:

@@ -59,9 +59,43 @@ class Pool:
         self, segments: NDArray[np.integer], features: NDArray[np.floating], statistics: NDArray
     ) -> Pool:
         """This pool and more hypotheses: segments (M,), features (M, F), statistics (M, K)."""
+        rows, stats, source, offsets = self._merged(segments, features, statistics)
+        return Pool(
+            _take_columns(self.features, rows, source),
+            _take_rows(self.statistics, stats, source),
+            offsets,
+        )
+
+    def absorb(
+        self, segments: NDArray[np.integer], features: NDArray[np.floating], statistics: NDArray
+    ) -> Pool:
+        """As `extend`, in the memory of this pool, which is of no use afterwards: a large pool
+        need not be there twice."""
+        rows, stats, source, offsets = self._merged(segments, features, statistics)
+        H = len(self)
+        try:
+            # The memory grows where it is, and the rows move up in it, the last first.
+            self.features.resize((self.n_features, len(source)))
+            self.statistics.resize((len(source), stats.shape[1]))
+        except ValueError:  # somebody else has a view of it
+            grown = Pool(
+                np.resize(self.features, (self.n_features, len(source))),
+                np.resize(self.statistics, (len(source), stats.shape[1])),
+                self.offsets,
+            )
+            _spread(grown.features.reshape(-1), grown.statistics, rows, stats, source, H)
+            return Pool(grown.features, grown.statistics, offsets)
+        _spread(self.features.reshape(-1), self.statistics, rows, stats, source, H)
+        return Pool(self.features, self.statistics, offsets)
+
+    def _merged(
+        self, segments: NDArray[np.integer], features: NDArray[np.floating], statistics: NDArray
+    ) -> tuple[NDArray, NDArray, NDArray[np.int64], NDArray[np.int64]]:
+        """The new rows' features (M, F) and statistics (M, K) in the pool's types; of each row of
+        the pool to be its number here, or H + its number among the new; offsets."""
         segments, features, statistics = self._checked(segments, features, statistics)
         rows = np.ascontiguousarray(features, dtype=self.features.dtype)
-        rows += 0.0  # -0 becomes 0
+        rows = rows + self.features.dtype.type(0)  # -0 becomes 0
         if not np.isfinite(rows).all():
             bad = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
             raise ReplituneError(
@@ -72,16 +106,11 @@ class Pool:
         keys = _hashes(rows.T, stats)
         order = np.lexsort((keys, segments))
         starts = np.searchsorted(segments[order], np.arange(self.n_segments + 1))
-        old = _hashes(self.features, self.statistics)
         source, offsets = _merge(
-            self.features, self.statistics, self.offsets, old,
+            self.features, self.statistics, self.offsets, _hashes(self.features, self.statistics),
             rows, stats, order, starts.astype(np.int64), keys,
         )  # fmt: skip
-        return Pool(
-            _take_columns(self.features, rows, source),
-            _take_rows(self.statistics, stats, source),
-            offsets,
-        )
+        return rows, stats, source, offsets
 
     def _checked(
         self, segments: NDArray, features: NDArray, statistics: NDArray
@@ -332,3 +361,18 @@ def _take_rows(old, new, source):
         for k in range(old.shape[1]):
             out[h, k] = old[row, k] if row < H else new[row - H, k]
     return out
+
+
+@njit(cache=True)
+def _spread(features, statistics, new_features, new_statistics, source, H):
+    """The first H rows of grown arrays, features (F * M,) flat and statistics (M, K), moved apart
+    and the new ones put between them. A row only moves up, so the last goes first."""
+    M = len(source)
+    for f in range(new_features.shape[1] - 1, -1, -1):
+        for h in range(M - 1, -1, -1):
+            row = source[h]
+            features[f * M + h] = features[f * H + row] if row < H else new_features[row - H, f]
+    for h in range(M - 1, -1, -1):
+        row = source[h]
+        for k in range(statistics.shape[1]):
+            statistics[h, k] = statistics[row, k] if row < H else new_statistics[row - H, k]

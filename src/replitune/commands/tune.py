@@ -135,7 +135,7 @@ def _tune_system(options: argparse.Namespace, settings: dict[str, Any]) -> None:
             objective.metric,
             options.nbest_size,
             options.threads,
-            lattices=options.algorithm == "mert-lattice",
+            density=getattr(tuner, "density", None),
         ),
         tuner,
         objective,

@@ -27,11 +27,11 @@ class DevDecoder:
         metric: Metric,
         size: int,
         threads: int = 1,
-        lattices: bool = False,
+        density: float | None = None,
     ) -> None:
-        """`size` distinct translations of each segment; with `lattices`, search graphs and of
-        each only the best path, whatever `size` is."""
-        self.lattices = lattices
+        """`size` distinct translations of each segment; with `density`, search graphs with so
+        many arcs per source word and of each only the best path, whatever `size` is."""
+        self.density = density
         self.system, self.source, self.metric = system, source, metric
         self.size, self.threads = size, threads
         self._prepared = metric.prepare(references)
@@ -41,13 +41,13 @@ class DevDecoder:
 
     def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
         """n-best lists of the dev set; a row of statistics for each hypothesis."""
-        if self.lattices:
+        if self.density is not None:
             return self._decode_lattices(weights)
         found, texts = self.system.nbest(self.source, weights, self.size, self.threads)
         return Decoded(found.segment, found.features, self._of(texts, found.segment))
 
     def _decode_lattices(self, weights: NDArray[np.float64]) -> Decoded:
-        graphs = self.system.graphs(self.source, weights, self.threads)
+        graphs = self.system.graphs(self.source, weights, self.threads, self.density)
         vocabulary = graphs[0].vocabulary
         lattices = Lattices.pack(
             [

@@ -90,9 +90,7 @@ def test_a_graph_with_fewer_arcs_has_the_best_paths(search):
         left, right = np.full(graph.nodes, -np.inf), np.full(graph.nodes, -np.inf)
         left[0] = right[-1] = 0.0
         for a in range(arcs):
-            left[graph.arc_to[a]] = max(
-                left[graph.arc_to[a]], left[graph.arc_from[a]] + value[a]
-            )
+            left[graph.arc_to[a]] = max(left[graph.arc_to[a]], left[graph.arc_from[a]] + value[a])
         for a in reversed(range(arcs)):
             right[graph.arc_from[a]] = max(
                 right[graph.arc_from[a]], right[graph.arc_to[a]] + value[a]

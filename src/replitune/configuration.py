@@ -164,7 +164,8 @@ def _validate(part: Mapping[str, Any], value: Any, path: Path_, source: Source) 
     value = _with_defaults(part, value)
     # JSON Schema takes 3.0 for an integer, and counts and seeds would arrive as 3.0
     checker = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
-    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=checker)
+    draft = jsonschema.Draft202012Validator
+    strict = jsonschema.validators.extend(draft, type_checker=checker)  # type: ignore[no-untyped-call]
     validator = strict({**part, "$defs": schema()["$defs"]})
     errors = sorted(validator.iter_errors(value), key=lambda e: (len(e.absolute_path), str(e.path)))
     for error in errors:

@@ -91,7 +91,12 @@ def _run(arguments: list[str]) -> int:
     )
     module.add_arguments(parser)
     parser.add_argument(
-        "--threads", type=_positive, default=1, metavar="N", help="threads to use (default 1)"
+        "--threads",
+        type=_positive,
+        # one, as rules expect; what people run by hand and wait for takes what there is
+        default=getattr(module, "THREADS", 1),
+        metavar="N",
+        help="threads to use (default %(default)s)",
     )
     parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
     parser.add_argument("--record", metavar="FILE", help="write how this command ran, as JSON")

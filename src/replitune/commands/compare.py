@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
 from replitune import words
 from replitune.errors import ReplituneError
 from replitune.experiment import replica_ids
+
+THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""By default all cores that this process may use; numbers do not depend on it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,9 +6,10 @@ from functools import partial
 
 from snakemake.exceptions import WorkflowError
 
-from replitune.configuration import Source, read_yaml, resolve
+from replitune.configuration import read_yaml, resolve
 from replitune.errors import ReplituneError
 from replitune.experiment import Experiment, Replica
+from replitune.plain_values import Source
 from replitune.records import check_origins
 
 

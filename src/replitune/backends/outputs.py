@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import itertools
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from replitune.backends.interface import Complain, Given
 from replitune.errors import ReplituneError, nearest
 from replitune.replicas import Replica
 
+MOST_REPLICAS = 999
+"""Of one tuner: their numbers have three digits."""
 if TYPE_CHECKING:
     from replitune.corpus.tsv import Column
 
@@ -145,6 +148,7 @@ def output_files(what: str, given: Any, base: Path) -> dict[Replica, Path]:
                 found=f"no match for {', '.join(listed)}",
                 fix=f"check the pattern; it starts at {base.resolve()}",
             )
+        require_countable(what, len(paths))
         for number, path in enumerate(paths, 1):
             files[Replica(f"{prefix}-{number:03d}")] = path
     return files
@@ -169,19 +173,29 @@ def _braces(pattern: str) -> list[str]:
     pieces: list[list[str]] = []
     for part in re.split(r"(\{[^{}]*\})", pattern):
         inner = part[1:-1] if part.startswith("{") and part.endswith("}") else None
-        numbers = re.fullmatch(r"(\d+)\.\.(\d+)", inner) if inner else None
+        numbers = re.fullmatch(r"([0-9]{1,9})\.\.([0-9]{1,9})", inner) if inner else None
         if numbers:
             low, high = int(numbers[1]), int(numbers[2])
+            require_countable(pattern, high - low + 1)
             width = len(numbers[1]) if numbers[1].startswith("0") else 0
             pieces.append([str(number).zfill(width) for number in range(low, high + 1)])
         elif inner is not None and "," in inner:
             pieces.append(inner.split(","))
         else:
             pieces.append([part])
+    require_countable(pattern, math.prod(map(len, pieces)))
     return ["".join(choice) for choice in itertools.product(*pieces)]
+
+
+def require_countable(what: str, number: int) -> None:
+    """Replicas have three digits."""
+    if number > MOST_REPLICAS:
+        raise ReplituneError(
+            f"too many outputs: {what}", found=f"{number} files", expected="at most 999"
+        )
 
 
 def natural(name: str) -> list[tuple[int, int | str]]:
     """Sort key under which run2 stands before run10."""
     parts = re.split(r"(\d+)", name)
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts]
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]

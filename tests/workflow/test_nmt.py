@@ -115,7 +115,7 @@ def test_scores_are_those_of_the_files(mixed: Snakemake):
 def test_the_same_seed_gives_the_same_bytes(mixed: Snakemake, tmp_path: Path):
     again = Snakemake(shutil.copytree(mixed.folder, tmp_path / "again"))
     model = results(again) / "tuning" / "transformer" / "seed-001" / "model.npz"
-    decode = results(mixed) / "decodes" / "test1" / "transformer" / "seed-001.txt"
+    decode = results(again) / "decodes" / "test1" / "transformer" / "seed-001.txt"
     other = decode.with_name("seed-002.txt").read_text()
     before = model.read_bytes(), decode.read_text()
     assert other != before[1]

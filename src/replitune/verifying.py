@@ -22,7 +22,7 @@ from replitune.experiment import Experiment
 from replitune.files import read_lines, sha256_file, sha256_lines
 from replitune.manifest import read_manifest, result_files, settings_of
 
-SUFFIXES = (".parquet", ".systems.parquet", ".null.parquet")
+SUFFIXES = (".parquet", ".systems.parquet", ".overlaps.parquet", ".null.parquet")
 """What a job of the test stage writes."""
 
 SHOWN = 5
@@ -165,7 +165,7 @@ def check_tests(
     threads: int,
     found: Verification,
 ) -> None:
-    """The three tables of one (test set, metric) follow from the statistics on disk."""
+    """The tables of one (test set, metric) follow from the statistics on disk."""
     name = f"tests/{testset}/{metric}"
     with tempfile.TemporaryDirectory() as temporary:
         try:
@@ -237,12 +237,12 @@ def compare_tables(here: Path, again: Path) -> list[str]:
     return rows or ["the same values, written by another version"]
 
 
-REPRODUCED = ("decodes/", "stats/", "tests/", "tables/")
+REPRODUCED = ("decodes/", "stats/", "tests/", "studies/", "tables/")
 """What a second run has to make to the same bytes."""
 
 
 def compare_runs(folder: Path, other: Path) -> Verification:
-    """Translations, statistics, tests and tables of two runs, byte by byte."""
+    """Translations, statistics, tests, studies and tables of two runs, byte by byte."""
     found = Verification()
     here, there = (
         {name for name in result_files(run) if name.startswith(REPRODUCED)}

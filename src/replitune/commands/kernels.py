@@ -104,6 +104,7 @@ def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str
         start = system.layout.sensible()
         system.translate(dev.source or [], start)
         for algorithm in algorithms:
+            tuner = make_tuner(algorithm, {})
             run_loop(
                 DevDecoder(
                     system,
@@ -111,9 +112,9 @@ def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str
                     dev.references,
                     objective.metric,
                     20,
-                    lattices=algorithm == "mert-lattice",
+                    density=getattr(tuner, "density", None),
                 ),
-                make_tuner(algorithm, {}),
+                tuner,
                 objective,
                 start,
                 dev.segments,

@@ -233,6 +233,13 @@ class PoolSearch:
         """(K,) summed statistics of the model's choices."""
         return self.objective.sums(self.pool, weights)
 
+    def slopes(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(H,) direction . features."""
+        moving = np.flatnonzero(direction)
+        if len(moving) == 1 and direction[moving[0]] == 1.0:
+            return self.pool.features[moving[0]].astype(np.float64)
+        return combine(direction, self.pool.features)
+
     def ends(
         self, direction: NDArray[np.float64], slopes: NDArray[np.float64]
     ) -> NDArray[np.int64]:
@@ -265,7 +272,7 @@ class PoolPoint:
 
     def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
         """Go to the best place along `direction` (F,)."""
-        slopes = combine(direction, self.space.pool.features)
+        slopes = self.space.slopes(direction)
         line = self.line(direction, slopes)
         step = best_step(line, round(fraction * len(line.utilities)))
         if step.gamma:

@@ -51,6 +51,10 @@ include: "workflow/rules/study.smk"
 include: "workflow/rules/report.smk"
 
 
+onstart:
+    stop_if_missing(workflow.dag)
+
+
 onsuccess:
     check_pieces()
     print(f"report: {EXPERIMENT.folder / 'report.html'}", file=sys.stderr)

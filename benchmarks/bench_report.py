@@ -1,7 +1,7 @@
 """What the report costs on finished tests; prints a Markdown table.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/bench_report.py [--folder DIR] [--systems 7]
-        [--replicas 60] [--segments 3000] [--metrics bleu chrf ter length]
+        [--replicas 60] [--segments 3000] [--metrics bleu chrf ter bleu:...]
 
 The experiment is made up: every replica of a system takes its output of a segment from a few
 spoilt copies of the reference, as tuner runs do, and everything up to the report is made by the
@@ -25,6 +25,7 @@ from replitune.experiment import Experiment
 
 VARIANTS = 8
 """Different outputs of a segment by the replicas of one system."""
+METRICS = ("bleu", "chrf", "ter", "bleu:id=bleu-2,max_ngram_order=2")
 METHODS = ("crossed", "clark", "clark-bootstrap", "fu-ar", "fu-bootstrap", "riezler", "graham")
 
 
@@ -34,7 +35,7 @@ def main() -> None:
     parser.add_argument("--systems", type=int, default=7)
     parser.add_argument("--replicas", type=int, default=60)
     parser.add_argument("--segments", type=int, default=3000)
-    parser.add_argument("--metrics", nargs="+", default=["bleu", "chrf", "ter", "length"])
+    parser.add_argument("--metrics", nargs="+", default=METRICS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
@@ -74,11 +75,17 @@ def settings(options: argparse.Namespace, folder: Path) -> dict:
             "experiment": "large",
             "corpus": {"kind": "files", "tests": {"test": {"references": "none"}}},
             "systems": systems,
-            "metrics": options.metrics,
+            "metrics": [metric_entry(word) for word in options.metrics],
             "tests": {"methods": list(METHODS), "samples": 500},
             "studies": {"replication": {"sizes": [1, 3], "samples": 100, "repeats": 50}},
         }
     )
+
+
+def metric_entry(word: str) -> str | dict:
+    """A metric as it stands in an experiment file; `id=` names it."""
+    name, _, options = word.partition(":")
+    return {"name": name, **dict(o.split("=") for o in options.split(","))} if options else name
 
 
 def finish(experiment: Experiment, segments: int) -> None:

@@ -23,9 +23,10 @@ import yaml
 
 from replitune import __version__
 from replitune.errors import ReplituneError
-from replitune.experiment import Experiment, Replica
+from replitune.experiment import Experiment
 from replitune.files import atomic_open, sha256_file
 from replitune.manifest import NAME, PAGE, read_manifest, settings_of, stays_inside
+from replitune.replicas import Replica
 
 PACKED = ("decodes", "stats", "tests", "studies", "tables", "figures")
 WEIGHTS = ("weights.json", "history.parquet")

@@ -58,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ReplituneError as error:
         print(f"replitune: {error}", file=sys.stderr)
         return 2
+    except MemoryError:
+        print("replitune: the memory of this machine is too small for this input", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("replitune: interrupted", file=sys.stderr)
         return 130
@@ -110,6 +113,9 @@ def _run(arguments: list[str]) -> int:
     with processes.only_one(options.log) as log, _logging_to(log):
         try:
             return _recorded(module, options, arguments)
+        except MemoryError:
+            log.write("replitune: the memory of this machine is too small for this input\n")
+            raise
         except ReplituneError as error:
             log.write(f"replitune: {error}\n")
             raise

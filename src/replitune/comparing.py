@@ -19,6 +19,7 @@ from replitune.significance.intervals import overlap_ratio
 from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import INTERVALS, SystemSummary, summarise
 from replitune.significance.run import require_system, run_tests
+from replitune.stats.lazy import ChosenSystems
 from replitune.stats.store import SegmentStatistics
 
 FEW_REPLICAS = 3
@@ -295,7 +296,7 @@ def compare_stores(
     """The same from segment statistics on disk, all of one test set."""
     first = stores[0]
     chosen = list(systems) if systems is not None else list(first.systems)
-    metrics: dict[str, tuple[Metric, str, dict[str, SystemStatistics]]] = {}
+    metrics: dict[str, tuple[Metric, str, Mapping[str, SystemStatistics]]] = {}
     for store in stores:
         if not np.array_equal(store.documents, first.documents):
             raise ReplituneError(
@@ -307,7 +308,7 @@ def compare_stores(
         metrics[store.metric.id] = (
             store.metric,
             store.signature,
-            {name: store.systems[name] for name in chosen},
+            ChosenSystems(store.systems, chosen),
         )
     on_dev = {store.metric.id: store.systems for store in dev}
     return compare(metrics, first.documents, settings, dev=on_dev)

@@ -7,17 +7,20 @@ spelling.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from replitune.errors import ReplituneError, nearest
 from replitune.files import read_text
+from replitune.plain_values import Path_, Source, require_plain, require_small
 
-Path_ = tuple[str | int, ...]
+if TYPE_CHECKING:
+    from replitune.backends.interface import Backend
 
 
 @cache
@@ -27,30 +30,17 @@ def schema() -> dict[str, Any]:
     return yaml.safe_load(text)
 
 
-class Source:
-    """An experiment file with the line of each key, for messages."""
-
-    def __init__(self, file: str | Path | None = None, lines: dict[Path_, int] | None = None):
-        self.file = file
-        self.lines = lines or {}
-
-    def error(
-        self, path: Sequence[str | int], message: str, **fields: str | None
-    ) -> ReplituneError:
-        line = None
-        for end in range(len(path), 0, -1):
-            line = self.lines.get(tuple(path[:end]))
-            if line is not None:
-                break
-        return ReplituneError(message, file=self.file, line=line, **fields)
-
-
 def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
     """The mapping in a YAML file, and where its keys stand. A key given twice is an error."""
     text = read_text(file)
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
+        require_small(node, file)
         data = yaml.safe_load(text)
+    except RecursionError:
+        raise ReplituneError("YAML nested too deeply", file=file) from None
+    except (ValueError, OverflowError) as error:  # of a date, or a number, that is none
+        raise ReplituneError("not valid YAML", file=file, found=str(error)) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise ReplituneError(
@@ -97,10 +87,14 @@ def _key_lines(node: Any, path: Path_) -> Iterator[tuple[Path_, int, bool]]:
 def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, Any]:
     """The complete settings of an experiment: scale applied, validated, defaults filled in."""
     source = source or Source()
+    require_plain(data, (), source)
     settings = copy.deepcopy(dict(data))
     scale = settings.get("scale")
     if scale is not None:
         scales = settings.get("scales") or {}
+        for value, kind in ((scale, str), (scales, Mapping)):
+            if not isinstance(value, kind):
+                raise source.error(("scales",), "a scale is named text", found=repr(value)[:80])
         if scale not in scales:
             close = nearest(str(scale), list(scales))
             raise source.error(
@@ -109,6 +103,8 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
                 expected=", ".join(scales) or "no scale: this experiment defines none",
                 fix=f"did you mean {close!r}?" if close else None,
             )
+        if not isinstance(scales[scale], Mapping):
+            raise source.error(("scales", scale), "a scale is a mapping", found=repr(scales[scale]))
         settings = merge(settings, scales[scale])
     studies = settings.get("studies")
     if isinstance(studies, dict):
@@ -121,13 +117,24 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
         source,
     )
     for name, system in checked["systems"].items():
-        checked["systems"][name] = _validate(
-            {"$ref": f"#/$defs/backends/{system['backend']}"}, system, ("systems", name), source
-        )
+        part = _backend_class(name, system, source).schema()
+        checked["systems"][name] = _validate(part, system, ("systems", name), source)
     if checked["scale"] is not None:
         checked["experiment"] = f"{checked['experiment']}-{checked['scale']}"
     _cross_check(checked, source)
     return checked
+
+
+def _backend_class(name: str, system: Mapping[str, Any], source: Source) -> type[Backend]:
+    from replitune.backends.registry import backend_class
+
+    try:
+        return backend_class(system["backend"])
+    except ReplituneError as error:
+        raise source.error(
+            ("systems", name, "backend"), f"systems.{name}.backend: {error.message}",
+            expected=error.expected, fix=error.fix,
+        ) from None  # fmt: skip
 
 
 REPLACED = ("replicas", "pairs")
@@ -154,11 +161,18 @@ def _validate(part: Mapping[str, Any], value: Any, path: Path_, source: Source) 
     import jsonschema
 
     value = _with_defaults(part, value)
-    validator = jsonschema.Draft202012Validator({**part, "$defs": schema()["$defs"]})
+    # JSON Schema takes 3.0 for an integer, and counts and seeds would arrive as 3.0
+    checker = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=checker)
+    validator = strict({**part, "$defs": schema()["$defs"]})
     errors = sorted(validator.iter_errors(value), key=lambda e: (len(e.absolute_path), str(e.path)))
     for error in errors:
         raise _explain(error, path, source)
     return value
+
+
+def _is_integer(checker: Any, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _with_defaults(part: Any, value: Any) -> Any:
@@ -300,6 +314,13 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
         entries = settings["metrics"] if what == "metric" else settings["tests"][path[-1]]
         ids = [entry_id(entry) for entry in entries]
         for id in ids:
+            if not re.fullmatch(schema()["$defs"]["name"]["pattern"], id):
+                raise source.error(
+                    path,
+                    f"the name of a {what} is not allowed",
+                    found=repr(id)[:80],
+                    expected=schema()["$defs"]["name"]["description"],
+                )
             if ids.count(id) > 1:
                 raise source.error(
                     path, f"two {what}s are called {id!r}", fix="give one of them an `id`"
@@ -308,55 +329,56 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
 
     check(settings, source)
     for name, system in settings["systems"].items():
-        if system["backend"] == "phrase":
-            _check_phrase(settings, name, system, source)
-        if system["backend"] != "outputs":
-            continue
-        for testset in system["files"]:
-            if testset not in (*tests, "dev"):
-                close = nearest(testset, [*tests, "dev"])
-                raise source.error(
-                    ("systems", name, "files", testset),
-                    f"unknown test set {testset!r} in system {name}",
-                    expected=", ".join([*tests, "dev"]),
-                    fix=f"did you mean {close!r}?" if close else None,
-                )
-        for testset in tests:
-            if testset not in system["files"]:
-                raise source.error(
-                    ("systems", name, "files"),
-                    f"system {name} has no files for test set {testset}",
-                    fix="name them, or remove the test set",
-                )
+        backend = _backend_class(name, system, source)(name, system)
+        _check_parts(settings, backend, source)
+        replicas_wanted(settings, name, backend, source)
+        backend.check(settings, source.error)
 
 
-def _check_phrase(
-    settings: dict[str, Any], name: str, system: dict[str, Any], source: Source
-) -> None:
-    """A phrase-based system needs text to train and tune on, and tuners for replicas."""
-    corpus = settings["corpus"]
-    for part, what in (("train", "training pairs"), ("dev", "a dev set to tune on")):
-        if not corpus.get(part):
+PARTS = {"train": "training pairs", "dev": "a dev set to tune on"}
+
+
+def _check_parts(settings: Mapping[str, Any], backend: Backend, source: Source) -> None:
+    """The text that a system reads must be there."""
+    corpus, name = settings["corpus"], backend.system
+    read = {part for parts in backend.stages.values() for part in parts}
+    for part, what in PARTS.items():
+        if part in read and not corpus.get(part):
             raise source.error(
                 ("corpus",), f"system {name} needs {what}", fix=f"name them as corpus.{part}"
             )
-    if corpus["kind"] == "files":
-        for where, given in described_testsets(corpus):
-            if "source" not in given and isinstance(given.get("references"), list):
-                raise source.error(
-                    ("corpus", *where),
-                    f"system {name} needs the source of {where[-1]}",
-                    found=str(given.get("format") or given["references"]),
-                    fix="name it as `source`",
-                )
-    counts = system.get("replicas") or settings["replicas"]
-    if "seeds" in counts:
-        raise source.error(
-            ("replicas",),
-            f"system {name} is tuned: its replicas come from tuners",
-            found=f"seeds: {counts['seeds']}",
-            expected="mert, mira, pro",
+    if corpus["kind"] != "files":
+        return
+    for where, given in described_testsets(corpus):
+        wanted = "source" in read or ("dev" in read and where == ("dev",))
+        if wanted and "source" not in given and isinstance(given.get("references"), list):
+            raise source.error(
+                ("corpus", *where),
+                f"system {name} needs the source of {where[-1]}",
+                found=str(given.get("format") or given["references"]),
+                fix="name it as `source`",
+            )
+
+
+def replicas_wanted(
+    settings: Mapping[str, Any], name: str, backend: Backend, source: Source | None = None
+) -> dict[str, int]:
+    """How many replicas of each kind a system has: its own `replicas`, or of the experiment's
+    those that its backend can make."""
+    known = backend.prefixes
+    own = settings["systems"][name].get("replicas")
+    wanted = own or {k: n for k, n in settings["replicas"].items() if k in known}
+    given = own or settings["replicas"]
+    bad = next((key for key in wanted if key not in known), None)
+    if known and (bad is not None or not wanted):
+        raise (source or Source()).error(
+            ("systems", name, "replicas") if own else ("replicas",),
+            f"system {name} has backend {backend.name}, whose replicas are made otherwise",
+            found=", ".join(f"{key}: {n}" for key, n in given.items()),
+            expected=", ".join(known),
+            fix="give the system its own `replicas`",
         )
+    return dict(wanted)
 
 
 def described_testsets(corpus: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], dict]]:

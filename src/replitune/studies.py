@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from replitune.configuration import Source, entry_id, test_names
+from replitune.configuration import entry_id, test_names
 from replitune.errors import nearest
+from replitune.plain_values import Source
 
 if TYPE_CHECKING:
     from replitune.experiment import Experiment
@@ -26,7 +27,7 @@ FEWEST = 3
 def check(settings: Mapping[str, Any], source: Source) -> None:
     """What a schema cannot say of `studies`."""
     metrics = [entry_id(entry) for entry in settings["metrics"]]
-    tests, systems = test_names(settings), list(settings["systems"])
+    tests = test_names(settings)
 
     def known(name: str, names: list[str], what: str, *path: str) -> None:
         if name not in names:
@@ -55,8 +56,6 @@ def check(settings: Mapping[str, Any], source: Source) -> None:
             given = study.get(key)
             for testset in given if isinstance(given, Mapping) else ():
                 known(testset, tests, "test set", name, key)
-        for system in study.get("exclude", []):
-            known(system, systems, "system", name, "exclude")
 
 
 class Studies:

@@ -153,9 +153,16 @@ def assignments(words: Sequence[str], option: str) -> dict[str, Any]:
 
 def settings_words(words: Sequence[str], known: type, option: str = "--set") -> dict[str, Any]:
     """``key=value ...`` as settings of the dataclass `known`; values as in YAML."""
+    return checked_settings(assignments(words, option), known, option)
+
+
+def checked_settings(
+    given: Mapping[str, Any], known: type, option: str = "--set"
+) -> dict[str, Any]:
+    """Settings of the dataclass `known`, with the types that it has."""
     kinds = get_type_hints(known)
     settings: dict[str, Any] = {}
-    for key, value in assignments(words, option).items():
+    for key, value in given.items():
         if key not in kinds:
             close = nearest(key, list(kinds))
             raise ReplituneError(

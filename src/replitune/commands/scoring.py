@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ from replitune import __version__
 from replitune.corpus.reader import read_testset
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError
-from replitune.experiment import Replica
 from replitune.files import sha256_lines
 from replitune.metrics.base import full_signature
 from replitune.metrics.registry import get_metric
 from replitune.progress import Progress
+from replitune.replicas import Replica
 from replitune.scoring import (
     Outputs,
     PreviousRows,
@@ -42,6 +42,8 @@ class Scored:
 
     system: SystemStatistics
     decode_sha256: dict[str, str]
+    missing: dict[str, str] = field(default_factory=dict)
+    """Replicas that could not be made, and why."""
 
 
 class Scorer:
@@ -99,6 +101,7 @@ class Scorer:
             testset=self.name,
             reference_sha256=references_sha256(self.testset.references),
             decode_sha256={item.system.name: item.decode_sha256 for item in scored},
+            missing={item.system.name: item.missing for item in scored if item.missing},
             settings_sha256=sha256_lines([self.word, self.name]),
         )
 

@@ -154,7 +154,7 @@ def _segment(path: Path, line: int, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # a column that had gaps somewhere on its way
     text = str(value)
-    if not (text.isascii() and text.isdecimal()):
+    if not (text.isascii() and text.isdecimal() and len(text) <= 9):
         raise ReplituneError(
             "segment is not a whole number",
             file=path,
@@ -233,7 +233,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for number, line in enumerate(read_lines(path), start=1):
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ReplituneError(
                 "not a line of JSON", file=path, line=number, found=str(error)
             ) from None

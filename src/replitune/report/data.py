@@ -6,7 +6,7 @@ Every number that people read comes from these rows, so tables, report and JSON 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.comparing import Compared
-from replitune.experiment import Replica
+from replitune.replicas import Replica
 from replitune.report.names import base_name, display_name, display_names
 from replitune.results import (
     OverlapRow,
@@ -47,6 +47,8 @@ class Cell:
     """The metric as it is printed."""
     histograms: dict[tuple[str, str, str], Histogram] | None = None
     """Distributions of the tests, by (a, b, method)."""
+    missing: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Why replicas are missing, by system and replica."""
     overlaps: tuple[OverlapRow, ...] = ()
 
     @property
@@ -191,6 +193,12 @@ def load_cell(folder: Path, testset: str, metric: str, system_names: Sequence[st
         tests=tuple(read_tests(tests / f"{metric}.parquet")),
         systems=tuple(read_system_rows(tests / f"{metric}.systems.parquet")),
         word=metadata.metric,
+        missing={
+            system: reasons
+            for item in described
+            if item is not None
+            for system, reasons in item.missing.items()
+        },
         histograms=_histograms(tests / f"{metric}.null.parquet"),
         overlaps=tuple(read_rows(tests / f"{metric}.overlaps.parquet", OverlapRow)),
     )

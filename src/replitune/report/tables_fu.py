@@ -62,9 +62,11 @@ def resampling_table(cells: Sequence[Cell], alpha: float, methods: Mapping[str, 
         caption="Uncorrected p of every pair by approximate randomisation (AR) and by the "
         f"bootstrap of the same unit, as Fu et al. (2016), Table 8: † at or below {alpha:g}, ‡ the "
         "two disagree at that level.",
-        header=("test set", "metric", "pair", "unit", "AR", "bootstrap", "delta", "p AR", "p boot."),
+        header=("test set", "metric", "pair", "unit", "AR", "bootstrap", "delta", "p AR",
+                "p bootstrap"),
         text=tuple(text),
-        columns=("testset", "metric", "a", "b", "unit", "ar", "bootstrap", "delta", "p_ar", "p_bootstrap"),
+        columns=("testset", "metric", "a", "b", "unit", "ar", "bootstrap", "delta", "p_ar",
+                 "p_bootstrap"),
         values=tuple(values),
         left=6,
         marks=marks,

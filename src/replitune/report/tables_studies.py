@@ -167,8 +167,8 @@ def calibration_table(found: Sequence[tuple[Cell, list[CalibrationRow]]]) -> Tab
         name="calibration",
         title="Rejections where there is no difference",
         caption="Share of trials with p at or below alpha where there is no difference, with a "
-        "Wilson interval (Monte-Carlo error only: one pool of replicas is one data set); ‡ is "
-        "above alpha for certain. A/A: disjoint replicas of one system; coin flip: outputs of two "
+        "Wilson interval (Monte-Carlo error only: one pool of replicas is one data set); ‡: all of "
+        "it is above alpha. A/A: disjoint replicas of one system; coin flip: outputs of two "
         "systems swapped by a coin for each segment; simulation: a normal model. Trials without p "
         "count as not rejected; the last column says whether the level holds by construction.",
         header=("test set", "metric", "study", "null", "pool", "test", "alpha", "rate", "CI", "n",

@@ -49,7 +49,9 @@ class Checkpoint:
             content: dict[str, Any] = state["content"]
             return content
         for path in self.folder.iterdir():
-            if path.name != "lock":
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "lock":
                 path.unlink()
         return None
 

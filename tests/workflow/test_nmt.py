@@ -4,6 +4,7 @@ outputs of others in one experiment, with scores that something else computed be
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -111,15 +112,17 @@ def test_scores_are_those_of_the_files(mixed: Snakemake):
     assert not (results(mixed) / "stats" / "dev" / "comet").exists()
 
 
-def test_the_same_seed_gives_the_same_bytes(mixed: Snakemake):
-    model = results(mixed) / "tuning" / "transformer" / "seed-001" / "model.npz"
+def test_the_same_seed_gives_the_same_bytes(mixed: Snakemake, tmp_path: Path):
+    again = Snakemake(shutil.copytree(mixed.folder, tmp_path / "again"))
+    model = results(again) / "tuning" / "transformer" / "seed-001" / "model.npz"
     decode = results(mixed) / "decodes" / "test1" / "transformer" / "seed-001.txt"
     other = decode.with_name("seed-002.txt").read_text()
     before = model.read_bytes(), decode.read_text()
     assert other != before[1]
-    target = str(decode.relative_to(mixed.folder))
-    trained = str(model.parent.relative_to(mixed.folder))
-    mixed.run("--config", "scale=tiny", "--forcerun", trained, "--", trained, target)
+    target = str(decode.relative_to(again.folder))
+    trained = str(model.parent.relative_to(again.folder))
+    shutil.rmtree(model.parent)
+    again.run("--config", "scale=tiny", "--forcerun", trained, "--", trained, target)
     assert (model.read_bytes(), decode.read_text()) == before
     account = json.loads((model.parent / "model.json").read_text())
     assert (account["replica"], account["deterministic"]) == ("seed-001", True)

@@ -188,8 +188,7 @@ def stores(testset, metric):
     return [
         f"{RESULTS}/stats/{testset}/{metric}/{system}.parquet"
         for system in EXPERIMENT.systems
-        if testset in EXPERIMENT.decoded(system)
-        and EXPERIMENT.scored(metric, testset)
+        if testset in EXPERIMENT.decoded(system) and EXPERIMENT.scored(metric, testset)
     ]
 
 

@@ -30,9 +30,7 @@ rule score:
             for prefix, count in EXPERIMENT.replica_counts(wildcards.system).items()
         ),
         allow=missing_allowed("--allow-missing"),
-        metric=lambda wildcards: EXPERIMENT.metric(
-            wildcards.metric, wildcards.testset
-        ),
+        metric=lambda wildcards: EXPERIMENT.metric(wildcards.metric, wildcards.testset),
         stage_version=SCORE_VERSION,
     message:
         "{wildcards.metric} statistics of {wildcards.system} on {wildcards.testset}"

@@ -13,7 +13,7 @@ ARGS ?=
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --workflow-profile workflow/profiles/workstation \
 	$(if $(CONFIG),--configfile $(CONFIG)) $(ARGS)
 
-.PHONY: run resume test lint format bench lock clean help
+.PHONY: run resume test faults matrix lint format bench lock clean help
 
 run: $(VENV)/.installed
 	$(SNAKEMAKE)
@@ -25,6 +25,18 @@ resume: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# 50 seeded hits in every stage, of every kind; prints what was hit. FAULTS=5 for fewer.
+FAULTS ?= 50
+faults: $(VENV)/.installed-dev
+	rm -f results/.faults
+	REPLITUNE_FAULT_POINTS=$(FAULTS) REPLITUNE_FAULT_ACCOUNT=$(CURDIR)/results/.faults \
+		$(BIN)/python -m pytest -n auto --dist worksteal tests/faults
+	$(BIN)/python tests/faults/account.py results/.faults
+
+# The same bytes with other cores, threads, orders of jobs, kernels? ARGS="--python OTHER/bin/python"
+matrix: $(VENV)/.installed-dev
+	$(BIN)/python scripts/matrix.py $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -22,6 +22,9 @@ os.environ["PATH"] = os.pathsep.join(
     [str(Path(sys.executable).parent), os.environ["PATH"]]
 )
 
+# a job ends when the Snakemake that started it has ended, be it by kill -9
+os.environ["REPLITUNE_RUN"] = str(os.getpid())
+
 
 # Snakemake merges config files, so the default is read only when no experiment was given.
 if "experiment" not in config:
@@ -44,8 +47,14 @@ include: "workflow/rules/tune.smk"
 include: "workflow/rules/decode.smk"
 include: "workflow/rules/score.smk"
 include: "workflow/rules/test.smk"
+include: "workflow/rules/study.smk"
 include: "workflow/rules/report.smk"
 
 
+onstart:
+    stop_if_missing(workflow.dag)
+
+
 onsuccess:
+    check_pieces()
     print(f"report: {EXPERIMENT.folder / 'report.html'}", file=sys.stderr)

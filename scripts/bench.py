@@ -89,6 +89,7 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
         "bench_phrase_training.py": (lambda: [str(multi30k)]) if pairs else None,
         "bench_decoder.py": decoder if pairs else None,
         "bench_tuning.py": decoder if pairs else None,
+        "bench_report.py": list,
         "bench_tuners.py": tuners if options.nbest else None,
     }
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = {
     "all": ["dev", "nmt", "meteor", "slurm"],
     "run": [],
-    "dev": ["dev", "meteor"],
+    "dev": ["dev", "nmt", "meteor", "slurm"],
     "nmt": ["nmt"],
     "meteor": ["meteor"],
     "slurm": ["slurm"],

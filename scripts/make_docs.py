@@ -39,7 +39,9 @@ def pages(schema: dict[str, Any]) -> list[str]:
         lines += table(part, defs)
     sections = {
         "replicas": "replicas", "metric": "A metric", "tests": "tests", "method": "A test",
-        "tuning": "tuning",
+        "tuning": "tuning", "resources": "resources of a system", "studies": "studies",
+        "power": "studies: power", "replication": "studies: replication",
+        "calibrate": "studies: calibrate", "meta": "studies: meta",
     }  # fmt: skip
     for name, title in sections.items():
         if name not in defs:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from replitune.backends.outputs import expand, natural
 from replitune.configuration import resolve
 from replitune.errors import ReplituneError
-from replitune.experiment import Experiment, argument, expand, natural, replica_ids
+from replitune.experiment import Experiment, argument
+from replitune.replicas import replica_ids
 
 
 def outputs_experiment(folder: Path, files: object) -> Experiment:

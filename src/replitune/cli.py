@@ -19,14 +19,15 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any, TextIO
 
-from replitune import __version__
-from replitune.errors import ReplituneError, nearest
+from replitune import __version__, processes
+from replitune.errors import ReplituneError, machine_trouble, nearest
 
 COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
     "score": "segment statistics of outputs, as Parquet",
     "test": "significance tests on segment statistics",
     "power": "what n replicas and N segments would detect",
+    "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
     "check": "validate an experiment file",
@@ -37,6 +38,8 @@ COMMANDS = {
     "decode": "translations of one system on one test set",
     "report": "tables, figures and report.html of an experiment",
     "manifest": "what made every file of an experiment",
+    "verify": "whether results still are what the workflow made",
+    "archive": "results as one file to publish, with the experiment that makes them again",
 }
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -49,6 +52,7 @@ THREAD_VARIABLES = (
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
+    processes.watch()
     try:
         return _run(arguments)
     except ReplituneError as error:
@@ -61,6 +65,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # the reader of our output went away; nothing is left to say to it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        if (trouble := machine_trouble(error)) is None:
+            raise
+        print(f"replitune: {trouble}", file=sys.stderr)
+        return 1
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -97,25 +106,31 @@ def _run(arguments: list[str]) -> int:
     parser.add_argument("--record", metavar="FILE", help="write how this command ran, as JSON")
     options = parser.parse_args(arguments[1:])
     if options.log is None:
-        return _recorded(module.run, options, arguments)
-    with open(options.log, "w", encoding="utf-8") as log, _logging_to(log):
+        return _recorded(module, options, arguments)
+    with processes.only_one(options.log) as log, _logging_to(log):
         try:
-            return _recorded(module.run, options, arguments)
+            return _recorded(module, options, arguments)
         except ReplituneError as error:
             log.write(f"replitune: {error}\n")
             raise
-        except Exception:
-            traceback.print_exc()
+        except Exception as error:
+            if isinstance(error, OSError) and (trouble := machine_trouble(error)):
+                print(f"replitune: {trouble}", file=sys.stderr)
+            else:
+                traceback.print_exc()
             return 1
 
 
-def _recorded(run: Any, options: argparse.Namespace, arguments: list[str]) -> int:
+def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
     if options.record is None:
-        return int(run(options) or 0)
+        return int(module.run(options) or 0)
+    from replitune import records
     from replitune.provenance import recording
 
-    with recording(options.record, arguments):
-        return int(run(options) or 0)
+    read = getattr(module, "inputs", records.inputs_of)(options)
+    inputs = records.checked(records.results_of(options.record), read)
+    with recording(options.record, arguments, inputs):
+        return int(module.run(options) or 0)
 
 
 @contextlib.contextmanager
@@ -136,8 +151,9 @@ class _Both(io.TextIOBase):
         self.log, self.terminal = log, sys.stderr
 
     def write(self, text: str) -> int:
-        self.log.write(text)
-        self.log.flush()
+        with contextlib.suppress(OSError):  # a full disk, about which the terminal will hear
+            self.log.write(text)
+            self.log.flush()
         return self.terminal.write(text)
 
     def flush(self) -> None:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from replitune import __version__, words
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.results import SystemRow
+from replitune.results import OverlapRow, SystemRow
 from replitune.significance.base import SystemStatistics, TestResult
 from replitune.significance.draws import named_draws
+from replitune.significance.intervals import overlap_ratio
 from replitune.significance.multiple import Ranking, rank_systems
-from replitune.significance.one_system import SystemSummary, summarise
+from replitune.significance.one_system import INTERVALS, SystemSummary, summarise
 from replitune.significance.run import require_system, run_tests
 from replitune.stats.store import SegmentStatistics
 
@@ -37,6 +38,7 @@ class Settings:
     correction: str
     paired_replicas: bool = False
     threads: int = 1
+    intervals: tuple[str, ...] = tuple(INTERVALS)
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,21 @@ class Compared:
             )
             for method in dict.fromkeys(result.method for result in self.tests)
         }
+
+    def overlap_rows(self, alpha: float) -> list[OverlapRow]:
+        """Rows of `<metric>.overlaps.parquet`: every tested pair by every interval method."""
+        rows = []
+        for a, b in dict.fromkeys((result.a, result.b) for result in self.tests):
+            first, second = self.systems[a].intervals, self.systems[b].intervals
+            for method in first:
+                x, y = first[method].distribution, second[method].distribution
+                if x is None or y is None:
+                    note = first[method].note or second[method].note
+                    rows.append(OverlapRow(a, b, method, None, note))
+                    continue
+                found = overlap_ratio(x, y, 1 - alpha)
+                rows.append(OverlapRow(a, b, method, found.ratio, found.note))
+        return rows
 
     def system_rows(self) -> list[SystemRow]:
         """Rows of `<metric>.systems.parquet`."""
@@ -148,7 +165,7 @@ def _metric_json(compared: Compared, alpha: float) -> dict[str, Any]:
     for result in compared.tests:
         pair = pairs.setdefault(
             (result.a, result.b),
-            {"a": result.a, "b": result.b, "delta": None, "methods": {}},
+            {"a": result.a, "b": result.b, "delta": None, "overlaps": {}, "methods": {}},
         )
         pair["methods"][result.method] = {
             "delta": result.delta,
@@ -156,6 +173,8 @@ def _metric_json(compared: Compared, alpha: float) -> dict[str, Any]:
         }
     for (a, b), pair in pairs.items():
         pair["delta"] = compared.systems[b].avg - compared.systems[a].avg
+    for row in compared.overlap_rows(alpha):
+        pairs[row.a, row.b]["overlaps"][row.method] = row.ratio
     return {
         "signature": compared.signature,
         "higher_is_better": compared.metric.higher_is_better,
@@ -236,6 +255,7 @@ def compare(
                 seed=settings.seed,
                 samples=settings.samples,
                 alpha=settings.alpha,
+                intervals=[words.method_word(word) for word in settings.intervals],
                 dev=(dev or {}).get(id, {}).get(name),
                 draws=draws,
             )

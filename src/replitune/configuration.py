@@ -10,12 +10,15 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from replitune.errors import ReplituneError, nearest
 from replitune.files import read_text
+
+if TYPE_CHECKING:
+    from replitune.backends.interface import Backend
 
 Path_ = tuple[str | int, ...]
 
@@ -110,6 +113,9 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
                 fix=f"did you mean {close!r}?" if close else None,
             )
         settings = merge(settings, scales[scale])
+    studies = settings.get("studies")
+    if isinstance(studies, dict):
+        settings["studies"] = {k: {} if given is True else given for k, given in studies.items()}
     checked = _validate(schema(), settings, (), source)
     checked["corpus"] = _validate(
         {"$ref": f"#/$defs/corpus_kinds/{checked['corpus']['kind']}"},
@@ -118,13 +124,24 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
         source,
     )
     for name, system in checked["systems"].items():
-        checked["systems"][name] = _validate(
-            {"$ref": f"#/$defs/backends/{system['backend']}"}, system, ("systems", name), source
-        )
+        part = _backend_class(name, system, source).schema()
+        checked["systems"][name] = _validate(part, system, ("systems", name), source)
     if checked["scale"] is not None:
         checked["experiment"] = f"{checked['experiment']}-{checked['scale']}"
     _cross_check(checked, source)
     return checked
+
+
+def _backend_class(name: str, system: Mapping[str, Any], source: Source) -> type[Backend]:
+    from replitune.backends.registry import backend_class
+
+    try:
+        return backend_class(system["backend"])
+    except ReplituneError as error:
+        raise source.error(
+            ("systems", name, "backend"), f"systems.{name}.backend: {error.message}",
+            expected=error.expected, fix=error.fix,
+        ) from None  # fmt: skip
 
 
 REPLACED = ("replicas", "pairs")
@@ -248,6 +265,22 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
             "a test set may not be called dev",
             fix="dev is the tuning set: give it as corpus.dev",
         )
+    if settings["corpus"]["kind"] == "files":
+        for where, given in described_testsets(settings["corpus"]):
+            others = [key for key in given if key != "parts"]
+            if "parts" in given and (others or "parts" in where):
+                raise source.error(
+                    ("corpus", *where),
+                    "a test set that is joined has `parts` and nothing else",
+                    found=", ".join(given),
+                    fix="give each part its own files; parts have no parts",
+                )
+            if "parts" not in given and "references" not in given:
+                raise source.error(
+                    ("corpus", *where),
+                    f"key `references` is missing in corpus.{'.'.join(where)}",
+                    found=repr(given),
+                )
     pairs = settings["tests"]["pairs"]
     named = (
         [pairs["baseline"]]
@@ -273,67 +306,84 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
                     f"a pair of {a!r} with itself",
                     expected="two different systems",
                 )
-    for what, key in (("metric", "metrics"), ("method", "tests")):
-        entries = settings["metrics"] if key == "metrics" else settings["tests"]["methods"]
+    for what, path in (
+        ("metric", ("metrics",)),
+        ("method", ("tests", "methods")),
+        ("interval", ("tests", "intervals")),
+    ):
+        entries = settings["metrics"] if what == "metric" else settings["tests"][path[-1]]
         ids = [entry_id(entry) for entry in entries]
         for id in ids:
             if ids.count(id) > 1:
-                path = ("metrics",) if key == "metrics" else ("tests", "methods")
                 raise source.error(
                     path, f"two {what}s are called {id!r}", fix="give one of them an `id`"
                 )
+    from replitune.studies import check
+
+    check(settings, source)
     for name, system in settings["systems"].items():
-        if system["backend"] == "phrase":
-            _check_phrase(settings, name, system, source)
-        if system["backend"] != "outputs":
-            continue
-        for testset in system["files"]:
-            if testset not in (*tests, "dev"):
-                close = nearest(testset, [*tests, "dev"])
-                raise source.error(
-                    ("systems", name, "files", testset),
-                    f"unknown test set {testset!r} in system {name}",
-                    expected=", ".join([*tests, "dev"]),
-                    fix=f"did you mean {close!r}?" if close else None,
-                )
-        for testset in tests:
-            if testset not in system["files"]:
-                raise source.error(
-                    ("systems", name, "files"),
-                    f"system {name} has no files for test set {testset}",
-                    fix="name them, or remove the test set",
-                )
+        backend = _backend_class(name, system, source)(name, system)
+        _check_parts(settings, backend, source)
+        replicas_wanted(settings, name, backend, source)
+        backend.check(settings, source.error)
 
 
-def _check_phrase(
-    settings: dict[str, Any], name: str, system: dict[str, Any], source: Source
-) -> None:
-    """A phrase-based system needs text to train and tune on, and tuners for replicas."""
-    corpus = settings["corpus"]
-    for part, what in (("train", "training pairs"), ("dev", "a dev set to tune on")):
-        if not corpus.get(part):
+PARTS = {"train": "training pairs", "dev": "a dev set to tune on"}
+
+
+def _check_parts(settings: Mapping[str, Any], backend: Backend, source: Source) -> None:
+    """The text that a system reads must be there."""
+    corpus, name = settings["corpus"], backend.system
+    read = {part for parts in backend.stages.values() for part in parts}
+    for part, what in PARTS.items():
+        if part in read and not corpus.get(part):
             raise source.error(
                 ("corpus",), f"system {name} needs {what}", fix=f"name them as corpus.{part}"
             )
-    if corpus["kind"] == "files":
-        for testset in ("dev", *test_names(settings)):
-            given = corpus["dev"] if testset == "dev" else corpus["tests"][testset]
-            alone = given.get("format") or given["references"]
-            if "source" not in given and isinstance(given["references"], list):
-                raise source.error(
-                    ("corpus", "tests", testset),
-                    f"system {name} needs the source of {testset}",
-                    found=str(alone),
-                    fix="name it as `source`",
-                )
-    counts = system.get("replicas") or settings["replicas"]
-    if "seeds" in counts:
-        raise source.error(
-            ("replicas",),
-            f"system {name} is tuned: its replicas come from tuners",
-            found=f"seeds: {counts['seeds']}",
-            expected="mert, mira, pro",
+    if corpus["kind"] != "files":
+        return
+    for where, given in described_testsets(corpus):
+        wanted = "source" in read or ("dev" in read and where == ("dev",))
+        if wanted and "source" not in given and isinstance(given.get("references"), list):
+            raise source.error(
+                ("corpus", *where),
+                f"system {name} needs the source of {where[-1]}",
+                found=str(given.get("format") or given["references"]),
+                fix="name it as `source`",
+            )
+
+
+def replicas_wanted(
+    settings: Mapping[str, Any], name: str, backend: Backend, source: Source | None = None
+) -> dict[str, int]:
+    """How many replicas of each kind a system has: its own `replicas`, or of the experiment's
+    those that its backend can make."""
+    known = backend.prefixes
+    own = settings["systems"][name].get("replicas")
+    wanted = own or {k: n for k, n in settings["replicas"].items() if k in known}
+    given = own or settings["replicas"]
+    bad = next((key for key in wanted if key not in known), None)
+    if known and (bad is not None or not wanted):
+        raise (source or Source()).error(
+            ("systems", name, "replicas") if own else ("replicas",),
+            f"system {name} has backend {backend.name}, whose replicas are made otherwise",
+            found=", ".join(f"{key}: {n}" for key, n in given.items()),
+            expected=", ".join(known),
+            fix="give the system its own `replicas`",
         )
+    return dict(wanted)
+
+
+def described_testsets(corpus: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], dict]]:
+    """Dev and the test sets of a corpus of files, and the parts of those that are joined, each
+    with its place below `corpus`."""
+    found: list[tuple[tuple[str, ...], Any]] = [(("dev",), corpus.get("dev"))]
+    found += [(("tests", name), given) for name, given in corpus.get("tests", {}).items()]
+    for where, given in found:
+        if given:
+            yield where, given
+            for part, own in given.get("parts", {}).items():
+                yield (*where, "parts", part), own
 
 
 def test_names(settings: Mapping[str, Any]) -> list[str]:

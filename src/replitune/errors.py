@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 
@@ -57,6 +58,29 @@ class ReplituneError(Exception):
             if text is not None:
                 rows.append(f"  {label:<9} {text}")
         return "\n".join(rows)
+
+
+TROUBLES = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "not permitted",
+    errno.EPERM: "not permitted",
+    errno.EIO: "input/output error",
+}
+
+
+def machine_trouble(error: OSError) -> str | None:
+    """One message for what is wrong with the machine and not with the program."""
+    text = str(error)
+    if error.errno in TROUBLES:
+        what = TROUBLES[error.errno]
+    elif error.errno is None and "requested and" in text and "written" in text:
+        what = TROUBLES[errno.ENOSPC]  # as numpy says it
+    else:
+        return None
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{what}\n  to do:    put it right, and run again (make resume)"
 
 
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str | None:

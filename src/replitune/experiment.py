@@ -6,56 +6,28 @@ the `outputs` backend look on the disk.
 
 from __future__ import annotations
 
-import glob
-import itertools
 import json
-import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from replitune.configuration import entry_id, test_names
+from replitune.backends.interface import Backend, Given
+from replitune.backends.registry import get_backend
+from replitune.configuration import entry_id, replicas_wanted, test_names
 from replitune.errors import ReplituneError
-
-TRAINED: tuple[str, ...] = ("phrase",)
-"""Backends that need parallel text."""
+from replitune.replicas import UNGROUPED, Replica, replica_ids
+from replitune.studies import BY_METRIC, Studies
 
 LOOP = ("iterations", "patience", "min_gain", "init", "init_range", "resample_dev")
 """Settings of the outer loop of tuning."""
 
-UNGROUPED = ("seed", "run")
-"""Replica prefixes that are not the name of a tuner."""
-
-
-@dataclass(frozen=True, order=True)
-class Replica:
-    """One tuning run or training seed of a system."""
-
-    id: str
-    """`mert-007`: what it came from, and a number from 1."""
-
-    @property
-    def group(self) -> str | None:
-        """The tuner it came from, or None."""
-        prefix = self.id.rpartition("-")[0]
-        return None if prefix in UNGROUPED else prefix
-
-    @property
-    def index(self) -> int:
-        return int(self.id.rpartition("-")[2])
-
-
-def replica_ids(counts: Mapping[str, int]) -> list[Replica]:
-    """Replicas by name of tuner: ``{"mert": 2}`` gives mert-001 and mert-002."""
-    return [
-        Replica(f"{prefix}-{number:03d}")
-        for group, count in counts.items()
-        for prefix in ("seed" if group == "seeds" else group,)
-        for number in range(1, count + 1)
-    ]
+TABLES = (
+    "overview", "systems", "pairs", "p", "resampling", "thresholds", "intervals", "overlaps",
+    "documents",
+)  # fmt: skip
+"""Tables of every report; some may be empty."""
 
 
 class Experiment:
@@ -84,8 +56,11 @@ class Experiment:
 
     @property
     def trains(self) -> bool:
-        """Whether some system is trained on the experiment's parallel text."""
-        return any(self.backend(system) in TRAINED for system in self.systems)
+        """Whether some system reads the experiment's parallel text."""
+        return any(
+            "train" in parts for backend in self.backends.values()
+            for parts in backend.stages.values()
+        )  # fmt: skip
 
     @property
     def corpus_parts(self) -> list[str]:
@@ -112,8 +87,11 @@ class Experiment:
         corpus = self.settings["corpus"]
         if corpus["kind"] != "files" or (part == "train" and "train" not in corpus):
             return []
-        given = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
-        named = [given.get(key) for key in ("source", "target", "references", "documents")]
+        whole = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
+        keys = ("source", "target", "references", "documents")
+        named = [
+            given.get(key) for given in whole.get("parts", {"": whole}).values() for key in keys
+        ]
         names = [
             name for item in named for name in ([item] if isinstance(item, str) else item or [])
         ]
@@ -134,6 +112,11 @@ class Experiment:
         return [argument(entry) for entry in self.settings["tests"]["methods"]]
 
     @property
+    def intervals(self) -> list[str]:
+        """The intervals of each system's score, likewise."""
+        return [argument(entry) for entry in self.settings["tests"]["intervals"]]
+
+    @property
     def pairs(self) -> str:
         """The pairs as they are given on a command line: ``all``, ``baseline=A``, ``A:B C:D``."""
         pairs = self.settings["tests"]["pairs"]
@@ -141,17 +124,22 @@ class Experiment:
             return f"baseline={pairs['baseline']}"
         return pairs if isinstance(pairs, str) else " ".join(f"{a}:{b}" for a, b in pairs)
 
+    @cached_property
+    def studies(self) -> Studies:
+        """What the experiment does with its replicas beside testing pairs."""
+        return Studies(self)
+
     @property
     def kernel_words(self) -> str:
         """What has to be compiled, as options of `replitune kernels`."""
         words = ["--metrics", *map(shlex.quote, map(self.metric, self.metrics))]
-        words += ["--methods", *map(shlex.quote, self.methods)]
-        trained = [system for system in self.systems if self.backend(system) in TRAINED]
-        groups = {r.group: None for system in trained for r in self.replicas(system)}
+        methods = dict.fromkeys([*self.methods, *self.studies.kernel_methods])
+        words += ["--methods", *map(shlex.quote, methods)]
+        tuned = [system for system in self.systems if self.backends[system].uses_our_tuners]
+        groups = {r.group: None for system in tuned for r in self.replicas(system)}
         if groups:
-            metric = shlex.quote(argument(self.settings["tuning"]["metric"]))
-            systems = self.settings["systems"]
-            searches = {systems[s]["search"].get("search", "cube"): None for s in trained}
+            metric = shlex.quote(self.tuning_metric)
+            searches = dict.fromkeys(filter(None, (self.backends[s].search for s in tuned)))
             words += ["--algorithms", *filter(None, groups), "--tuning-metric", metric]
             words += ["--search", *map(shlex.quote, searches)]
         return " ".join(words)
@@ -168,7 +156,10 @@ class Experiment:
             "tests": self.tests,
             "metrics": self.metrics,
             "baseline": pairs["baseline"] if isinstance(pairs, Mapping) else None,
+            "methods": self.methods,
             "figures": self.figures,
+            "studies": {name: self.studies.cells(name) for name in BY_METRIC},
+            "judged": self.studies.judged,
             **{key: tests[key] for key in ("alpha", "correction", "samples")},
         }
 
@@ -183,35 +174,74 @@ class Experiment:
             if any(sum(counts.values()) > 1 for counts in replicas):
                 kinds.append("fits")
             if len(systems) > 1:
-                kinds.append("distributions")
+                kinds += ["distributions", "overlap"]
             if len(systems) > 2:
                 kinds += ["heatmap", "differences"]
             if any(len(set(counts) - set(UNGROUPED)) > 1 for counts in replicas):
                 kinds.append("tuners")
             names += [f"{testset}.{metric}.{kind}" for metric in self.metrics for kind in kinds]
-        return names + (["tuning.convergence"] if self.trains else [])
+        names += self.studies.figures()
+        return names + (["tuning.convergence"] if self.having("tune") else [])
 
-    def backend(self, system: str) -> str:
-        return str(self.settings["systems"][system]["backend"])
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables of the report."""
+        return [*TABLES, *self.studies.tables()]
+
+    @cached_property
+    def backends(self) -> dict[str, Backend]:
+        """What makes each system."""
+        return {
+            system: get_backend(system, settings)
+            for system, settings in self.settings["systems"].items()
+        }
+
+    def resources(self, system: str) -> dict[str, int]:
+        """Threads, GPUs, memory and minutes that a system's jobs ask for, where it says so."""
+        return dict(self.settings["systems"][system].get("resources") or {})
+
+    def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
+        """Programs, extras and files that these systems lack, each named once."""
+        found = [error for system in systems for error in self.backends[system].missing()]
+        return list({str(error): error for error in found}.values())
+
+    def having(self, stage: str) -> list[str]:
+        """The systems that have a stage."""
+        return [system for system, backend in self.backends.items() if stage in backend.stages]
+
+    def reads(self, system: str, stage: str, part: str) -> bool:
+        """Whether a stage of a system reads a part: train, dev, model, tuned."""
+        return part in self.backends[system].stages.get(stage, ())
+
+    def stage_version(self, system: str) -> str:
+        """Name and version of the backend, for a change of which its jobs run again."""
+        backend = self.backends[system]
+        return f"{backend.name} {backend.version}"
+
+    def job_words(self, system: str, stage: str) -> str:
+        """What makes a system in a stage, as options of a command."""
+        backend = self.backends[system]
+        settings = json.dumps(backend.stage_settings(stage), sort_keys=True, ensure_ascii=False)
+        return (
+            f"--backend {shlex.quote(backend.name)} --system {shlex.quote(system)}"
+            f" --settings {shlex.quote(settings)}"
+        )
 
     @property
     def corpora(self) -> Path:
         """Folder in which relative names of data files start."""
         return Path(self.settings["corpora"] or ".")
 
-    def training_words(self, system: str) -> str:
-        """Settings of training as ``key=value ...``."""
-        return assignments(self.settings["systems"][system]["training"])
-
-    def search_words(self, system: str) -> str:
-        """Settings of the decoder as ``key=value ...``."""
-        return assignments(self.settings["systems"][system]["search"])
+    @property
+    def tuning_metric(self) -> str:
+        """What systems are tuned for, as it is given on a command line."""
+        return argument(self.settings["tuning"]["metric"])
 
     def tuning_words(self, replica: str) -> str:
         """The tuning settings that decide one replica, as options of `replitune tune`."""
         tuning = self.settings["tuning"]
         algorithm = replica.rpartition("-")[0]
-        metric = shlex.quote(argument(tuning["metric"]))
+        metric = shlex.quote(self.tuning_metric)
         loop = {key: tuning[key] for key in LOOP if tuning[key] is not None}
         return (
             f"--algorithm {algorithm} --metric {metric} --nbest-size {tuning['nbest']}"
@@ -219,36 +249,33 @@ class Experiment:
         )
 
     def replicas(self, system: str) -> list[Replica]:
-        if self.backend(system) == "outputs":
+        if system in self.outputs:
             some_testset = next(iter(self.outputs[system]))
             return list(self.outputs[system][some_testset])
-        counts = self.settings["systems"][system].get("replicas") or self.settings["replicas"]
-        return replica_ids(counts)
+        return replica_ids(replicas_wanted(self.settings, system, self.backends[system]))
 
     def replica_counts(self, system: str) -> dict[str, int]:
         """Number of replicas by prefix, as commands take it: ``mert=20``."""
         counts: dict[str, int] = {}
         for replica in self.replicas(system):
-            prefix = replica.id.rpartition("-")[0]
-            counts[prefix] = counts.get(prefix, 0) + 1
+            counts[replica.prefix] = counts.get(replica.prefix, 0) + 1
         return counts
 
     def decoded(self, system: str) -> list[str]:
         """The test sets on which this system has translations."""
-        if self.backend(system) == "outputs":
+        if system in self.outputs:
             return [name for name in self.testsets if name in self.outputs[system]]
         return self.testsets
 
     @cached_property
     def outputs(self) -> dict[str, dict[str, dict[Replica, Path]]]:
-        """Files of the `outputs` systems: system -> test set -> replica -> file."""
+        """Files of systems that are on disk: system -> test set -> replica -> file."""
         found: dict[str, dict[str, dict[Replica, Path]]] = {}
-        for system, settings in self.settings["systems"].items():
-            if settings["backend"] != "outputs":
+        for system, backend in self.backends.items():
+            if not isinstance(backend, Given):
                 continue
             found[system] = {
-                testset: output_files(f"system {system}, test set {testset}", given, self.corpora)
-                for testset, given in settings["files"].items()
+                testset: backend.files(testset, self.corpora) for testset in backend.testsets
             }
             first, *others = found[system].items()
             for testset, files in others:
@@ -260,24 +287,6 @@ class Experiment:
                         fix="give the output of every replica on every test set",
                     )
         return found
-
-
-def output_files(what: str, given: Any, base: Path) -> dict[Replica, Path]:
-    """Files of an `outputs` system on one test set: a pattern, a list, or {group: these}."""
-    groups = given if isinstance(given, Mapping) else {"run": given}
-    files: dict[Replica, Path] = {}
-    for prefix, patterns in groups.items():
-        listed = [patterns] if isinstance(patterns, str) else patterns
-        paths = [path for pattern in listed for path in expand(pattern, base)]
-        if not paths:
-            raise ReplituneError(
-                f"no file for {what}",
-                found=f"no match for {', '.join(listed)}",
-                fix=f"check the pattern; it starts at {base.resolve()}",
-            )
-        for number, path in enumerate(paths, 1):
-            files[Replica(f"{prefix}-{number:03d}")] = path
-    return files
 
 
 def argument(entry: str | Mapping[str, Any]) -> str:
@@ -310,38 +319,3 @@ def assignments(settings: Mapping[str, Any]) -> str:
         for key, value in settings.items()
     )
     return " ".join(shlex.quote(word) for word in words)
-
-
-def expand(pattern: str, base: Path) -> list[Path]:
-    """Files of a pattern: `{1..20}` and `{a,b}` in the order written, `* ? [` from the disk
-    in natural order (run2 before run10)."""
-    paths: list[Path] = []
-    for word in _braces(pattern):
-        if any(character in word for character in "*?["):
-            found = glob.glob(str(base / word), recursive=True)
-            paths += [Path(name) for name in sorted(found, key=natural)]
-        else:
-            paths.append(base / word)
-    return paths
-
-
-def _braces(pattern: str) -> list[str]:
-    pieces: list[list[str]] = []
-    for part in re.split(r"(\{[^{}]*\})", pattern):
-        inner = part[1:-1] if part.startswith("{") and part.endswith("}") else None
-        numbers = re.fullmatch(r"(\d+)\.\.(\d+)", inner) if inner else None
-        if numbers:
-            low, high = int(numbers[1]), int(numbers[2])
-            width = len(numbers[1]) if numbers[1].startswith("0") else 0
-            pieces.append([str(number).zfill(width) for number in range(low, high + 1)])
-        elif inner is not None and "," in inner:
-            pieces.append(inner.split(","))
-        else:
-            pieces.append([part])
-    return ["".join(choice) for choice in itertools.product(*pieces)]
-
-
-def natural(name: str) -> list[tuple[int, int | str]]:
-    """Sort key under which run2 stands before run10."""
-    parts = re.split(r"(\d+)", name)
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts]

@@ -20,8 +20,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from replitune.errors import ReplituneError
+from replitune.processes import leave_if_orphaned
 
 GZIP_MAGIC = b"\x1f\x8b"
+
+written: dict[Path, None] = {}
+"""Files and folders that this process gave their final name, in order: what its record lists."""
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -107,6 +111,13 @@ def sha256_lines(lines: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
+def put(temporary: Path, path: Path) -> None:
+    """Give something that is whole its final name."""
+    leave_if_orphaned()
+    os.replace(temporary, path)
+    written[path] = None
+
+
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary name beside `path`; renamed to it on success, removed on failure."""
@@ -115,7 +126,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         yield temporary
-        os.replace(temporary, path)
+        put(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -9,7 +9,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 from replitune import __version__
 from replitune.files import atomic_open
+from replitune.records import made, remove_remains, results_of
 
 LIBRARIES = ("numpy", "numba", "scipy", "pandas", "pyarrow", "sacrebleu", "sil-thot", "snakemake")
 
@@ -46,8 +47,10 @@ def cpu_type() -> str:
 
 
 @contextlib.contextmanager
-def recording(path: str | Path, arguments: Sequence[str]) -> Iterator[None]:
-    """Write a record of what runs inside, when it has succeeded."""
+def recording(
+    path: str | Path, arguments: Sequence[str], inputs: Mapping[str, str]
+) -> Iterator[None]:
+    """Write a record of what runs inside, when it has succeeded. `inputs`: sha256 by name."""
     started, clock = datetime.now(UTC), time.perf_counter()
     yield
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -65,7 +68,10 @@ def recording(path: str | Path, arguments: Sequence[str]) -> Iterator[None]:
         "peak_rss_mb": round(max(used.ru_maxrss, children.ru_maxrss) / 1024, 1),
         "threads": os.environ.get("OMP_NUM_THREADS", ""),
         "python_executable": Path(sys.executable).name,
+        "inputs": dict(inputs),
+        "outputs": made(results_of(path)),
     }
+    remove_remains()
     with atomic_open(path) as handle:
         json.dump(record, handle, indent=1, ensure_ascii=False)
         handle.write("\n")

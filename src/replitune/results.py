@@ -1,10 +1,11 @@
-"""Test results on disk: rows of pairs, rows of systems, histograms of distributions."""
+"""Results on disk: rows of pairs and of systems, histograms of distributions, rows of studies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,9 +43,16 @@ TESTS = pa.schema(
         ("samples", pa.int64()),
         ("seed", pa.int64()),
         ("generalises_to", pa.string()),
+        ("won", pa.float64()),
+        ("lost", pa.float64()),
+        ("tied", pa.float64()),
         ("note", pa.string()),
     ]
 )
+"""`won`, `lost` and `tied`: shares of the test sets drawn, from B's side, where a test counts
+them."""
+
+COUNTED = ("won", "lost", "tied")
 
 SYSTEMS = pa.schema(
     [
@@ -89,13 +97,25 @@ class SystemRow:
     note: str | None = None
 
 
+@dataclass(frozen=True)
+class OverlapRow:
+    """How far the intervals of two systems overlap: a row of `<metric>.overlaps.parquet`."""
+
+    a: str
+    b: str
+    method: str
+    """Of the interval: riezler, clark, fu."""
+    ratio: float | None
+    note: str | None = None
+
+
 def write_tests(path: str | Path, results: Sequence[TestResult]) -> None:
     """One row per (pair, method); the distributions go to :func:`write_histograms`."""
-    _write(path, results, TESTS)
+    _write(path, [{**vars(result), **result.details} for result in results], TESTS)
 
 
 def write_system_rows(path: str | Path, rows: Sequence[SystemRow]) -> None:
-    _write(path, rows, SYSTEMS)
+    _write(path, [vars(row) for row in rows], SYSTEMS)
 
 
 def write_histograms(path: str | Path, results: Iterable[TestResult]) -> None:
@@ -118,8 +138,38 @@ def write_histograms(path: str | Path, results: Iterable[TestResult]) -> None:
         pq.write_table(table, temporary, compression="zstd")
 
 
-def _write(path: str | Path, rows: Sequence[object], schema: pa.Schema) -> None:
-    columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
+Row = TypeVar("Row")
+
+
+def row_schema(kind: type) -> pa.Schema:
+    """The columns of a dataclass of numbers, words, lists of numbers and None."""
+    types: dict[Any, pa.DataType] = {
+        float: pa.float64(),
+        int: pa.int64(),
+        bool: pa.bool_(),
+        str: pa.string(),
+        list[float]: pa.list_(pa.float64()),
+    }
+    hints = get_type_hints(kind)
+    columns = []
+    for field in fields(kind):
+        hint = hints[field.name]
+        choices = (hint, *get_args(hint)) if hint not in types else (hint,)
+        columns.append((field.name, next(types[t] for t in choices if t in types)))
+    return pa.schema(columns)
+
+
+def write_rows(path: str | Path, rows: Sequence[Any], kind: type) -> None:
+    """Rows of the dataclass `kind` as Parquet."""
+    _write(path, [vars(row) for row in rows], row_schema(kind))
+
+
+def read_rows(path: str | Path, kind: type[Row]) -> list[Row]:
+    return [kind(**row) for row in _read(path, row_schema(kind))]
+
+
+def _write(path: str | Path, rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> None:
+    columns = {name: [row.get(name) for row in rows] for name in schema.names}
     with atomic_path(path) as temporary:
         pq.write_table(pa.table(columns, schema=schema), temporary, compression="zstd")
 
@@ -127,7 +177,10 @@ def _write(path: str | Path, rows: Sequence[object], schema: pa.Schema) -> None:
 def read_tests(path: str | Path) -> list[TestResult]:
     names = {field.name for field in fields(TestResult)}
     return [
-        TestResult(**{key: value for key, value in row.items() if key in names})
+        TestResult(
+            **{key: value for key, value in row.items() if key in names},
+            details={key: row[key] for key in COUNTED if row[key] is not None},
+        )
         for row in _read(path, TESTS)
     ]
 

@@ -73,6 +73,21 @@ def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str |
     return pairs, None
 
 
+def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True) -> None:
+    """What every study of one test set takes."""
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("--testset", metavar="NAME", help="only this test set")
+    parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
+    if pairs:
+        parser.add_argument(
+            "--pairs", nargs="+", default=["all"], metavar="A:B",
+            help="all, baseline=NAME, or pairs",
+        )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int, default=2011, help="the only source of randomness (default 2011)"
+    )
+
+
 def add_test_options(parser: argparse.ArgumentParser, methods: Sequence[str]) -> None:
     """Options of everything that runs significance tests."""
     parser.add_argument(
@@ -138,9 +153,16 @@ def assignments(words: Sequence[str], option: str) -> dict[str, Any]:
 
 def settings_words(words: Sequence[str], known: type, option: str = "--set") -> dict[str, Any]:
     """``key=value ...`` as settings of the dataclass `known`; values as in YAML."""
+    return checked_settings(assignments(words, option), known, option)
+
+
+def checked_settings(
+    given: Mapping[str, Any], known: type, option: str = "--set"
+) -> dict[str, Any]:
+    """Settings of the dataclass `known`, with the types that it has."""
     kinds = get_type_hints(known)
     settings: dict[str, Any] = {}
-    for key, value in assignments(words, option).items():
+    for key, value in given.items():
         if key not in kinds:
             close = nearest(key, list(kinds))
             raise ReplituneError(

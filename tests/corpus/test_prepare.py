@@ -105,10 +105,10 @@ def test_files_with_awkward_names(data, tmp_path):
         "t.de",
         "ids",
     ]
-    assert account["parts"]["t"]["in_training_data"] == {"source": 1, "target": 1}
-    assert account["parts"]["dev"]["in_training_data"] == {"source": 0, "target": 0}
+    assert account["parts"]["t"]["in_training_data"] == {"source": 1, "target": 1, "pair": 1}
+    assert account["parts"]["dev"]["in_training_data"] == {"source": 0, "target": 0, "pair": 0}
     assert len(warnings) == 1
-    assert warnings[0].startswith("t: 1 sources and 1 references of 2 segments")
+    assert warnings[0].startswith("t: of 2 segments, 1 sources, 1 references and 1 whole pairs")
 
 
 def test_several_training_files_follow_each_other(data, tmp_path):
@@ -131,6 +131,64 @@ def test_formats_and_their_settings_reach_the_reader(data, tmp_path):
     )
     assert testset.source == ["x"]
     assert testset.references == (["y"],)
+
+
+JOINED = {
+    "parts": {
+        "late": {"source": "t.de", "references": "t.en.gz", "documents": "ids"},
+        "early": {"source": "dev.de", "references": "dev.en", "documents": "one id"},
+    }
+}
+
+
+def test_a_joined_test_set_is_its_parts_one_after_the_other(data, tmp_path):
+    """Labels stay with segments; documents of different parts stay different."""
+    write_lines(data / "one id", ["d"])
+    corpus = {**FILES, "tests": {"all": JOINED}}
+    testset = prepare_testset(corpus, "all", tmp_path / "out", seed=1, base=data)
+    assert testset.source == ["eins", "sechs", "vier"]
+    assert testset.references == (["one", "six", "four"],)
+    assert testset.parts == ["late", "late", "early"]
+    assert testset.documents == ["late/d", "late/d", "early/d"]
+    assert read_prepared(tmp_path / "out" / "all.jsonl") == testset
+    account = json.loads((tmp_path / "out" / "all.inputs.json").read_text())
+    assert account["parts"] == {"late": 2, "early": 1}
+    files = ["t.en.gz", "t.de", "ids", "dev.en", "dev.de", "one id"]
+    assert [entry["path"] for entry in account["inputs"]] == files
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"references": ["dev.en", "dev.en"]}, r"early: 2 reference\(s\), a source, no documents"),
+        (
+            {"documents": None, "source": None},
+            r"(?s)no source, no documents.*1 reference\(s\), a source",
+        ),
+        ({"references": "nowhere.en"}, "no such file"),
+        ({"reference": "dev.en"}, "tests.all.parts.early: unknown key"),
+    ],
+)
+def test_parts_that_do_not_go_together(data, tmp_path, change, message):
+    parts = {**JOINED["parts"], "early": {"source": "dev.de", "references": "dev.en", **change}}
+    corpus = {**FILES, "tests": {"all": {"parts": parts}}}
+    with pytest.raises(ReplituneError, match=message):
+        prepare_testset(corpus, "all", tmp_path / "out", seed=1, base=data)
+    assert not (tmp_path / "out" / "all.jsonl").exists()
+
+
+def test_segments_seen_in_training_are_counted_and_whole_pairs_warned_of(data, tmp_path):
+    write_lines(data / "train.de", ["eins", "zwei", "x"])
+    write_lines(data / "train.en", ["two", "six", "x"])
+    write_lines(data / "u.de", ["eins", "zwei", "zwei", *"abcdefghijklmnopqrstuvwyz" * 3])
+    write_lines(data / "u.en", ["one", "six", "two", *"abcdefghijklmnopqrstuvwyz" * 3])
+    tests = {"u": {"source": "u.de", "references": "u.en"}}
+    (warning,) = prepare({**FILES, "tests": tests}, tmp_path, seed=1, base=data)
+    assert warning.startswith("u: of 78 segments, 3 sources, 2 references and 1 whole pairs")
+    write_lines(data / "u.en", ["one", "6", "two", *"abcdefghijklmnopqrstuvwyz" * 3])
+    assert prepare({**FILES, "tests": tests}, tmp_path, seed=1, base=data) == []
+    account = json.loads((tmp_path / "inputs.json").read_text())
+    assert account["parts"]["u"]["in_training_data"] == {"source": 3, "target": 1, "pair": 0}
 
 
 def changed(key, value):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.corpus.reader import read_testset, recognise
-from replitune.corpus.testset import TestSet
+from replitune.corpus.testset import TestSet, write_testset
 from replitune.errors import ReplituneError
 
 ODD_CHARACTERS = "a\u2028b\x85c\x0cd\re"
@@ -183,3 +183,20 @@ def test_tsv_and_plain_text_read_alike(rows, tmp_path_factory):
     assert read_testset(folder / "t.tsv") == expected
     if not any(column[0].startswith("\ufeff") for column in columns):
         assert plain == expected
+
+
+def test_a_prepared_test_set_is_a_test_set(tmp_path: Path):
+    whole = TestSet(
+        references=(["a  b", "c\u2028d", ""], ["A", "B\t", "C"]),
+        source=["x", "y", "z"],
+        documents=["d", "d", "e"],
+    )
+    write_testset(whole, tmp_path / "t.jsonl")
+    assert read_testset(tmp_path / "t.jsonl") == whole
+    (tmp_path / "t.x").write_bytes((tmp_path / "t.jsonl").read_bytes())
+    assert read_testset(tmp_path / "t.x", format="jsonl") == whole
+    (tmp_path / "more").write_text("1\n2\n3\n")
+    more = read_testset([tmp_path / "t.jsonl", tmp_path / "more"], tmp_path / "more")
+    assert more.references == (*whole.references, ["1", "2", "3"])
+    assert more.source == ["1", "2", "3"]
+    assert more.documents == whole.documents

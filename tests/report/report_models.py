@@ -39,6 +39,8 @@ def finished_experiment(
     source: Callable[[int], str] | None = lambda i: f"quelle {i}",
     edit: Callable[[list[str]], list[str]] = lambda lines: lines,
     baseline: str | None = None,
+    parts: bool = False,
+    corpus_warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Replica ids by system -> results in `folder`; returns the settings of its report."""
     refs = edit(references())
@@ -49,8 +51,12 @@ def finished_experiment(
             row["document"] = f"d{i // 4}"
         if source:
             row["source"] = source(i)
+        if parts:
+            row["part"] = "early" if i < 10 else "late"
         rows.append(row)
     (folder / "corpus").mkdir(parents=True)
+    account = json.dumps({"warnings": list(corpus_warnings)})
+    (folder / "corpus" / "inputs.json").write_text(account, "utf-8")
     corpus = folder / "corpus" / "t1.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     listed = []
@@ -77,8 +83,39 @@ def finished_experiment(
     return {
         "experiment": "small", "seed": 7, "systems": list(systems), "tests": ["t1"],
         "metrics": ids, "baseline": baseline, "alpha": 0.05, "correction": "holm", "samples": 99,
-        "figures": [f"t1.{id}.{kind}" for id in ids for kind in ("replicas", "intervals", "fits")],
+        "methods": list(methods),
+        "figures": [
+            f"t1.{id}.{kind}" for id in ids for kind in ("replicas", "intervals", "fits", "overlap")
+        ],
     }  # fmt: skip
+
+
+def studied(replitune: Callable[..., Any], folder: Path, settings: dict[str, Any]) -> None:
+    """Run every study on the first metric of a finished experiment; `settings` learn of it."""
+    id = settings["metrics"][0]
+    store = folder / "stats" / "t1" / id
+    generator = random.Random(9)
+    lines = ["system,segment,score"]
+    for shift, name in enumerate(settings["systems"]):
+        lines += [f"{name},{i},{generator.gauss(shift, 1)}" for i in range(SEGMENTS)]
+    (folder / "human.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    small = {"power": ["--replicas", 3, 5, "--delta", 2],
+             "replication": ["--sizes", 1, 3, 50, "--repeats", 20, "--samples", 99],
+             "calibrate": ["--ns", 1, "--trials", 20, "--samples", 99, "--methods", "crossed",
+                           "clark", "riezler"]}  # fmt: skip
+    for study, words in small.items():
+        out = folder / "studies" / study / "t1" / f"{id}.parquet"
+        ran = replitune(study, store, "--testset", "t1", *words, "--out", out)
+        assert ran.code == 0, ran.err
+    ran = replitune(
+        "meta", folder / "stats" / "t1", "--human", folder / "human.csv", "--samples", 99,
+        "--ci-samples", 50, "--out", folder / "studies" / "meta" / "t1.parquet",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    settings["studies"] = {study: [["t1", id]] for study in small}
+    settings["judged"] = ["t1"]
+    kinds = ("power", "detectable", "replication", "calibration")
+    settings["figures"] += [f"t1.{id}.{kind}" for kind in kinds] + ["t1.agreement"]
 
 
 def write_report(replitune: Callable[..., Any], folder: Path, settings: Mapping[str, Any]) -> str:

@@ -11,11 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import sacrebleu
 
+from replitune.experiment import TABLES
 from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.table import latex_text
 from replitune.results import read_system_rows, read_tests
-from report.report_models import SEGMENTS, finished_experiment, output, write_report
+from report.report_models import (
+    SEGMENTS,
+    finished_experiment,
+    output,
+    references,
+    write_report,
+)
 from support import Ran
 
 THREE = {name: ["mert-001", "mert-002", "mert-003"] for name in ("a", "b", "c")}
@@ -164,6 +172,40 @@ def test_every_segment_and_every_figure_is_there(replitune: Callable[..., Ran], 
     assert [row["document"] for row in found] == [f"d{i // 4}" for i in range(SEGMENTS)]
 
 
+def test_a_joined_test_set_is_also_scored_part_by_part(
+    replitune: Callable[..., Ran], tmp_path: Path
+):
+    """Parts get rows of their own, and are no documents: tests do not see them."""
+    said = (
+        "t1: of 24 segments, 1 sources, 1 references and 1 whole pairs occur in the training data"
+    )
+    settings = finished_experiment(
+        replitune, tmp_path, THREE, metrics=("bleu",), methods=("crossed", "koehn"),
+        documents=False, parts=True, corpus_warnings=(said,),
+    )  # fmt: skip
+    page = write_report(replitune, tmp_path, settings)
+    assert said in page
+    found = rows(tmp_path / "tables" / "documents.csv")
+    assert [(row["document"], row["segments"]) for row in found] == [
+        ("early", "10"),
+        ("late", "14"),
+    ]
+    early = [
+        sacrebleu.corpus_bleu(output(0, r)[:10], [references()[:10]]).score
+        for r in range(len(THREE["a"]))
+    ]
+    assert float(found[0]["a"]) == pytest.approx(sum(early) / len(early))
+    pairs = rows(tmp_path / "tables" / "pairs.csv")
+    assert {row["documents"] for row in pairs} == {"24"}
+    for row in pairs:
+        if row["method"] == "koehn":
+            shares = [float(row[name]) for name in ("won", "tied", "lost")]
+            assert sum(shares) == pytest.approx(1)
+        else:
+            assert row["won"] == ""
+    assert "won / tied / lost" in page
+
+
 def balanced(text: str) -> bool:
     depth = 0
     for brace in re.findall(r"(?<!\\)[{}]", text):
@@ -187,7 +229,7 @@ def test_latex_is_well_formed(replitune: Callable[..., Ran], tmp_path: Path):
         columns = len(re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1])
         assert all(len(row) == columns for row in latex_rows(text)), path.name
         assert text.isascii(), [c for c in text if not c.isascii()]
-    assert len(documents) == 6
+    assert len(documents) == len(TABLES)
     if shutil.which("pdflatex"):
         whole = "\n".join(documents)
         (tmp_path / "all.tex").write_text(

@@ -45,6 +45,16 @@ def test_free_deals_agree_with_enumeration(make, n_a, n_b, N, aggregation) -> No
 
 
 @pytest.mark.parametrize("aggregation", ["pooled", "mean"])
+def test_many_replicas_that_are_all_alike_need_no_enumeration(aggregation) -> None:
+    """There are 10^23 ways to deal 40 + 40 replicas, and one that can be told from the others."""
+    one = counts(1, 6, seed=1)
+    c = compare(np.repeat(one, 40, axis=0), np.repeat(one, 40, axis=0))
+    result = clark(c, rng=rng(), samples=99, aggregation=aggregation)
+    assert result.exact
+    assert result.p == 1
+
+
+@pytest.mark.parametrize("aggregation", ["pooled", "mean"])
 def test_paired_exchanges_agree_with_enumeration(aggregation) -> None:
     c = compare(counts(3, 4, seed=1), counts(3, 4, seed=2, gain=0.15))
     deltas = every_swap(c, aggregation)

@@ -10,9 +10,10 @@ from scipy import stats
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
+from replitune.results import read_rows, write_rows
 from replitune.significance.base import SystemStatistics
 from replitune.significance.meta import evaluate
-from replitune.significance.meta_rows import SAID, MetaSettings, MetaStudy, read_rows, write_rows
+from replitune.significance.meta_rows import SAID, MetaRow, MetaSettings, MetaStudy
 from replitune.significance.meta_scores import Scores, human_scores
 from replitune.stats.store import StoreMetadata, write_store
 from significance.exchange_models import Counts, counts, system
@@ -152,8 +153,8 @@ def test_a_constant_metric_gives_nulls_with_notes():
 
 def test_rows_survive_parquet(tmp_path):
     rows = study([good(), bad()]).rows
-    write_rows(tmp_path / "rows.parquet", rows)
-    assert read_rows(tmp_path / "rows.parquet") == rows
+    write_rows(tmp_path / "rows.parquet", rows, MetaRow)
+    assert read_rows(tmp_path / "rows.parquet", MetaRow) == rows
 
 
 def test_different_outputs_are_refused():
@@ -222,7 +223,7 @@ def test_the_command_writes_rows_and_json(replitune: Callable[..., Ran], store):
     assert found["schema"] == 1
     assert found["meta"]["metrics"] == ["error", "ratio"]
     assert len(found["correlation"]) == 18
-    assert len(read_rows(store / "a.parquet")) == sum(len(found[study]) for study in SAID)
+    assert len(read_rows(store / "a.parquet", MetaRow)) == sum(len(found[study]) for study in SAID)
     by = {(r["metric"], r["level"], r["method"]): r["value"] for r in found["correlation"]}
     # the error is minus twice the score: oriented, they are one metric
     assert by["error", "system", "pearson"] > 0.5

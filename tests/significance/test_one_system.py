@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.significance.draws import PoolDraws, SegmentDraws
 from replitune.significance.intervals import bca_interval, overlap_ratio
@@ -42,6 +43,30 @@ def test_summary_is_what_numpy_says() -> None:
     untuned = summarise(metric, a, each(60), testset="t", seed=1, dev=dev, samples=200, tuned=False)
     assert "not tuned" in untuned.notes["s_dev"]
     assert untuned.ci == found.ci
+
+
+def test_any_interval_can_be_asked_for_by_name_and_options() -> None:
+    """Neubig's half samples and Fu's pooled replicas; the others' draws do not change."""
+    metric, a = Counts(), system("A", counts(6, 60, seed=1))
+    common = {"testset": "t", "seed": 1, "samples": 400}
+    usual = summarise(metric, a, each(60), **common)
+    half = {"name": "riezler", "id": "half", "half": "with replacement"}
+    found = summarise(metric, a, each(60), intervals=["fu", half, "riezler"], **common)
+    assert list(found.ci) == ["fu", "half", "riezler"]
+    assert found.ci["fu"] == usual.ci["fu"]
+    assert found.ci["riezler"] == usual.ci["riezler"]
+    wide, narrow = (np.diff(found.ci[name])[0] for name in ("half", "riezler"))
+    assert wide / narrow == pytest.approx(np.sqrt(2), rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [("reizler", "riezler"), ({"name": "fu", "unit": "segment"}, "no option 'unit'")],
+)
+def test_an_unknown_interval(given, message) -> None:
+    a = system("A", counts(3, 20, seed=1))
+    with pytest.raises(ReplituneError, match=message):
+        summarise(Counts(), a, each(20), testset="t", seed=1, samples=9, intervals=[given])
 
 
 def test_s_sel_of_a_mean_is_its_standard_error() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,13 @@ from crossed_models import comparison, two_way
 from replitune.errors import ReplituneError
 from replitune.significance.crossed import crossed
 from replitune.significance.power import (
+    MANY_SEGMENTS,
     Plan,
     Simulated,
     VarianceModel,
+    design,
     fit,
+    plans,
     power_curve,
     segments_needed,
     sentence,
@@ -75,8 +79,15 @@ def test_power_grows_with_the_difference_and_the_plan():
     rng = np.random.default_rng(5)
     pair = comparison(two_way(rng, 4, 80, 0.3), two_way(rng, 4, 80, 0.3))
     model = fit(pair)
-    rows = power_curve(pair, model, [Plan(3, 3, 80), Plan(10, 10, 80)], rng=rng)
+    chosen = [Plan(3, 3, 80), Plan(10, 10, 80)]
+
+    def own(plan: Plan) -> np.random.Generator:
+        return np.random.default_rng(plan.n_a)
+
+    rows = power_curve(pair, model, chosen, rng=own)
     small, large = rows[:25], rows[25:]
+    alone = power_curve(pair, model, chosen[:1], rng=own)
+    assert alone[0].detectable == small[0].detectable, "no plan changes the numbers of another"
     assert [r.power for r in small] == sorted(r.power for r in small)
     assert small[0].delta == 0
     assert small[0].power < 0.05  # one side of a two-sided test
@@ -93,10 +104,39 @@ def test_no_number_of_segments_replaces_replicas():
     assert Simulated(model, Plan(30, 30, enough), rng=rng).detectable() == pytest.approx(
         0.5, rel=0.03
     )
-    text = sentence(model, Plan(3, 3, 500), delta=0.5, rng=rng)
-    assert "3 replicas and 500 segments would detect a difference of" in text
-    assert "no number of segments suffices for 0.5 with 3 replicas" in text
-    assert f"need {enough}" not in text
+
+
+def test_the_sentence_says_what_the_row_says():
+    rng = np.random.default_rng(6)
+    pair = comparison(two_way(rng, 4, 80, 0.5), two_way(rng, 4, 80, 0.5))
+    model = VarianceModel((0.25, 0.25), 1.0, (0.5, 0.5))
+    chosen = plans(pair, [3, 30], [500])
+    assert chosen == [Plan(4, 4, 80), Plan(3, 3, 500), Plan(30, 30, 500)]
+    rows = power_curve(
+        pair, model, chosen, rng=lambda plan: np.random.default_rng(plan.n_a), asked=0.5, points=1
+    )
+    own, few, many = rows
+    assert own.design
+    assert not few.design
+    assert few.needed is None
+    text = sentence(few, "BLEU")
+    found = f"{few.detectable:.2g} BLEU (power 0.8, alpha 0.05)"
+    assert text.startswith(f"3 replicas and 500 segments would detect a difference of {found}")
+    assert text.endswith("no number of segments suffices for 0.5 with 3 replicas")
+    assert many.needed is not None
+    assert sentence(many).endswith(f"for 0.5, 30 replicas need {many.needed:,} segments")
+    assert "any number of segments" in sentence(replace(few, segments=MANY_SEGMENTS))
+
+
+def test_the_design_knows_its_tuners():
+    rng = np.random.default_rng(6)
+    pair = comparison(two_way(rng, 4, 20, 0.5), two_way(rng, 4, 20, 0.5))
+    tuned = replace(pair, **{
+        side: replace(getattr(pair, side), groups=("mert", "mert", "pro", "pro")) for side in "ab"
+    })  # fmt: skip
+    assert design(tuned) == Plan(4, 4, 20, tuners=2)
+    lonely = replace(tuned, a=replace(tuned.a, groups=("mert", "mert", "mert", "pro")))
+    assert design(lonely) == Plan(4, 4, 20)
 
 
 def test_tuners_cost_degrees_of_freedom():

@@ -2,10 +2,14 @@
 
 import json
 import shlex
+from functools import partial
+
+from snakemake.exceptions import WorkflowError
 
 from replitune.configuration import Source, read_yaml, resolve
 from replitune.errors import ReplituneError
 from replitune.experiment import Experiment, Replica
+from replitune.records import check_origins
 
 
 def _experiment():
@@ -15,7 +19,7 @@ def _experiment():
             read_yaml(workflow.configfiles[-1])[1] if workflow.configfiles else Source()
         )
         experiment = Experiment(resolve(config, source))
-        experiment.outputs  # looks for files of the `outputs` backend
+        experiment.outputs  # looks for files of systems that are on disk
     except ReplituneError as error:
         print(f"replitune: {error}", file=sys.stderr)
         sys.stderr.flush()
@@ -47,37 +51,108 @@ def final_outputs():
     return [f"{RESULTS}/report.html", f"{RESULTS}/manifest.json"]
 
 
+def check_pieces():
+    """Every result was made from the present version of its inputs, whatever the clock said."""
+    try:
+        check_origins(EXPERIMENT.folder.absolute())
+    except ReplituneError as error:
+        raise WorkflowError(f"replitune: {error}")
+
+
 def existing(paths):
     """Data files are inputs when they are there; when not, the job itself says what is missing,
     so that a dry run needs no data."""
     return [str(path) for path in paths if Path(path).exists()]
 
 
-def decode_inputs(wildcards):
-    """The test set; of a trained system also the model and the replica's weights."""
-    inputs = {"testset": f"{RESULTS}/corpus/{wildcards.testset}.jsonl"}
-    if EXPERIMENT.backend(wildcards.system) == "phrase":
-        tuned = f"{RESULTS}/tuning/{wildcards.system}/{wildcards.replica}"
-        inputs["model"] = f"{RESULTS}/models/{wildcards.system}"
-        inputs["weights"] = f"{tuned}/weights.json"
+def systems_with(stage):
+    """A wildcard constraint: the systems that have a stage, or nothing at all."""
+    return "|".join(map(re.escape, EXPERIMENT.having(stage))) or "(?!)"
+
+
+def part_inputs(stage):
+    """A function from wildcards to the parts that a stage of a system reads."""
+
+    def inputs(wildcards):
+        reads = partial(EXPERIMENT.reads, wildcards.system, stage)
+        found = {}
+        if reads("train"):
+            found["source"] = f"{RESULTS}/corpus/train.source.txt"
+            found["target"] = f"{RESULTS}/corpus/train.target.txt"
+        if reads("dev"):
+            found["dev"] = f"{RESULTS}/corpus/dev.jsonl"
+        if reads("model"):
+            found["model"] = f"{RESULTS}/models/{wildcards.system}"
+        if reads("tuned"):
+            found["tuned"] = (
+                f"{RESULTS}/tuning/{wildcards.system}/{wildcards.replica}"
+                + (
+                    "/weights.json"
+                    if wildcards.system in EXPERIMENT.having("tune")
+                    else ""
+                )
+            )
+        return found
+
     return inputs
 
 
-def decode_options(wildcards):
-    """What makes the translations, as options of `replitune decode`.
+def part_words(stage, **names):
+    """A function from wildcards to the same as options, under the given `names`.
 
     Not from `input`: Snakemake does not see changes of params that are made from it."""
-    settings = EXPERIMENT.settings["systems"][wildcards.system]
-    if settings["backend"] == "phrase":
-        inputs = decode_inputs(wildcards)
-        model, weights = shlex.quote(inputs["model"]), shlex.quote(inputs["weights"])
-        features = " ".join(settings["features"])
-        search = EXPERIMENT.search_words(wildcards.system)
-        return (
-            f"--model {model} --weights {weights} --features {features} --set {search}"
+
+    def options(wildcards):
+        return " ".join(
+            f"--{names.get(part, part)} {shlex.quote(path)}"
+            for part, path in part_inputs(stage)(wildcards).items()
         )
-    kept = {key: settings[key] for key in ("errors", "spread")}
-    return f"--corruption {shlex.quote(as_json(kept))}"
+
+    return options
+
+
+def job_words(stage):
+    """A function from wildcards to what makes the system in this stage, as options."""
+    return lambda wildcards: EXPERIMENT.job_words(wildcards.system, stage)
+
+
+def backend_version(wildcards):
+    return EXPERIMENT.stage_version(wildcards.system)
+
+
+def system_resource(name, otherwise, growing=False):
+    """What the system asks for, or a rule's usual amount; more of it when a job is tried again."""
+    if growing:
+        return (
+            lambda wildcards, attempt: EXPERIMENT.resources(wildcards.system).get(
+                name, otherwise
+            )
+            * attempt
+        )
+    return lambda wildcards: EXPERIMENT.resources(wildcards.system).get(name, otherwise)
+
+
+def stop_if_missing(dag):
+    """Before the first job: programs and extras of the systems that have something to do."""
+    stages = ("train", "tune", "train_replica", "decode")
+    systems = {
+        job.wildcards.system for job in dag.needrun_jobs() if job.rule.name in stages
+    }
+    errors = EXPERIMENT.missing(sorted(systems))
+    if errors:
+        for error in errors:
+            print(f"replitune: {error}", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def missing_allowed(option):
+    """A function of wildcards and output, so that a change alone makes nothing again."""
+    given = option if EXPERIMENT.settings["allow_missing_replicas"] else ""
+    return lambda wildcards, output: given
+
+
+PAIRED = "--paired" if EXPERIMENT.settings["tests"]["paired_replicas"] else ""
 
 
 def given_files(system, testset):
@@ -85,10 +160,10 @@ def given_files(system, testset):
     return lambda wildcards: existing(EXPERIMENT.outputs[system][testset].values())
 
 
-def given_patterns(system, testset):
-    """The patterns as they stand in the experiment: short, however many files they name."""
+def given_settings(system, testset):
+    """Patterns as they stand in the experiment: short, however many files they name."""
     return lambda wildcards: as_json(
-        EXPERIMENT.settings["systems"][system]["files"][testset]
+        EXPERIMENT.backends[system].testset_settings(testset)
     )
 
 
@@ -130,19 +205,15 @@ def report_texts(wildcards):
     ]
 
 
+def study_words(study):
+    """The options of a study's command, as a function of the test set alone."""
+    return lambda wildcards: EXPERIMENT.studies.words(study, wildcards.testset)
+
+
 def report_histories(wildcards):
     """What tuning wrote down, of the systems that are tuned."""
     return [
         f"{RESULTS}/tuning/{system}/{replica.id}/history.parquet"
-        for system in EXPERIMENT.systems
-        if EXPERIMENT.backend(system) == "phrase"
+        for system in EXPERIMENT.having("tune")
         for replica in EXPERIMENT.replicas(system)
-    ]
-
-
-def figures_of(kind):
-    return [
-        f"{RESULTS}/figures/{figure}.svg"
-        for figure in EXPERIMENT.figures
-        if figure.endswith(f".{kind}")
     ]

@@ -28,6 +28,7 @@ rule score:
             f"{prefix}={count}"
             for prefix, count in EXPERIMENT.replica_counts(wildcards.system).items()
         ),
+        allow=missing_allowed("--allow-missing"),
         metric=lambda wildcards: EXPERIMENT.metric(wildcards.metric),
         stage_version=SCORE_VERSION,
     message:
@@ -35,5 +36,5 @@ rule score:
     shell:
         "replitune score --refs {input.testset:q} --system {wildcards.system:q}"
         " --hyps-from {params.folder:q} --replicas {params.replicas} --metrics {params.metric:q}"
-        " --testset {wildcards.testset:q} --out {output:q}"
+        " {params.allow} --testset {wildcards.testset:q} --out {output:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"

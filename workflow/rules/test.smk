@@ -1,6 +1,6 @@
 # tests/<testset>/<metric>.parquet: all pairs and methods of one (test set, metric).
 
-TEST_VERSION = 1
+TEST_VERSION = 2
 
 
 rule test:
@@ -13,6 +13,7 @@ rule test:
     output:
         tests=f"{RESULTS}/tests/{{testset}}/{{metric}}.parquet",
         systems=f"{RESULTS}/tests/{{testset}}/{{metric}}.systems.parquet",
+        overlaps=f"{RESULTS}/tests/{{testset}}/{{metric}}.overlaps.parquet",
         null=f"{RESULTS}/tests/{{testset}}/{{metric}}.null.parquet",
     log:
         text=f"{RESULTS}/logs/test/{{testset}}/{{metric}}.log",
@@ -35,7 +36,8 @@ rule test:
             for system in EXPERIMENT.systems
             if wildcards.testset in EXPERIMENT.decoded(system)
         ),
-        methods=" ".join(EXPERIMENT.methods),
+        methods=" ".join(map(shlex.quote, EXPERIMENT.methods)),
+        intervals=" ".join(map(shlex.quote, EXPERIMENT.intervals)),
         pairs=EXPERIMENT.pairs,
         samples=EXPERIMENT.settings["tests"]["samples"],
         alpha=EXPERIMENT.settings["tests"]["alpha"],
@@ -52,6 +54,7 @@ rule test:
     shell:
         "replitune test {params.stats:q} {params.dev} --testset {wildcards.testset:q}"
         " --systems {params.systems} --pairs {params.pairs} --methods {params.methods}"
+        " --intervals {params.intervals}"
         " --samples {params.samples} --alpha {params.alpha} --correction {params.correction}"
         " {params.paired} --seed {params.seed} --out {output.tests:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"

@@ -5,8 +5,7 @@ TRAIN_VERSION = 1
 
 rule train:
     input:
-        source=f"{RESULTS}/corpus/train.source.txt",
-        target=f"{RESULTS}/corpus/train.target.txt",
+        unpack(part_inputs("train")),
     output:
         directory(f"{RESULTS}/models/{{system}}"),
     log:
@@ -14,23 +13,24 @@ rule train:
         record=f"{RESULTS}/logs/train/{{system}}.json",
     benchmark:
         f"{RESULTS}/benchmarks/train/{{system}}.tsv"
+    wildcard_constraints:
+        system=systems_with("train"),
     conda:
         "../../envs/programs.yaml"
     # beside the compilation of kernels, and beside other systems
-    threads: 1
+    threads: system_resource("threads", 1)
     resources:
-        mem_mb=lambda wildcards, attempt: 4000 * attempt,
-        runtime=lambda wildcards, attempt: 120 * attempt,
+        gpu=system_resource("gpu", 0),
+        mem_mb=system_resource("mem_mb", 4000, growing=True),
+        runtime=system_resource("runtime", 120, growing=True),
     params:
-        subset=lambda wildcards: EXPERIMENT.settings["systems"][wildcards.system][
-            "subset"
-        ],
-        settings=lambda wildcards: EXPERIMENT.training_words(wildcards.system),
+        how=job_words("train"),
+        parts=part_words("train"),
         seed=EXPERIMENT.seed,
+        backend=backend_version,
         stage_version=TRAIN_VERSION,
     message:
         "train {wildcards.system}"
     shell:
-        "replitune train --source {input.source:q} --target {input.target:q}"
-        " --subset {params.subset} --set {params.settings} --seed {params.seed} --out {output:q}"
+        "replitune train {params.how} {params.parts} --seed {params.seed} --out {output:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"

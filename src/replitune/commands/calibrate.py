@@ -16,30 +16,31 @@ from replitune.errors import ReplituneError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("--testset", metavar="NAME", help="only this test set")
+    words.add_store_options(parser, pairs=False)
     parser.add_argument(
         "--methods", nargs="+", default=["crossed", "clark", "riezler", "fu-ar"], metavar="TEST"
     )
     parser.add_argument("--ns", nargs="+", type=int, default=[3, 5], metavar="N", help="replicas")
     parser.add_argument("--trials", type=int, default=300, metavar="T")
     parser.add_argument("--samples", type=int, default=999, metavar="R")
-    parser.add_argument("--seed", type=int, default=2011)
+    parser.add_argument(
+        "--unit", default="segment", choices=("segment", "document"),
+        help="what the coin of the next test set is thrown for (default %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--out", metavar="FILE.parquet", help="write the rows (one metric)")
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.commands.stores import one_testset, write_rows
+    from replitune.commands.stores import studied
+    from replitune.results import write_rows
     from replitune.significance.calibrate import CalibrationRow, calibrate, registered
 
-    stores = one_testset(options.store, options.testset)
-    if options.out is not None and len(stores) != 1:
-        raise ReplituneError("--out takes one metric", found=", ".join(s.metric.id for s in stores))
+    stores = studied(options)
     tests = registered([words.method_word(word) for word in options.methods], options.samples)
     for store in stores:
         rows = calibrate(
             store.metric, store.systems, store.documents, tests,
-            ns=options.ns, trials=options.trials, seed=options.seed,
+            ns=options.ns, trials=options.trials, unit=options.unit, seed=options.seed,
         )  # fmt: skip
         if not rows:
             raise ReplituneError(

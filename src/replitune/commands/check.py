@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from replitune.configuration import load
+from replitune.errors import ReplituneError
 from replitune.experiment import Experiment
 
 
@@ -25,6 +26,9 @@ def run(options: argparse.Namespace) -> None:
         get_metric(experiment.metric(id))
     for method in experiment.methods:
         get_method(words.method_word(method))
+    missing = experiment.missing(experiment.systems)
+    if missing:
+        raise ReplituneError("\n".join(map(str, missing)))
     replicas = {name: len(experiment.replicas(name)) for name in experiment.systems}
     print(f"{options.experiment}: experiment {experiment.name} is fine")
     print(f"  systems:   {', '.join(f'{name} ({n} replicas)' for name, n in replicas.items())}")

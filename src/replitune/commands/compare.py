@@ -16,7 +16,7 @@ from pathlib import Path
 
 from replitune import words
 from replitune.errors import ReplituneError
-from replitune.experiment import replica_ids
+from replitune.replicas import replica_ids
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=2011, help="the experiment's seed")
     parser.add_argument("--base", default=".", metavar="DIR", help="where relative names start")
     parser.add_argument("--out", required=True, metavar="DIR", help="the corpus folder")
+
+
+def inputs(options: argparse.Namespace) -> list[Path]:
+    """The account of all texts is made from the prepared parts."""
+    if options.part != "inputs":
+        return []
+    return [path for path in Path(options.out).iterdir() if path.name != "inputs.json"]
 
 
 def run(options: argparse.Namespace) -> None:

@@ -47,7 +47,7 @@ def _metrics_and_tests(metrics: list[str], methods: list[str]) -> None:
     from replitune.commands.scoring import Scorer
     from replitune.comparing import Settings, compare
     from replitune.corpus.synthetic import synthetic_testset
-    from replitune.experiment import replica_ids
+    from replitune.replicas import replica_ids
     from replitune.scoring import Outputs
 
     testset = synthetic_testset(1, "kernels", 24)

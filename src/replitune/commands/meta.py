@@ -74,11 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.report.meta_terminal import print_meta
+    from replitune.results import write_rows
     from replitune.significance.human import read_human
     from replitune.significance.human_cells import standardised
     from replitune.significance.meta import evaluate
     from replitune.significance.meta_load import load
-    from replitune.significance.meta_rows import MetaSettings, write_rows
+    from replitune.significance.meta_rows import MetaRow, MetaSettings
     from replitune.stats.store import read_stores
 
     _check(options)
@@ -133,7 +134,7 @@ def run(options: argparse.Namespace) -> None:
         data.notes,
     )
     if options.out is not None:
-        write_rows(options.out, study.rows)
+        write_rows(options.out, study.rows, MetaRow)
     if options.json is not None:
         from replitune.files import atomic_open
 

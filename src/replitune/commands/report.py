@@ -14,14 +14,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def inputs(options: argparse.Namespace) -> list[Path]:
+    """What it reads: the tests, and of the systems that were tested texts and statistics."""
+    settings, folder = json.loads(options.settings), Path(options.folder)
+    found = [folder / "corpus" / "inputs.json"]
+    for testset in settings["tests"]:
+        found.append(folder / "corpus" / f"{testset}.jsonl")
+        for metric in settings["metrics"]:
+            for suffix in ("", ".systems", ".overlaps", ".null"):
+                found.append(folder / "tests" / testset / f"{metric}{suffix}.parquet")
+        for system in settings["systems"]:
+            lead = settings["metrics"][0]
+            found.append(folder / "stats" / testset / lead / f"{system}.parquet")
+    for study, cells in settings.get("studies", {}).items():
+        found += [folder / "studies" / study / t / f"{metric}.parquet" for t, metric in cells]
+    found += [folder / "studies" / "meta" / f"{t}.parquet" for t in settings.get("judged", [])]
+    for system in settings["systems"]:
+        found += sorted((folder / "tuning" / system).glob("*/history.parquet"))
+    return [path for path in found if path.exists()]
+
+
 def run(options: argparse.Namespace) -> None:
-    from replitune.files import atomic_open
+    from replitune.files import atomic_open, read_text
     from replitune.report import build
     from replitune.report.data import load_cell, with_names
     from replitune.report.documents import load_documents
     from replitune.report.figure import save
     from replitune.report.figures_tuning import read_histories
+    from replitune.report.names import registered_names
     from replitune.report.segments import load_segments
+    from replitune.report.studies import load_studies
 
     settings = json.loads(options.settings)
     folder = Path(options.folder)
@@ -36,12 +58,15 @@ def run(options: argparse.Namespace) -> None:
     segments = [load_segments(folder, cell) for cell in lead]
     documents = [(cell, load_documents(folder, cell)) for cell in lead]
     keys = ("experiment", "seed", "alpha", "correction", "samples", "baseline")
+    methods = registered_names(settings.get("methods", []))
     material = build.Material(
-        settings=build.Settings(**{key: settings[key] for key in keys}),
+        settings=build.Settings(**{key: settings[key] for key in keys}, methods=methods),
         cells=cells,
         segments=segments,
-        documents=[(cell, *found) for cell, found in documents if found is not None],
+        documents=[(cell, *found) for cell, each in documents for found in each],
         histories=read_histories(folder, settings["systems"]),
+        corpus=json.loads(read_text(folder / "corpus" / "inputs.json"))["warnings"],
+        studies=load_studies(folder, settings, cells),
     )
     tables = build.tables(material)
     for table in tables:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from replitune import words
 from replitune.errors import ReplituneError
-from replitune.experiment import Replica, replica_ids
+from replitune.failures import read_failure
 from replitune.files import read_lines
+from replitune.replicas import Replica, replica_ids
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,15 +38,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hyps-from", metavar="PATH", help="list file, or folder of one system")
     parser.add_argument("--system", metavar="NAME", help="the system of the folder --hyps-from")
     parser.add_argument("--replicas", nargs="+", metavar="PREFIX=N", help="replicas in that folder")
+    parser.add_argument(
+        "--allow-missing", action="store_true", help="score without replicas that failed"
+    )
     parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="M")
     parser.add_argument("--testset", default="testset", metavar="NAME")
     parser.add_argument("--out", required=True, metavar="STORE", help="folder, or .parquet file")
+
+
+def inputs(options: argparse.Namespace) -> list[Path]:
+    """What it reads: of a folder, the replicas that are scored."""
+    files = [path for files in _systems(options).values() for path in files.values()]
+    return [Path(path) for path in (*options.refs, *files) if Path(path).exists()]
 
 
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
     from replitune.diagnosis import diagnose, find_copies, is_note
     from replitune.metrics.registry import get_metrics
+    from replitune.records import as_made
     from replitune.scoring import read_outputs
     from replitune.stats.store import write_store
 
@@ -63,7 +75,8 @@ def run(options: argparse.Namespace) -> None:
         )
     collected = []
     hashes: dict[str, list[str]] = {}
-    for name, files in systems.items():
+    for name, given in systems.items():
+        files, missing = _there(name, given, options.allow_missing)
         outputs = read_outputs(files.values(), testset.segments, options.refs[0])
         for sentence in diagnose(name, outputs, testset.references):
             if is_note(sentence):
@@ -73,7 +86,9 @@ def run(options: argparse.Namespace) -> None:
         hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
-            scored, cost = scorer.score(name, list(files), outputs, previous=path)
+            kept = options.record is None or as_made(options.record, path)
+            scored, cost = scorer.score(name, list(files), outputs, previous=path if kept else None)
+            scored = replace(scored, missing=missing)
             print(
                 f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
                 f"segments; {cost.computed} distinct outputs scored, rows of {cost.taken_over} "
@@ -100,6 +115,28 @@ def run(options: argparse.Namespace) -> None:
             scorers[0].metadata(collected),
             testset.documents,
         )
+
+
+def _there(
+    name: str, files: dict[Replica, str], allow_missing: bool
+) -> tuple[dict[Replica, str], dict[str, str]]:
+    """The outputs that could be made, and why the others could not."""
+    failures = {replica: read_failure(file) for replica, file in files.items()}
+    missing = {r.id: f"{f.stage}: {f.reason}" for r, f in failures.items() if f is not None}
+    for replica, failure in failures.items():
+        if failure is not None and not allow_missing:
+            raise failure.error(files[replica])
+    if missing:
+        print(
+            f"warning: {name}: {len(missing)} of {len(files)} replicas are missing: "
+            + ", ".join(missing),
+            file=sys.stderr,
+        )
+    if len(missing) == len(files):
+        raise ReplituneError(
+            f"no replica of system {name} could be made", found=next(iter(missing.values()))
+        )
+    return {r: file for r, file in files.items() if failures[r] is None}, missing
 
 
 def _systems(options: argparse.Namespace) -> dict[str, dict[Replica, str]]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from replitune import __version__
 from replitune.corpus.reader import read_testset
-from replitune.corpus.testset import TestSet, read_prepared
+from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError
-from replitune.experiment import Replica
 from replitune.files import sha256_lines
 from replitune.metrics.base import full_signature
 from replitune.metrics.registry import get_metric
 from replitune.progress import Progress
+from replitune.replicas import Replica
 from replitune.scoring import (
     Outputs,
     PreviousRows,
@@ -32,9 +32,7 @@ from replitune.stats.store import StoreMetadata, read_metadata, read_systems
 
 
 def load_testset(refs: Sequence[str], docs: str | None = None) -> TestSet:
-    """References from text files, or from one prepared test set."""
-    if len(refs) == 1 and refs[0].endswith(".jsonl"):
-        return read_prepared(refs[0])
+    """References from files of any format, a prepared test set among them."""
     return read_testset(list(refs), documents=docs)
 
 
@@ -44,6 +42,8 @@ class Scored:
 
     system: SystemStatistics
     decode_sha256: dict[str, str]
+    missing: dict[str, str] = field(default_factory=dict)
+    """Replicas that could not be made, and why."""
 
 
 class Scorer:
@@ -101,6 +101,7 @@ class Scorer:
             testset=self.name,
             reference_sha256=references_sha256(self.testset.references),
             decode_sha256={item.system.name: item.decode_sha256 for item in scored},
+            missing={item.system.name: item.missing for item in scored if item.missing},
             settings_sha256=sha256_lines([self.word, self.name]),
         )
 

@@ -3,7 +3,8 @@
   replitune test stats --pairs all --methods crossed clark
 
 STORE is what `replitune score` wrote: a file, or a folder of any depth. With --out FILE.parquet
-the rows, the systems' spread and the distributions are written (one metric); without it a table
+the rows, the systems' spread, the overlaps of
+their intervals and the distributions are written (one metric); without it a table
 is printed.
 """
 
@@ -26,15 +27,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
     words.add_test_options(parser, ["crossed", "clark"])
+    parser.add_argument(
+        "--intervals", nargs="+", default=["riezler", "clark", "fu"], metavar="NAME",
+        help="intervals of each system's score, with options like tests (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--out", metavar="FILE.parquet", help="write rows for the workflow")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
+
+
+def inputs(options: argparse.Namespace) -> list[Path]:
+    """What it reads: of the workflow's folders, the systems that are tested."""
+    stores = [Path(store) for store in (options.store, options.dev) if store]
+    if options.systems is None:
+        return stores
+    return [store / f"{name}.parquet" for store in stores for name in options.systems]
 
 
 def run(options: argparse.Namespace) -> None:
     from replitune.commands.stores import one_testset
     from replitune.comparing import Settings, compare_stores
     from replitune.report.terminal import print_comparison
-    from replitune.results import write_histograms, write_system_rows, write_tests
+    from replitune.results import (
+        OverlapRow,
+        write_histograms,
+        write_rows,
+        write_system_rows,
+        write_tests,
+    )
     from replitune.stats.store import read_stores
 
     words.check_test_options(options)
@@ -49,6 +68,7 @@ def run(options: argparse.Namespace) -> None:
         alpha=options.alpha,
         correction=options.correction,
         paired_replicas=options.paired_replicas,
+        intervals=tuple(options.intervals),
         threads=options.threads,
     )
     comparison = compare_stores(stores, settings, dev=dev, systems=options.systems)
@@ -59,6 +79,8 @@ def run(options: argparse.Namespace) -> None:
         (compared,) = comparison.metrics.values()
         write_system_rows(out.with_suffix(".systems.parquet"), compared.system_rows())
         write_histograms(out.with_suffix(".null.parquet"), compared.tests)
+        overlaps = compared.overlap_rows(options.alpha)
+        write_rows(out.with_suffix(".overlaps.parquet"), overlaps, OverlapRow)
         write_tests(out, compared.tests)
         return
     if options.json is not None:

@@ -1,17 +1,18 @@
-"""Train a phrase-based system on parallel text: one folder with everything that decoding needs.
+"""Train a system on parallel text: one folder with everything that its replicas share.
 
   replitune train --source train.de --target train.en --out model --set lm_order=5
 
-The settings and their defaults: `replitune train --settings-help`.
+trains a phrase-based system; its settings and their defaults: `replitune train --settings-help`.
+Another one: --backend NAME --settings JSON.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from replitune import words
-from replitune.files import read_lines
-from replitune.progress import Steps
+from replitune.commands.jobs import add_backend_options, chosen_backend
 
 
 class _SettingsHelp(argparse.Action):
@@ -26,8 +27,10 @@ class _SettingsHelp(argparse.Action):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--source", required=True, metavar="FILE")
-    parser.add_argument("--target", required=True, metavar="FILE")
+    add_backend_options(parser)
+    parser.add_argument("--source", metavar="FILE", help="parallel text, one segment a line")
+    parser.add_argument("--target", metavar="FILE")
+    parser.add_argument("--dev", metavar="FILE", help="prepared dev set, where it is needed")
     parser.add_argument(
         "--subset", default="all", metavar="NAME",
         help="train on all, top, bottom, odd, even, or random half rand1, rand2, ...",
@@ -41,25 +44,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.backends.phrase.model import PhraseModel
-    from replitune.backends.phrase.train import train_phrase_system
-    from replitune.backends.phrase.train_settings import PhraseSettings
-    from replitune.corpus.subsets import subset, take
+    from replitune.backends.interface import TrainJob, needed
+    from replitune.commands.scoring import load_testset
 
-    settings = PhraseSettings(**words.settings_words(options.set, PhraseSettings))
-    source, target = read_lines(options.source), read_lines(options.target)
-    if options.subset != "all":
-        chosen = subset(options.subset, len(source), options.seed)
-        print(f"subset {options.subset}: {len(chosen)} of {len(source)} pairs")
-        source, target = take(source, chosen), take(target, chosen)
-    train_phrase_system(
-        source,
-        target,
-        settings,
-        options.out,
-        threads=options.threads,
-        progress=Steps(),
-        lm_text=read_lines(options.lm_text) if options.lm_text else (),
-        lm_arpa=options.lm_arpa,
+    backend = chosen_backend(
+        options,
+        {
+            "subset": options.subset,
+            "training": words.assignments(options.set, "--set"),
+            "lm_text": options.lm_text,
+            "lm_arpa": options.lm_arpa,
+        },
     )
-    PhraseModel.load(options.out).save_queries(options.out)
+    train = None
+    if options.source or options.target:
+        sides = needed(options.source, "source"), needed(options.target, "target")
+        train = Path(sides[0]), Path(sides[1])
+    backend.train(
+        TrainJob(
+            seed=options.seed,
+            threads=options.threads,
+            train=train,
+            dev=load_testset([options.dev]) if options.dev else None,
+            out=Path(options.out),
+        )
+    )

@@ -1,33 +1,45 @@
-"""Tune weights: a phrase-based system on its dev set, or n-best files of any decoder.
+"""Make one replica: tune the weights of a system on its dev set, or train it with its own seed;
+or tune weights on n-best files of any decoder.
 
   replitune tune --model model --testset dev.jsonl --algorithm mert --seed 7 --out weights.json
   replitune tune --nbest run1.gz run2.gz --refs dev.en --algorithm pro --out weights.ini
 
---nbest takes Moses' format, `id ||| text ||| Name= v v ... ||| score`; several files form one pool.
+--nbest takes Moses' format, `id ||| text ||| Name= v v ... ||| score`; several files form one
+pool. Another system than the phrase-based one: --backend NAME --settings JSON; one that is trained
+once per replica takes --source-text and --target-text, and --out is a folder.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 from replitune import words
+from replitune.commands.jobs import (
+    add_backend_options,
+    add_failure_option,
+    chosen_backend,
+    noted,
+    path,
+)
 from replitune.errors import ReplituneError
-from replitune.experiment import Replica
+from replitune.replicas import Replica
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from replitune.tuners.command import ALGORITHMS
 
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--model", metavar="DIR", help="folder of a trained model")
-    what.add_argument("--nbest", nargs="+", metavar="F", help="n-best files, plain or gz")
+    add_backend_options(parser)
+    add_failure_option(parser)
+    parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
+    parser.add_argument("--nbest", nargs="+", metavar="F", help="n-best files, plain or gz")
+    parser.add_argument("--source-text", metavar="FILE", help="parallel text to train on")
+    parser.add_argument("--target-text", metavar="FILE")
     parser.add_argument("--refs", nargs="+", metavar="R", help="references of the n-best files")
     parser.add_argument("--testset", metavar="FILE", help="prepared dev set, with its source")
     parser.add_argument("--source", metavar="FILE", help="source of the dev set, with --refs")
-    parser.add_argument("--algorithm", required=True, choices=ALGORITHMS)
+    parser.add_argument("--algorithm", choices=ALGORITHMS)
     parser.add_argument("--metric", default="bleu", metavar="M", help="what to tune for")
     parser.add_argument("--init", metavar="FILE", help="weights to start from")
     parser.add_argument(
@@ -42,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--search", nargs="*", default=[], metavar="KEY=VALUE", help="of the decoder"
     )
-    parser.add_argument("--system", default="system", metavar="NAME")
     parser.add_argument(
         "--replica", metavar="ID", help="such as mert-003; names the random streams"
     )
@@ -58,41 +69,80 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     settings = words.assignments(options.set, "--set")
     if options.nbest is not None:
+        from replitune.tuners.around import say
         from replitune.tuners.command import tune_files
 
-        if not options.refs:
-            raise ReplituneError("--nbest needs --refs")
+        if not options.refs or not options.algorithm:
+            raise ReplituneError("--nbest needs --refs and --algorithm")
         tune_files(
             options.nbest, options.refs, algorithm=options.algorithm, metric=options.metric,
             init=options.init, seed=options.seed, out=options.out, threads=options.threads,
-            options=settings, log=_say,
+            options=settings, log=say,
         )  # fmt: skip
         return
-    _tune_system(options, settings)
+    _make_replica(options, settings)
 
 
-def _tune_system(options: argparse.Namespace, settings: dict[str, Any]) -> None:
-    from replitune.backends.phrase.decoder import Settings
-    from replitune.backends.phrase.system import PhraseSystem
-    from replitune.backends.phrase.tuning import DevDecoder
-    from replitune.commands.scoring import load_testset
-    from replitune.files import read_lines, sha256_file, sha256_lines
-    from replitune.streams import stream
-    from replitune.tuners.combination import get_objective
-    from replitune.tuners.command import make_tuner
-    from replitune.tuners.layout import Layout
-    from replitune.tuners.loop import LoopResult, LoopSettings, run_loop, write_history
-    from replitune.tuners.objective import Objective
-    from replitune.tuners.weights import WeightsFile, read_weights, write_weights
+def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
+    from replitune.backends.interface import ReplicaError, ReplicaJob, needed
+    from replitune.failures import IN_FOLDER, write_failure
 
-    loop = LoopSettings(**words.settings_words(options.loop, LoopSettings, "--loop"))
-    search = Settings(**words.settings_words(options.search, Settings, "--search"))
-    objective = Objective(get_objective(options.metric))
-    system = PhraseSystem(options.model, options.features, search)
-    tuner = make_tuner(
-        options.algorithm, settings, Layout(*map(tuple, zip(*system.layout.features, strict=True)))
+    backend = chosen_backend(
+        options,
+        {"features": options.features, "search": words.assignments(options.search, "--search")},
     )
-    if (options.testset is None) == (options.refs is None):
+    seeded = "train_replica" in backend.stages
+    algorithm = options.algorithm or ("" if seeded else needed(None, "algorithm"))
+    train = None
+    if options.source_text or options.target_text:
+        sides = (
+            needed(options.source_text, "source-text"),
+            needed(options.target_text, "target-text"),
+        )
+        train = Path(sides[0]), Path(sides[1])
+    named = options.replica or f"{algorithm or 'seed'}-001"
+    job = ReplicaJob(
+        seed=options.seed,
+        threads=options.threads,
+        model=path(options.model),
+        train=train,
+        dev=_dev_set(options),
+        out=Path(options.out),
+        replica=Replica(words.checked_name(named, "--replica")),
+        paired=options.paired,
+        work=path(options.work),
+        history=path(options.history),
+        algorithm=algorithm,
+        metric=options.metric,
+        nbest=options.nbest_size,
+        init=path(options.init),
+        loop=words.assignments(options.loop, "--loop"),
+        tuner=tuner,
+    )
+    try:
+        if seeded:
+            backend.train_replica(job)
+        else:
+            backend.tune(job)
+    except ReplicaError as error:
+        failure = noted(error, "training" if seeded else "tuning", options)
+        write_failure(job.out / IN_FOLDER if seeded else job.out, failure)
+        if job.history is not None:
+            from replitune.tuners.loop import write_history
+
+            write_history(job.history, ())
+
+
+def _dev_set(options: argparse.Namespace) -> Any:
+    """The dev set with its source: prepared, or from its two sides; None when none is given."""
+    from dataclasses import replace
+
+    from replitune.commands.scoring import load_testset
+    from replitune.files import read_lines
+
+    if options.testset is None and options.refs is None:
+        return None
+    if options.testset is not None and options.refs is not None:
         raise ReplituneError("give the dev set as --testset, or as --source and --refs")
     dev = load_testset([options.testset] if options.testset else options.refs)
     source = read_lines(options.source) if options.source else dev.source
@@ -103,60 +153,4 @@ def _tune_system(options: argparse.Namespace, settings: dict[str, Any]) -> None:
             found="none" if source is None else f"{len(source)} lines",
             expected=f"{dev.segments} lines",
         )
-    start = (
-        system.layout.vector(read_weights(options.init)) if options.init
-        else system.layout.sensible()
-    )  # fmt: skip
-    replica = Replica(
-        words.checked_name(options.replica or f"{options.algorithm}-001", "--replica")
-    )
-    named = () if options.paired else (options.system,)
-
-    def finish(result: LoopResult) -> None:
-        if options.history is not None:
-            write_history(options.history, result.history)
-        write_weights(
-            options.out,
-            WeightsFile(
-                system.layout.mapping(result.weights),
-                dev_score=result.dev_score,
-                metric=objective.metric.id,
-                algorithm=options.algorithm,
-                seed=options.seed,
-                iteration=result.iteration,
-            ),
-        )
-
-    run_loop(
-        DevDecoder(
-            system,
-            source,
-            dev.references,
-            objective.metric,
-            options.nbest_size,
-            options.threads,
-            density=getattr(tuner, "density", None),
-        ),
-        tuner,
-        objective,
-        start,
-        dev.segments,
-        partial(stream, options.seed, "tune", *named, options.algorithm, replica.index),
-        loop,
-        folder=options.work,
-        inputs={
-            "model": sha256_file(f"{options.model}/model.json"),
-            "source": sha256_lines(source),
-            "references": [sha256_lines(lines) for lines in dev.references],
-            "features": list(system.layout.groups),
-            "search": repr(search),
-            "nbest": options.nbest_size,
-        },
-        finish=finish,
-        log=_say,
-        threads=options.threads,
-    )
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)
+    return replace(dev, source=source)

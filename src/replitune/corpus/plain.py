@@ -1,10 +1,13 @@
-"""Plain text: a segment a line, gz or not; documents from a file of ids or from blank lines."""
+"""Plain text: a segment a line, gz or not; documents from a file of ids or from blank lines; and
+the prepared form that knows all of it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from replitune.corpus.parts import Parts, Role
+from replitune.corpus.testset import read_prepared
+from replitune.errors import ReplituneError
 from replitune.files import read_lines
 
 
@@ -35,3 +38,11 @@ def read_blank_separated(path: str | Path, role: Role) -> Parts:
         segments.append(line)
         documents.append(str(document))
     return Parts.of_lines(path, role, segments, documents)
+
+
+def read_prepared_parts(path: str | Path, role: Role) -> Parts:
+    """A prepared test set, as the corpus stage writes it: references, source and documents."""
+    testset = read_prepared(path)
+    if role == "source" and testset.source is None:
+        raise ReplituneError("no source in this file", file=path)
+    return Parts(path, list(testset.references), testset.source, testset.documents)

@@ -4,6 +4,8 @@
     corpus/<testset>.jsonl                       dev and every test set, see `testset`
     corpus/inputs.json                           every input file with its sha256; counts
 
+A test set may have `parts`: test sets that are joined into one.
+
 Each part is a job of its own (`prepare_train`, `prepare_testset`) and leaves an account of its
 inputs, `corpus/<part>.inputs.json`; `write_inputs` joins them.
 """
@@ -11,6 +13,7 @@ inputs, `corpus/<part>.inputs.json`; `write_inputs` joins them.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from replitune.corpus.subsets import overlap
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.corpus.testset import (
     TestSet,
+    join_testsets,
     read_prepared,
     require_equal_counts,
     require_line_text,
@@ -35,6 +39,7 @@ from replitune.files import atomic_open, read_lines, read_text, sha256_file, wri
 TRAIN = "train"
 DEV = "dev"
 TESTSET_KEYS = ("references", "source", "documents", "format", "names", "columns")
+PARTS = "parts"
 
 
 def list_testsets(corpus: Mapping[str, Any]) -> list[str]:
@@ -111,31 +116,9 @@ def prepare_testset(
     if kind_of(corpus) == "synthetic":
         testset = synthetic_testset(seed, name, spec)
     else:
-        spec = _mapping(spec, f"corpus.tests.{name}" if name != DEV else "corpus.dev", TESTSET_KEYS)
-        files = {key: _paths(spec[key]) for key in TESTSET_KEYS[:3] if spec.get(key)}
-        if spec.get("format") == "sacrebleu":
-            for key in ("references", "source"):
-                files[key] = [
-                    SACREBLEU + name.removeprefix(SACREBLEU) for name in files.get(key, [])
-                ]
-        places = {key: [_place(path, base) for path in paths] for key, paths in files.items()}
-        for key in ("source", "documents"):
-            if len(files.get(key, ())) > 1:
-                raise ReplituneError(
-                    f"test set {name}: more than one file of {key}",
-                    found=", ".join(files[key]),
-                    expected="one file",
-                )
-        names = spec.get("names")
-        testset = read_testset(
-            places.get("references", []),
-            *(places[key][0] if places.get(key) else None for key in ("source", "documents")),
-            format=spec.get("format"),
-            names=[names] if isinstance(names, str) else names,
-            columns=spec.get("columns"),
+        testset, inputs = _read_given(
+            spec, f"corpus.tests.{name}" if name != DEV else "corpus.dev", base
         )
-        given = dict.fromkeys(path for paths in files.values() for path in paths)
-        inputs = [_account(path, base) for path in given]
     write_testset(testset, folder / f"{name}.jsonl")
     documents = len(set(testset.documents)) if testset.documents is not None else None
     _write_json(
@@ -145,38 +128,85 @@ def prepare_testset(
             "documents": documents,
             "references": len(testset.references),
             "source": testset.source is not None,
+            **({"parts": dict(Counter(testset.parts))} if testset.parts is not None else {}),
             "inputs": inputs,
         },
     )
     return testset
 
 
+def _read_given(given: Any, where: str, base: str | Path) -> tuple[TestSet, list[dict[str, Any]]]:
+    """A test set as the experiment describes it, and the account of its files."""
+    if isinstance(given, Mapping) and PARTS in given:
+        named = _mapping(given, where, (PARTS,))[PARTS]
+        if not isinstance(named, Mapping) or not named:
+            raise ReplituneError(
+                f"{where}.{PARTS}", found=repr(named), expected="a mapping from names to test sets"
+            )
+        read = {
+            part: _read_given(spec, f"{where}.{PARTS}.{part}", base) for part, spec in named.items()
+        }
+        joined = join_testsets(where.rpartition(".")[2], {part: r[0] for part, r in read.items()})
+        return joined, [account for r in read.values() for account in r[1]]
+    spec = _mapping(given, where, TESTSET_KEYS)
+    files = {key: _paths(spec[key]) for key in TESTSET_KEYS[:3] if spec.get(key)}
+    if spec.get("format") == "sacrebleu":
+        for key in ("references", "source"):
+            files[key] = [SACREBLEU + name.removeprefix(SACREBLEU) for name in files.get(key, [])]
+    places = {key: [_place(path, base) for path in paths] for key, paths in files.items()}
+    for key in ("source", "documents"):
+        if len(files.get(key, ())) > 1:
+            raise ReplituneError(
+                f"{where}: more than one file of {key}",
+                found=", ".join(files[key]),
+                expected="one file",
+                fix=f"to join test sets, describe each under `{PARTS}`",
+            )
+    names = spec.get("names")
+    testset = read_testset(
+        places.get("references", []),
+        *(places[key][0] if places.get(key) else None for key in ("source", "documents")),
+        format=spec.get("format"),
+        names=[names] if isinstance(names, str) else names,
+        columns=spec.get("columns"),
+    )
+    paths = dict.fromkeys(path for listed in files.values() for path in listed)
+    return testset, [_account(path, base) for path in paths]
+
+
 def write_inputs(corpus: Mapping[str, Any], folder: str | Path, *, seed: int) -> list[str]:
     """Join the accounts of all parts into inputs.json; returns warnings.
 
-    A test set whose segments occur in the training data is counted, and warned of.
+    Segments of a test set that occur in the training data are counted. A source with its
+    reference is warned of, and so are many sources or references (one in twenty): short ones
+    occur twice by chance.
     """
     folder = Path(folder)
     parts = [*([TRAIN] if has_train(corpus) else []), *list_testsets(corpus)]
     account: dict[str, Any] = {"kind": kind_of(corpus), "seed": seed, "parts": {}}
     warnings = []
     train = (
-        {side: set(read_lines(folder / f"train.{side}.txt")) for side in ("source", "target")}
+        {side: read_lines(folder / f"train.{side}.txt") for side in ("source", "target")}
         if has_train(corpus)
         else {}
     )
+    known = {side: set(lines) for side, lines in train.items()}
+    pairs = set(zip(train["source"], train["target"], strict=True)) if train else set()
     for part in parts:
         entry = json.loads(read_text(folder / f"{part}.inputs.json"))
         if train and part != TRAIN:
             testset = read_prepared(folder / f"{part}.jsonl")
-            counts = {"target": overlap(testset.references[0], train["target"])}
+            counts = {"target": overlap(testset.references[0], known["target"]), "pair": 0}
             if testset.source is not None:
-                counts["source"] = overlap(testset.source, train["source"])
+                counts["source"] = overlap(testset.source, known["source"])
+                both = zip(testset.source, testset.references[0], strict=True)
+                counts["pair"] = sum(1 for pair in both if pair in pairs and pair[0].strip())
             entry["in_training_data"] = counts
-            if max(counts.values()) * 20 > testset.segments:
+            if counts["pair"] or max(counts.values()) * 20 > testset.segments:
                 warnings.append(
-                    f"{part}: {counts.get('source', 0)} sources and {counts['target']} references "
-                    f"of {testset.segments} segments occur in the training data"
+                    f"{part}: of {testset.segments} segments, {counts.get('source', 0)} sources, "
+                    f"{counts['target']} references and {counts['pair']} whole pairs occur in the "
+                    "training data"
                 )
         account["parts"][part] = entry
     account["warnings"] = warnings

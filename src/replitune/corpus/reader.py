@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from replitune.corpus.parts import Parts, Role, require_same_documents
-from replitune.corpus.plain import read_blank_separated, read_docids, read_plain
+from replitune.corpus.plain import (
+    read_blank_separated,
+    read_docids,
+    read_plain,
+    read_prepared_parts,
+)
 from replitune.corpus.sacrebleu_sets import PREFIX as SACREBLEU
 from replitune.corpus.sacrebleu_sets import read_sacrebleu
 from replitune.corpus.testset import (
@@ -21,7 +26,7 @@ from replitune.corpus.tsv import Columns, read_tsv
 from replitune.corpus.wmt import read_wmt
 from replitune.errors import ReplituneError, nearest
 
-FORMATS = ("text", "blank-lines", "tsv", "xml", "sgm", "sacrebleu")
+FORMATS = ("text", "blank-lines", "tsv", "xml", "sgm", "jsonl", "sacrebleu")
 
 
 def recognise(path: str | Path) -> str:
@@ -30,7 +35,8 @@ def recognise(path: str | Path) -> str:
     if name.startswith(SACREBLEU):
         return "sacrebleu"
     suffix = Path(name.lower().removesuffix(".gz")).suffix
-    return {".xml": "xml", ".sgm": "sgm", ".sgml": "sgm", ".tsv": "tsv"}.get(suffix, "text")
+    known = {".xml": "xml", ".sgm": "sgm", ".sgml": "sgm", ".tsv": "tsv", ".jsonl": "jsonl"}
+    return known.get(suffix, "text")
 
 
 def read_testset(
@@ -104,6 +110,8 @@ def read_parts(
         return read_plain(path, role)
     if kind == "blank-lines":
         return read_blank_separated(path, role)
+    if kind == "jsonl":
+        return read_prepared_parts(path, role)
     if kind == "tsv":
         return read_tsv(path, role, columns)
     if kind == "sacrebleu":

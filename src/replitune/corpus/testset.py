@@ -5,6 +5,9 @@ travel with their segment and any line can be read by hand:
 
     {"document": "d1", "source": "das haus", "references": ["the house", "the home"]}
 
+A test set that was joined from others also has the name of its `part`; a part is a label for
+reports, and no document.
+
 Keys that are not known are absent. Lines end at LF only: U+2028, U+0085, form feed and the
 like are text.
 """
@@ -12,7 +15,7 @@ like are text.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +25,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.files import atomic_open, read_text
 
-KEYS = ("document", "source", "references")
+KEYS = ("document", "part", "source", "references")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class TestSet:
     source: list[str] | None = None
     documents: list[str] | None = None
     """A document id per segment; None: each segment is its own document."""
+    parts: list[str] | None = None
+    """Of a joined test set: the part each segment came from."""
 
     def __post_init__(self) -> None:
         if not self.references:
@@ -44,6 +49,8 @@ class TestSet:
             named.append(("source", self.source))
         if self.documents is not None:
             named.append(("documents", self.documents))
+        if self.parts is not None:
+            named.append(("parts", self.parts))
         require_equal_counts(named)
         require_segments(named[0][0], self.references[0])
         for name, lines in named:
@@ -60,8 +67,53 @@ class TestSet:
         """Documents (N,) as codes 0, 1, ... in order of first appearance."""
         if self.documents is None:
             return np.arange(self.segments, dtype=np.int32)
-        code: dict[str, int] = {}
-        return np.array([code.setdefault(d, len(code)) for d in self.documents], dtype=np.int32)
+        return codes(self.documents)
+
+
+def codes(labels: Sequence[str]) -> NDArray[np.int32]:
+    """Labels (N,) as 0, 1, ... in order of first appearance."""
+    code: dict[str, int] = {}
+    return np.array([code.setdefault(label, len(code)) for label in labels], dtype=np.int32)
+
+
+def join_testsets(name: str, parts: Mapping[str, TestSet]) -> TestSet:
+    """Test sets one after the other, as one; their names stay with their segments.
+
+    What one part knows, all must know: the source, the number of references, documents. Ids of
+    documents get the name of their part, since two parts may number theirs alike.
+    """
+    (first, pattern), *others = ((part, _shape(testset)) for part, testset in parts.items())
+    for other, shape in others:
+        if shape != pattern:
+            raise ReplituneError(
+                f"the parts of test set {name} do not go together",
+                found=f"{other}: {shape}",
+                expected=f"{pattern}, as in {first}",
+            )
+    every = list(parts.values())
+    return TestSet(
+        references=tuple(
+            [line for testset in every for line in testset.references[r]]
+            for r in range(len(every[0].references))
+        ),
+        source=None
+        if every[0].source is None
+        else [line for testset in every for line in testset.source or []],
+        documents=None
+        if every[0].documents is None
+        else [f"{part}/{id}" for part, testset in parts.items() for id in testset.documents or []],
+        parts=[part for part, testset in parts.items() for _ in range(testset.segments)],
+    )
+
+
+def _shape(testset: TestSet) -> str:
+    return ", ".join(
+        (
+            f"{len(testset.references)} reference(s)",
+            "no source" if testset.source is None else "a source",
+            "no documents" if testset.documents is None else "documents",
+        )
+    )
 
 
 def require_equal_counts(named: Sequence[tuple[str | Path, Sequence[str]]]) -> None:
@@ -147,6 +199,8 @@ def jsonl_lines(testset: TestSet) -> Iterable[str]:
         row: dict[str, str | list[str]] = {}
         if testset.documents is not None:
             row["document"] = testset.documents[i]
+        if testset.parts is not None:
+            row["part"] = testset.parts[i]
         if testset.source is not None:
             row["source"] = testset.source[i]
         row["references"] = [reference[i] for reference in testset.references]
@@ -187,6 +241,7 @@ def read_prepared(path: str | Path) -> TestSet:
             references=tuple([row["references"][r] for row in rows] for r in range(shape[1])),
             source=[str(row["source"]) for row in rows] if "source" in rows[0] else None,
             documents=[str(row["document"]) for row in rows] if "document" in rows[0] else None,
+            parts=[str(row["part"]) for row in rows] if "part" in rows[0] else None,
         )
     except ReplituneError as error:
         raise ReplituneError(
@@ -200,7 +255,7 @@ def read_prepared(path: str | Path) -> TestSet:
 
 
 def _describe(row: dict) -> str:
-    parts = [key for key in KEYS[:2] if key in row]
+    parts = [key for key in KEYS[:3] if key in row]
     return ", ".join([*parts, f"{len(row['references'])} references"])
 
 
@@ -217,7 +272,7 @@ def _parse_row(line: str, path: str | Path, number: int) -> dict:
         not isinstance(references, list)
         or not references
         or not all(isinstance(text, str) for text in references)
-        or not all(isinstance(row[key], str) for key in KEYS[:2] if key in row)
+        or not all(isinstance(row[key], str) for key in KEYS[:3] if key in row)
         or not set(row) <= set(KEYS)
     ):
         raise ReplituneError(

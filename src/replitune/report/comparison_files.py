@@ -16,6 +16,7 @@ from replitune.corpus.testset import TestSet
 from replitune.files import atomic_open
 from replitune.metrics.base import Metric
 from replitune.report.data import Cell, compared_cell, with_names
+from replitune.report.names import registered_names
 from replitune.report.segments import Output, Segments, sentence_scores
 from replitune.report.tables import pairs_table, systems_table
 from replitune.report.tables_tests import overview_table
@@ -41,7 +42,9 @@ class Compared:
         table = self.comparison
         return with_names(
             [
-                compared_cell(table.settings.testset, id, compared, self.words[id])
+                compared_cell(
+                    table.settings.testset, id, compared, self.words[id], table.settings.alpha
+                )
                 for id, compared in table.metrics.items()
             ]
         )
@@ -90,6 +93,7 @@ def write_html(path: str | Path, made: Compared) -> None:
             correction=settings.correction,
             samples=settings.samples,
             baseline=made.baseline,
+            methods=registered_names(settings.methods),
         ),
         cells=cells,
         segments=[made.segments(lead)],

@@ -6,7 +6,7 @@ Every number that people read comes from these rows, so tables, report and JSON 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,9 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.comparing import Compared
-from replitune.experiment import Replica
+from replitune.replicas import Replica
 from replitune.report.names import base_name, display_name, display_names
-from replitune.results import SystemRow, read_histograms, read_system_rows, read_tests
+from replitune.results import (
+    OverlapRow,
+    SystemRow,
+    read_histograms,
+    read_rows,
+    read_system_rows,
+    read_tests,
+)
 from replitune.significance.base import TestResult
 
 Histogram = tuple[NDArray[np.float64], NDArray[np.int64]]
@@ -40,6 +47,9 @@ class Cell:
     """The metric as it is printed."""
     histograms: dict[tuple[str, str, str], Histogram] | None = None
     """Distributions of the tests, by (a, b, method)."""
+    missing: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Why replicas are missing, by system and replica."""
+    overlaps: tuple[OverlapRow, ...] = ()
 
     @property
     def name(self) -> str:
@@ -131,6 +141,22 @@ class Cell:
         found = self.test(pair, self.lead_method)
         return found or self.test((pair[1], pair[0]), self.lead_method)
 
+    def overlap(self, pair: tuple[str, str], method: str) -> float | None:
+        """Overlap ratio of the two systems' intervals by one interval method."""
+        found = (row for row in self.overlaps if (row.a, row.b) == pair and row.method == method)
+        return next((row.ratio for row in found), None)
+
+    @property
+    def closest(self) -> tuple[str, str] | None:
+        """The pair about which there is most to see: p of the lead test nearest to .05."""
+
+        def distance(pair: tuple[str, str]) -> float:
+            result = self.lead_test(pair)
+            p = None if result is None else result.p
+            return 100.0 if p is None else abs(float(np.log(max(p, 1e-6) / 0.05)))
+
+        return min(self.pairs, key=distance, default=None)
+
     @property
     def lead_method(self) -> str:
         """The test that the verdict speaks for; there is none without a pair."""
@@ -167,7 +193,14 @@ def load_cell(folder: Path, testset: str, metric: str, system_names: Sequence[st
         tests=tuple(read_tests(tests / f"{metric}.parquet")),
         systems=tuple(read_system_rows(tests / f"{metric}.systems.parquet")),
         word=metadata.metric,
+        missing={
+            system: reasons
+            for item in described
+            if item is not None
+            for system, reasons in item.missing.items()
+        },
         histograms=_histograms(tests / f"{metric}.null.parquet"),
+        overlaps=tuple(read_rows(tests / f"{metric}.overlaps.parquet", OverlapRow)),
     )
 
 
@@ -185,7 +218,7 @@ def _histograms(path: Path) -> dict[tuple[str, str, str], Histogram]:
     }
 
 
-def compared_cell(testset: str, id: str, compared: Compared, word: str) -> Cell:
+def compared_cell(testset: str, id: str, compared: Compared, word: str, alpha: float) -> Cell:
     """The same from a comparison in memory."""
     from replitune.significance.run import histogram
 
@@ -204,6 +237,7 @@ def compared_cell(testset: str, id: str, compared: Compared, word: str) -> Cell:
         systems=tuple(compared.system_rows()),
         word=word,
         histograms=histograms,
+        overlaps=tuple(compared.overlap_rows(alpha)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Scores by document: where a difference comes from."""
+"""Scores by document, and by part of a joined test set: where a difference comes from."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from replitune.significance.base import SystemStatistics
 DocumentScores = dict[str, NDArray[np.float64]]
 """By system: (G,) mean over replicas of the score of each document alone."""
 
+Scored = tuple[DocumentScores, list[str], list[int]]
+"""Scores, names and sizes of documents, or of parts."""
+
 
 def document_scores(
     metric: Metric, systems: Mapping[str, SystemStatistics], documents: NDArray[np.int32]
@@ -30,8 +33,9 @@ def document_scores(
     return found
 
 
-def load_documents(folder: Path, cell: Cell) -> tuple[DocumentScores, list[str], list[int]] | None:
-    """Scores, names and sizes of the documents; None when segments are not in documents."""
+def load_documents(folder: Path, cell: Cell) -> list[Scored]:
+    """The documents, where segments are in documents; the parts, where the test set has parts."""
+    from replitune.corpus.testset import codes, read_prepared
     from replitune.stats.store import read_systems
 
     systems: dict[str, SystemStatistics] = {}
@@ -40,21 +44,25 @@ def load_documents(folder: Path, cell: Cell) -> tuple[DocumentScores, list[str],
         path = folder / "stats" / cell.testset / cell.metric / f"{name}.parquet"
         store = read_systems([path])
         systems[name] = store.systems[name]
-    if store is None or store.document_names is None:
-        return None
-    sizes = np.bincount(store.documents).tolist()
-    return (
-        document_scores(store.metric, systems, store.documents),
-        list(store.document_names),
-        sizes,
-    )
+    if store is None:
+        return []
+    groupings = []
+    if store.document_names is not None:
+        groupings.append((store.documents, list(store.document_names)))
+    parts = read_prepared(folder / "corpus" / f"{cell.testset}.jsonl").parts
+    if parts is not None:
+        groupings.append((codes(parts), list(dict.fromkeys(parts))))
+    return [
+        (document_scores(store.metric, systems, numbers), names, np.bincount(numbers).tolist())
+        for numbers, names in groupings
+    ]
 
 
 def documents_table(
     found: Sequence[tuple[Cell, DocumentScores, list[str], list[int]]], baseline: str | None
 ) -> Table:
-    """Score of every document by system, and each system's difference from the first; without
-    documents a table without rows."""
+    """Score of every document or part by system, and each system's difference from the first;
+    without either a table without rows."""
     systems = list(dict.fromkeys(s for cell, *_ in found for s in cell.present))
     measure = found[0][0].name if found else "Score"
     first = baseline if baseline in systems else next(iter(systems), "score")
@@ -74,10 +82,12 @@ def documents_table(
             values.append((*head, cell.metric, sizes[g], *of.values(), *deltas))
     return Table(
         name="documents",
-        title="Documents",
-        caption=f"{measure} of each document alone, mean over replicas: of {first}, and the "
-        "difference of the other systems from it.",
-        header=("test set", "document", "segments", first, *(f"{s} − {first}" for s in others)),
+        title="Documents and parts",
+        caption=f"{measure} of each document or part of a test set alone, mean over replicas: of "
+        f"{first}, and the difference of the other systems from it.",
+        header=(
+            "test set", "document or part", "segments", first, *(f"{s} − {first}" for s in others),
+        ),
         text=tuple(text),
         columns=(
             "testset", "document", "metric", "segments", *systems,

@@ -30,11 +30,12 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "path",
     "text.parse_math": False,
 }
-# dark to light, so that order survives greyscale; hatching and markers tell neighbours apart
+# dark to light, so that order survives greyscale; hatching and markers tell neighbours apart.
+# Of different lengths, so that no two of many look the same.
 COLOURS = ("#1b4965", "#e07a1f", "#5fa8d3", "#a23b72", "#6a994e", "#8d99ae", "#f2c14e")
-HATCHES = ("", "////", "....", "\\\\\\\\", "xx", "--", "oo")
-LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+HATCHES = ("", "///", "\\\\\\", "xx", "---", "||", "++", "/")
+LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2, 2, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">")
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Figure:
     """Draws into one matplotlib axes."""
     size: tuple[float, float] = (6.4, 3.4)
     """Inches."""
+    panels: int = 1
+    """Axes beside each other with a common y axis; `draw` is given as many."""
 
 
 def pick(choices: tuple[Any, ...], index: int) -> Any:
@@ -71,7 +74,9 @@ def render(figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, by
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     drawn: dict[str, bytes] = {}
     with plt.rc_context({**STYLE, "svg.hashsalt": figure.name}):
-        canvas, axes = plt.subplots(layout="constrained", figsize=figure.size)
+        canvas, axes = plt.subplots(
+            ncols=figure.panels, sharey=True, layout="constrained", figsize=figure.size
+        )
         try:
             figure.draw(axes)
             for suffix in suffixes:

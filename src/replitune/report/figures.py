@@ -164,6 +164,11 @@ def _legend(axes: Any, entries: int, **options: Any) -> None:
     axes.legend(fontsize=8, **options)
 
 
+def beside(axes: Any, **options: Any) -> None:
+    """The legend to the right of the axes."""
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5), **options)
+
+
 def _scores(cell: Cell, system: str) -> np.ndarray:
     """(n,)"""
     return np.array(list(cell.replica_scores(system).values()), dtype=np.float64)

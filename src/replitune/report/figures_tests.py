@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replitune.report.data import Cell, Histogram, adjusted
 from replitune.report.figure import COLOURS, LINES, MARKERS, Figure, pick
 from replitune.report.names import CORRECTIONS, count
-from replitune.report.numbers import p_equation, p_value
+from replitune.report.numbers import p_equation, p_value, score
+from replitune.significance.replication import Threshold
 
 
-def tested_figures(cells: Sequence[Cell], alpha: float, correction: str) -> list[Figure]:
+def tested_figures(
+    cells: Sequence[Cell], alpha: float, correction: str, fits: Sequence[Sequence[Threshold]]
+) -> list[Figure]:
     """The heat map when there are three systems or more; distributions of the closest pair."""
     figures = []
-    for cell in cells:
+    for cell, enough in zip(cells, fits, strict=True):
         if len(cell.present) > 2 and cell.tests:
             figures.append(heat_map(cell, alpha, correction))
-        if len(cell.pairs) > 1:
-            figures.append(differences(cell, alpha))
+        if enough:
+            figures.append(differences(cell, enough))
         pair = _closest(cell)
         if pair is not None:
             figures.append(distributions(cell, pair))
@@ -73,25 +75,17 @@ def heat_map(cell: Cell, alpha: float, correction: str) -> Figure:
     )
 
 
-def differences(cell: Cell, alpha: float) -> Figure:
+def differences(cell: Cell, fits: Sequence[Threshold]) -> Figure:
     """Fu et al. (2016), Fig. 5: p against the difference, and where it falls to alpha."""
-    from replitune.significance.replication import crossing
-
-    points: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
-    for method in cell.methods:
-        found = [(abs(r.delta), r.p) for r in cell.tests if r.method == method and r.p is not None]
-        if found:
-            delta, p = np.array(sorted(found), dtype=np.float64).T
-            points[method] = (delta, p)
-    fits = {method: crossing(delta, p, alpha) for method, (delta, p) in points.items()}
+    alpha = fits[0].alpha
 
     def draw(axes: Any) -> None:
-        for index, (method, (delta, p)) in enumerate(points.items()):
+        for index, fit in enumerate(fits):
             style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
-            at = fits[method][0]
-            label = method if at is None else f"{method}: {alpha:g} at {at:.2f}"
-            axes.plot(delta, p, ls="none", ms=5, alpha=0.8, label=label, **style)
-            axes.plot(delta, fits[method][1], color=style["color"], ls=pick(LINES, index), lw=1)
+            at = fit.crossing
+            label = fit.method if at is None else f"{fit.method}: {alpha:g} at {score(at)}"
+            axes.plot(fit.delta, fit.p, ls="none", ms=5, alpha=0.8, label=label, **style)
+            axes.plot(fit.delta, fit.fitted, color=style["color"], ls=pick(LINES, index), lw=1)
         axes.axhline(alpha, color="black", linewidth=0.8)
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel(f"absolute difference in {cell.name}")
@@ -162,12 +156,7 @@ def _closest(cell: Cell) -> tuple[str, str] | None:
     pairs = list(dict.fromkeys((a, b) for a, b, _ in _drawable(cell)))
     pairs = [pair for pair in pairs if pair in cell.pairs]
 
-    def distance(pair: tuple[str, str]) -> float:
-        result = cell.lead_test(pair)
-        p = None if result is None else result.p
-        return 100.0 if p is None else abs(float(np.log(max(p, 1e-6) / 0.05)))
-
-    return min(pairs, key=distance, default=None)
+    return cell.closest if cell.closest in pairs else next(iter(pairs), None)
 
 
 def _coarse(edges: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

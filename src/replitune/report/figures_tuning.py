@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.experiment import Replica
+from replitune.replicas import Replica
 from replitune.report.data import Cell
 from replitune.report.figure import COLOURS, LINES, MARKERS, Figure, pick
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from replitune.significance.methods import get_method
+from replitune.words import method_word
+
 METRICS = {
     "bleu": "BLEU",
     "bleu+1": "BLEU+1",
@@ -37,6 +40,16 @@ def display_names(metrics: Sequence[tuple[str, str]]) -> dict[str, str]:
     names = {id: display_name(word, id) for word, id in metrics}
     shown = list(names.values())
     return {id: f"{n} ({id})" if shown.count(n) > 1 else n for id, n in names.items()}
+
+
+def registered_names(words: Sequence[str]) -> dict[str, str]:
+    """The test behind each label: ``clark:pairing=index,id=ci`` is called ci.
+
+    >>> registered_names(["crossed", "clark:pairing=index,id=ci"])
+    {'crossed': 'crossed', 'ci': 'clark'}
+    """
+    methods = [get_method(method_word(word)) for word in words]
+    return {method.label: method.name for method in methods}
 
 
 def count(number: int, what: str) -> str:

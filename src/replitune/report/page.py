@@ -37,6 +37,8 @@ class Page:
     """By test set, the file with all its segments."""
     missing: Sequence[str]
     """What this experiment has no data for."""
+    plans: Sequence[tuple[str, str, str]] = ()
+    """Test set, pair, and what this experiment would detect."""
 
 
 def html(page: Page) -> str:
@@ -48,10 +50,14 @@ def html(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    figures = [(name, caption, _inline_svg(svg, name)) for name, caption, svg in page.figures]
+    glyphs: dict[str, str] = {}
+    figures = [
+        (name, caption, _inline_svg(svg, name, glyphs)) for name, caption, svg in page.figures
+    ]
     text = environment.get_template("report.html").render(
         page=page,
         figures=figures,
+        glyphs="".join(glyphs.values()),
         version=__version__,
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
@@ -60,12 +66,27 @@ def html(page: Page) -> str:
     return text.replace("<!--segments-->", data, 1)  # nothing escaped can look like it
 
 
-def _inline_svg(svg: str, name: str) -> str:
-    """The <svg> element alone, with ids that no other figure of the page has."""
+GLYPH = re.compile(r'<path id="(DejaVu[^"]+)"[^>]*/>\s*')
+
+
+def _inline_svg(svg: str, name: str, glyphs: dict[str, str]) -> str:
+    """The <svg> element alone, short, with ids that no other figure of the page has.
+
+    Its letters go to `glyphs`, which stand in the page once for all figures.
+    """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bd="([^"]+)"', lambda path: f'd="{_short(path[1])}"', svg)
+    for glyph in GLYPH.finditer(svg):
+        glyphs[glyph[1]] = glyph[0].strip()
+    svg = GLYPH.sub("", svg)
     prefix = re.sub(r"[^A-Za-z0-9]", "-", name)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
-    svg = re.sub(r'(xlink:href|href)="#([^"]+)"', rf'\1="#{prefix}-\2"', svg)
+    svg = re.sub(r'(xlink:href|href)="#(?!DejaVu)([^"]+)"', rf'\1="#{prefix}-\2"', svg)
     return re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
+
+
+def _short(path: str) -> str:
+    """A path of one line, in hundredths of a point."""
+    return " ".join(re.sub(r"(\.\d\d)\d+", r"\1", path).split())

@@ -79,7 +79,8 @@ def sentence_scores(metric: Metric, system: SystemStatistics, replica: str) -> N
 def load_segments(folder: Path, cell: Cell) -> Segments:
     """The median replicas of one (test set, metric) of the experiment in `folder`."""
     from replitune.corpus.testset import read_prepared
-    from replitune.files import read_lines
+    from replitune.errors import ReplituneError
+    from replitune.files import read_lines, sha256_lines
     from replitune.stats.store import read_systems
 
     testset = read_prepared(folder / "corpus" / f"{cell.testset}.jsonl")
@@ -90,11 +91,18 @@ def load_segments(folder: Path, cell: Cell) -> Segments:
             continue
         store = read_systems([folder / "stats" / cell.testset / cell.metric / f"{name}.parquet"])
         decoded = folder / "decodes" / cell.testset / name / f"{median.replica}.txt"
+        lines = read_lines(decoded)
+        if sha256_lines(lines) != store.metadata[name].decode_sha256[name][median.replica]:
+            raise ReplituneError(
+                "is not the text that was scored",
+                file=decoded,
+                fix="remove it, and run again; it is made anew",
+            )
         outputs.append(
             Output(
                 name,
                 median.replica,
-                list(read_lines(decoded)),
+                lines,
                 sentence_scores(store.metric, store.systems[name], median.replica),
             )
         )

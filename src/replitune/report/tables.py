@@ -8,6 +8,8 @@ from replitune.report.data import Cell, adjusted, significant
 from replitune.report.names import CORRECTIONS
 from replitune.report.numbers import MISSING, interval, p_value, score, signed
 from replitune.report.table import Table
+from replitune.results import COUNTED
+from replitune.significance.base import TestResult
 
 
 def systems_table(cells: Sequence[Cell]) -> Table:
@@ -78,10 +80,11 @@ def pairs_table(cells: Sequence[Cell], alpha: float, correction: str) -> Table:
     text: list[tuple[str, ...]] = []
     values: list[tuple[object, ...]] = []
     marks: dict[tuple[int, int], str] = {}
+    counted = any(result.details.get("won") is not None for c in cells for result in c.tests)
     for cell in cells:
         for result in cell.tests:
             if significant(result, alpha):
-                marks[len(text), 7] = "sign"
+                marks[len(text), 8 if counted else 7] = "sign"
             text.append(
                 (
                     cell.testset,
@@ -90,13 +93,19 @@ def pairs_table(cells: Sequence[Cell], alpha: float, correction: str) -> Table:
                     result.method,
                     signed(result.delta),
                     interval(result.ci_low, result.ci_high),
+                    *([_counted(result)] if counted else []),
                     p_value(result.p),
                     p_value(adjusted(result)),
                     result.generalises_to,
                 )
             )
             values.append(
-                (cell.testset, cell.metric, *(getattr(result, name) for name in PAIR_COLUMNS))
+                (
+                    cell.testset,
+                    cell.metric,
+                    *(getattr(result, name) for name in PAIR_COLUMNS),
+                    *(result.details.get(name) for name in COUNTED),
+                )
             )
     return Table(
         name="pairs",
@@ -109,15 +118,22 @@ def pairs_table(cells: Sequence[Cell], alpha: float, correction: str) -> Table:
             "test",
             "delta",
             "CI",
+            *(["won / tied / lost"] if counted else []),
             "p",
             "p adj.",
             "generalises to",
         ),
         text=tuple(text),
-        columns=("testset", "metric", *PAIR_COLUMNS),
+        columns=("testset", "metric", *PAIR_COLUMNS, *COUNTED),
         values=tuple(values),
         left=4,
         title="Differences and their tests",
         marks=marks,
         filters=4,
     )
+
+
+def _counted(result: TestResult) -> str:
+    """Shares of the test sets drawn that B won, tied and lost, in percent."""
+    shares = [result.details.get(name) for name in ("won", "tied", "lost")]
+    return MISSING if None in shares else " / ".join(f"{100 * (s or 0):.1f}" for s in shares)

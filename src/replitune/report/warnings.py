@@ -23,14 +23,45 @@ class Warning:
     places: tuple[str, ...] = ()
 
 
-def warnings(cells: Sequence[Cell], alpha: float) -> list[Warning]:
-    """Grouped by kind, most serious first."""
+def warnings(cells: Sequence[Cell], alpha: float, corpus: Sequence[str] = ()) -> list[Warning]:
+    """Grouped by kind, most serious first; `corpus` has what was said of the texts."""
     return [
+        *_missing(cells),
+        *_known(corpus),
         *_few(cells),
         *_alone(cells),
         *_unreachable(cells, alpha),
         *_disagreements(cells, alpha),
         *_notes(cells),
+    ]
+
+
+def _missing(cells: Sequence[Cell]) -> list[Warning]:
+    """Replicas that could not be made, with each reason once."""
+    places = list(
+        dict.fromkeys(
+            f"{system} {replica} on {cell.testset}: {reason}"
+            for cell in cells
+            for system, reasons in cell.missing.items()
+            for replica, reason in reasons.items()
+        )
+    )
+    if not places:
+        return []
+    text = "They could not be made; all numbers are of the others. "
+    text += "Replicas that fail may not be like those that do not."
+    return [Warning("Missing replicas", text, tuple(places))]
+
+
+def _known(corpus: Sequence[str]) -> list[Warning]:
+    if not corpus:
+        return []
+    return [
+        Warning(
+            "Test segments occur in the training data",
+            "A system may have learnt them by heart; scores on other text will be lower.",
+            tuple(corpus),
+        )
     ]
 
 

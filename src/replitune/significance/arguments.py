@@ -82,11 +82,13 @@ def strata_of(
     """For each group of replicas, its members in A and in B.
 
     Outputs of one tuner are exchangeable with outputs of the same tuner only, and a group that
-    weighs more in A than in B would be counted as a difference between the systems.
+    weighs more in A than in B would be counted as a difference between the systems. Where they
+    have no group in common (a tuned system against training seeds), how replicas come about is
+    a part of the systems, and groups say nothing more.
     """
     every = (np.arange(a.n), np.arange(b.n))
     groups = [*dict.fromkeys((*a.groups, *b.groups))]
-    if strata == "none" or len(groups) == 1:
+    if strata == "none" or len(groups) == 1 or not set(a.groups) & set(b.groups):
         return [every]
     found = []
     for group in groups:

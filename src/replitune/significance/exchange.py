@@ -224,6 +224,8 @@ def _enumerate_free(
     if pooled:
         x = observed[slots_a].sum(axis=0)[np.newaxis]
         for (in_a, in_b), stratum, units in zip(strata, outputs, cells, strict=True):
+            if not units:  # nothing to exchange, and of many replicas the subsets fill no memory
+                continue
             subsets = itertools.combinations(range(len(in_a) + len(in_b)), len(in_a))
             taken = np.array(list(subsets))
             for unit in units:
@@ -234,7 +236,9 @@ def _enumerate_free(
     start = 0
     for stratum, units in zip(outputs, cells, strict=True):
         m = len(stratum)
-        orders = np.array(list(itertools.permutations(range(m))))
+        orders = (
+            np.array(list(itertools.permutations(range(m)))) if units else np.empty((0, m), int)
+        )
         for unit in units:
             moved = np.repeat(sums[:, np.newaxis], len(orders), axis=1)
             moved[:, :, start : start + m] += stratum[orders, unit] - stratum[:, unit]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from replitune import __version__
-from replitune.errors import ReplituneError
-from replitune.files import atomic_path
 from replitune.significance.correlations import COEFFICIENTS
 
 
@@ -130,40 +126,3 @@ SAID: dict[str, tuple[str, ...]] = {
     "pair": ("value", "p", "outcome", "note"),
 }
 """Studies, and the fields that each row of them has, null or not."""
-
-
-def write_rows(path: str | Path, rows: Sequence[MetaRow]) -> None:
-    """One Parquet file, in the order of `rows`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns = {name: [getattr(row, name) for row in rows] for name in _types()}
-    schema = pa.schema([(name, kind()) for name, kind in _types().items()])
-    with atomic_path(path) as temporary:
-        pq.write_table(pa.table(columns, schema=schema), temporary, compression="zstd")
-
-
-def read_rows(path: str | Path) -> list[MetaRow]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.ParquetFile(path).read()
-    except (OSError, pa.ArrowException) as error:
-        raise ReplituneError(
-            "not a readable Parquet file", file=path, found=str(error).split("\n")[0]
-        ) from None
-    missing = [name for name in _types() if name not in table.column_names]
-    if missing:
-        raise ReplituneError(
-            f"column `{missing[0]}` is missing", file=path, found=", ".join(table.column_names)
-        )
-    return [MetaRow(**row) for row in table.select(list(_types())).to_pylist()]
-
-
-def _types() -> dict[str, Any]:
-    """Columns of the Parquet file and their types."""
-    import pyarrow as pa
-
-    kinds = {"str": pa.string, "float": pa.float64, "int": pa.int64}
-    return {field.name: kinds[str(field.type).removesuffix(" | None")] for field in fields(MetaRow)}

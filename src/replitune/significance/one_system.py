@@ -12,12 +12,14 @@ sets. Each ignores what it does not draw.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
 from replitune.significance.base import SystemStatistics, join_notes
@@ -25,6 +27,7 @@ from replitune.significance.counting import few_replicas, percentile_interval
 from replitune.significance.draws import Draws, PoolDraws, SegmentDraws, named_draws
 from replitune.significance.fu_bootstrap import replica_counts
 from replitune.significance.intervals import Interval, bca_interval
+from replitune.significance.methods import Method, parameters
 from replitune.streams import stream
 
 KINDS = ("percentile", "bca")
@@ -204,6 +207,31 @@ def _interval(
     return Interval(*percentile_interval(found, confidence), name, note, found)
 
 
+INTERVALS: dict[str, Callable[..., Interval]] = {
+    "riezler": riezler_interval,
+    "clark": clark_interval,
+    "fu": fu_interval,
+}
+
+
+def interval_method(given: str | Mapping[str, Any]) -> Method:
+    """An interval from its name, or from a mapping {name: ..., id: ..., <option>: ...}."""
+    options = {"name": given} if isinstance(given, str) else dict(given)
+    name = options.pop("name")
+    iv.one_of("intervals", name, tuple(INTERVALS))
+    label = options.pop("id", None)
+    allowed = sorted(parameters(INTERVALS[name]) & {"half", "kind", "replica", "strata", "unit"})
+    for option in options:
+        if option not in allowed:
+            close = nearest(option, allowed)
+            raise ReplituneError(
+                f"interval {name!r} has no option {option!r}",
+                expected="one of " + ", ".join(allowed),
+                fix=f"did you mean {close!r}?" if close else None,
+            )
+    return Method(name, tuple(sorted(options.items())), label)
+
+
 def summarise(
     metric: Metric,
     system: SystemStatistics,
@@ -217,6 +245,7 @@ def summarise(
     unit: str = "segment",
     strata: str = "groups",
     kind: str = "percentile",
+    intervals: Sequence[str | Mapping[str, Any]] = tuple(INTERVALS),
     dev: SystemStatistics | None = None,
     tuned: bool = True,
     draws: Draws | None = None,
@@ -234,6 +263,9 @@ def summarise(
     alpha : float
         Intervals have confidence 1 - alpha.
     kind : {"percentile", "bca"}
+    intervals :
+        Which, as names, or mappings with name, id and options of their functions; options stand
+        above the arguments of the same name here.
     dev : optional
         The same replicas on the dev set, under the same metric.
     tuned : bool
@@ -244,7 +276,6 @@ def summarise(
     iv.system_iv(system)
     iv.between_0_and_1("alpha", alpha)
     shared = named_draws(testset, seed) if draws is None else draws
-    rng = stream(seed, "test", testset, "replicas", system.name)
     scores = metric.score(system.sums)
     notes = {}
     if system.n == 1:
@@ -261,15 +292,23 @@ def summarise(
     selection = s_sel(metric, system, documents, shared.segments, samples=test_sets, unit=unit)
     if selection is None:
         notes["s_sel"] = "one bootstrap test set: a standard deviation needs two"
-    read: dict[str, Any] = {"samples": samples, "kind": kind, "confidence": 1 - alpha}
-    intervals = {
-        "riezler": riezler_interval(metric, system, documents, shared.segments, unit=unit, **read),
-        "clark": clark_interval(
-            metric, system, documents, shared.pools(system.name), unit=unit, strata=strata, **read
-        ),
-        "fu": fu_interval(metric, system, rng, strata=strata, **read),
-    }
-    for name, interval in intervals.items():
+    general = {
+        "samples": samples, "kind": kind, "unit": unit, "strata": strata, "confidence": 1 - alpha,
+    }  # fmt: skip
+    drawn = {}
+    for wanted in map(interval_method, intervals):
+        function = INTERVALS[wanted.name]
+        known = parameters(function)
+        options = {key: value for key, value in general.items() if key in known}
+        options |= dict(wanted.options)
+        if wanted.name == "fu":
+            # every interval from the same draws, whichever others there are
+            rng = stream(seed, "test", testset, "replicas", system.name)
+            drawn[wanted.label] = function(metric, system, rng, **options)
+        else:
+            source = shared.segments if wanted.name == "riezler" else shared.pools(system.name)
+            drawn[wanted.label] = function(metric, system, documents, source, **options)
+    for name, interval in drawn.items():
         if interval.note:
             notes[f"ci_{name}"] = interval.note
     return SystemSummary(
@@ -281,7 +320,7 @@ def summarise(
         s_dev=s_dev,
         s_test=sd(scores),
         median_replica=system.replicas[iv.median_replica(scores, system.replicas)],
-        ci={name: interval.limits for name, interval in intervals.items()},
+        ci={name: interval.limits for name, interval in drawn.items()},
         notes=notes,
-        intervals=intervals,
+        intervals=drawn,
     )

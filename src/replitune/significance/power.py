@@ -12,7 +12,8 @@ first term; when that alone is too large, no number of segments suffices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,20 +83,29 @@ class Plan:
 
 @dataclass(frozen=True)
 class PowerRow:
-    """Power of `crossed` at one plan and true difference."""
+    """Power of `crossed` at one plan and true difference: `studies/power/<testset>/<metric>`."""
 
     a: str
     b: str
     n_a: int
     n_b: int
+    tuners: int
     segments: int
+    """`MANY_SEGMENTS` stands for any number of them."""
+    design: bool
+    """The plan is what this experiment has."""
     alpha: float
     delta: float
     power: float
     se: float
     """sqrt(Var(delta)) under the plan."""
+    wanted: float
+    """Probability of finding a difference of `detectable`."""
     detectable: float
-    """The smallest difference found with the wanted probability under the plan."""
+    asked: float | None = None
+    """A difference to be found with the wanted probability by as many replicas."""
+    needed: int | None = None
+    """Segments that this takes; None when no number of them suffices, or nothing is asked."""
 
 
 def fit(comparison: Comparison, *, strata: str = "groups", paired: bool = False) -> VarianceModel:
@@ -217,71 +227,93 @@ def segments_needed(
     return high
 
 
+def plans(
+    comparison: Comparison, replicas: Sequence[int], segments: Sequence[int] = ()
+) -> list[Plan]:
+    """What the experiment has, and every number of replicas with every number of segments.
+
+    Without `segments`: those at hand, twice and four times as many, and any number.
+    """
+    N = comparison.segments
+    own = design(comparison)
+    chosen = [own] if segments else [own, replace(own, segments=MANY_SEGMENTS)]
+    for m in segments or (N, 2 * N, 4 * N, MANY_SEGMENTS):
+        chosen += [Plan(n, n, m) for n in replicas]
+    return list(dict.fromkeys(chosen))
+
+
+def design(comparison: Comparison) -> Plan:
+    """The plan of a finished comparison: with its tuners where each has two replicas or more."""
+    a, b = comparison.a, comparison.b
+    tuners = len(set(a.groups))
+    counts = {system.groups.count(group) for system in (a, b) for group in set(a.groups)}
+    balanced = set(a.groups) == set(b.groups) and len(counts) == 1 and min(counts) > 1
+    return Plan(a.n, b.n, comparison.segments, tuners if balanced else 1)
+
+
 def power_curve(
     comparison: Comparison,
     model: VarianceModel,
-    plans: list[Plan],
+    plans: Sequence[Plan],
     *,
+    rng: Callable[[Plan], np.random.Generator],
     alpha: float = 0.05,
     power: float = 0.8,
+    asked: float | None = None,
     points: int = 25,
     trials: int = 20_000,
-    rng: np.random.Generator,
 ) -> list[PowerRow]:
-    """Power over true differences from 0 to where it is all but certain, for each plan."""
-    made = [Simulated(model, plan, alpha=alpha, trials=trials, rng=rng) for plan in plans]
-    widest = max(one.detectable(0.99) for one in made)
-    rows = []
-    for plan, one in zip(plans, made, strict=True):
-        smallest = one.detectable(power)
-        for delta in np.linspace(0.0, widest, points):
-            rows.append(
-                PowerRow(
-                    comparison.a.name,
-                    comparison.b.name,
-                    plan.n_a,
-                    plan.n_b,
-                    plan.segments,
-                    alpha,
-                    float(delta),
-                    one.power(float(delta)),
-                    one.se,
-                    smallest,
-                )
-            )
-    return rows
+    """Power over true differences from 0 to where it is all but certain, for each plan.
+
+    `rng` makes the generator of a plan, so that no plan changes the numbers of another.
+    """
+    own = {plan: rng(plan) for plan in plans}
+    made = {
+        plan: Simulated(model, plan, alpha=alpha, trials=trials, rng=own[plan]) for plan in plans
+    }
+    widest = max(one.detectable(0.99) for one in made.values())
+    needed: dict[tuple[int, int, int], int | None] = {}
+    for plan in plans:
+        runs = (plan.n_a, plan.n_b, plan.tuners)
+        if asked is not None and runs not in needed:
+            needed[runs] = segments_needed(
+                model, asked, plan.n_a, plan.n_b, tuners=plan.tuners, power=power, alpha=alpha,
+                trials=trials, rng=own[plan],
+            )  # fmt: skip
+    return [
+        PowerRow(
+            a=comparison.a.name,
+            b=comparison.b.name,
+            n_a=plan.n_a,
+            n_b=plan.n_b,
+            tuners=plan.tuners,
+            segments=plan.segments,
+            design=plan == design(comparison),
+            alpha=alpha,
+            delta=float(delta),
+            power=one.power(float(delta)),
+            se=one.se,
+            wanted=power,
+            detectable=one.detectable(power),
+            asked=asked,
+            needed=needed.get((plan.n_a, plan.n_b, plan.tuners)),
+        )
+        for plan, one in made.items()
+        for delta in np.linspace(0.0, widest, points)
+    ]
 
 
-def sentence(
-    model: VarianceModel,
-    plan: Plan,
-    *,
-    delta: float | None = None,
-    power: float = 0.8,
-    alpha: float = 0.05,
-    trials: int = 20_000,
-    rng: np.random.Generator,
-) -> str:
-    """What a plan can find, in words; with `delta`, also what it would take to find that."""
-    found = Simulated(model, plan, alpha=alpha, trials=trials, rng=rng).detectable(power)
-    n = f"{plan.n_a}" if plan.n_a == plan.n_b else f"{plan.n_a} and {plan.n_b}"
+def sentence(row: PowerRow, unit: str = "") -> str:
+    """What a plan can find, in words; where it was asked, also what a difference would take."""
+    n = f"{row.n_a}" if row.n_a == row.n_b else f"{row.n_a} and {row.n_b}"
+    runs = f"{n} replicas" + (f" of {row.tuners} tuners" if row.tuners > 1 else "")
+    size = "any number of" if row.segments >= MANY_SEGMENTS else f"{row.segments:,}"
     text = (
-        f"{n} replicas and {plan.segments} segments would detect a difference of {found:.2g} "
-        f"(power {power:g}, alpha {alpha:g})"
+        f"{runs} and {size} segments would detect a difference of {row.detectable:.2g}"
+        f"{unit and f' {unit}'} (power {row.wanted:g}, alpha {row.alpha:g})"
     )
-    if delta is None:
+    if row.asked is None:
         return text
-    needed = segments_needed(
-        model,
-        delta,
-        plan.n_a,
-        plan.n_b,
-        tuners=plan.tuners,
-        power=power,
-        alpha=alpha,
-        trials=trials,
-        rng=rng,
-    )
-    if needed is None:
-        return f"{text}; no number of segments suffices for {abs(delta):.2g} with {n} replicas"
-    return f"{text}; for {abs(delta):.2g}, {n} replicas need {needed} segments"
+    if row.needed is None:
+        return f"{text}; no number of segments suffices for {row.asked:.2g} with {runs}"
+    return f"{text}; for {row.asked:.2g}, {runs} need {row.needed:,} segments"

@@ -8,8 +8,9 @@ Fig. 5).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,9 +72,81 @@ class Threshold:
     high: float | None
     """95% bootstrap interval over pairs; None where resampled fits do not cross."""
     delta: NDArray[np.float64] = field(repr=False, compare=False)
-    """(pairs,) sorted abs(delta), and the fitted p at each."""
+    """(pairs,) sorted abs(delta), and p and the fitted p at each."""
+    p: NDArray[np.float64] = field(repr=False, compare=False)
     fitted: NDArray[np.float64] = field(repr=False, compare=False)
     note: str | None = None
+
+
+@dataclass(frozen=True)
+class ReplicationRow:
+    """One row of `studies/replication/<testset>/<metric>.parquet`: a single-run paper, or all
+    small experiments of one size. What does not apply is None."""
+
+    a: str
+    b: str
+    method: str
+    n: int
+    """Replicas of each system in an experiment; the pools have `pool_a` and `pool_b`."""
+    pool_a: int
+    pool_b: int
+    alpha: float
+    delta: float
+    """Of the two runs; mean over the small experiments."""
+    case: str | None = None
+    """Which single runs; None for small experiments."""
+    replica_a: str | None = None
+    replica_b: str | None = None
+    score_a: float | None = None
+    score_b: float | None = None
+    p: float | None = None
+    repeats: int | None = None
+    without_p: int | None = None
+    p_low: float | None = None
+    p_median: float | None = None
+    p_high: float | None = None
+    significant: float | None = None
+    opposite: float | None = None
+    deltas: list[float] | None = None
+    """The difference that each small experiment observed."""
+
+
+def replicate(
+    comparison: Comparison,
+    sizes: Sequence[int],
+    tests: Mapping[str, Test],
+    *,
+    rng: Callable[[int], np.random.Generator],
+    repeats: int = 250,
+    alpha: float = 0.05,
+) -> list[ReplicationRow]:
+    """Clark et al. (2011), Table 2 and Fig. 2, of one pair.
+
+    Sizes beyond the smaller pool are left out. `rng` makes the generator of a size (0: of single
+    runs), so that no size changes the numbers of another.
+    """
+    a, b = comparison.a, comparison.b
+    pool: dict[str, Any] = {"a": a.name, "b": b.name, "pool_a": a.n, "pool_b": b.n, "alpha": alpha}
+    rows = [
+        ReplicationRow(n=1, **pool, **{name: getattr(run, name) for name in SINGLE})
+        for run in single_runs(comparison, tests, rng=rng(0))
+    ]
+    for n in sorted({n for n in sizes if n <= min(a.n, b.n)}):
+        for drawn in draw_replicas(comparison, [n], tests, draws=repeats, alpha=alpha, rng=rng(n)):
+            rows.append(
+                ReplicationRow(
+                    **pool,
+                    **{name: getattr(drawn, name) for name in DRAWN},
+                    delta=float(drawn.deltas.mean()),
+                    repeats=drawn.draws,
+                    deltas=drawn.deltas.tolist(),
+                )
+            )
+    return rows
+
+
+SINGLE = ("method", "case", "replica_a", "replica_b", "score_a", "score_b", "delta", "p")
+DRAWN = ("method", "n", "without_p", "p_low", "p_median", "p_high", "significant", "opposite")
 
 
 def draw_replicas(
@@ -244,6 +317,7 @@ def threshold(
         low=low if at is not None else None,
         high=high if at is not None else None,
         delta=delta,
+        p=p,
         fitted=fitted,
         note=join_notes(*notes),
     )

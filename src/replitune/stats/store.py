@@ -45,6 +45,12 @@ class StoreMetadata:
     """By system and replica, of the lines that were scored."""
     settings_sha256: str = ""
     """Hash of the settings of the score stage, paths not included."""
+    missing: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Why replicas of the experiment are not here, by system and replica; mostly nothing."""
+
+    def as_json(self) -> str:
+        said = {key: value for key, value in asdict(self).items() if key != "missing" or value}
+        return json.dumps(said, sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ def write_store(
         for system in sorted(systems, key=lambda system: system.name)
     ]
     table = pa.concat_tables(tables).unify_dictionaries() if len(tables) > 1 else tables[0]
-    text = json.dumps(asdict(metadata), sort_keys=True, ensure_ascii=False)
+    text = metadata.as_json()
     table = table.combine_chunks().replace_schema_metadata({METADATA_KEY: text.encode()})
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")

@@ -10,6 +10,7 @@ from typing import Any
 
 from replitune import __version__
 from replitune.errors import ReplituneError
+from replitune.failures import refuse_failure
 from replitune.files import atomic_open, read_lines, read_text
 
 
@@ -27,6 +28,7 @@ class WeightsFile:
 
 def read_weights(path: str | Path) -> dict[str, list[float]]:
     """The named weights of a JSON or ini file."""
+    refuse_failure(path)
     weights = _read_ini(path) if _is_ini(path) else _read_json(path)
     if not weights:
         raise ReplituneError("no weights", file=path)

@@ -32,7 +32,7 @@ from replitune.backends.phrase.segmentation import (
 from replitune.backends.phrase.symmetrise import symmetrise
 from replitune.backends.phrase.train_settings import FEATURES, PhraseSettings, validate
 from replitune.errors import ReplituneError
-from replitune.files import atomic_open, sha256_file, sha256_lines
+from replitune.files import atomic_open, put, sha256_file, sha256_lines
 
 FORMAT = 1
 
@@ -288,10 +288,10 @@ def building(out: Path) -> Iterator[Path]:
         if out.exists():
             old = out.with_name(f".{out.name}.{suffix}.old")
             os.replace(out, old)
-            os.replace(fresh, out)
+            put(fresh, out)
             shutil.rmtree(old)
         else:
-            os.replace(fresh, out)
+            put(fresh, out)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise

@@ -13,6 +13,7 @@ from replitune.backends.phrase.system import PhraseSystem
 from replitune.metrics.base import Metric
 from replitune.tuners.lattice import Lattice, Lattices
 from replitune.tuners.loop import Decoded
+from replitune.tuners.statistics import Statistics
 
 
 class DevDecoder:
@@ -32,12 +33,9 @@ class DevDecoder:
         """`size` distinct translations of each segment; with `density`, search graphs with so
         many arcs per source word and of each only the best path, whatever `size` is."""
         self.density = density
-        self.system, self.source, self.metric = system, source, metric
+        self.system, self.source = system, source
         self.size, self.threads = size, threads
-        self._prepared = metric.prepare(references)
-        self._known: dict[tuple[int, str], int] = {}
-        kind = np.int32 if metric.integer_statistics else np.float64
-        self._statistics: NDArray[Any] = np.empty((0, len(metric.statistic_names)), kind)
+        self._of = Statistics(metric, references)
 
     def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
         """n-best lists of the dev set; a row of statistics for each hypothesis."""
@@ -68,18 +66,3 @@ class DevDecoder:
             best.segments, best.features, statistics(best.segments, best.word_start, best.words),
             lattices, statistics,
         )  # fmt: skip
-
-    def _of(self, texts: Sequence[str], segments: NDArray[Any]) -> NDArray[Any]:
-        """(M, K) statistics of texts against the references of their segments."""
-        known = self._known
-        first_new = len(known)
-        which = np.empty(len(texts), np.int64)
-        for i, key in enumerate(zip(segments.tolist(), texts, strict=True)):
-            which[i] = known.setdefault(key, len(known))
-        new = list(known)[first_new:]
-        if new:
-            rows = self.metric.segment_statistics(
-                [text for _, text in new], np.array([s for s, _ in new]), self._prepared
-            )
-            self._statistics = np.concatenate([self._statistics, rows])
-        return self._statistics[which]

@@ -1,0 +1,157 @@
+"""What the report costs on finished tests; prints a Markdown table.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/bench_report.py [--folder DIR] [--systems 7]
+        [--replicas 60] [--segments 3000] [--metrics bleu chrf ter bleu:...]
+
+The experiment is made up: every replica of a system takes its output of a segment from a few
+spoilt copies of the reference, as tuner runs do, and everything up to the report is made by the
+commands of the workflow. With --folder it is kept and taken over by the next run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from replitune.configuration import resolve
+from replitune.experiment import Experiment
+
+VARIANTS = 8
+"""Different outputs of a segment by the replicas of one system."""
+METRICS = ("bleu", "chrf", "ter", "bleu:id=bleu-2,max_ngram_order=2")
+METHODS = ("crossed", "clark", "clark-bootstrap", "fu-ar", "fu-bootstrap", "riezler", "graham")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--systems", type=int, default=7)
+    parser.add_argument("--replicas", type=int, default=60)
+    parser.add_argument("--segments", type=int, default=3000)
+    parser.add_argument("--metrics", nargs="+", default=METRICS)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        experiment = Experiment(settings(options, folder), results=folder)
+        if not (experiment.folder / "done").exists():
+            finish(experiment, options.segments)
+        seconds, wall, rss = measured(
+            "report", experiment.folder, "--settings", json.dumps(experiment.report_settings)
+        )
+        page = (experiment.folder / "report.html").stat().st_size
+        print(
+            "| systems | replicas | segments | metrics | figures | CPU s | wall s | MB | page MB |"
+        )
+        print("|---|---|---|---|---|---|---|---|---|")
+        print(
+            f"| {options.systems} | {options.replicas} | {options.segments:,} "
+            f"| {len(experiment.metrics)} | {len(experiment.figures)} "
+            f"| {seconds:.1f} | {wall:.1f} | {rss:.0f} | {page / 1e6:.2f} |"
+        )
+
+
+def settings(options: argparse.Namespace, folder: Path) -> dict:
+    """A third of the replicas from each tuner; the outputs are files."""
+    third = options.replicas // 3
+    files = {
+        tuner: f"{folder}/{{name}}/{tuner}.{{1..{third}}}.txt" for tuner in ("mert", "mira", "pro")
+    }
+    systems = {
+        f"s{k}": {
+            "backend": "outputs",
+            "files": {"test": {t: p.replace("{name}", f"s{k}") for t, p in files.items()}},
+        }
+        for k in range(options.systems)
+    }
+    return resolve(
+        {
+            "experiment": "large",
+            "corpus": {"kind": "files", "tests": {"test": {"references": "none"}}},
+            "systems": systems,
+            "metrics": [metric_entry(word) for word in options.metrics],
+            "tests": {"methods": list(METHODS), "samples": 500},
+            "studies": {"replication": {"sizes": [1, 3], "samples": 100, "repeats": 50}},
+        }
+    )
+
+
+def metric_entry(word: str) -> str | dict:
+    """A metric as it stands in an experiment file; `id=` names it."""
+    name, _, options = word.partition(":")
+    return {"name": name, **dict(o.split("=") for o in options.split(","))} if options else name
+
+
+def finish(experiment: Experiment, segments: int) -> None:
+    """Texts, and the commands that come before the report."""
+    rng = random.Random(1)
+    words = [f"w{i}" for i in range(4000)]
+    lines = [
+        " ".join(words[int(4000 * rng.random() ** 3)] for _ in range(rng.randint(8, 40)))
+        for _ in range(segments)
+    ]
+    corpus = experiment.folder / "corpus" / "test.jsonl"
+    corpus.parent.mkdir(parents=True, exist_ok=True)
+    with corpus.open("w", encoding="utf-8") as handle:
+        for i, line in enumerate(lines):
+            row = {"references": [line], "source": line[::-1], "document": f"doc{i // 20}"}
+            handle.write(json.dumps(row) + "\n")
+    for k, system in enumerate(experiment.systems):
+        share = 0.2 + 0.005 * k
+        choices = [
+            [" ".join(w if rng.random() > share else rng.choice(words) for w in line.split())
+             for _ in range(VARIANTS)]
+            for line in lines
+        ]  # fmt: skip
+        decodes = experiment.folder / "decodes" / "test" / system
+        decodes.mkdir(parents=True, exist_ok=True)
+        for replica in experiment.replicas(system):
+            text = "\n".join(rng.choice(of) for of in choices)
+            (decodes / f"{replica.id}.txt").write_text(text + "\n", encoding="utf-8")
+        counts = [f"{prefix}={n}" for prefix, n in experiment.replica_counts(system).items()]
+        for metric in experiment.metrics:
+            measured(
+                "score", "--refs", corpus, "--system", system, "--hyps-from", decodes,
+                "--replicas", *counts, "--metrics", experiment.metric(metric),
+                "--testset", "test",
+                "--out", experiment.folder / "stats" / "test" / metric / f"{system}.parquet",
+            )  # fmt: skip
+    tests = experiment.settings["tests"]
+    for metric in experiment.metrics:
+        measured(
+            "test", experiment.folder / "stats" / "test" / metric, "--testset", "test",
+            "--systems", *experiment.systems, "--methods", *experiment.methods,
+            "--samples", tests["samples"],
+            "--out", experiment.folder / "tests" / "test" / f"{metric}.parquet",
+        )  # fmt: skip
+    for study in ("power", "replication"):
+        for testset, metric in experiment.studies.cells(study):
+            measured(
+                study, experiment.folder / "stats" / testset / metric,
+                *experiment.studies.words(study, testset).split(),
+                "--out", experiment.folder / "studies" / study / testset / f"{metric}.parquet",
+            )  # fmt: skip
+    (experiment.folder / "done").touch()
+
+
+def measured(*arguments: object) -> tuple[float, float, float]:
+    """CPU seconds, wall seconds and peak MB of one command."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "replitune", *map(str, arguments)], stdout=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"replitune {arguments[0]} failed")
+    return used.ru_utime + used.ru_stime, time.perf_counter() - began, used.ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()

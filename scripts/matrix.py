@@ -1,0 +1,141 @@
+"""The same experiment under every condition that must not matter: are the bytes the same?
+
+  make matrix                                      cores, threads, order of jobs, cold kernels
+  make matrix ARGS="--python OTHER/bin/python"     also another Python, with the project installed
+  make matrix ARGS="--only slurm"                  also where Slurm can be started
+
+Every cell runs the whole experiment from nothing; the files of corpus, models, tuning, decodes,
+stats, tests, tables and figures are compared with those of the first cell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = ("corpus", "models", "tuning", "decodes", "stats", "tests", "tables", "figures")
+EXPERIMENT = {
+    "experiment": "matrix",
+    "corpus": {"kind": "synthetic", "train": 300, "dev": 40, "tests": {"t": 40}},
+    "systems": {
+        "plain": {"backend": "phrase", "features": ["tm", "lm", "distortion", "penalties"]},
+        "half": {"backend": "phrase", "subset": "odd", "training": {"lm_order": 3}},
+    },
+    "replicas": {"mert": 1, "mira": 1, "pro": 1},
+    "tuning": {"nbest": 50, "iterations": 3, "patience": 3, "mert": {"restarts": 3}},
+    "metrics": ["bleu", "ter"],
+    "tests": {"samples": 500, "methods": ["crossed", "clark", "fu-ar"]},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the experiment."""
+
+    name: str
+    arguments: tuple[str, ...]
+    python: str = sys.executable
+    cold: bool = False
+    """With an empty cache of compiled kernels."""
+
+
+def cells(pythons: list[str]) -> Iterator[Cell]:
+    stages = ("train", "tune", "decode", "score", "test", "report")
+    yield Cell("2 cores", ("--cores", "2"))
+    yield Cell("1 core", ("--cores", "1"))
+    yield Cell("4 cores", ("--cores", "4"))
+    for threads in (2, 4):
+        given = ("--set-threads", *(f"{stage}={threads}" for stage in stages))
+        yield Cell(f"{threads} threads in every job", ("--cores", "4", *given))
+    last = "results/matrix/decodes/t/half/pro-001.txt"
+    yield Cell("other order: ilp scheduler", ("--cores", "2", "--scheduler", "ilp"))
+    yield Cell("other order: last system first", ("--cores", "1", "--prioritize", last))
+    yield Cell("cold kernels", ("--cores", "2"), cold=True)
+    for python in pythons:
+        version = subprocess.check_output([python, "--version"], text=True).split()[1]
+        yield Cell(f"Python {version}", ("--cores", "2"), python=python)
+    yield Cell("slurm", ())
+
+
+def run(cell: Cell, folder: Path, cold: Path) -> dict[str, str]:
+    """sha256 of every file that must not depend on the cell."""
+    folder.mkdir()
+    (folder / "x.json").write_text(json.dumps(EXPERIMENT))
+    command = [str(Path(cell.python).parent / "snakemake"), "--snakefile", str(ROOT / "Snakefile")]
+    command += ["--configfile", "x.json"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
+    if cell.cold:
+        cold.mkdir()
+        environment["NUMBA_CACHE_DIR"] = str(cold)
+    if cell.name == "slurm":
+        ran = on_slurm(command, folder, environment)
+    else:
+        ran = subprocess.run(
+            [*command, *cell.arguments], cwd=folder, env=environment, capture_output=True, text=True
+        )
+    if ran.returncode != 0:
+        sys.exit(f"{cell.name}: {ran.stderr[-3000:]}")
+    results = folder / "results" / "matrix"
+    return {
+        path.relative_to(results).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for name in KEPT
+        for path in sorted((results / name).rglob("*"))
+        if path.is_file() and path.name != "history.parquet"  # which has seconds
+    }
+
+
+def on_slurm(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+    from slurm import running
+
+    with running() as slurm:
+        profile = ["--workflow-profile", str(ROOT / "workflow" / "profiles" / "slurm")]
+        profile += ["--slurm-status-command", "squeue", "--latency-wait", "10"]
+        profile += ["--slurm-init-seconds-before-status-checks", "5"]
+        return subprocess.run(
+            [*command, *profile],
+            cwd=folder,
+            env={**environment, **slurm.environment},
+            capture_output=True,
+            text=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", action="append", default=[], metavar="PATH")
+    parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="cells so named")
+    options = parser.parse_args()
+    expected: dict[str, str] = {}
+    different = 0
+    with tempfile.TemporaryDirectory() as base:
+        for number, cell in enumerate(cells(options.python)):
+            wanted = not options.only or any(word in cell.name for word in options.only)
+            if (number and not wanted) or (cell.name == "slurm" and "slurm" not in options.only):
+                continue
+            began = time.monotonic()
+            found = run(cell, Path(base) / str(number), Path(base) / f"kernels{number}")
+            if not number:
+                expected = found
+            differ = sorted(k for k in {*found, *expected} if found.get(k) != expected.get(k))
+            different += len(differ)
+            said = f"{len(differ)} differ: {' '.join(differ[:5])}" if differ else "the same"
+            seconds = time.monotonic() - began
+            print(f"{cell.name:<34} {len(found)} files, {said} ({seconds:.0f} s)", flush=True)
+    sys.exit(1 if different else 0)
+
+
+if __name__ == "__main__":
+    main()

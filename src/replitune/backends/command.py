@@ -1,0 +1,274 @@
+"""`backend: command`: any system that can be called from a shell. Light; see docs/backends.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from replitune.backends.folders import kept_folder, listing, new_folder
+from replitune.backends.interface import (
+    TUNERS,
+    Backend,
+    Complain,
+    DecodeJob,
+    Job,
+    ReplicaError,
+    ReplicaJob,
+    TrainJob,
+    Tunable,
+    needed,
+    replica_seed,
+    source_of,
+)
+from replitune.backends.programs import (
+    Value,
+    filled,
+    missing_file,
+    missing_program,
+    run_shell,
+    uses,
+)
+from replitune.errors import ReplituneError
+
+TEXT = ("source", "target")
+DEV = ("dev_source", "dev_reference", "dev_references")
+PLACES = {
+    "train": (*TEXT, *DEV, "output", "seed", "threads", "system"),
+    "tune": (
+        *TEXT, *DEV, "output", "seed", "threads", "system", "model", "work", "replica", "number"
+    ),
+    "decode": (
+        "source", "output", "seed", "threads", "system", "model", "trained", "weights", "replica",
+        "number", "testset",
+    ),
+    "nbest": ("source", "nbest", "size", "threads", "system", "model", "weights", "replica"),
+}  # fmt: skip
+"""What may stand in each template. The wording of every place: docs/backends.md."""
+
+SHARED = ("programs", "files", "revision")
+USED = {
+    "train": ("train", *SHARED),
+    "tune": ("nbest", "weights", "weights_format", *SHARED),
+    "train_replica": ("train", "tune", *SHARED),
+    "decode": ("train", "tune", "decode", "nbest", "weights", "weights_format", *SHARED),
+}
+"""Settings by stage; `train` and `tune` tell later ones what there is."""
+
+
+class Command(Backend):
+    """Templates of shell commands; a template that is not given is a stage that is not there."""
+
+    name = "command"
+
+    def __init__(self, system: str, settings: Mapping[str, Any]) -> None:
+        super().__init__(system, settings)
+        if "tune" in self.settings:
+            self.prefixes = ("seeds", *TUNERS)
+        elif "weights" in self.settings:
+            self.prefixes = ("mert", "mira", "pro")
+
+    @property
+    def tuned_here(self) -> bool:
+        """Whether our tuners tune its weights."""
+        return "weights" in self.settings and "tune" not in self.settings
+
+    @property
+    def stages(self) -> Mapping[str, Sequence[str]]:
+        model = ["model"] if "train" in self.settings else []
+        stages: dict[str, Sequence[str]] = {}
+        if "train" in self.settings:
+            stages["train"] = self._texts("train")
+        if "tune" in self.settings:
+            stages["train_replica"] = [*self._texts("tune"), *model]
+        elif self.tuned_here:
+            stages["tune"] = ["dev", *model]
+        tuned = ["tuned"] if len(stages) > len(model) else []
+        stages["decode"] = [*model, *tuned, "source"]
+        return stages
+
+    def _texts(self, template: str) -> list[str]:
+        """The parts of the corpus that a template names."""
+        text = self.settings[template]
+        parts = {"train": TEXT, "dev": DEV}
+        return [part for part, names in parts.items() if any(uses(text, name) for name in names)]
+
+    def stage_settings(self, stage: str) -> Mapping[str, Any]:
+        return {key: self.settings[key] for key in USED[stage] if key in self.settings}
+
+    def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
+        where = ("systems", self.system)
+        for template, names in PLACES.items():
+            if template not in self.settings:
+                continue
+            try:
+                filled(self.settings[template], dict.fromkeys(names, "x"), template)
+            except ReplituneError as error:
+                raise complain(
+                    (*where, template), error.message, found=error.found, expected=error.expected,
+                    fix=error.fix,
+                ) from None  # fmt: skip
+        if "tune" in self.settings and "weights" in self.settings:
+            raise complain(
+                (*where, "weights"),
+                f"system {self.system} would be tuned twice",
+                found="both `tune` and `weights`",
+                expected="`tune`, a command that makes a replica; or `nbest` and `weights`, for "
+                "replitune's tuners",
+            )
+        if "weights" in self.settings and "nbest" not in self.settings:
+            raise complain(
+                (*where, "weights"),
+                f"system {self.system} has weights to tune and no n-best lists to tune them on",
+                fix="give the command that writes them as `nbest`",
+            )
+
+    def missing(self) -> list[ReplituneError]:
+        found = missing_program("bash", "install bash")
+        for name in self.settings.get("programs", ()):
+            found += missing_program(
+                name, f"install it, or correct `programs` of system {self.system}"
+            )
+        for name in self.settings.get("files", ()):
+            found += missing_file(
+                name, f"get it, or correct `files` of system {self.system}; a relative name starts "
+                f"at {Path.cwd()}",
+            )  # fmt: skip
+        return found
+
+    # ---- work
+
+    def train(self, job: TrainJob) -> None:
+        from replitune.streams import seed_sequence
+
+        seed = seed_sequence(job.seed, "train", self.system, "program").generate_state(1)[0]
+        with _Texts(job) as texts, new_folder(job.out) as output:
+            places = {**texts.places, "output": output, "seed": int(seed) % (2**31 - 1) + 1}
+            self._run("train", places, job)
+
+    def train_replica(self, job: ReplicaJob) -> None:
+        with _Texts(job) as texts, kept_folder(job, self) as work, new_folder(job.out) as output:
+            places: dict[str, Value] = {**texts.places, "output": output, "work": work}
+            self._run("tune", {**places, **self._replica(job)}, job)
+
+    def tunable(self, job: ReplicaJob) -> Tunable:
+        from replitune.backends.nbest import tunable_by_nbest
+
+        start = {
+            name: [float(x) for x in (values if isinstance(values, list) else [values])]
+            for name, values in self.settings["weights"].items()
+        }
+
+        def write(weights: Mapping[str, list[float]], source: Path, nbest: Path) -> None:
+            self._nbest(weights, source, nbest, job.nbest, job)
+
+        inputs = {"settings": self.stage_settings("tune"), "model": listing(job.model)}
+        return tunable_by_nbest(job, start, write, inputs)
+
+    def decode(self, job: DecodeJob) -> list[str]:
+        from replitune.files import read_lines, write_lines
+        from replitune.tuners.weights import read_weights
+
+        with TemporaryDirectory(prefix="replitune-decode-") as name:
+            folder = Path(name)
+            source, output = folder / "source.txt", folder / "output.txt"
+            write_lines(source, job.source)
+            places: dict[str, Value] = {"source": source, "output": output, "testset": job.name}
+            weights = read_weights(needed(job.tuned, "weights")) if self.tuned_here else None
+            if weights is not None:
+                places["weights"] = self._weights_file(weights, folder)
+            elif job.tuned is not None:
+                places["trained"] = job.tuned.absolute()
+            self._run("decode", {**places, **self._replica(job)}, job, stdout=output)
+            if not output.exists():
+                raise ReplicaError(
+                    f"decode of system {self.system} wrote no file {{output}}",
+                    found=self.settings["decode"],
+                )
+            try:
+                lines = read_lines(output)
+            except ReplituneError as error:
+                raise ReplicaError(
+                    f"the translations of {job.name} by {self.system} {job.replica.id}: "
+                    f"{error.message}", line=error.line, found=error.found, expected=error.expected,
+                ) from None  # fmt: skip
+            if job.nbest is not None and job.nbest_out is not None:
+                if "nbest" not in self.settings or weights is None:
+                    raise ReplituneError(
+                        f"system {self.system} writes no n-best lists", fix="give it `nbest`"
+                    )
+                self._nbest(weights, source, job.nbest_out.absolute(), job.nbest, job)
+            return lines
+
+    def _nbest(
+        self,
+        weights: Mapping[str, list[float]],
+        source: Path,
+        nbest: Path,
+        size: int,
+        job: ReplicaJob | DecodeJob,
+    ) -> None:
+        with TemporaryDirectory(prefix="replitune-weights-") as name:
+            places: dict[str, Value] = {"source": source, "nbest": nbest, "size": size}
+            places["weights"] = self._weights_file(weights, Path(name))
+            self._run("nbest", {**places, "replica": job.replica.id}, job)
+
+    def _weights_file(self, weights: Mapping[str, list[float]], folder: Path) -> Path:
+        from replitune.tuners.weights import WeightsFile, write_weights
+
+        path = folder / f"weights.{self.settings.get('weights_format', 'ini')}"
+        write_weights(path, WeightsFile(weights))
+        return path
+
+    def _replica(self, job: ReplicaJob | DecodeJob) -> dict[str, Value]:
+        seed = replica_seed(self.system, job.replica, job.seed, paired=job.paired)
+        return {"replica": job.replica.id, "number": job.replica.index, "seed": seed}
+
+    def _run(
+        self,
+        template: str,
+        places: Mapping[str, Value],
+        job: Job,
+        stdout: Path | None = None,
+    ) -> None:
+        """Fill a template and run it. Where it names no {output}, `stdout` is what it prints."""
+        text = self.settings[template]
+        general: dict[str, Value] = {"threads": job.threads, "system": self.system}
+        if job.model is not None:
+            general["model"] = job.model.absolute()
+        command = filled(text, {**general, **places}, template)
+        what = f"{template} of system {self.system}"
+        if stdout is None or uses(text, "output"):
+            run_shell(command, what, threads=job.threads)
+            return
+        with open(stdout, "wb") as handle:
+            run_shell(command, what, stdout=handle, threads=job.threads)
+
+
+class _Texts:
+    """The texts of a job as files, one segment a line, and their places."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.places: dict[str, Value] = {}
+        if job.train is not None:
+            self.places = dict(zip(TEXT, (side.absolute() for side in job.train), strict=True))
+
+    def __enter__(self) -> _Texts:
+        from replitune.files import write_lines
+
+        self._folder = TemporaryDirectory(prefix="replitune-dev-")
+        dev = self.job.dev
+        if dev is not None:
+            folder = Path(self._folder.name)
+            write_lines(folder / "dev.source.txt", source_of(dev))
+            names = [folder / f"dev.reference{i}.txt" for i in range(len(dev.references))]
+            for name, lines in zip(names, dev.references, strict=True):
+                write_lines(name, lines)
+            values = (folder / "dev.source.txt", names[0], names)
+            self.places |= dict(zip(DEV, values, strict=True))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()

@@ -1,0 +1,289 @@
+"""What a backend is: the one place that says how a system's translations are made.
+
+A backend is a subclass of `Backend`; an object of it is one system with its settings. The upper
+half of its methods describe: they are light, because the Snakefile calls them for every system
+(heavy imports stand inside the lower half). The lower half work: each is called by one command,
+`replitune train`, `tune` or `decode`, in one job. docs/backends.md explains it to third parties.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from replitune.errors import ReplituneError
+from replitune.replicas import Replica
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from replitune.corpus.testset import TestSet
+    from replitune.tuners.layout import Layout
+    from replitune.tuners.loop import Decode
+
+Complain = Callable[..., ReplituneError]
+"""``complain(("systems", name, key), message, found=..., expected=..., fix=...)``: the error with
+the line of the experiment file on which the key stands."""
+
+TUNERS = ("mert", "mert-lattice", "mira", "pro")
+"""Replicas made by an algorithm that tunes weights on dev."""
+
+
+class ReplicaError(ReplituneError):
+    """One replica cannot be made, and its neighbours perhaps can: a decode with too few lines,
+    a training that diverges, a vocabulary that does not match. With `allow_missing_replicas` the
+    experiment goes on without it; any other error always stops what depends on it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What every job knows. Paths of parts that the stage does not read are None."""
+
+    seed: int
+    """The experiment's."""
+    threads: int = 1
+    paired: bool = False
+    """Replica k of every system shares its random streams."""
+    model: Path | None = None
+    """models/<system>/"""
+    train: tuple[Path, Path] | None = None
+    """Source and target side of the parallel text, one segment a line."""
+    dev: TestSet | None = None
+    """The tuning set, with its source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainJob(Job):
+    """Make models/<system>/."""
+
+    out: Path
+    """A folder, which does not exist yet; it must appear whole or not at all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicaJob(Job):
+    """Make one replica, by tuning weights or by training with its own seed."""
+
+    out: Path
+    """`tune`: weights.json (or .ini lines). `train_replica`: a folder, which does not exist yet."""
+    replica: Replica
+    work: Path | None = None
+    """For the checkpoint of a job that is under way: outside declared outputs, kept when a job
+    is killed. Empty or removed when the job is done."""
+    history: Path | None = None
+    """`tune`: where history.parquet goes."""
+    algorithm: str = ""
+    metric: str = "bleu"
+    """What to tune for, as on a command line."""
+    nbest: int = 100
+    init: Path | None = None
+    """Weights to start from."""
+    loop: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the outer loop: see `replitune.tuners.loop.LoopSettings`."""
+    tuner: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the algorithm."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodeJob(Job):
+    """Translate one test set by one replica."""
+
+    replica: Replica
+    name: str
+    """Of the test set."""
+    tuned: Path | None = None
+    """What `tune` (a file) or `train_replica` (a folder) made."""
+    testset: Path | None = None
+    """The prepared test set ..."""
+    text: Path | None = None
+    """... or only its source, one segment a line."""
+    nbest: int | None = None
+    nbest_out: Path | None = None
+    """Also write so many best translations there, in Moses' format."""
+
+    @cached_property
+    def source(self) -> list[str]:
+        """The text to translate."""
+        if self.text is not None:
+            from replitune.files import read_lines
+
+            return read_lines(self.text)
+        return source_of(self.prepared, self.testset)
+
+    @cached_property
+    def prepared(self) -> TestSet:
+        from replitune.corpus.testset import read_prepared
+
+        if self.testset is None:
+            raise ReplituneError("references are needed: give --testset")
+        return read_prepared(self.testset)
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A decoder that our tuners can tune: see `replitune.tuners.around.tune_around`."""
+
+    layout: Layout
+    start: NDArray[np.float64]
+    """(F,) the weights to start from."""
+    decode: Decode
+    """From weights (F,) to n-best lists of dev with their statistics."""
+    segments: int
+    """Of dev."""
+    inputs: Mapping[str, Any]
+    """Hashes and settings that decide the result, beside the tuner's and the loop's: another
+    value starts a checkpoint over."""
+
+
+class Backend:
+    """One system of an experiment."""
+
+    name: ClassVar[str]
+    """As in `backend: NAME`."""
+    version: ClassVar[int] = 1
+    """Raised when the same settings can give other bytes than before: its jobs run again."""
+    prefixes: tuple[str, ...] = ("seeds",)
+    """The keys of `replicas:` that say something to this backend; of the experiment's general
+    `replicas:` a system takes what is among these."""
+
+    def __init__(self, system: str, settings: Mapping[str, Any]) -> None:
+        """`settings`: the system's mapping in the experiment, or only `stage_settings`."""
+        self.system = system
+        self.settings = dict(settings)
+
+    # ---- what it says of itself: light, and without looking at the disk
+
+    @classmethod
+    def schema(cls) -> Mapping[str, Any]:
+        """JSON schema of the system's mapping, with a default and a description for every key.
+        `$ref` may name what config/schema/experiment.schema.yaml defines."""
+        return {"$ref": f"#/$defs/backends/{cls.name}"}
+
+    @property
+    def stages(self) -> Mapping[str, Sequence[str]]:
+        """The stages that this system has, and the parts that each one reads.
+
+        `train` makes models/<system>/. `tune` makes weights.json and history.parquet of a
+        replica, `train_replica` instead a folder for each one. `decode` makes translations.
+        Parts are `train` (parallel text), `dev`, `model` and `tuned` (the replica's weights.json
+        or folder); `source` says that `decode` reads the source side of test sets.
+        """
+        return {"decode": ("source",)}
+
+    def stage_settings(self, stage: str) -> Mapping[str, Any]:
+        """The settings that decide what this stage makes, as JSON can write them. A job gets
+        these and no others, and runs again when they change."""
+        return {
+            k: v for k, v in self.settings.items() if k not in ("backend", "replicas", "resources")
+        }
+
+    @property
+    def search(self) -> str | None:
+        """How the embedded decoder searches where this system uses it: compiled beforehand."""
+        return None
+
+    @property
+    def uses_our_tuners(self) -> bool:
+        """Whether `tune` runs our tuners: compiled beforehand."""
+        return "tune" in self.stages
+
+    def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
+        """Raise `complain(...)` for what a schema cannot say. Parts that stages read, and
+        replicas, are checked already."""
+
+    def missing(self) -> list[ReplituneError]:
+        """Programs, extras and files of the site without which jobs would fail; each error says
+        what to install. Asked by `replitune check` and before the first job, not in a dry run."""
+        return []
+
+    # ---- what it does: one method, one job
+
+    def train(self, job: TrainJob) -> None:
+        """Write the folder `job.out`."""
+        raise no_stage(self, "train")
+
+    def tune(self, job: ReplicaJob) -> None:
+        """Write weights to `job.out` and the history: by our tuners, unless overridden."""
+        from replitune.tuners.around import tune_around
+
+        tune_around(self, job)
+
+    def tunable(self, job: ReplicaJob) -> Tunable:
+        """The decoder with its dev set, for our tuners."""
+        raise no_stage(self, "tune")
+
+    def train_replica(self, job: ReplicaJob) -> None:
+        """Write the folder `job.out`."""
+        raise no_stage(self, "train_replica")
+
+    def decode(self, job: DecodeJob) -> list[str]:
+        """One line for each line of the source, or of the references; the number is checked."""
+        raise no_stage(self, "decode")
+
+
+class Given(Backend):
+    """Translations that are on disk: the files are the replicas, and no stage makes them. One
+    job per (system, test set) takes over all replicas."""
+
+    prefixes = ()
+
+    @property
+    def stages(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    @property
+    @abstractmethod
+    def testsets(self) -> list[str]:
+        """Those that there are translations for."""
+
+    @abstractmethod
+    def testset_settings(self, testset: str) -> Mapping[str, Any]:
+        """The settings that decide what is taken over for one test set."""
+
+    @abstractmethod
+    def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:
+        """The file of each replica; asked while an experiment is planned, so it may look for
+        files but does not read them. Relative names start in `corpora`."""
+
+    @abstractmethod
+    def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
+        """The lines of each replica, as many as the test set has segments."""
+
+
+def replica_seed(system: str, replica: Replica, seed: int, *, paired: bool = False) -> int:
+    """A seed, 1 to 2**31 - 1, for a program that takes one: another for every replica, the same
+    in every run; with `paired` the same in all systems."""
+    from replitune.streams import seed_sequence
+
+    named = () if paired else (system,)
+    sequence = seed_sequence(seed, "tune", *named, replica.prefix, replica.index, "program")
+    return int(sequence.generate_state(1)[0]) % (2**31 - 1) + 1
+
+
+T = TypeVar("T")
+
+
+def needed(part: T | None, option: str) -> T:
+    """A part that this job must have been given."""
+    if part is None:
+        raise ReplituneError(f"this system needs --{option}", fix=f"give it as --{option}")
+    return part
+
+
+def source_of(testset: TestSet, file: str | Path | None = None) -> list[str]:
+    """The source text of a test set, which must have one."""
+    if testset.source is None:
+        raise ReplituneError(
+            "this test set has no source text to translate", file=file,
+            fix="name it as `source` in the experiment's corpus",
+        )  # fmt: skip
+    return testset.source
+
+
+def no_stage(backend: Backend, stage: str) -> ReplituneError:
+    return ReplituneError(f"backend {backend.name} has no stage {stage}")

@@ -1,0 +1,1 @@
+"""`backend: marian`: neural systems, one training seed per replica."""

@@ -1,0 +1,154 @@
+"""`backend: marian`: neural systems. Light; everything else is imported late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from replitune.backends.interface import (
+    Backend,
+    Complain,
+    DecodeJob,
+    ReplicaError,
+    ReplicaJob,
+    TrainJob,
+    needed,
+)
+from replitune.errors import ReplituneError
+
+if TYPE_CHECKING:
+    from replitune.backends.marian.decoding import Program
+
+USED = {
+    "train": ("vocabulary", "subset"),
+    "train_replica": (
+        "architecture", "options", "training", "decoding", "deterministic", "binary",
+    ),
+    "decode": ("decoding", "binary"),
+}  # fmt: skip
+"""The settings that each stage uses."""
+
+SIDES = ("train.source.txt", "train.target.txt")
+"""In a model's folder, when the system is trained on a part of the parallel text."""
+
+
+class Marian(Backend):
+    """A vocabulary for all replicas; each replica is a training with its own seed."""
+
+    name = "marian"
+    prefixes = ("seeds",)
+
+    @property
+    def stages(self) -> Mapping[str, Sequence[str]]:
+        return {
+            "train": ("train",),
+            "train_replica": ("train", "dev", "model"),
+            "decode": ("model", "tuned", "source"),
+        }
+
+    def stage_settings(self, stage: str) -> Mapping[str, Any]:
+        return {key: self.settings[key] for key in USED[stage] if key in self.settings}
+
+    def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
+        from replitune.backends.marian.options import training_options
+        from replitune.backends.marian.training import TrainingSettings
+        from replitune.backends.marian.vocabulary import VocabularySettings
+
+        given = self.settings
+        where = ("systems", self.system)
+        for key, checked in (
+            ("vocabulary", lambda: VocabularySettings.of(given["vocabulary"])),
+            ("training", lambda: TrainingSettings(**given["training"])),
+            (
+                "options",
+                lambda: training_options(
+                    given["architecture"], given["options"], given["vocabulary"]["shared"]
+                ),
+            ),
+            ("resources", self._refuse_threads),
+        ):
+            try:
+                checked()
+            except ReplituneError as error:
+                raise complain(
+                    (*where, key), f"system {self.system}: {error.message}",
+                    found=error.found, expected=error.expected, fix=error.fix,
+                ) from None  # fmt: skip
+
+    def missing(self) -> list[ReplituneError]:
+        from replitune.backends.marian.program import missing
+
+        return missing(self.settings["binary"])
+
+    def train(self, job: TrainJob) -> None:
+        """The vocabulary, and the part of the text that the system is trained on."""
+        from replitune.backends.folders import new_folder
+        from replitune.backends.marian.vocabulary import VocabularySettings, make_vocabularies
+        from replitune.corpus.subsets import subset, take
+        from replitune.files import read_lines, write_lines
+
+        sides = needed(job.train, "source")
+        with new_folder(job.out) as folder:
+            part = self.settings.get("subset", "all")
+            if part != "all":
+                texts = [read_lines(side) for side in sides]
+                chosen = subset(part, len(texts[0]), job.seed)
+                print(f"subset {part}: {len(chosen)} of {len(texts[0])} pairs")
+                for lines, side in zip(texts, SIDES, strict=True):
+                    write_lines(folder / side, take(lines, chosen))
+                sides = folder / SIDES[0], folder / SIDES[1]
+            settings = VocabularySettings.of(self.settings["vocabulary"])
+            files = make_vocabularies(*sides, settings, folder)
+            print("vocabulary: " + ", ".join(dict.fromkeys(path.name for path in files)))
+
+    def train_replica(self, job: ReplicaJob) -> None:
+        """Train, score dev as often as asked, and keep the best model."""
+        from replitune.backends.marian.replica import make_replica
+
+        threads = 1 if self.settings["deterministic"] else job.threads
+        make_replica(self.system, self.settings, self._program(threads), job)
+
+    def decode(self, job: DecodeJob) -> list[str]:
+        """Translate with the replica's best model."""
+        import json
+
+        from replitune.backends.marian.decoding import DecodingSettings, translate
+        from replitune.backends.marian.training import MODEL
+        from replitune.backends.marian.vocabulary import vocabulary_files
+        from replitune.files import sha256_file
+
+        tuned = needed(job.tuned, "weights")
+        vocabularies = vocabulary_files(needed(job.model, "model"))
+        trained_with = json.loads((tuned / "model.json").read_text("utf-8"))["vocabulary"]
+        if trained_with != [sha256_file(path) for path in vocabularies]:
+            raise ReplicaError(
+                "this model was trained with another vocabulary",
+                file=tuned / MODEL,
+                found=", ".join(str(path) for path in dict.fromkeys(vocabularies)),
+                fix="give the folder of vocabularies that it was trained with, or train it again",
+            )
+        return translate(
+            tuned / MODEL,
+            vocabularies,
+            job.source,
+            DecodingSettings(**self.settings["decoding"]),
+            self._program(1),
+            job.nbest_out,
+            job.nbest,
+        )
+
+    def _program(self, threads: int) -> Program:
+        from replitune.backends.marian.decoding import Program
+
+        return Program(self.settings["binary"], threads)
+
+    def _refuse_threads(self) -> None:
+        """Threads update the model as they come, in another order each time."""
+        threads = (self.settings.get("resources") or {}).get("threads", 1)
+        if threads > 1 and self.settings["deterministic"]:
+            raise ReplituneError(
+                "training with several threads cannot be repeated",
+                found=f"threads: {threads}",
+                expected="one thread for each replica (replicas run side by side)",
+                fix="say `deterministic: false` if you can do without the same bytes",
+            )

@@ -1,0 +1,124 @@
+"""Running Marian: the one in the package pymarian, or a binary of the user's."""
+
+from __future__ import annotations
+
+import collections
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import replitune
+from replitune.errors import ReplituneError
+
+PYMARIAN = "pymarian"
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+KEPT = 400
+"""Last lines of Marian's messages, in which the reason of a failure is looked for."""
+
+
+def missing(binary: str) -> list[ReplituneError]:
+    """What has to be installed before `binary` can run."""
+    lacking = []
+    if binary == PYMARIAN:
+        if importlib.util.find_spec("pymarian") is None:
+            lacking.append(
+                ReplituneError(
+                    "Marian is not installed: package pymarian is missing",
+                    fix="pip install 'replitune[nmt]' (x86-64 Linux, Python 3.11 or 3.12), or "
+                    "name a program of your own as `binary: marian`",
+                )
+            )
+    elif shutil.which(binary) is None:
+        lacking.append(
+            ReplituneError(
+                f"program {binary} is not found",
+                expected="Marian's `marian` on PATH",
+                fix="build it (https://marian-nmt.github.io), or leave `binary` out and "
+                "pip install 'replitune[nmt]'",
+            )
+        )
+    if importlib.util.find_spec("sentencepiece") is None:
+        lacking.append(
+            ReplituneError("package sentencepiece is missing", fix="pip install 'replitune[nmt]'")
+        )
+    return lacking
+
+
+@cache
+def version(binary: str) -> str:
+    """What `binary` says of itself."""
+    if binary == PYMARIAN:
+        return f"pymarian {metadata.version('pymarian')}"
+    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False)
+    first = (said.stdout or said.stderr).strip().splitlines()[:1]
+    return f"{Path(binary).name} {first[0] if first else '(no version)'}"
+
+
+def run(
+    binary: str,
+    arguments: Sequence[str],
+    *,
+    threads: int = 1,
+    each_line: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Run a command of Marian to its end; `each_line` gets its messages as they come.
+
+    Marian, MKL and OpenMP use `threads` threads and no more. When this process ends, however
+    it ends, so does Marian.
+    """
+    tail: collections.deque[str] = collections.deque(maxlen=KEPT)
+    with subprocess.Popen(
+        [
+            sys.executable, "-m", "replitune.backends.marian.child", str(os.getpid()), binary,
+            *arguments,
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=_environment(threads),
+        encoding="utf-8",
+        errors="replace",
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                tail.append(line.rstrip("\n"))
+                each_line(tail[-1])
+            code = process.wait()
+        finally:
+            process.kill()
+    if code != 0:
+        raise _failure(arguments[0], code, tail)
+
+
+def _environment(threads: int) -> dict[str, str]:
+    package = str(Path(replitune.__file__).parents[1])
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        **dict.fromkeys(THREAD_VARIABLES, str(threads)),
+    }
+
+
+def _failure(what: str, code: int, tail: Sequence[str]) -> ReplituneError:
+    """The reason among Marian's messages: its last error that is not only the place in its code."""
+    errors = [
+        found[1]
+        for line in tail
+        if (found := re.search(r"\bError: (.*)", line)) and not found[1].startswith("Aborted from")
+    ]
+    said = errors[-1] if errors else next((line for line in reversed(tail) if line.strip()), "")
+    fix = None
+    if code == -signal.SIGKILL:
+        said = "it was killed"
+        fix = "often for want of memory: give the job more, or Marian less (option workspace)"
+    return ReplituneError(f"marian {what} failed", found=said or f"exit status {code}", fix=fix)

@@ -1,0 +1,114 @@
+"""The job that trains one replica: its checkpoint, and the folder that it leaves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import replitune
+from replitune.backends.folders import new_folder
+from replitune.backends.interface import ReplicaJob, needed
+from replitune.backends.marian.backend import SIDES
+from replitune.backends.marian.decoding import DecodingSettings, Program
+from replitune.backends.marian.options import training_options
+from replitune.backends.marian.program import version
+from replitune.backends.marian.training import (
+    MODEL,
+    Best,
+    Training,
+    TrainingSettings,
+    write_history,
+)
+from replitune.backends.marian.vocabulary import too_long, vocabulary_files
+from replitune.files import sha256_file, sha256_lines
+from replitune.tuners.around import say
+from replitune.tuners.checkpoint import fingerprint, opened
+from replitune.tuners.combination import get_objective
+
+
+def make_replica(
+    system: str, settings: Mapping[str, Any], program: Program, job: ReplicaJob
+) -> None:
+    """Train one replica to the folder `job.out`: model, model.json and history.parquet."""
+    model, dev = needed(job.model, "model"), needed(job.dev, "testset")
+    vocabularies = vocabulary_files(model)
+    whole = needed(job.train, "source-text")
+    part = model / SIDES[0], model / SIDES[1]
+    sides = part if part[0].exists() else whole
+    options = training_options(
+        settings["architecture"], settings["options"], vocabularies[0] == vocabularies[1]
+    )
+    decoding = DecodingSettings(**settings["decoding"])
+    training = TrainingSettings(**settings["training"])
+    metric = get_objective(job.metric)
+    names = () if job.paired else (system,)
+    stream = (*names, "seed", job.replica.index)
+    if not options.get("max-length-crop"):
+        left_out, pairs = too_long(sides, vocabularies, options["max-length"])
+        if left_out:
+            say(f"{left_out} of {pairs} pairs are longer than {options['max-length']} pieces: "
+                "they are left out (option max-length)")  # fmt: skip
+    if program.threads > 1:
+        say(f"note: {program.threads} threads: this training cannot be repeated to the same bytes")
+    account = {
+        "system": system,
+        "replica": job.replica.id,
+        "seed": job.seed,
+        "metric": job.metric,
+        "marian": version(program.binary),
+        "threads": program.threads,
+        "deterministic": program.threads == 1,
+        "architecture": settings["architecture"],
+        "options": options,
+        "training": vars(training),
+        "decoding": vars(decoding),
+        "vocabulary": [sha256_file(path) for path in vocabularies],
+    }
+    mark = fingerprint(
+        {
+            **account,
+            "stream": stream,
+            "train": [sha256_file(path) for path in sides],
+            "dev": [sha256_lines(lines) for lines in (dev.source or [], *dev.references)],
+            "signature": metric.signature(),
+        }
+    )
+    trainer = Training(
+        sides,
+        vocabularies,
+        dev,
+        metric,
+        options,
+        training,
+        decoding,
+        program,
+        job.seed,
+        stream,
+        say,
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="replitune-train-") as temporary,
+        opened(job.work or Path(temporary) / "work", mark) as checkpoint,
+    ):
+        _keep(trainer.run(checkpoint), account, job.out)
+
+
+def _keep(best: Best, account: Mapping[str, Any], out: Path) -> None:
+    """The best model, how it came about, and the way there."""
+    with new_folder(out) as folder:
+        shutil.copy(best.model, folder / MODEL)
+        write_history(folder / "history.parquet", best.history)
+        description = {
+            **account,
+            "dev_score": best.dev_score,
+            "iteration": best.iteration,
+            "update": best.history[best.iteration - 1].update,
+            "version": replitune.__version__,
+        }
+        with open(folder / "model.json", "w", encoding="utf-8") as handle:
+            json.dump(description, handle, indent=1, ensure_ascii=False)
+            handle.write("\n")

@@ -1,0 +1,276 @@
+"""Training one replica: in rounds, with a translation of dev after each, until that stops
+getting better.
+
+A round is a run of Marian from the checkpoint of the round before it, with a seed of its own.
+Marian's own validation would need another process for every score; and from within a run it can
+go on, when killed, only from where it last saved and not with the same numbers. Rounds begin at
+the same places whether or not a run was interrupted, so a killed training that goes on ends with
+the same bytes as one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from replitune.backends.interface import ReplicaError
+from replitune.backends.marian.decoding import DecodingSettings, Program, translate
+from replitune.backends.marian.program import run
+from replitune.corpus.testset import TestSet
+from replitune.errors import ReplituneError
+from replitune.files import atomic_path
+from replitune.metrics.base import Metric
+from replitune.streams import seed_sequence
+from replitune.tuners.checkpoint import Checkpoint
+
+MODEL = "model.npz"
+LENGTH = re.compile(r"([1-9][0-9]*)([eu])")
+SHOWN = re.compile(r"Up\. ([\d,]+) .*? Cost (\S+)")
+"""A line of Marian's progress: update, and cost per word since the line before."""
+ABSURD = 10.0
+"""A cost of so many times what guessing at random costs: the training has diverged."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How long to train."""
+
+    length: str = "20e"
+    """At most so many epochs (20e) or updates (5000u)."""
+    every: str = "1e"
+    """Translate and score dev after each so many epochs or updates."""
+    patience: int = 5
+    """Stop after so many scores in a row that are not better."""
+    min_gain: float = 0.0
+    """A better score is better by more than this, in the metric's units."""
+
+    def __post_init__(self) -> None:
+        for name in ("length", "every"):
+            if not LENGTH.fullmatch(getattr(self, name)):
+                raise ReplituneError(
+                    f"training: {name} is not allowed", found=str(getattr(self, name)),
+                    expected="epochs or updates, such as 20e or 5000u",
+                )  # fmt: skip
+        if self.length[-1] != self.every[-1]:
+            raise ReplituneError(
+                "training: length and every are in different units",
+                found=f"{self.length} and {self.every}",
+                expected="both in epochs (e), or both in updates (u)",
+            )
+
+    def end_of(self, number: int) -> str | None:
+        """Where round `number`, from 1, ends; None when the one before it was the last."""
+        step, last = int(self.every[:-1]), int(self.length[:-1])
+        if (number - 1) * step >= last:
+            return None
+        return f"{min(number * step, last)}{self.length[-1]}"
+
+
+@dataclass(frozen=True)
+class Round:
+    """One row of ``history.parquet``."""
+
+    iteration: int
+    update: int
+    epoch: int
+    """Whole epochs that were seen."""
+    dev_score: float
+    cost: float
+    """Training cost per target word, as Marian showed it last."""
+    seconds: float
+    dev_seconds: float
+    """Of these, translating and scoring dev."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The model with the best dev score."""
+
+    model: Path
+    dev_score: float
+    iteration: int
+    history: tuple[Round, ...]
+
+
+class Training:
+    """One replica's training in a locked checkpoint folder."""
+
+    def __init__(
+        self,
+        sides: Sequence[Path],
+        vocabularies: Sequence[Path],
+        dev: TestSet,
+        metric: Metric,
+        options: Mapping[str, Any],
+        settings: TrainingSettings,
+        decoding: DecodingSettings,
+        program: Program,
+        seed: int,
+        stream: Sequence[str | int],
+        log: Callable[[str], None] = print,
+    ) -> None:
+        """`seed`: the experiment's; `stream`: the names of the replica's random streams."""
+        self.sides, self.vocabularies = sides, vocabularies
+        self.dev, self.metric = dev, metric
+        self.prepared = metric.prepare(dev.references)
+        self.options, self.settings, self.decoding = dict(options), settings, decoding
+        self.program, self.log = program, log
+        self.seed, self.stream = seed, stream
+
+    def run(self, checkpoint: Checkpoint) -> Best:
+        """Train to the end, from where `checkpoint` is."""
+        state: dict[str, Any] = checkpoint.load() or {"rounds": [], "best": None}
+        folder = checkpoint.folder
+        if state["rounds"]:
+            self.log(f"going on after round {len(state['rounds'])}")
+        while (until := self._next(state)) is not None:
+            number = len(state["rounds"]) + 1
+            began = time.perf_counter()
+            running = folder / "running"
+            shutil.rmtree(running, ignore_errors=True)
+            if number > 1:
+                shutil.copytree(folder / f"round-{number - 1:04d}", running)
+            else:
+                running.mkdir()
+            progress, cost = self._train(running, number, until)
+            translating = time.perf_counter()
+            score = self._score(running / MODEL)
+            now = time.perf_counter()
+            row = Round(
+                number, int(progress["batches"]), int(progress["epochs"]) - 1, score, cost,
+                now - began, now - translating,
+            )  # fmt: skip
+            state["rounds"].append(asdict(row))
+            done = folder / f"round-{number:04d}"
+            shutil.rmtree(done, ignore_errors=True)
+            best = state["best"]
+            sign = 1 if self.metric.higher_is_better else -1
+            better = best is None or (sign * (score - best["dev_score"]) > self.settings.min_gain)
+            if better:
+                state["best"] = {"dev_score": score, "iteration": number}
+                shutil.copy(running / MODEL, folder / f"best-{number:04d}.npz")
+            os.replace(running, done)
+            # The state names only files that are whole, so it comes last.
+            checkpoint.save_state(state)
+            self._clear(folder, number, state["best"]["iteration"])
+            self.log(
+                f"round {number}: update {row.update:,}, epoch {row.epoch}, cost {cost:.4f}, "
+                f"dev {self.metric.id} {score:.2f}"
+                + (" (best)" if better else "")
+                + f", {row.seconds:.1f} s"
+            )
+        best = state["best"]
+        return Best(
+            folder / f"best-{best['iteration']:04d}.npz",
+            best["dev_score"],
+            best["iteration"],
+            tuple(Round(**row) for row in state["rounds"]),
+        )
+
+    def _next(self, state: Mapping[str, Any]) -> str | None:
+        """Until where to train now; None when training is done."""
+        done = len(state["rounds"])
+        if state["best"] and done - state["best"]["iteration"] >= self.settings.patience:
+            return None
+        return self.settings.end_of(done + 1)
+
+    def _train(self, running: Path, number: int, until: str) -> tuple[dict[str, Any], float]:
+        """One round: Marian's account of it, and the last cost that it showed."""
+        sequence = seed_sequence(self.seed, "tune", *self.stream, "round", number)
+        seed = int(sequence.generate_state(1)[0])
+        config = {
+            **self.options,
+            "model": str(running / MODEL),
+            "train-sets": [str(path) for path in self.sides],
+            "vocabs": [str(path) for path in self.vocabularies],
+            "seed": seed % (2**31 - 1) + 1,
+            "after": until,
+            "overwrite": True,
+            "save-freq": "1000000000u",
+            "cpu-threads": self.program.threads,
+            "data-threads": 1,
+            "tempdir": str(running),
+        }
+        (running / "config.yml").write_text(json.dumps(config), encoding="utf-8")
+        costs: list[float] = []
+
+        def watch(line: str) -> None:
+            shown = SHOWN.search(line)
+            if shown is None:
+                return
+            self.log(line[line.find("Ep.") :])
+            costs.append(float(shown[2]))
+            self._refuse_divergence(costs[-1], int(shown[1].replace(",", "")))
+
+        run(
+            self.program.binary, ["train", "--config", str(running / "config.yml")],
+            threads=self.program.threads, each_line=watch,
+        )  # fmt: skip
+        written = (running / f"{MODEL}.progress.yml").read_text(encoding="utf-8")
+        progress: dict[str, Any] = yaml.load(written, yaml.CSafeLoader)
+        if progress["cost-count"]:
+            since = float(progress["cost-sum"]) / float(progress["cost-count"])
+            self._refuse_divergence(since, int(progress["batches"]))
+            costs = costs or [since]  # the round was too short for a line of progress
+        return progress, costs[-1]
+
+    def _refuse_divergence(self, cost: float, update: int) -> None:
+        """Stop a training that has lost its way: it would go on to the end with nonsense."""
+        size = max(self._sizes)
+        if not cost < ABSURD * math.log(size):
+            raise ReplicaError(
+                f"training diverged at update {update}",
+                found=f"a cost of {cost:g} for each target word",
+                expected=f"less than {math.log(size):.2f}, which guessing costs",
+                fix="lower learn-rate, or raise lr-warmup",
+            )
+
+    @property
+    def _sizes(self) -> list[int]:
+        import sentencepiece
+
+        return [
+            sentencepiece.SentencePieceProcessor(model_file=str(path)).get_piece_size()
+            for path in self.vocabularies
+        ]
+
+    def _score(self, model: Path) -> float:
+        assert self.dev.source is not None
+        lines = translate(model, self.vocabularies, self.dev.source, self.decoding, self.program)
+        statistics = self.metric.segment_statistics(
+            lines, np.arange(self.dev.segments), self.prepared
+        )
+        return float(self.metric.score(statistics.sum(axis=0)))
+
+    @staticmethod
+    def _clear(folder: Path, number: int, best: int) -> None:
+        """Remove what neither going on nor the result needs."""
+        for path in folder.glob("round-*"):
+            if path.name != f"round-{number:04d}":
+                shutil.rmtree(path)
+        for path in folder.glob("best-*.npz"):
+            if path.name != f"best-{best:04d}.npz":
+                path.unlink()
+
+
+def write_history(path: Path, history: Sequence[Round]) -> None:
+    """``history.parquet``: a row per round."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {f.name: [getattr(row, f.name) for row in history] for f in fields(Round)}
+    types = {"iteration": pa.int32(), "epoch": pa.int32(), "update": pa.int64()}
+    schema = pa.schema([(name, types.get(name, pa.float64())) for name in columns])
+    with atomic_path(path) as temporary:
+        pq.write_table(pa.table(columns, schema=schema), temporary)

@@ -1,0 +1,143 @@
+"""Subword vocabularies by SentencePiece: one for both languages, or one for each.
+
+What the replicas of a system share: the vocabulary is made once, from the training text.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replitune.errors import ReplituneError
+from replitune.files import atomic_open, read_lines
+
+SHARED = "vocabulary.spm"
+SEPARATE = ("source.spm", "target.spm")
+
+
+@dataclass(frozen=True)
+class VocabularySettings:
+    """How a vocabulary is made."""
+
+    kind: str = "bpe"
+    """bpe or unigram."""
+    size: int | tuple[int, int] = 4000
+    """Pieces; for separate vocabularies also (source, target)."""
+    shared: bool = True
+    normalization: str = "identity"
+    """SentencePiece's rule. Under `identity` the text stays as it is, as references do."""
+    byte_fallback: bool = False
+    """Write unknown characters as bytes."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> VocabularySettings:
+        """From an experiment, whose schema has seen to the types."""
+        size = given.get("size", cls.size)
+        settings = cls(**{**given, "size": tuple(size) if isinstance(size, list) else size})
+        if settings.shared and isinstance(settings.size, tuple):
+            raise ReplituneError(
+                "a shared vocabulary has one size",
+                found=str(list(settings.size)),
+                fix="say shared: false, or give one number",
+            )
+        return settings
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """(source, target)"""
+        return self.size if isinstance(self.size, tuple) else (self.size, self.size)
+
+
+def vocabulary_files(folder: str | Path) -> tuple[Path, Path]:
+    """(source, target) vocabulary of a model's folder: the same file where it is shared."""
+    shared = Path(folder) / SHARED
+    if shared.exists():
+        return shared, shared
+    source, target = (Path(folder) / name for name in SEPARATE)
+    for path in (source, target):
+        if not path.exists():
+            raise ReplituneError(
+                "no vocabulary in this folder", file=folder, expected=f"{SHARED}, or "
+                + " and ".join(SEPARATE), fix="train the system again",
+            )  # fmt: skip
+    return source, target
+
+
+def make_vocabularies(
+    source: str | Path, target: str | Path, settings: VocabularySettings, folder: str | Path
+) -> tuple[Path, Path]:
+    """Train what `settings` ask for on two text files; the same text gives the same bytes."""
+    folder = Path(folder)
+    if settings.shared:
+        _train([source, target], settings, settings.sizes[0], folder / SHARED)
+    else:
+        for side, size, name in zip((source, target), settings.sizes, SEPARATE, strict=True):
+            _train([side], settings, size, folder / name)
+    return vocabulary_files(folder)
+
+
+def _train(files: Sequence[str | Path], settings: VocabularySettings, size: int, out: Path) -> None:
+    import sentencepiece
+
+    lines = [line for file in files for line in read_lines(file)]
+    if not any(line.strip() for line in lines):
+        raise ReplituneError("no text to make a vocabulary from", file=files[0])
+    trained = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=trained,  # a file's name would be written into it
+            vocab_size=size,
+            model_type=settings.kind,
+            normalization_rule_name=settings.normalization,
+            byte_fallback=settings.byte_fallback,
+            character_coverage=1.0,
+            # Marian's symbols
+            bos_id=-1,
+            eos_id=0,
+            unk_id=1,
+            # sums in one order; no line left out for its length
+            num_threads=1,
+            max_sentence_length=max(len(line.encode()) for line in lines) + 1,
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        raise _explained(str(error), size, files) from None
+    with atomic_open(out, "wb") as handle:
+        handle.write(trained.getvalue())
+
+
+def _explained(said: str, size: int, files: Sequence[str | Path]) -> ReplituneError:
+    limit = re.search(r"value <= (\d+)", said)
+    if limit:
+        return ReplituneError(
+            "the vocabulary is too large for this text", file=files[0], found=f"{size} pieces",
+            expected=f"at most {limit[1]}", fix="lower vocabulary.size",
+        )  # fmt: skip
+    if "smaller than required_chars" in said:
+        return ReplituneError(
+            "the vocabulary is too small for the characters of this text", file=files[0],
+            found=f"{size} pieces", fix="raise vocabulary.size",
+        )  # fmt: skip
+    return ReplituneError(
+        "SentencePiece could not make a vocabulary", file=files[0], found=said.strip()
+    )
+
+
+def too_long(
+    files: Sequence[str | Path], vocabularies: Sequence[str | Path], longest: int
+) -> tuple[int, int]:
+    """How many of the sentence pairs have a side of more than `longest` pieces, and how many
+    pairs there are. Marian leaves such pairs out of training without a word."""
+    import sentencepiece
+
+    sides = []
+    for file, vocabulary in zip(files, vocabularies, strict=True):
+        pieces = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary))
+        encoded = pieces.encode(read_lines(file), num_threads=1)
+        sides.append([len(line) + 1 for line in encoded])  # and the sentence's end
+    return sum(max(pair) > longest for pair in zip(*sides, strict=True)), len(sides[0])

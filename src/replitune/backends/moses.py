@@ -1,0 +1,222 @@
+"""`backend: moses`: the user's own Moses. Light; docs/backends.md says how to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from replitune.backends.folders import listing, new_folder
+from replitune.backends.interface import (
+    Backend,
+    Complain,
+    DecodeJob,
+    Job,
+    ReplicaJob,
+    TrainJob,
+    Tunable,
+    needed,
+)
+from replitune.backends.programs import missing_file, missing_program, run
+from replitune.errors import ReplituneError
+
+PROGRAMS = ("moses", "programs", "revision")
+USED = {
+    "train": (*PROGRAMS, "training"),
+    "tune": (*PROGRAMS, "ini", "options", "tuner", "mert_moses"),
+    "decode": (*PROGRAMS, "ini", "options"),
+}
+INSTALL = "build Moses (statmt.org/moses) and name the folder of its programs as `moses`"
+TRAINING = ("train-model.perl", "lmplz")
+TUNING = {"mert": "mert", "mira": "kbmira", "pro": "pro"}
+"""The optimiser of mert-moses.pl for each name of replicas."""
+
+
+class Moses(Backend):
+    """A ready moses.ini, or one that Moses' own scripts train; tuned by our tuners around
+    `moses -n-best-list`, or by mert-moses.pl."""
+
+    name = "moses"
+    prefixes = ("mert", "mira", "pro")
+
+    @property
+    def trains(self) -> bool:
+        return self.settings.get("ini") is None
+
+    @property
+    def uses_our_tuners(self) -> bool:
+        return self.settings["tuner"] == "replitune"
+
+    @property
+    def stages(self) -> Mapping[str, Sequence[str]]:
+        model = ["model"] if self.trains else []
+        train = {"train": ["train"]} if self.trains else {}
+        return {**train, "tune": ["dev", *model], "decode": [*model, "tuned", "source"]}
+
+    def stage_settings(self, stage: str) -> Mapping[str, Any]:
+        return {key: self.settings[key] for key in USED[stage] if key in self.settings}
+
+    def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
+        if self.settings["tuner"] == "replitune":
+            return
+        where = ("systems", self.system, "tuner")
+        metric = experiment["tuning"]["metric"]
+        if (metric if isinstance(metric, str) else metric["name"]) != "bleu":
+            raise complain(
+                where, "mert-moses.pl tunes for its own BLEU", found=f"tuning.metric {metric}",
+                expected="tuning.metric bleu, or `tuner: replitune`",
+            )  # fmt: skip
+
+    def program(self, name: str) -> str:
+        """The path of one of Moses' programs or scripts."""
+        given: Mapping[str, str] = self.settings.get("programs") or {}
+        if name in given:
+            return given[name]
+        folder = self.settings.get("moses")
+        if folder is None:
+            return name
+        script = {"mert-moses.pl": "../scripts/training", "train-model.perl": "../scripts/training"}
+        return str(Path(folder, script.get(name, ""), name))
+
+    def missing(self) -> list[ReplituneError]:
+        wanted = ["moses"]
+        if self.trains:
+            wanted += TRAINING
+        if self.settings["tuner"] == "mert-moses":
+            wanted += ["mert-moses.pl", "extractor", "evaluator", *TUNING.values()]
+        found = [error for name in wanted for error in missing_program(self.program(name), INSTALL)]
+        if not self.trains:
+            found += missing_file(self.settings["ini"], f"correct `ini` of system {self.system}")
+        return found
+
+    # ---- work
+
+    def train(self, job: TrainJob) -> None:
+        """lmplz, then train-model.perl; paths in moses.ini are those of the final folder."""
+        import shutil
+
+        from replitune.files import atomic_open, read_text
+
+        options = self.settings["training"]
+        source, target = needed(job.train, "source")
+        what = f"training of {self.system}"
+        with new_folder(job.out) as folder, TemporaryDirectory(prefix="replitune-moses-") as text:
+            for side, path in (("source", source), ("target", target)):
+                shutil.copyfile(path, Path(text, f"train.{side}"))
+            lm = folder / "lm.arpa"
+            order = options["lm_order"]
+            run(
+                [self.program("lmplz"), "-o", str(order), "--text", target.absolute(),
+                 "--arpa", lm, "-T", text, *options["lmplz"]],
+                what, threads=job.threads,
+            )  # fmt: skip
+            run(
+                [self.program("train-model.perl"), "-root-dir", folder, "-corpus",
+                 Path(text, "train"), "-f", "source", "-e", "target",
+                 "-alignment", options["alignment"], "-reordering", options["reordering"],
+                 "-lm", f"0:{order}:{lm}:8", "-cores", str(job.threads),
+                 *(["-external-bin-dir", options["aligner"]] if options["aligner"] else []),
+                 *options["options"]],
+                what, threads=job.threads,
+            )  # fmt: skip
+            made = folder / "model" / "moses.ini"
+            if not made.exists():
+                raise ReplituneError(f"{what}: train-model.perl wrote no moses.ini", file=made)
+            ini = read_text(made).replace(str(folder), str(job.out.absolute()))
+            with atomic_open(folder / "moses.ini") as handle:
+                handle.write(ini)
+
+    def tune(self, job: ReplicaJob) -> None:
+        if self.settings["tuner"] == "mert-moses":
+            from replitune.backends.moses_tuning import tune_with_mert_moses
+
+            tune_with_mert_moses(self, job)
+            return
+        super().tune(job)
+
+    def tunable(self, job: ReplicaJob) -> Tunable:
+        from replitune.backends.nbest import tunable_by_nbest
+
+        def write(weights: Mapping[str, list[float]], source: Path, nbest: Path) -> None:
+            self.translate(job, weights, source, nbest, job.nbest)
+
+        inputs = {
+            "settings": self.stage_settings("tune"), "model": listing(job.model),
+            "ini": self.ini(job).read_text("utf-8"),
+        }  # fmt: skip
+        return tunable_by_nbest(job, self.start_weights(job), write, inputs)
+
+    def decode(self, job: DecodeJob) -> list[str]:
+        from replitune.files import read_lines, write_lines
+        from replitune.tuners.weights import read_weights
+
+        weights = read_weights(needed(job.tuned, "weights"))
+        with TemporaryDirectory(prefix="replitune-moses-") as folder:
+            source = Path(folder, "source.txt")
+            write_lines(source, job.source)
+            nbest = None if job.nbest_out is None else job.nbest_out.absolute()
+            return read_lines(self.translate(job, weights, source, nbest, job.nbest or 1))
+
+    def ini(self, job: Job) -> Path:
+        if not self.trains:
+            return Path(self.settings["ini"]).absolute()
+        return needed(job.model, "model").absolute() / "moses.ini"
+
+    def start_weights(self, job: Job) -> dict[str, list[float]]:
+        """What `moses -show-weights` says of the features that can be tuned, in the order of
+        n-best lists."""
+        with TemporaryDirectory(prefix="replitune-moses-") as folder:
+            shown = Path(folder, "weights.txt")
+            with open(shown, "wb") as handle:
+                run(
+                    [self.program("moses"), "-f", self.ini(job), "-show-weights"],
+                    f"weights of {self.system}", stdout=handle, threads=job.threads,
+                )  # fmt: skip
+            return shown_weights(shown)
+
+    def translate(
+        self,
+        job: Job,
+        weights: Mapping[str, Sequence[float]],
+        source: Path,
+        nbest: Path | None,
+        size: int,
+    ) -> Path:
+        """Run moses on a file; the path of the translations, beside the source."""
+        out = source.with_name("output.txt")
+        words: list[str | Path] = [self.program("moses"), "-f", self.ini(job), "-i", source]
+        words += ["-threads", str(job.threads), "-weight-overwrite", overwritten(weights)]
+        if nbest is not None:
+            words += ["-n-best-list", nbest, str(size), "distinct"]
+        with open(out, "wb") as handle:
+            run(
+                [*words, *map(str, self.settings["options"])],
+                f"moses for {self.system}", stdout=handle, threads=job.threads,
+            )  # fmt: skip
+        return out
+
+
+def overwritten(weights: Mapping[str, Sequence[float]]) -> str:
+    """Weights as the argument of -weight-overwrite: ``Name= v v Name= v``."""
+    return " ".join(f"{name}= {' '.join(map(repr, values))}" for name, values in weights.items())
+
+
+def shown_weights(path: Path) -> dict[str, list[float]]:
+    """The lines ``Name= v v`` of -show-weights; features marked UNTUNEABLE have no values."""
+    from replitune.files import read_lines
+
+    weights = {}
+    for number, line in enumerate(read_lines(path), 1):
+        name, equals, rest = line.partition("= ")
+        if not equals or not name or " " in name:
+            continue
+        try:
+            weights[name] = [float(word) for word in rest.split()]
+        except ValueError:
+            raise ReplituneError(
+                "moses -show-weights: not a weight", line=number, found=line
+            ) from None
+    if not weights:
+        raise ReplituneError("moses -show-weights named no feature with weights", file=path)
+    return weights

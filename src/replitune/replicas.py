@@ -1,0 +1,40 @@
+"""Names of replicas: `mert-007`, `seed-002`, `run-001`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+UNGROUPED = ("seed", "run")
+"""Replica prefixes that are not the name of a tuner."""
+
+
+@dataclass(frozen=True, order=True)
+class Replica:
+    """One tuning run or training seed of a system."""
+
+    id: str
+    """`mert-007`: what it came from, and a number from 1."""
+
+    @property
+    def prefix(self) -> str:
+        return self.id.rpartition("-")[0]
+
+    @property
+    def group(self) -> str | None:
+        """The tuner it came from, or None."""
+        return None if self.prefix in UNGROUPED else self.prefix
+
+    @property
+    def index(self) -> int:
+        return int(self.id.rpartition("-")[2])
+
+
+def replica_ids(counts: Mapping[str, int]) -> list[Replica]:
+    """Replicas by name of tuner: ``{"mert": 2}`` gives mert-001 and mert-002."""
+    return [
+        Replica(f"{prefix}-{number:03d}")
+        for group, count in counts.items()
+        for prefix in ("seed" if group == "seeds" else group,)
+        for number in range(1, count + 1)
+    ]

@@ -1,0 +1,326 @@
+"""Figures of the studies, and of overlapping intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from replitune.report.data import Cell
+from replitune.report.figure import COLOURS, HATCHES, LINES, MARKERS, Figure, pick
+from replitune.report.figures import beside
+from replitune.report.names import count
+from replitune.report.studies import Studies
+from replitune.report.tables_studies import plans_of
+from replitune.report.tables_tests import INTERVALS
+from replitune.significance.calibrate import CalibrationRow, wilson
+from replitune.significance.meta_rows import MetaRow
+from replitune.significance.power import MANY_SEGMENTS, PowerRow
+from replitune.significance.replication import ReplicationRow
+
+MOST_PAIRS = 12
+"""Pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
+
+
+def study_figures(studies: Studies) -> list[Figure]:
+    """Every figure for which a study has rows."""
+    figures = []
+    for cell, plans in studies.power:
+        shown = _shown(cell, [(row.a, row.b) for row in plans])
+        mine = [row for row in plans if (row.a, row.b) == shown]
+        figures += [power_curves(cell, mine), detectable(cell, mine)]
+    for cell, rows in studies.replication:
+        shown = _shown(cell, [(row.a, row.b) for row in rows])
+        drawn = [row for row in rows if (row.a, row.b) == shown and row.deltas]
+        if drawn:
+            figures.append(observed_differences(cell, drawn))
+    figures += [rejections(cell, trials) for cell, trials in studies.calibrate]
+    for testset, judged in studies.meta.items():
+        pairs = [row for row in judged if row.study == "agreement" and row.value is not None]
+        if pairs:
+            figures.append(agreement(testset, pairs, studies))
+    return figures
+
+
+def _shown(cell: Cell, pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """The pair to show: the one about which there is most to see."""
+    closest = cell.closest
+    return pairs[0] if closest is None or closest not in pairs else closest
+
+
+def overlap_figures(cells: Sequence[Cell], alpha: float) -> list[Figure]:
+    """Where there is an overlap ratio to show."""
+    return [
+        overlap(cell, alpha)
+        for cell in cells
+        if any(row.ratio is not None for row in cell.overlaps)
+    ]
+
+
+def overlap(cell: Cell, alpha: float) -> Figure:
+    """Fu et al. (2016), Figs. 2 and 3: the pairs that overlap most."""
+    methods = list(dict.fromkeys(row.method for row in cell.overlaps if row.ratio is not None))
+
+    def most(pair: tuple[str, str]) -> float:
+        return max((cell.overlap(pair, method) or 0.0 for method in methods), default=0.0)
+
+    pairs = sorted(cell.pairs, key=lambda pair: -most(pair))[:MOST_PAIRS]
+    height = 0.8 / len(methods)
+
+    def draw(axes: Any) -> None:
+        for index, method in enumerate(methods):
+            y = np.arange(len(pairs)) + height * (index - (len(methods) - 1) / 2)
+            ratios = [cell.overlap(pair, method) for pair in pairs]
+            axes.barh(
+                y,
+                [0.0 if ratio is None else ratio for ratio in ratios],
+                height=0.92 * height,
+                color=pick(COLOURS, index),
+                hatch=pick(HATCHES, index),
+                edgecolor="white",
+                linewidth=0.4,
+                label=INTERVALS.get(method, method),
+            )
+            for at, ratio in zip(y, ratios, strict=True):
+                text = "–" if ratio is None else f"{ratio:.2f}"
+                axes.text((ratio or 0.0) + 0.01, at, text, va="center", size=7)
+        axes.set_yticks(range(len(pairs)), [f"{b} − {a}" for a, b in pairs])
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1.08)
+        axes.set_xlabel("overlap ratio")
+        beside(axes)
+
+    more = len(cell.pairs) - len(pairs)
+    rest = f"; {more} pairs that overlap less are in the table" if more else ""
+    runs = sorted({n for r in cell.tests for n in (r.n_a, r.n_b)})
+    n = "–".join(str(k) for k in dict.fromkeys((runs[0], runs[-1])))
+    return Figure(
+        f"{cell.testset}.{cell.metric}.overlap",
+        f"Overlap ratio of the {100 * (1 - alpha):g}% intervals of {cell.name} on {cell.testset} "
+        f"of the two systems of a pair (n = {n} replicas), by interval method, after Fu et al. "
+        f"(2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; Riezler's and Clark's "
+        "intervals speak of new segments, the test-set interval of new tuner runs on this test "
+        "set.",
+        draw,
+        size=(6.8, 1.2 + 0.22 * len(pairs) * len(methods)),
+    )
+
+
+def power_curves(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
+    """Power against the true difference, on the segments at hand."""
+    first = rows[0]
+    own = next((row for row in rows if row.design), first)
+    grid = [row for row in rows if row.segments == own.segments]
+    plans = list(dict.fromkeys((row.n_a, row.n_b, row.tuners) for row in grid))
+
+    def draw(axes: Any) -> None:
+        for index, plan in enumerate(plans):
+            curve = [row for row in grid if (row.n_a, row.n_b, row.tuners) == plan]
+            n = f"n = {plan[0]}" if plan[0] == plan[1] else f"n = {plan[0]} + {plan[1]}"
+            this = " (this experiment)" if curve[0].design else ""
+            style = {"color": pick(COLOURS, index), "ls": pick(LINES, index)}
+            axes.plot(
+                [row.delta for row in curve],
+                [row.power for row in curve],
+                marker=pick(MARKERS, index),
+                markevery=4,
+                ms=4,
+                lw=1.4,
+                label=f"{n}{this}",
+                **style,
+            )
+        axes.axhline(first.wanted, color="black", linewidth=0.8)
+        axes.set_ylim(-0.02, 1.02)
+        axes.set_xlim(left=0)
+        axes.set_xlabel(f"true difference in {cell.name}")
+        axes.set_ylabel("power")
+        beside(axes)
+
+    return Figure(
+        f"{cell.testset}.{cell.metric}.power",
+        f"Power of the crossed test at {first.alpha:g} to find a true difference in {cell.name} "
+        f"between {first.a} and {first.b} with n replicas of each and the {own.segments:,} "
+        f"segments of {cell.testset}, simulated from the variances of this experiment ({own.n_a} + "
+        f"{count(own.n_b, 'run')}); the line is the wanted power. It speaks of new segments and "
+        "new tuner runs.",
+        draw,
+        size=(6.8, 3.4),
+    )
+
+
+def detectable(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
+    """The smallest difference that is found, against the number of replicas."""
+    first = rows[0]
+    own = next((row for row in rows if row.design), first)
+    plans = [row for row in plans_of(rows) if row.n_a == row.n_b and row.tuners == 1]
+    sizes = sorted({row.segments for row in plans})
+    result = cell.lead_test((first.a, first.b))
+
+    def draw(axes: Any) -> None:
+        for index, size in enumerate(sizes):
+            line = sorted((row.n_a, row.detectable) for row in plans if row.segments == size)
+            any_number = size >= MANY_SEGMENTS
+            axes.plot(
+                [n for n, _ in line],
+                [found for _, found in line],
+                color=pick(COLOURS, index),
+                ls=pick(LINES, index),
+                marker=pick(MARKERS, index),
+                ms=5,
+                label="any number of segments" if any_number else f"{size:,} segments",
+            )
+        if own.design and own.n_a == own.n_b:
+            axes.plot(own.n_a, own.detectable, ls="none", marker="*", ms=12, color="black",
+                      label="this experiment")  # fmt: skip
+        if result is not None:
+            axes.axhline(abs(result.delta), color="black", linewidth=0.8)
+        axes.set_ylim(bottom=0)
+        axes.set_xticks(sorted({row.n_a for row in plans}))
+        axes.set_xlabel("replicas of each system")
+        axes.set_ylabel(f"detectable difference in {cell.name}")
+        beside(axes)
+
+    return Figure(
+        f"{cell.testset}.{cell.metric}.detectable",
+        f"Smallest true difference in {cell.name} between {first.a} and {first.b} that the crossed "
+        f"test finds at {first.alpha:g} with {100 * first.wanted:g}% power, by numbers of replicas "
+        f"and segments, from the variances of this experiment ({own.n_a} + "
+        f"{count(own.n_b, 'run')}, {own.segments:,} segments of {cell.testset}); the line is the "
+        "observed difference. It speaks of new segments and new tuner runs.",
+        draw,
+        size=(6.8, 3.4),
+    )
+
+
+def observed_differences(cell: Cell, rows: Sequence[ReplicationRow]) -> Figure:
+    """Clark et al. (2011), Fig. 2."""
+    first = rows[0]
+    by_n = {row.n: np.array(row.deltas) for row in rows}
+
+    def draw(axes: Any) -> None:
+        every = np.concatenate(list(by_n.values()))
+        low, high = float(every.min()), float(every.max())
+        margin = 0.02 * (high - low) or 0.5
+        edges = np.linspace(low - margin, high + margin, 31)
+        for index, (n, deltas) in enumerate(by_n.items()):
+            counts, _ = np.histogram(deltas, edges)
+            axes.stairs(
+                counts / len(deltas),
+                edges,
+                color=pick(COLOURS, index),
+                ls=pick(LINES, index),
+                linewidth=1.6,
+                label=f"n = {n}",
+            )
+        axes.axvline(0, color="#888888", linewidth=0.8)
+        axes.axvline(_expected(cell, first), color="black", linewidth=1.2)
+        axes.set_xlabel(f"observed difference in {cell.name}, {first.b} − {first.a}")
+        axes.set_ylabel("relative frequency")
+        axes.set_ylim(bottom=0)
+        beside(axes)
+
+    return Figure(
+        f"{cell.testset}.{cell.metric}.replication",
+        f"Relative frequency of the difference in {cell.name} on {cell.testset} between {first.a} "
+        f"and {first.b} that {first.repeats} experiments observe with n replicas of each, drawn "
+        f"with replacement from {first.pool_a} and {first.pool_b} (Clark et al. 2011, Fig. 2); the "
+        "black line is the difference of the pools. No test; it speaks of new tuner runs on this "
+        "test set.",
+        draw,
+        size=(6.8, 3.4),
+    )
+
+
+def _expected(cell: Cell, row: ReplicationRow) -> float:
+    """Difference of the means of the pools."""
+    return (cell.value(row.b, "avg") or 0.0) - (cell.value(row.a, "avg") or 0.0)
+
+
+def rejections(cell: Cell, rows: Sequence[CalibrationRow]) -> Figure:
+    """Type I error against n by test, one panel for each null hypothesis, pools together."""
+    alpha = max(row.alpha for row in rows)
+    kept = [row for row in rows if row.alpha == alpha and row.pool != "all"]
+    nulls = list(dict.fromkeys((row.study, row.null) for row in kept))
+    methods = list(dict.fromkeys(row.method for row in kept))
+    sizes = sorted({row.n_a for row in kept})
+
+    def draw(panels: Any) -> None:
+        for panel, null in zip(np.ravel(panels), nulls, strict=True):
+            for index, method in enumerate(methods):
+                side = 0.5 * (index / max(len(methods) - 1, 1) - 0.5)
+                for position, n in enumerate(sizes):
+                    mine = [
+                        r for r in kept
+                        if ((r.study, r.null), r.method, r.n_a) == (null, method, n)
+                    ]  # fmt: skip
+                    if not mine:
+                        continue
+                    at = position + side
+                    style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
+                    trials = sum(r.trials for r in mine)
+                    rate = sum(r.rejected for r in mine) / trials
+                    low, high = wilson(sum(r.rejected for r in mine), trials)
+                    panel.plot([at, at], [low, high], color=style["color"], lw=1.2)
+                    panel.plot(at, rate, ls="none", ms=5, **style,
+                               label=method if position == 0 else None)  # fmt: skip
+            panel.axhline(alpha, color="black", linewidth=0.8)
+            panel.set_xticks(range(len(sizes)), map(str, sizes))
+            panel.set_xlim(-0.5, len(sizes) - 0.5)
+            panel.set_ylim(bottom=0)
+            panel.set_xlabel("replicas of each side")
+            panel.set_title(f"{null[0]}: {null[1]}", fontsize=9)
+        np.ravel(panels)[0].set_ylabel(f"share of p ≤ {alpha:g}")
+        beside(np.ravel(panels)[-1])
+
+    pools = list(dict.fromkeys(row.pool for row in kept))
+    trials = max(row.trials for row in kept)
+    return Figure(
+        f"{cell.testset}.{cell.metric}.calibration",
+        f"How often each test finds a difference at {alpha:g} (line) where there is none, by "
+        f"{cell.name} on {cell.testset}: up to {trials} trials for each of "
+        f"{count(len(pools), 'pool')}, together, with Wilson intervals (Monte-Carlo error only). "
+        "`Next test set` is the null of a test that generalises to new segments, the others are "
+        "nulls of this test set.",
+        draw,
+        size=(2.0 + 2.3 * len(nulls), 3.2),
+        panels=len(nulls),
+    )
+
+
+def agreement(testset: str, rows: Sequence[MetaRow], studies: Studies) -> Figure:
+    """Graham (2016): agreement of each metric and test with people, at each level."""
+    rows = [row for row in rows if row.criterion == rows[-1].criterion]
+    alphas = list(dict.fromkeys(row.alpha for row in rows))
+    names = list(dict.fromkeys((row.metric, row.method) for row in rows))
+    step = 0.7 / len(alphas)
+
+    def draw(axes: Any) -> None:
+        for index, alpha in enumerate(alphas):
+            style = {"color": pick(COLOURS, index)}
+            for y, name in enumerate(names):
+                row = next((r for r in rows if (r.metric, r.method) == name and r.alpha == alpha),
+                           None)  # fmt: skip
+                if row is None or row.value is None or row.ci_low is None or row.ci_high is None:
+                    continue
+                at = y + step * (index - (len(alphas) - 1) / 2)
+                axes.plot([100 * row.ci_low, 100 * row.ci_high], [at, at], lw=1.4,
+                          ls=pick(LINES, index), **style)  # fmt: skip
+                axes.plot(100 * row.value, at, ls="none", ms=5, marker=pick(MARKERS, index),
+                          label=f"at {alpha:g}" if y == 0 else None, **style)  # fmt: skip
+        shown = [f"{studies.names.get(metric or '', metric)}, {method}" for metric, method in names]
+        axes.set_yticks(range(len(names)), shown)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("pairs on which metric and people agree (%)")
+        beside(axes)
+
+    return Figure(
+        f"{testset}.agreement",
+        f"Share of {count(rows[0].n or 0, 'pair')} of systems on {testset} of which a metric's "
+        f"test and people ({rows[0].criterion}, rank-sum test) say the same at each level, with "
+        "Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so the true "
+        "intervals are wider; it speaks of these systems.",
+        draw,
+        size=(6.8, 1.2 + 0.42 * len(names)),
+    )

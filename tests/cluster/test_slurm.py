@@ -1,0 +1,156 @@
+"""An experiment on a real Slurm of four nodes, of which one dies."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support import ROOT
+
+from .slurm import Slurm
+
+pytestmark = [pytest.mark.cluster, pytest.mark.workflow]
+
+EXPERIMENT = {
+    "experiment": "c",
+    "corpus": {"kind": "synthetic", "tests": {"t": 30}},
+    "systems": {
+        "a": {"backend": "corruption", "errors": 0.3},
+        "b": {"backend": "corruption", "errors": 0.2},
+    },
+    "replicas": {"seeds": 2},
+    "tests": {"samples": 99, "methods": ["clark"]},
+}
+PROFILE = [
+    "--workflow-profile", str(ROOT / "workflow" / "profiles" / "slurm"),
+    "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "4",
+    "--slurm-keep-successful-logs", "--slurm-logdir", "slurm-logs", "--latency-wait", "10",
+    "--default-resources", "mem_mb=500", "runtime=5", "slurm_account=none", "slurm_partition=main",
+]  # fmt: skip
+
+
+def start(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.Popen[bytes]:
+    folder.mkdir(exist_ok=True)
+    (folder / "x.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
+    command = [str(Path(sys.executable).parent / "snakemake"), "--configfile", "x.yaml"]
+    command += ["--snakefile", str(ROOT / "Snakefile"), *arguments]
+    with open(folder / "out.txt", "wb") as out:
+        return subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT
+        )
+
+
+def contents(folder: Path) -> dict[str, str]:
+    results = folder / "results" / "c"
+    kept = ("corpus", "decodes", "stats", "tests", "tables", "figures")
+    return {
+        path.relative_to(results).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for name in kept
+        for path in sorted((results / name).rglob("*"))
+        if path.is_file()
+    }
+
+
+def processes(stage: str, folder: Path) -> list[int]:
+    """Jobs of a stage that run for the experiment in `folder`."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            named = len(words) > 3 and words[1].endswith(b"/replitune")
+            if named and words[2] == stage.encode() and os.readlink(process / "cwd") == str(folder):
+                found.append(int(process.name))
+    return found
+
+
+class Trouble(threading.Thread):
+    """Kills a job, cancels a job and switches off a node, each once, while a run goes on."""
+
+    def __init__(self, slurm: Slurm, folder: Path) -> None:
+        super().__init__(daemon=True)
+        self.slurm, self.folder = slurm, folder
+        self.made: dict[str, int] = {}
+        """Slurm's number of the job that was hit."""
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        troubles = {"decode": self.kill, "score": self.cancel, "test": self.switch_off}
+        while troubles and not self.over.is_set():
+            for stage in list(troubles):
+                if running := processes(stage, self.folder):
+                    with contextlib.suppress(OSError, KeyError):
+                        words = Path(f"/proc/{running[0]}/environ").read_bytes().split(b"\0")
+                        said = dict(word.decode().partition("=")[::2] for word in words if word)
+                        job = int(said["SLURM_JOB_ID"])
+                        troubles.pop(stage)(running[0], job)
+                        self.made[stage] = job
+            time.sleep(0.02)
+
+    def kill(self, pid: int, job: int) -> None:
+        os.kill(pid, signal.SIGKILL)  # what the kernel does to a job that takes too much memory
+
+    def cancel(self, pid: int, job: int) -> None:
+        self.slurm("scancel", str(job))
+
+    def switch_off(self, pid: int, job: int) -> None:
+        self.slurm.kill_node(self.slurm.jobs()[job]["node"])
+
+
+def test_a_failing_a_cancelled_job_and_a_dead_node_change_no_byte(slurm: Slurm, tmp_path: Path):
+    local = start(tmp_path / "local", dict(os.environ), "--cores", "2")
+    assert local.wait(900) == 0, (tmp_path / "local" / "out.txt").read_text()[-3000:]
+
+    folder = tmp_path / "slurm"
+    remote = start(folder, slurm.environment, *PROFILE)
+    trouble = Trouble(slurm, folder)
+    trouble.start()
+    try:
+        code = remote.wait(1500)
+    finally:
+        remote.kill()
+        trouble.over.set()
+        trouble.join()
+    said = (folder / "out.txt").read_text()
+    assert code == 0, said[-4000:]
+    assert contents(folder) == contents(tmp_path / "local")
+
+    jobs = slurm.jobs()
+    hit = {stage: jobs[number] for stage, number in trouble.made.items()}
+    assert {stage: job["state"] for stage, job in hit.items()} == {
+        "decode": "FAILED", "score": "CANCELLED", "test": "NODE_FAIL",
+    }  # fmt: skip
+    for job in hit.values():
+        again = [
+            other
+            for number, other in jobs.items()
+            if other["comment"] == job["comment"] and other["state"] == "COMPLETED"
+        ]
+        assert again, "it was tried again"
+        assert megabytes(again[-1]["memory"]) == 2 * megabytes(job["memory"]), "with more memory"
+        assert minutes(again[-1]["limit"]) == 2 * minutes(job["limit"]), "and more time"
+    ours = [job for job in jobs.values() if job["comment"] not in ("(null)", "")]
+    decodes = [job for job in ours if "decode" in job["comment"]]
+    assert len(decodes) == 2, "four decodes are one submission, tried twice"
+    assert any((folder / "slurm-logs").rglob("*.log")), "logs are collected"
+
+
+def megabytes(text: str) -> float:
+    return float(text.rstrip("MG")) * (1024 if text.endswith("G") else 1)
+
+
+def minutes(text: str) -> float:
+    """`D-HH:MM:SS`, `HH:MM:SS` or `MM:SS`."""
+    days, _, rest = text.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    seconds = sum(part * 60**i for i, part in enumerate(reversed(parts)))
+    return int(days or 0) * 24 * 60 + seconds / 60

@@ -1,0 +1,265 @@
+"""Runs that are hit at seeded moments, and what must be true afterwards.
+
+After every hit: no file has its final name and another content than in an undisturbed run; no
+process of the run is left; nothing is written any more. And in the end, after `--unlock` and
+`--rerun-incomplete` (what `make resume` does), the bytes of the undisturbed run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+
+from support import ROOT
+
+EXPERIMENT = {
+    "experiment": "f",
+    "corpus": {"kind": "synthetic", "train": 150, "dev": 20, "tests": {"t": 20}},
+    "systems": {
+        "p": {"backend": "phrase", "features": ["tm", "lm", "penalties"], "replicas": {"mert": 2}},
+        "c": {"backend": "corruption", "errors": 0.3, "replicas": {"seeds": 2}},
+    },
+    "tuning": {"nbest": 20, "iterations": 4, "patience": 4, "mert": {"restarts": 2}},
+    "tests": {"samples": 99, "methods": [{"name": "clark", "strata": "none"}]},
+}
+STAGES = {
+    "corpus": ["corpus"],
+    "train": ["models"],
+    "tune": ["tuning"],
+    "decode": ["decodes"],
+    "score": ["stats"],
+    "test": ["tests"],
+    "report": ["tables", "figures", "report.html"],
+    "manifest": ["manifest.json"],
+}
+"""What each command of the workflow makes."""
+KEPT = ("corpus", "models", "tuning", "decodes", "stats", "tests", "tables", "figures")
+PATIENCE = 600.0
+"""Seconds without a new job, or for a run to end, after which something hangs."""
+
+
+def contents(results: Path) -> dict[str, str]:
+    """sha256 of every result, by name; seconds stand in histories."""
+    found = {}
+    for name in KEPT:
+        for path in sorted((results / name).rglob("*")):
+            parts = path.relative_to(results).parts
+            if path.name == "history.parquet" or any(part.startswith(".") for part in parts):
+                continue
+            with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+                found["/".join(parts)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """Processes below one, nearest first."""
+    children: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            children += map(int, path.read_text().split())
+    yield from children
+    for child in children:
+        yield from descendants(child)
+
+
+def command_of(pid: int) -> str:
+    """The subcommand of a `replitune` process, or nothing."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    named = len(words) > 3 and words[1].endswith(b"/replitune")
+    return words[2].decode() if named else ""
+
+
+def alive(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    return False
+
+
+@dataclass
+class Faults:
+    """A folder with a run that is hit."""
+
+    folder: Path
+    expected: dict[str, str] = field(default_factory=dict)
+    """Of the undisturbed run."""
+    seed: int = 2011
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Hits by stage and kind."""
+    experiment: Mapping[str, Any] = field(default_factory=lambda: EXPERIMENT)
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results" / "f"
+
+    def start(self, *arguments: str, cores: int = 2) -> subprocess.Popen[bytes]:
+        """Snakemake in a session of its own, as in a terminal."""
+        (self.folder / "x.yaml").write_text(yaml.safe_dump(self.experiment, sort_keys=False))
+        command = [str(Path(sys.executable).parent / "snakemake"), "--cores", str(cores)]
+        command += ["--snakefile", str(ROOT / "Snakefile"), "--configfile", "x.yaml"]
+        with open(self.folder / "out.txt", "wb") as out:
+            return subprocess.Popen(
+                [*command, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env={**os.environ, "NO_COLOR": "1"},
+                start_new_session=True,
+            )
+
+    def end(self, process: subprocess.Popen[bytes]) -> int:
+        """Its exit code; a hang is a failure."""
+        try:
+            return process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise AssertionError("the run hangs: " + self.said()[-2000:]) from None
+
+    def run(self, *arguments: str, cores: int = 2) -> int:
+        return self.end(self.start(*arguments, cores=cores))
+
+    def said(self) -> str:
+        return (self.folder / "out.txt").read_text(errors="replace")
+
+    def resume(self) -> None:
+        """As `make resume`; ends in the bytes of the undisturbed run."""
+        assert self.run("--unlock") == 0, self.said()
+        assert self.run("--rerun-incomplete") == 0, self.said()[-3000:]
+        assert contents(self.results) == self.expected
+        assert not [path for path in self.results.rglob(".*") if path.suffix in (".tmp", ".old")], (
+            "remains"
+        )
+
+    def forget(self, stage: str) -> None:
+        """Remove what a stage has made, and what depends on it."""
+        names = list(STAGES)
+        for later in names[names.index(stage) :]:
+            for name in STAGES[later]:
+                path = self.results / name
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+
+    def nothing_is_wrong(self) -> None:
+        """What has its final name is whole and right."""
+        for name, sha256 in contents(self.results).items():
+            assert self.expected[name] == sha256, f"{name} is wrong"
+
+    def nothing_is_left(self, processes: list[int]) -> None:
+        """No process of the run lives on, and nothing is written."""
+        deadline = time.monotonic() + 30
+        while left := [pid for pid in processes if alive(pid)]:
+            assert time.monotonic() < deadline, f"orphans: {left}"
+            time.sleep(0.02)
+        before = {path: path.lstat().st_mtime_ns for path in self.results.rglob("*")}
+        time.sleep(0.1)
+        after = {path: path.lstat().st_mtime_ns for path in self.results.rglob("*")}
+        assert after == before
+
+    def jobs(self, process: subprocess.Popen[bytes]) -> Iterator[tuple[int, str]]:
+        """Every job of a run, when it appears: process and stage."""
+        seen: set[int] = set()
+        deadline = time.monotonic() + PATIENCE
+        while process.poll() is None:
+            if time.monotonic() > deadline:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise AssertionError("the run hangs: " + self.said()[-2000:])
+            for pid in descendants(process.pid):
+                if pid not in seen and (stage := command_of(pid)):
+                    seen.add(pid)
+                    deadline = time.monotonic() + PATIENCE
+                    yield pid, stage
+            time.sleep(0.005)
+
+    def seconds(self, stage: str) -> float:
+        """How long a job of this stage takes, from the records of the undisturbed run."""
+        records = self.folder / "seconds.json"
+        return float(json.loads(records.read_text()).get(stage, 1.0))
+
+    def kill_jobs(self, points: dict[str, int]) -> None:
+        """`kill -9` of so many jobs of each stage in one run that tries again by itself."""
+        rng = random.Random(f"{self.seed}/{points}/{sum(self.counts.values())}")
+        left = Counter(points)
+        process = self.start("--retries", "200", "--rerun-incomplete")
+        for pid, stage in self.jobs(process):
+            if left[stage] <= 0:
+                continue
+            time.sleep(rng.uniform(0, self.seconds(stage)))
+            with contextlib.suppress(ProcessLookupError):
+                if not alive(pid):
+                    continue
+                os.kill(pid, signal.SIGKILL)
+                left[stage] -= 1
+                self.counts[stage, "job killed"] += 1
+                self.nothing_is_wrong()
+        assert self.end(process) == 0, self.said()[-3000:]
+        assert contents(self.results) == self.expected
+
+    def stop_run(self, stage: str, kind: str, *arguments: str) -> bool:
+        """End Snakemake while it does a stage: by SIGKILL, by SIGTERM, or by Ctrl-C. False when
+        the stage was over too soon."""
+        rng = random.Random(f"{self.seed}/{stage}/{kind}/{sum(self.counts.values())}")
+        process = self.start(*arguments)
+        for _, found in self.jobs(process):
+            if found == stage:
+                time.sleep(rng.uniform(0, self.seconds(stage)))
+                break
+        processes = list(descendants(process.pid))
+        if process.poll() is not None:
+            return False
+        if kind == "Ctrl-C":
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGKILL if kind == "SIGKILL" else signal.SIGTERM)
+        self.end(process)
+        self.counts[stage, kind] += 1
+        self.nothing_is_left(processes)
+        self.nothing_is_wrong()
+        return True
+
+
+def undisturbed(folder: Path) -> Path:
+    """A run without faults, with the seconds that its jobs took."""
+    run = Faults(folder)
+    assert run.run() == 0, run.said()[-3000:]
+    seconds: dict[str, list[float]] = {}
+    for path in (run.results / "logs").rglob("*.json"):
+        record = json.loads(path.read_text())
+        seconds.setdefault(record["command"][1], []).append(record["seconds"])
+    # starting Python and its libraries belongs to a job, and is not in its record
+    longest = {stage: max(found) + 0.4 for stage, found in seconds.items()}
+    (folder / "seconds.json").write_text(json.dumps(longest))
+    return folder
+
+
+def copied(source: Path, folder: Path) -> Faults:
+    """A finished run that a test may hit."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    return Faults(folder, contents(source / "results" / "f"))
+
+
+def fresh(source: Path, folder: Path) -> Faults:
+    """An empty folder, to be run and hit."""
+    shutil.copy(source / "seconds.json", folder)
+    return Faults(folder, contents(source / "results" / "f"))

@@ -1,0 +1,199 @@
+"""Studies in the report: what is printed is what the rows say."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replitune.cli import main
+from replitune.report.data import load_cell
+from replitune.report.numbers import interval, p_value, score, signed
+from replitune.report.tables_fu import resampling_table, thresholds, thresholds_table
+from replitune.results import OverlapRow, read_rows
+from replitune.significance.agreement import clopper_pearson
+from replitune.significance.calibrate import CalibrationRow, wilson
+from replitune.significance.meta_rows import MetaRow
+from replitune.significance.power import PowerRow, sentence
+from replitune.significance.replication import ReplicationRow
+from report.report_models import finished_experiment, studied, write_report
+from support import Ran
+
+SYSTEMS = {name: [f"mert-{k:03d}" for k in (1, 2, 3, 4)] for name in ("a", "b", "c")}
+METHODS = ("crossed", "clark", "clark-bootstrap", "fu-ar", "fu-bootstrap", "riezler", "koehn")
+
+
+def page_rows(page: str, table: str) -> list[list[str]]:
+    body = page.split(f'id="table-{table}"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in body.split("<tr>")[1:]]
+    return [[html.unescape(re.sub(r"<sup>.*?</sup>", "", cell)) for cell in row] for row in cells]
+
+
+def exact_rows(folder: Path, table: str) -> list[dict[str, str]]:
+    with (folder / "tables" / f"{table}.csv").open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, Any]]:
+    """A folder, its page and the settings of its report; not to be changed by a test."""
+
+    def run(*arguments: object) -> Ran:
+        return Ran(main([str(argument) for argument in arguments]), "", "")
+
+    folder = tmp_path_factory.mktemp("studied")
+    settings = finished_experiment(run, folder, SYSTEMS, metrics=["bleu", "chrf"], methods=METHODS)
+    studied(run, folder, settings)
+    return folder, write_report(run, folder, settings), settings
+
+
+def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[str, Any]]):
+    folder, page, settings = finished
+    power = read_rows(folder / "studies/power/t1/bleu.parquet", PowerRow)
+    plans = list(dict.fromkeys((r.a, r.b, r.n_a, r.segments, r.detectable, r.needed)
+                               for r in power))  # fmt: skip
+    printed = page_rows(page, "power")
+    assert [row[7] for row in printed] == [score(plan[4]) for plan in plans]
+    assert [row[8] for row in printed] == ["–" if p[5] is None else str(p[5]) for p in plans]
+    own = [row for row in power if row.design]
+    assert {(row.n_a, row.n_b, row.segments) for row in own} == {(4, 4, 24)}
+    said = {sentence(row, "BLEU") for row in own}
+    plain = html.unescape(page.split('id="plans"')[1].split("</section>")[0])
+    assert sum(text in plain for text in said) == 1, "one pair speaks for the metric"
+
+    rows = read_rows(folder / "studies/replication/t1/bleu.parquet", ReplicationRow)
+    assert {row.n for row in rows} == {1, 3}, "no pool has 50 replicas"
+    expected = [
+        p_value(row.p) if row.case else f"{p_value(row.p_low)} to {p_value(row.p_high)}"
+        for row in rows
+    ]
+    printed = page_rows(page, "replication")
+    assert [row[6] for row in printed] == expected
+    assert [row[5] for row in printed] == [signed(row.delta) for row in rows]
+    assert len(rows) == 3 * (3 + 2)
+    assert [float(row["p_low"] or -1) for row in exact_rows(folder, "replication")] == [
+        -1 if row.p_low is None else row.p_low for row in rows
+    ]
+
+    trials = read_rows(folder / "studies/calibrate/t1/bleu.parquet", CalibrationRow)
+    printed = page_rows(page, "calibration")
+    assert [row[7] for row in printed] == [score(row.rejected / row.trials, 3) for row in trials]
+    assert [row[8] for row in printed] == [
+        interval(*wilson(row.rejected, row.trials), 3) for row in trials
+    ]
+
+    judged = read_rows(folder / "studies/meta/t1.parquet", MetaRow)
+    pairs = [row for row in judged if row.study == "agreement"]
+    assert len(pairs) == 2 * 3 * 3  # metrics, tests, levels
+    for row, shown in zip(pairs, page_rows(page, "agreement"), strict=True):
+        agree = round(row.value * row.n)
+        low, high = clopper_pearson(agree, row.n)
+        assert shown[5:] == [f"{100 * agree / row.n:.1f}", interval(100 * low, 100 * high, 1),
+                             str(row.n)]  # fmt: skip
+    better = [row for row in judged if row.study == "comparison"]
+    assert [row[7] for row in page_rows(page, "metrics")] == [p_value(row.p) for row in better]
+    for figure in settings["figures"]:
+        assert f'id="figure-{figure}"' in page, figure
+        caption = page.split(f'id="figure-{figure}"')[1].split("<figcaption>")[1]
+        assert re.search(r"\d", caption.split("</figcaption>")[0]), "n stands in the caption"
+
+
+def test_overlaps_are_the_same_in_rows_table_and_json(
+    finished: tuple[Path, str, dict[str, Any]], replitune: Callable[..., Ran], tmp_path: Path
+):
+    folder, page, _ = finished
+    rows = read_rows(folder / "tests/t1/bleu.overlaps.parquet", OverlapRow)
+    assert {row.method for row in rows} == {"riezler", "clark", "fu"}
+    assert all(row.ratio is not None and 0 <= row.ratio <= 1 for row in rows)
+    by_pair = {(row.a, row.b, row.method): row.ratio for row in rows}
+    bleu = [row for row in page_rows(page, "overlaps") if row[1] == "BLEU"]
+    for shown, pair in zip(bleu, [("a", "b"), ("a", "c"), ("b", "c")], strict=True):
+        assert shown[3:] == [score(by_pair[(*pair, m)]) for m in ("riezler", "clark", "fu")]
+    out = tmp_path / "test.json"
+    ran = replitune(
+        "test", folder / "stats/t1/bleu", "--testset", "t1", "--methods", *METHODS,
+        "--samples", 99, "--seed", 7, "--json", out,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    for pair in json.loads(out.read_text())["metrics"]["bleu"]["pairs"]:
+        for method, ratio in pair["overlaps"].items():
+            assert ratio == by_pair[pair["a"], pair["b"], method]
+
+
+def test_ar_and_bootstrap_that_disagree_are_marked(finished: tuple[Path, str, dict[str, Any]]):
+    folder, _, _ = finished
+    cell = load_cell(folder, "t1", "bleu", list(SYSTEMS))
+    table = resampling_table([cell], 0.05, {})
+    assert [row[4:6] for row in table.values[:3]] == [
+        ("one replica", "riezler"), ("all replicas (Clark)", "clark"), ("test set (Fu)", "fu-ar"),
+    ]  # fmt: skip
+    for number, row in enumerate(table.values):
+        *_, p_ar, p_bootstrap = row
+        marks = [table.mark(number, column).split() for column in (7, 8)]
+        assert [("sign" in m) for m in marks] == [p_ar <= 0.05, p_bootstrap <= 0.05]
+        disagree = (p_ar <= 0.05) != (p_bootstrap <= 0.05)
+        assert [("odd" in m) for m in marks] == [disagree, disagree]
+    odd = [number for number in range(len(table.values)) if "odd" in table.mark(number, 7)]
+    assert odd, "fu-ar of 4 pairs of runs cannot reach .05, its bootstrap can"
+
+
+def test_the_difference_that_is_enough_is_interpolated(
+    finished: tuple[Path, str, dict[str, Any]],
+):
+    """Between the last pair above .05 and the first not above, by hand."""
+    folder, page, _ = finished
+    cell = load_cell(folder, "t1", "bleu", list(SYSTEMS))
+    fits = thresholds(cell, 0.05, 7)
+    assert [fit.method for fit in fits] == list(METHODS)
+    shown = {row[2]: row[5] for row in page_rows(page, "thresholds") if row[1] == "BLEU"}
+    assert shown == {fit.method: score(fit.crossing) for fit in fits}
+    chosen = zip((0.1, 0.3, 0.5), (0.4, 0.2, 0.01), strict=True)
+    tests = [
+        replace(result, delta=-delta, p=p)
+        for result, (delta, p) in zip(cell.tests[:: len(METHODS)], chosen, strict=True)
+    ]
+    (fit,) = thresholds(replace(cell, tests=tuple(tests)), 0.05, 7)
+    table = thresholds_table([(cell, [fit])], 0.05)
+    by_hand = 0.3 + (0.2 - 0.05) / (0.2 - 0.01) * 0.2
+    assert table.values[0][5] == pytest.approx(by_hand)
+    assert table.text[0][5] == f"{by_hand:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("systems", "said"),
+    [
+        ({"a": ["seed-001", "seed-002", "seed-003"]}, "one system: no differences"),
+        ({"a": ["seed-001"], "b": ["seed-001", "seed-002"]}, "Fewer than 3 replicas"),
+    ],
+    ids=["one system", "one replica"],
+)
+def test_what_studies_need_is_said(
+    replitune: Callable[..., Ran], tmp_path: Path, systems: dict, said: str
+):
+    """One metric, no documents, no dev scores."""
+    settings = finished_experiment(
+        replitune, tmp_path, systems, metrics=["bleu"], documents=False, methods=["crossed"]
+    )
+    page = write_report(replitune, tmp_path, settings)
+    assert said in page
+    assert "no plan of replicas and segments" in page
+    assert "no spread on a dev set" in page
+    assert "no documents" in page
+    assert 'id="plans"' not in page
+    assert (tmp_path / "figures/t1.bleu.overlap.svg").stat().st_size > 500
+    store = tmp_path / "stats/t1/bleu"
+    for study in ("power", "replication"):
+        ran = replitune(study, store)
+        if len(systems) == 1:
+            assert ran.code == 2, ran.out
+            assert "no pair of systems with 2 replicas each" in ran.err
+        else:
+            assert ran.code == 2
+            assert "1 of a" in ran.err

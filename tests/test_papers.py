@@ -1,0 +1,115 @@
+"""The experiments after the papers ask for what the papers did."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from replitune.configuration import load, read_yaml, resolve
+from replitune.corpus.prepare import prepare_testset
+from replitune.errors import ReplituneError
+from replitune.experiment import Experiment
+from replitune.significance.methods import get_method
+from replitune.significance.one_system import interval_method
+from replitune.words import method_word
+from support import ROOT
+
+FOLDER = ROOT / "config" / "experiments"
+PAPERS = ("calibration", "clark2011", "fu2016", "graham2016", "neubig")
+SCALED = [
+    (name, scale)
+    for name in PAPERS
+    for scale in (None, *read_yaml(FOLDER / f"{name}.yaml")[0]["scales"])
+]
+
+
+@pytest.mark.parametrize(("name", "scale"), SCALED)
+def test_tests_intervals_and_studies_exist_at_every_scale(name: str, scale: str | None):
+    """Options of methods are checked by the job that runs them; here before anything runs."""
+    experiment = Experiment(load(FOLDER / f"{name}.yaml", scale=scale))
+    studied = experiment.settings["studies"].values()
+    methods = [
+        *experiment.methods,
+        *(entry for study in studied if study for entry in study.get("methods", [])),
+    ]
+    for method in methods:
+        get_method(method_word(method) if isinstance(method, str) else method)
+    for interval in experiment.intervals:
+        interval_method(method_word(interval))
+    assert experiment.name == (name if scale is None else f"{name}-{scale}")
+
+
+def test_every_paper_has_a_small_scale_and_the_large_ones_a_half():
+    assert {(name, "small") for name in PAPERS} <= set(SCALED)
+    assert {("clark2011", "half"), ("fu2016", "half")} <= set(SCALED)
+
+
+def test_fu_has_seven_systems_and_sixty_replicas_of_each():
+    experiment = Experiment(load(FOLDER / "fu2016.yaml"))
+    halves = {name: system["subset"] for name, system in experiment.settings["systems"].items()}
+    assert halves == {
+        "TOTAL": "all", "R1": "rand1", "R2": "rand2", "TOP": "top", "BOTTOM": "bottom",
+        "ODD": "odd", "EVEN": "even",
+    }  # fmt: skip
+    assert {len(experiment.replicas(name)) for name in halves} == {60}
+    small = Experiment(load(FOLDER / "fu2016.yaml", scale="small"))
+    assert len(small.systems) == 3
+    assert small.replica_counts("R1") == {"mert": 2, "mira": 2, "pro": 2}
+
+
+@pytest.mark.realdata
+def test_the_joined_test_set_of_fu_has_3071_segments(tmp_path: Path):
+    data = Path(os.environ.get("REPLITUNE_DATA", ""))
+    if not (data / "multi30k").is_dir():
+        pytest.skip("no folder multi30k in REPLITUNE_DATA")
+    experiment = Experiment(load(FOLDER / "fu2016.yaml", corpora=str(data)))
+    assert len(experiment.corpus_files("flickr")) == 6
+    settings = experiment.corpus_settings("flickr")
+    testset = prepare_testset(settings, "flickr", tmp_path, seed=1, base=data)
+    assert testset.segments == 3071
+    assert testset.parts is not None
+    assert [testset.parts.count(f"flickr{year}") for year in (2016, 2017, 2018)] == [
+        1000,
+        1000,
+        1071,
+    ]
+    assert testset.documents is None
+
+
+def test_a_corpus_folder_that_lacks_a_file(tmp_path: Path):
+    experiment = Experiment(load(FOLDER / "fu2016.yaml", corpora=str(tmp_path)))
+    with pytest.raises(ReplituneError, match=r"test_2016_flickr.*fr\.gz: no such file"):
+        prepare_testset(
+            experiment.corpus_settings("flickr"), "flickr", tmp_path, seed=1, base=tmp_path
+        )
+
+
+JOINED = {"parts": {"a": {"references": "a.en", "source": "a.de"}, "b": {"references": ["b.en"]}}}
+
+
+@pytest.mark.parametrize(
+    ("testset", "message"),
+    [
+        ({**JOINED, "source": "x"}, "`parts` and nothing else"),
+        ({"parts": {"a": JOINED}}, "`parts` and nothing else"),
+        ({"parts": {"a": {"source": "x"}}}, "`references` is missing in corpus.tests.t.parts.a"),
+        ({"source": "x"}, "`references` is missing in corpus.tests.t"),
+        ({"parts": {}}, "at least 1"),
+        (JOINED, "needs the source of b"),
+    ],
+)
+def test_a_joined_test_set_that_is_described_wrongly(testset: dict, message: str):
+    text = {"source": "x", "target": "y"}
+    settings = {
+        "experiment": "x",
+        "corpus": {
+            "kind": "files", "train": text, "dev": {"references": "d", "source": "s"},
+            "tests": {"t": testset},
+        },
+        "systems": {"a": {"backend": "phrase"}}, "replicas": {"mert": 1},
+    }  # fmt: skip
+    with pytest.raises(ReplituneError) as raised:
+        resolve(settings)
+    assert message in str(raised.value)

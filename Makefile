@@ -13,7 +13,7 @@ ARGS ?=
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --workflow-profile workflow/profiles/workstation \
 	$(if $(CONFIG),--configfile $(CONFIG)) $(ARGS)
 
-.PHONY: run resume test faults matrix lint format bench lock clean help
+.PHONY: run resume test faults matrix lint format bench fuzz lock clean help
 
 run: $(VENV)/.installed
 	$(SNAKEMAKE)
@@ -50,8 +50,15 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
+# MULTEVAL=.../multeval.sh and MOSES=.../bin add these peers
 bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/bench.py
+
+# coverage-guided, SECONDS for each parser; atheris is not in the lock file of the tests
+SECONDS ?= 60
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -c "import atheris" 2>/dev/null || $(BIN)/python -m pip install --quiet "atheris>=2.3"
+	$(BIN)/python scripts/fuzzing.py --seconds $(SECONDS)
 
 # The lock files hold exact versions and hashes of everything that is installed.
 lock: $(VENV)/.installed-dev

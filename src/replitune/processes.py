@@ -91,7 +91,8 @@ def only_one(path: str | Path) -> Iterator[TextIO]:
     The log of a job serves as its lock. The lock goes with its process; a file system that has
     no locks gives none.
     """
-    with open(path, "a", encoding="utf-8") as handle:
+    # names of files may be no text at all; a log says them nevertheless
+    with open(path, "a", encoding="utf-8", errors="backslashreplace") as handle:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -6,9 +6,10 @@ from functools import partial
 
 from snakemake.exceptions import WorkflowError
 
-from replitune.configuration import Source, read_yaml, resolve
+from replitune.configuration import read_yaml, resolve
 from replitune.errors import ReplituneError
 from replitune.experiment import Experiment, Replica
+from replitune.plain_values import Source
 from replitune.records import check_origins
 
 
@@ -183,7 +184,15 @@ def stores(testset, metric):
         f"{RESULTS}/stats/{testset}/{metric}/{system}.parquet"
         for system in EXPERIMENT.systems
         if testset in EXPERIMENT.decoded(system)
+        and EXPERIMENT.scored(metric, testset)
     ]
+
+
+def score_files(wildcards):
+    """Scores that something else computed are inputs when they are there, as data files are."""
+    return existing(
+        EXPERIMENT.score_files(wildcards.metric, wildcards.testset, wildcards.system)
+    )
 
 
 def report_texts(wildcards):
@@ -211,9 +220,11 @@ def study_words(study):
 
 
 def report_histories(wildcards):
-    """What tuning wrote down, of the systems that are tuned."""
+    """What tuning or training wrote down, of the systems that keep a history."""
+    tuned = EXPERIMENT.having("tune")
     return [
-        f"{RESULTS}/tuning/{system}/{replica.id}/history.parquet"
-        for system in EXPERIMENT.having("tune")
+        f"{RESULTS}/tuning/{system}/{replica.id}"
+        + ("/history.parquet" if system in tuned else "")
+        for system in EXPERIMENT.with_history
         for replica in EXPERIMENT.replicas(system)
     ]

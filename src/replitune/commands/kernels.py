@@ -20,12 +20,22 @@ TEXTLESS = ("meteor", "external", "mean")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--metrics", nargs="*", default=["bleu"], metavar="M")
-    parser.add_argument("--methods", nargs="*", default=["crossed", "clark"], metavar="TEST")
+    parser.add_argument(
+        "--metrics", nargs="*", default=["bleu"], metavar="M", help="metrics to compile"
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="*",
+        default=["crossed", "clark"],
+        metavar="TEST",
+        help="tests to compile",
+    )
     parser.add_argument(
         "--algorithms", nargs="*", default=[], metavar="A", help="tuners to compile"
     )
-    parser.add_argument("--tuning-metric", default="bleu", metavar="M")
+    parser.add_argument(
+        "--tuning-metric", default="bleu", metavar="M", help="what the tuners tune for"
+    )
     parser.add_argument("--search", nargs="*", default=["cube"], help="cube, stack")
     parser.add_argument("--out", metavar="FILE", help="written when done")
 

@@ -90,14 +90,13 @@ class Phrase(Backend):
         dev = needed(job.dev, "testset")
         source = source_of(dev)
         names, arities = zip(*system.layout.features, strict=True)
+        settings = {key: value for key, value in job.tuner.items() if key != "frozen"}
         start = (
             system.layout.vector(read_weights(job.init)) if job.init
             else system.layout.sensible()
         )  # fmt: skip
-        layout = Layout(names, arities)
-        tuner = make_tuner(job.algorithm, job.tuner, layout)
         return Tunable(
-            layout,
+            Layout(names, arities),
             start,
             DevDecoder(
                 system,
@@ -106,7 +105,7 @@ class Phrase(Backend):
                 get_objective(job.metric),
                 job.nbest,
                 job.threads,
-                density=getattr(tuner, "density", None),
+                density=getattr(make_tuner(job.algorithm, settings), "density", None),
             ),
             dev.segments,
             {

@@ -73,6 +73,8 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
     sides = [str(multi30k / f"val.lc.norm.tok.{side}.gz") for side in ("de", "en")]
 
     def decoder() -> list[str]:
+        if (folder / "model").exists():
+            return [str(folder / "model"), *sides]
         train = [str(multi30k / f"train.lc.norm.tok.{side}.gz") for side in ("de", "en")]
         model = str(folder / "model")
         command = ["-m", "replitune", "train", "--source", train[0], "--target", train[1]]
@@ -94,6 +96,7 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
         "bench_phrase_training.py": (lambda: [str(multi30k)]) if pairs else None,
         "bench_decoder.py": decoder if pairs else None,
         "bench_report.py": list,
+        "bench_tuning.py": decoder if pairs else None,
         "bench_tuners.py": tuners if options.nbest else None,
     }
 

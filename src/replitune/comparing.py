@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,25 +245,36 @@ def compare(
         threads=settings.threads,
         draws=draws,
     )
-    compared = {}
     said = list(warnings)
-    for id, (metric, signature, systems) in metrics.items():
-        summaries = {
-            name: summarise(
-                metric,
-                system,
-                documents,
-                testset=settings.testset,
-                seed=settings.seed,
-                samples=settings.samples,
-                alpha=settings.alpha,
-                intervals=[words.method_word(word) for word in settings.intervals],
-                dev=(dev or {}).get(id, {}).get(name),
-                draws=draws,
-            )
-            for name, system in systems.items()
+
+    def summary(id: str, name: str) -> SystemSummary:
+        return summarise(
+            metrics[id][0],
+            metrics[id][2][name],
+            documents,
+            testset=settings.testset,
+            seed=settings.seed,
+            samples=settings.samples,
+            alpha=settings.alpha,
+            intervals=[words.method_word(word) for word in settings.intervals],
+            dev=(dev or {}).get(id, {}).get(name),
+            draws=draws,
+        )
+
+    with ThreadPoolExecutor(settings.threads) as pool:
+        waiting = {
+            id: {name: pool.submit(summary, id, name) for name in systems}
+            for id, (_, _, systems) in metrics.items()
         }
-        compared[id] = Compared(metric, signature, summaries, tests[id])
+    compared = {
+        id: Compared(
+            metric,
+            signature,
+            {name: future.result() for name, future in waiting[id].items()},
+            tests[id],
+        )
+        for id, (metric, signature, _) in metrics.items()
+    }
     few = [name for name in names if next(iter(compared.values())).systems[name].n < FEW_REPLICAS]
     if few:
         said.append(

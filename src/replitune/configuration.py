@@ -18,6 +18,7 @@ import yaml
 from replitune.errors import ReplituneError, nearest
 from replitune.files import read_text
 from replitune.plain_values import Path_, Source, require_plain, require_small
+from replitune.score_files import check_scores
 
 if TYPE_CHECKING:
     from replitune.backends.interface import Backend
@@ -163,7 +164,8 @@ def _validate(part: Mapping[str, Any], value: Any, path: Path_, source: Source) 
     value = _with_defaults(part, value)
     # JSON Schema takes 3.0 for an integer, and counts and seeds would arrive as 3.0
     checker = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
-    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=checker)
+    draft = jsonschema.Draft202012Validator
+    strict = jsonschema.validators.extend(draft, type_checker=checker)  # type: ignore[no-untyped-call]
     validator = strict({**part, "$defs": schema()["$defs"]})
     errors = sorted(validator.iter_errors(value), key=lambda e: (len(e.absolute_path), str(e.path)))
     for error in errors:
@@ -328,6 +330,8 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
     from replitune.studies import check
 
     check(settings, source)
+    for entry in settings["metrics"]:
+        check_scores(entry, tests, source.error)
     for name, system in settings["systems"].items():
         backend = _backend_class(name, system, source)(name, system)
         _check_parts(settings, backend, source)

@@ -81,6 +81,16 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
             }
             for system, testsets in experiment.outputs.items()
         },
+        "scores_given": {
+            id: {
+                os.path.relpath(path, experiment.corpora): sha256_file(path)
+                for path in experiment.all_score_files(id)
+                if path.exists()
+            }
+            for id in experiment.metrics
+            if experiment.all_score_files(id)
+        },
+        "not_repeatable": unrepeatable(folder),
         "files": {name: sha256_file(folder / name) for name in result_files(folder)},
         "jobs": records,
     }
@@ -92,6 +102,16 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
         if len(Path(name).parts) > 1 and Path(name).is_absolute():
             places[name] = "CORPORA"
     return portable(manifest, places)
+
+
+def unrepeatable(folder: Path) -> list[str]:
+    """Replicas, `system replica`, that another run would make otherwise."""
+    accounts = sorted((folder / "tuning").glob("*/*/model.json"))
+    return [
+        f"{path.parent.parent.name} {path.parent.name}"
+        for path in accounts
+        if not json.loads(read_text(path)).get("deterministic", True)
+    ]
 
 
 def portable(value: Any, places: Mapping[str, str]) -> Any:

@@ -172,9 +172,9 @@ def _recorded(results: Path, name: str) -> str | None:
 
 
 def _whole(results: Path, name: str) -> Path:
-    """What Snakemake makes again as a whole: of a model, its folder."""
+    """What Snakemake makes again as a whole: of a model or a replica, its folder."""
     parts = Path(name).parts
-    return results / Path(*parts[:2]) if parts[0] == "models" else results / name
+    return results / Path(*parts[: {"models": 2, "tuning": 3}.get(parts[0], len(parts))])
 
 
 _cache: dict[Path, Mapping[str, Any]] = {}

@@ -41,8 +41,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing", action="store_true", help="score without replicas that failed"
     )
-    parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="M")
-    parser.add_argument("--testset", default="testset", metavar="NAME")
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        default=["bleu"],
+        metavar="M",
+        help="metrics, with options as METRIC:key=value,... (default: bleu)",
+    )
+    parser.add_argument(
+        "--testset",
+        default="testset",
+        metavar="NAME",
+        help="name of the test set; it names random streams (default %(default)s)",
+    )
     parser.add_argument("--out", required=True, metavar="STORE", help="folder, or .parquet file")
 
 

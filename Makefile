@@ -19,7 +19,9 @@ run: $(VENV)/.installed
 	$(SNAKEMAKE)
 
 # A killed run leaves a lock and perhaps half-made files: release the one, make the others again.
+# Snakemake goes by times: files from a future, of a clock that was ahead, get the present one.
 resume: $(VENV)/.installed
+	find results -newermt now -exec touch {} +
 	$(SNAKEMAKE) --unlock
 	$(SNAKEMAKE) --rerun-incomplete
 

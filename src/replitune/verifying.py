@@ -236,12 +236,12 @@ def compare_tables(here: Path, again: Path) -> list[str]:
     return rows or ["the same values, written by another version"]
 
 
-REPRODUCED = ("decodes/", "stats/", "tests/", "tables/")
+REPRODUCED = ("decodes/", "stats/", "tests/", "studies/", "tables/")
 """What a second run has to make to the same bytes."""
 
 
 def compare_runs(folder: Path, other: Path) -> Verification:
-    """Translations, statistics, tests and tables of two runs, byte by byte."""
+    """Translations, statistics, tests, studies and tables of two runs, byte by byte."""
     found = Verification()
     here, there = (
         {name for name in result_files(run) if name.startswith(REPRODUCED)}

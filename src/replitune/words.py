@@ -93,7 +93,9 @@ def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str |
 
 def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True) -> None:
     """What every study of one test set takes."""
-    parser.add_argument("store", metavar="STORE")
+    parser.add_argument(
+        "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
+    )
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
     if pairs:

@@ -44,7 +44,8 @@ class Mert:
     averaged_rounds: int = 1
     """Most rounds in an averaged phase."""
     survivors: float = 0.3
-    """Share of the starts, those with the best scores, that go on after each averaged phase."""
+    """Share of the starts, those with the best scores, that go on after each averaged phase. The
+    default is for a run of decodings, each of which continues the search."""
     tolerance: float = 0.01
     """A phase ends when a round gains no more than this, in the metric's units."""
     max_rounds: int = 100

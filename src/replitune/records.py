@@ -80,24 +80,25 @@ def check_results(results: Path) -> None:
     check_origins(results)
 
 
-def as_noted(path: Path) -> bool:
+def as_noted(record: str | Path, path: Path) -> bool:
     """Whether a file that is to be used once more is as `note` found it. Snakemake removes the
     record of a job before the job begins."""
     try:
-        return _note(path).read_text(encoding="utf-8") == sha256_file(path)
+        return _note(record, path).read_text(encoding="utf-8") == sha256_file(path)
     except (OSError, ValueError):
         return False
 
 
-def note(path: Path) -> None:
-    """Write down the sha256 of a file in a hidden one beside it."""
+def note(record: str | Path, path: Path) -> None:
+    """Write down the sha256 of an output of the job with this record, apart from the results."""
     sha256 = sha256_file(path)
-    with atomic_open(_note(path)) as handle:
+    with atomic_open(_note(record, path)) as handle:
         handle.write(sha256)
 
 
-def _note(path: Path) -> Path:
-    return path.with_name(f".{path.name}.sha256")
+def _note(record: str | Path, path: Path) -> Path:
+    results = results_of(record)
+    return results / ".noted" / os.path.relpath(path, results)
 
 
 def made(results: Path) -> dict[str, str]:

@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
         hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
-            kept = options.record is None or as_noted(path)
+            kept = options.record is None or as_noted(options.record, path)
             scored, cost = scorer.score(name, list(files), outputs, previous=path if kept else None)
             scored = replace(scored, missing=missing)
             print(
@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> None:
             testset.documents,
         )
         if options.record is not None:
-            note(out)
+            note(options.record, out)
 
 
 def _there(

@@ -133,6 +133,7 @@ def main() -> None:
             differ = sorted(k for k in {*found, *expected} if found.get(k) != expected.get(k))
             different += len(differ)
             said = f"{len(differ)} differ: {' '.join(differ[:5])}" if differ else "the same"
+            said = said if number else "to compare with"
             seconds = time.monotonic() - began
             print(f"{cell.name:<34} {len(found)} files, {said} ({seconds:.0f} s)", flush=True)
     sys.exit(1 if different else 0)

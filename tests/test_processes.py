@@ -60,15 +60,39 @@ def test_who_was_started_by_hand_has_no_run_to_look_for(monkeypatch: pytest.Monk
         assert not processes.orphaned()
 
 
+OTHER = """
+import sys
+from replitune import processes
+with processes.only_one(sys.argv[1]):
+    print("has it", flush=True)
+    sys.stdin.read()
+"""
+
+
 def test_one_process_does_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(processes, "PATIENCE", 0.3)
-    log = tmp_path / "log"
-    log.write_text("of an earlier run\n")
-    with processes.only_one(log) as handle:
-        handle.write("mine\n")
-        with pytest.raises(ReplituneError, match="another process"), processes.only_one(log):
-            pass
-    assert log.read_text() == "mine\n"
-    with processes.only_one(log):
-        pass
-    assert log.read_text() == ""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    other = subprocess.Popen(
+        [sys.executable, "-c", OTHER, str(logs / "a.log")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert other.stdin is not None
+    assert other.stdout is not None
+    with other.stdin, other.stdout:
+        assert other.stdout.readline() == b"has it\n"
+        with processes.only_one(logs / "b.log"):
+            """Another job."""
+        with (
+            pytest.raises(ReplituneError, match="another process"),
+            processes.only_one(logs / "a.log"),
+        ):
+            """The same job."""
+        other.kill()
+        other.wait()
+    with processes.only_one(logs / "a.log"):
+        """Its lock is gone with it."""
+    with processes.only_one(tmp_path / "elsewhere.log"):
+        """No job of the workflow."""
+    assert not (tmp_path / "elsewhere.log").exists()

@@ -100,7 +100,11 @@ def _run(arguments: list[str]) -> int:
     options = parser.parse_args(arguments[1:])
     if options.log is None:
         return _recorded(module, options, arguments)
-    with processes.only_one(options.log) as log, _logging_to(log):
+    with (
+        processes.only_one(options.log),
+        open(options.log, "w", encoding="utf-8") as log,
+        _logging_to(log),
+    ):
         try:
             return _recorded(module, options, arguments)
         except MemoryError:

@@ -76,7 +76,7 @@ def recording(
         "inputs": dict(inputs),
         "outputs": made(results_of(path)),
     }
-    remove_remains()
     with atomic_open(path) as handle:
         json.dump(record, handle, indent=1, ensure_ascii=False)
         handle.write("\n")
+    remove_remains()

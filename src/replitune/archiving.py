@@ -36,8 +36,9 @@ KEPT = ("experiment", "seed", "metrics", "tests")
 """Settings that the archived experiment has from the one that it repeats."""
 
 
-def write_archive(folder: Path, out: Path) -> list[str]:
-    """Pack the results in `folder`; returns the names of the members."""
+def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[str]:
+    """Pack the results in `folder`; returns the names of the members. Relative names of files of
+    scores start at `corpora`."""
     manifest = read_manifest(folder)
     experiment = Experiment(settings_of(manifest), results=folder.parent)
     files = {name: folder / name for name in manifest["files"] if is_packed(name)}
@@ -60,7 +61,7 @@ def write_archive(folder: Path, out: Path) -> list[str]:
     members: dict[str, Path | bytes] = {
         **files,
         **{name: text.encode() for name, text in texts.items()},
-        **dict(_score_files(folder, experiment)),
+        **dict(_score_files(manifest, corpora)),
     }
     with (
         atomic_open(out, "wb") as raw,
@@ -136,8 +137,10 @@ def _replicas(folder: Path, experiment: Experiment, system: str) -> dict[str, li
 
     found = {}
     for testset in experiment.testsets:
-        path = folder / "stats" / testset / experiment.metrics[0] / f"{system}.parquet"
-        metadata = read_metadata(path) if path.is_file() else None
+        places = (folder / "stats" / testset / metric for metric in experiment.metrics)
+        paths = (place / f"{system}.parquet" for place in places)
+        path = next((path for path in paths if path.is_file()), None)
+        metadata = None if path is None else read_metadata(path)
         if metadata is not None:
             found[testset] = [Replica(id) for id in sorted(metadata.decode_sha256[system])]
     if not found:
@@ -162,21 +165,26 @@ def _groups(place: str, replicas: list[Replica]) -> dict[str, list[str]]:
     return groups
 
 
-def _score_files(folder: Path, experiment: Experiment) -> Iterator[tuple[str, Path]]:
-    """Files that metrics read their scores from, under the names that the metrics give them."""
-    listed = [path for id in experiment.metrics for path in experiment.all_score_files(id)]
-    for path in dict.fromkeys(listed):
-        name = path.as_posix()
-        if not stays_inside(name):
-            raise ReplituneError(
-                "a metric reads a file outside of this folder, and an archive cannot",
-                found=name,
-                expected="a relative name below the folder of the run",
-                fix="move the file there, change the experiment, and run it again",
-            )
-        if not path.exists():
-            raise ReplituneError("a file of scores is gone", file=path)
-        yield name, path
+def _score_files(manifest: Mapping[str, Any], corpora: Path) -> Iterator[tuple[str, Path]]:
+    """Files that metrics read their scores from, under the names that the experiment gives them."""
+    for files in manifest.get("scores_given", {}).values():
+        for name, sha256 in files.items():
+            if not stays_inside(name) or name.startswith(("~", "...")):
+                raise ReplituneError(
+                    "a metric reads a file outside of the corpora, and an archive cannot",
+                    found=name,
+                    expected="a relative name",
+                    fix="move the file there, change the experiment, and run it again",
+                )
+            if not (corpora / name).is_file() or sha256_file(corpora / name) != sha256:
+                raise ReplituneError(
+                    "not the scores that the metric read",
+                    file=corpora / name,
+                    found="another content" if (corpora / name).is_file() else "no such file",
+                    expected=f"sha256 {sha256}",
+                    fix="say with --corpora where relative names of inputs start",
+                )
+            yield name, corpora / name
 
 
 def _yaml(value: Mapping[str, Any]) -> str:

@@ -110,6 +110,8 @@ def _inputs(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         # the files of a test set of sacrebleu's have hashes by field, and no path
         if isinstance(item.get("sha256"), str):
             yield str(item["path"]), item["sha256"]
+    for files in manifest.get("scores_given", {}).values():
+        yield from files.items()
 
 
 def check_origins(folder: Path, experiment: Experiment, testset: str, found: Verification) -> None:
@@ -200,7 +202,7 @@ def derive_tests(
     ]
     tests = experiment.settings["tests"]
     words = [str(stats / testset / metric), "--testset", testset, "--systems", *systems]
-    if "dev" in experiment.testsets:
+    if "dev" in experiment.testsets and experiment.scored(metric, "dev"):
         words += ["--dev", str(stats / "dev" / metric)]
     words += ["--pairs", *experiment.pairs.split(), "--methods", *experiment.methods]
     words += ["--intervals", *experiment.intervals]

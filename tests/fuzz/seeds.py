@@ -51,7 +51,7 @@ seed: 0
 corpus: {kind: synthetic, dev: 3, tests: {t: 3}}
 systems:
   a: {backend: corruption, errors: 0.2}
-  b: {backend: outputs, files: {t: "{x,y}.txt", dev: {mert: ["m"]}}}
+  b: {backend: outputs, files: {t: {mert: "{x,y}.txt"}, dev: {mert: [m, n]}}}
 replicas: {seeds: 2}
 metrics: [bleu, {name: ter, id: t2, normalized: true}]
 tests: {samples: 9, alpha: 0.1, pairs: [[a, b]], methods: [crossed, {name: clark, id: c}]}

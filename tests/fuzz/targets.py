@@ -155,7 +155,7 @@ def experiment(path: Path) -> None:
         assert name == name.strip()
         assert name.isprintable()
     for system in plan.systems:
-        if plan.backend(system) != "outputs":
+        if settings["systems"][system]["backend"] != "outputs":
             assert plan.replicas(system)
 
 

@@ -18,6 +18,9 @@ from replitune.errors import ReplituneError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="RESULTS", help="results/<experiment>")
+    parser.add_argument(
+        "--corpora", default=".", metavar="DIR", help="where relative names of inputs start"
+    )
     parser.add_argument("--out", required=True, metavar="FILE.tar.gz", help="the archive")
 
 
@@ -26,6 +29,6 @@ def run(options: argparse.Namespace) -> None:
 
     if not options.out.endswith((".tar.gz", ".tgz")):
         raise ReplituneError("--out is not allowed", found=options.out, expected="FILE.tar.gz")
-    members = write_archive(Path(options.folder), Path(options.out))
+    members = write_archive(Path(options.folder), Path(options.out), Path(options.corpora))
     size = Path(options.out).stat().st_size / 1e6
     print(f"{options.out}: {len(members)} files, {size:.1f} MB")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError
 from replitune.files import sha256_lines
 from replitune.metrics.base import full_signature
+from replitune.metrics.external import External
 from replitune.metrics.registry import get_metric
 from replitune.progress import Progress
 from replitune.replicas import Replica
@@ -92,9 +94,17 @@ class Scorer:
         with Progress(f"{self.metric.id} {name}", 0, "outputs") as done:
             return score_system(self.metric, outputs, self.prepared, progress=done, **given)
 
+    @property
+    def published_word(self) -> str:
+        """The metric without the folder that it read scores from: where texts lie changes no byte
+        of the statistics, and the signature knows which scores they were."""
+        if not isinstance(self.metric, External):
+            return self.word
+        return re.sub(r"(?<=[:,])file=[^,]*", f"file={self.metric.file.name}", self.word)
+
     def metadata(self, scored: Sequence[Scored]) -> StoreMetadata:
         return StoreMetadata(
-            metric=self.word,
+            metric=self.published_word,
             id=self.metric.id,
             signature=self.signature,
             higher_is_better=self.metric.higher_is_better,
@@ -102,7 +112,7 @@ class Scorer:
             reference_sha256=references_sha256(self.testset.references),
             decode_sha256={item.system.name: item.decode_sha256 for item in scored},
             missing={item.system.name: item.missing for item in scored if item.missing},
-            settings_sha256=sha256_lines([self.word, self.name]),
+            settings_sha256=sha256_lines([self.published_word, self.name]),
         )
 
     def _previous(self, path: str | Path) -> PreviousRows | None:

@@ -13,13 +13,15 @@ ARGS ?=
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --workflow-profile workflow/profiles/workstation \
 	$(if $(CONFIG),--configfile $(CONFIG)) $(ARGS)
 
-.PHONY: run resume test faults matrix lint format bench lock clean help
+.PHONY: run resume test faults matrix lint format bench fuzz lock clean help
 
 run: $(VENV)/.installed
 	$(SNAKEMAKE)
 
 # A killed run leaves a lock and perhaps half-made files: release the one, make the others again.
+# Snakemake goes by times: files from a future, of a clock that was ahead, get the present one.
 resume: $(VENV)/.installed
+	find results -newermt now -exec touch {} +
 	$(SNAKEMAKE) --unlock
 	$(SNAKEMAKE) --rerun-incomplete
 
@@ -50,8 +52,15 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
+# MULTEVAL=.../multeval.sh and MOSES=.../bin add these peers
 bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/bench.py
+
+# coverage-guided, SECONDS for each parser; atheris is not in the lock file of the tests
+SECONDS ?= 60
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -c "import atheris" 2>/dev/null || $(BIN)/python -m pip install --quiet "atheris>=2.3"
+	$(BIN)/python scripts/fuzzing.py --seconds $(SECONDS)
 
 # The lock files hold exact versions and hashes of everything that is installed.
 lock: $(VENV)/.installed-dev

@@ -30,6 +30,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=os.environ.get("REPLITUNE_DATA", ""))
     parser.add_argument("--nbest", default="", help="folder with nbest.txt, ref.txt, init.ini")
+    parser.add_argument("--multeval", default=os.environ.get("MULTEVAL", ""), help="multeval.sh")
+    parser.add_argument("--moses", default=os.environ.get("MOSES", ""), help="its folder bin")
     parser.add_argument("--only", default="", help="part of a benchmark's name")
     parser.add_argument("--force", action="store_true", help="write even under load")
     options = parser.parse_args()
@@ -71,6 +73,8 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
     sides = [str(multi30k / f"val.lc.norm.tok.{side}.gz") for side in ("de", "en")]
 
     def decoder() -> list[str]:
+        if (folder / "model").exists():
+            return [str(folder / "model"), *sides]
         train = [str(multi30k / f"train.lc.norm.tok.{side}.gz") for side in ("de", "en")]
         model = str(folder / "model")
         command = ["-m", "replitune", "train", "--source", train[0], "--target", train[1]]
@@ -80,15 +84,38 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
     def tuners() -> list[str]:
         return [str(Path(options.nbest) / name) for name in ("nbest.txt", "ref.txt", "init.ini")]
 
+    def peers() -> list[str]:
+        found = ["--compare-mt", compare_mt(), "--multeval", options.multeval]
+        return [*found, "--moses", options.moses, "--nbest", options.nbest]
+
     return {
+        "bench_peers.py": peers if real else None,
         "bench_metrics.py": list if real else None,
         "bench_ter_chrf.py": list if real else None,
         "bench_significance.py": list if real else None,
         "bench_phrase_training.py": (lambda: [str(multi30k)]) if pairs else None,
         "bench_decoder.py": decoder if pairs else None,
         "bench_report.py": list,
+        "bench_tuning.py": decoder if pairs else None,
         "bench_tuners.py": tuners if options.nbest else None,
     }
+
+
+def compare_mt() -> str:
+    """The program compare-mt from PyPI, in an environment of its own because its libraries are
+    older than ours; empty where it cannot be had."""
+    folder = ROOT / ".bench" / "compare-mt"
+    program = folder / "bin" / "compare-mt"
+    if not program.exists():
+        # six: compare-mt imports it and does not ask for it
+        for command in (
+            [sys.executable, "-m", "venv", str(folder)],
+            [str(folder / "bin" / "pip"), "install", "--quiet", "compare-mt", "six"],
+        ):
+            if subprocess.run(command, check=False).returncode:
+                print("-- compare-mt could not be installed, left out", file=sys.stderr)
+                return ""
+    return str(program) if program.exists() else ""
 
 
 def run(arguments: list[str], data: str) -> subprocess.CompletedProcess[str]:

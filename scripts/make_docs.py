@@ -1,31 +1,94 @@
-"""Write docs/configuration.md from the schema (`--check`: only say whether it is current)."""
+"""Write the reference pages: docs/configuration.md from the schema, docs/commands.md from the
+commands themselves (`--check`: only say whether they are current)."""
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from replitune.cli import COMMANDS, parser_of
+
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "config" / "schema" / "experiment.schema.yaml"
-TARGET = ROOT / "docs" / "configuration.md"
+DOCS = ROOT / "docs"
 
-HEAD = """# Every key of an experiment file
+CONFIGURATION = """# Every key of an experiment file
 
 Made from `config/schema/experiment.schema.yaml` by `python scripts/make_docs.py`; do not edit.
 `replitune check FILE` validates a file against it. An unknown key is an error.
 
 """
 
+REFERENCE = """# Every command
+
+Made from the commands themselves by `python scripts/make_docs.py`; do not edit. The commands
+exit with 0 when done, 2 when something given to them is wrong or missing (one message says what,
+where, and what to do), 1 for anything else, and 128 + the number of a signal. A metric or a test
+may carry options: `bleu:tokenize=none,lowercase=true`. All of them also take
+
+| option | meaning |
+| --- | --- |
+| `--threads N` | threads to use (default 1; `compare`: all) |
+| `--log FILE` | also write messages to this file |
+| `--record FILE` | write how this command ran, as JSON |
+
+"""
+
+COMMON = ("help", "threads", "log", "record")
+
 
 def main() -> int:
-    text = HEAD + "\n".join(pages(yaml.safe_load(SCHEMA.read_text("utf-8"))))
+    schema = yaml.safe_load(SCHEMA.read_text("utf-8"))
+    wanted = {
+        DOCS / "configuration.md": CONFIGURATION + "\n".join(pages(schema)),
+        DOCS / "commands.md": REFERENCE + "\n".join(commands()),
+    }
     if "--check" in sys.argv:
-        return 0 if TARGET.read_text("utf-8") == text else 1
-    TARGET.write_text(text, encoding="utf-8")
+        return int(any(page.read_text("utf-8") != text for page, text in wanted.items()))
+    for page, text in wanted.items():
+        page.write_text(text, encoding="utf-8")
     return 0
+
+
+def commands() -> list[str]:
+    lines = [f"- [`{name}`](#{name}): {what}" for name, what in COMMANDS.items()]
+    for name in COMMANDS:
+        about = importlib.import_module(f"replitune.commands.{name}").__doc__ or ""
+        lines += ["", f"## {name}", "", about.strip(), ""]
+        lines += ["| option | meaning |", "| --- | --- |"]
+        actions = parser_of(name)._actions
+        lines += [option(action) for action in actions if action.dest not in COMMON]
+    return [*lines, ""]
+
+
+def option(action: argparse.Action) -> str:
+    """One row. argparse's own help differs from one Python to the next."""
+    values = action.metavar or action.dest.upper()
+    if action.choices is not None:
+        values = escaped("|".join(map(str, action.choices)))
+    word = values[0] if isinstance(values, tuple) else values
+    if action.nargs == 0:
+        word = ""
+    elif action.nargs in ("+", "*"):
+        word += "..."
+    name = ", ".join(action.option_strings)
+    asked = " (required)" if action.required and action.option_strings else ""
+    about = " ".join((action.help or "").replace("%(default)s", shown_default(action)).split())
+    return f"| `{' '.join(filter(None, (name, word)))}` | {escaped(about)}{asked} |"
+
+
+def escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def shown_default(action: argparse.Action) -> str:
+    listed = isinstance(action.default, (list, tuple))
+    return " ".join(map(str, action.default)) if listed else str(action.default)
 
 
 def pages(schema: dict[str, Any]) -> list[str]:

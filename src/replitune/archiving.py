@@ -164,25 +164,19 @@ def _groups(place: str, replicas: list[Replica]) -> dict[str, list[str]]:
 
 def _score_files(folder: Path, experiment: Experiment) -> Iterator[tuple[str, Path]]:
     """Files that metrics read their scores from, under the names that the metrics give them."""
-    from replitune.metrics.external import External
-    from replitune.metrics.registry import get_metric
-
-    for id in experiment.metrics:
-        word = experiment.metric(id)
-        if word.partition(":")[0] != External.name:
-            continue
-        metric = get_metric(word)
-        assert isinstance(metric, External)
-        name = metric.file.as_posix()
+    listed = [path for id in experiment.metrics for path in experiment.all_score_files(id)]
+    for path in dict.fromkeys(listed):
+        name = path.as_posix()
         if not stays_inside(name):
             raise ReplituneError(
-                f"metric {id} reads a file outside of this folder, and an archive cannot",
+                "a metric reads a file outside of this folder, and an archive cannot",
                 found=name,
                 expected="a relative name below the folder of the run",
                 fix="move the file there, change the experiment, and run it again",
             )
-        metric.signature()  # says so when the file is gone
-        yield name, metric.file
+        if not path.exists():
+            raise ReplituneError("a file of scores is gone", file=path)
+        yield name, path
 
 
 def _yaml(value: Mapping[str, Any]) -> str:

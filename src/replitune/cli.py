@@ -58,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ReplituneError as error:
         print(f"replitune: {error}", file=sys.stderr)
         return 2
+    except MemoryError:
+        print("replitune: the memory of this machine is too small for this input", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("replitune: interrupted", file=sys.stderr)
         return 130
@@ -93,23 +96,20 @@ def _run(arguments: list[str]) -> int:
         )
     _limit_threads(arguments)
     module = importlib.import_module(f"replitune.commands.{name}")
-    parser = argparse.ArgumentParser(
-        prog=f"replitune {name}",
-        description=module.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    module.add_arguments(parser)
-    parser.add_argument(
-        "--threads", type=_positive, default=1, metavar="N", help="threads to use (default 1)"
-    )
-    parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
-    parser.add_argument("--record", metavar="FILE", help="write how this command ran, as JSON")
+    parser = parser_of(name)
     options = parser.parse_args(arguments[1:])
     if options.log is None:
         return _recorded(module, options, arguments)
-    with processes.only_one(options.log) as log, _logging_to(log):
+    with (
+        processes.only_one(options.log),
+        open(options.log, "w", encoding="utf-8") as log,
+        _logging_to(log),
+    ):
         try:
             return _recorded(module, options, arguments)
+        except MemoryError:
+            log.write("replitune: the memory of this machine is too small for this input\n")
+            raise
         except ReplituneError as error:
             log.write(f"replitune: {error}\n")
             raise
@@ -119,6 +119,30 @@ def _run(arguments: list[str]) -> int:
             else:
                 traceback.print_exc()
             return 1
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The options of one command; docs/commands.md is made from them."""
+    module = importlib.import_module(f"replitune.commands.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"replitune {name}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    # one, as rules expect; what people run by hand and wait for takes what there is
+    threads = getattr(module, "THREADS", 1)
+    said = "all" if hasattr(module, "THREADS") else "1"
+    parser.add_argument(
+        "--threads",
+        type=_positive,
+        default=threads,
+        metavar="N",
+        help=f"threads to use (default {said})",
+    )
+    parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
+    parser.add_argument("--record", metavar="FILE", help="write how this command ran, as JSON")
+    return parser
 
 
 def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:

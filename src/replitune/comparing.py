@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from replitune.significance.intervals import overlap_ratio
 from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import INTERVALS, SystemSummary, summarise
 from replitune.significance.run import require_system, run_tests
+from replitune.stats.lazy import ChosenSystems
 from replitune.stats.store import SegmentStatistics
 
 FEW_REPLICAS = 3
@@ -243,25 +245,36 @@ def compare(
         threads=settings.threads,
         draws=draws,
     )
-    compared = {}
     said = list(warnings)
-    for id, (metric, signature, systems) in metrics.items():
-        summaries = {
-            name: summarise(
-                metric,
-                system,
-                documents,
-                testset=settings.testset,
-                seed=settings.seed,
-                samples=settings.samples,
-                alpha=settings.alpha,
-                intervals=[words.method_word(word) for word in settings.intervals],
-                dev=(dev or {}).get(id, {}).get(name),
-                draws=draws,
-            )
-            for name, system in systems.items()
+
+    def summary(id: str, name: str) -> SystemSummary:
+        return summarise(
+            metrics[id][0],
+            metrics[id][2][name],
+            documents,
+            testset=settings.testset,
+            seed=settings.seed,
+            samples=settings.samples,
+            alpha=settings.alpha,
+            intervals=[words.method_word(word) for word in settings.intervals],
+            dev=(dev or {}).get(id, {}).get(name),
+            draws=draws,
+        )
+
+    with ThreadPoolExecutor(settings.threads) as pool:
+        waiting = {
+            id: {name: pool.submit(summary, id, name) for name in systems}
+            for id, (_, _, systems) in metrics.items()
         }
-        compared[id] = Compared(metric, signature, summaries, tests[id])
+    compared = {
+        id: Compared(
+            metric,
+            signature,
+            {name: future.result() for name, future in waiting[id].items()},
+            tests[id],
+        )
+        for id, (metric, signature, _) in metrics.items()
+    }
     few = [name for name in names if next(iter(compared.values())).systems[name].n < FEW_REPLICAS]
     if few:
         said.append(
@@ -295,7 +308,7 @@ def compare_stores(
     """The same from segment statistics on disk, all of one test set."""
     first = stores[0]
     chosen = list(systems) if systems is not None else list(first.systems)
-    metrics: dict[str, tuple[Metric, str, dict[str, SystemStatistics]]] = {}
+    metrics: dict[str, tuple[Metric, str, Mapping[str, SystemStatistics]]] = {}
     for store in stores:
         if not np.array_equal(store.documents, first.documents):
             raise ReplituneError(
@@ -307,7 +320,7 @@ def compare_stores(
         metrics[store.metric.id] = (
             store.metric,
             store.signature,
-            {name: store.systems[name] for name in chosen},
+            ChosenSystems(store.systems, chosen),
         )
     on_dev = {store.metric.id: store.systems for store in dev}
     return compare(metrics, first.documents, settings, dev=on_dev)

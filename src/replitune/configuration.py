@@ -7,7 +7,8 @@ spelling.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,11 @@ import yaml
 
 from replitune.errors import ReplituneError, nearest
 from replitune.files import read_text
+from replitune.plain_values import Path_, Source, require_plain, require_small
+from replitune.score_files import check_scores
 
 if TYPE_CHECKING:
     from replitune.backends.interface import Backend
-
-Path_ = tuple[str | int, ...]
 
 
 @cache
@@ -30,30 +31,17 @@ def schema() -> dict[str, Any]:
     return yaml.safe_load(text)
 
 
-class Source:
-    """An experiment file with the line of each key, for messages."""
-
-    def __init__(self, file: str | Path | None = None, lines: dict[Path_, int] | None = None):
-        self.file = file
-        self.lines = lines or {}
-
-    def error(
-        self, path: Sequence[str | int], message: str, **fields: str | None
-    ) -> ReplituneError:
-        line = None
-        for end in range(len(path), 0, -1):
-            line = self.lines.get(tuple(path[:end]))
-            if line is not None:
-                break
-        return ReplituneError(message, file=self.file, line=line, **fields)
-
-
 def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
     """The mapping in a YAML file, and where its keys stand. A key given twice is an error."""
     text = read_text(file)
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
+        require_small(node, file)
         data = yaml.safe_load(text)
+    except RecursionError:
+        raise ReplituneError("YAML nested too deeply", file=file) from None
+    except (ValueError, OverflowError) as error:  # of a date, or a number, that is none
+        raise ReplituneError("not valid YAML", file=file, found=str(error)) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise ReplituneError(
@@ -100,10 +88,14 @@ def _key_lines(node: Any, path: Path_) -> Iterator[tuple[Path_, int, bool]]:
 def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, Any]:
     """The complete settings of an experiment: scale applied, validated, defaults filled in."""
     source = source or Source()
+    require_plain(data, (), source)
     settings = copy.deepcopy(dict(data))
     scale = settings.get("scale")
     if scale is not None:
         scales = settings.get("scales") or {}
+        for value, kind in ((scale, str), (scales, Mapping)):
+            if not isinstance(value, kind):
+                raise source.error(("scales",), "a scale is named text", found=repr(value)[:80])
         if scale not in scales:
             close = nearest(str(scale), list(scales))
             raise source.error(
@@ -112,6 +104,8 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
                 expected=", ".join(scales) or "no scale: this experiment defines none",
                 fix=f"did you mean {close!r}?" if close else None,
             )
+        if not isinstance(scales[scale], Mapping):
+            raise source.error(("scales", scale), "a scale is a mapping", found=repr(scales[scale]))
         settings = merge(settings, scales[scale])
     studies = settings.get("studies")
     if isinstance(studies, dict):
@@ -168,11 +162,19 @@ def _validate(part: Mapping[str, Any], value: Any, path: Path_, source: Source) 
     import jsonschema
 
     value = _with_defaults(part, value)
-    validator = jsonschema.Draft202012Validator({**part, "$defs": schema()["$defs"]})
+    # JSON Schema takes 3.0 for an integer, and counts and seeds would arrive as 3.0
+    checker = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+    draft = jsonschema.Draft202012Validator
+    strict = jsonschema.validators.extend(draft, type_checker=checker)  # type: ignore[no-untyped-call]
+    validator = strict({**part, "$defs": schema()["$defs"]})
     errors = sorted(validator.iter_errors(value), key=lambda e: (len(e.absolute_path), str(e.path)))
     for error in errors:
         raise _explain(error, path, source)
     return value
+
+
+def _is_integer(checker: Any, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _with_defaults(part: Any, value: Any) -> Any:
@@ -314,6 +316,13 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
         entries = settings["metrics"] if what == "metric" else settings["tests"][path[-1]]
         ids = [entry_id(entry) for entry in entries]
         for id in ids:
+            if not re.fullmatch(schema()["$defs"]["name"]["pattern"], id):
+                raise source.error(
+                    path,
+                    f"the name of a {what} is not allowed",
+                    found=repr(id)[:80],
+                    expected=schema()["$defs"]["name"]["description"],
+                )
             if ids.count(id) > 1:
                 raise source.error(
                     path, f"two {what}s are called {id!r}", fix="give one of them an `id`"
@@ -321,6 +330,8 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
     from replitune.studies import check
 
     check(settings, source)
+    for entry in settings["metrics"]:
+        check_scores(entry, tests, source.error)
     for name, system in settings["systems"].items():
         backend = _backend_class(name, system, source)(name, system)
         _check_parts(settings, backend, source)

@@ -57,7 +57,8 @@ class ReplituneError(Exception):
         ):
             if text is not None:
                 rows.append(f"  {label:<9} {text}")
-        return "\n".join(rows)
+        # bytes of a file's name that are no UTF-8 can be printed as \\udcff only
+        return "\n".join(rows).encode("utf-8", "backslashreplace").decode()
 
 
 TROUBLES = {

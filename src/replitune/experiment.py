@@ -18,6 +18,7 @@ from replitune.backends.registry import get_backend
 from replitune.configuration import entry_id, replicas_wanted, test_names
 from replitune.errors import ReplituneError
 from replitune.replicas import UNGROUPED, Replica, replica_ids
+from replitune.score_files import has_scores, output_file, scores_file, scores_named
 from replitune.studies import BY_METRIC, Studies
 
 LOOP = ("iterations", "patience", "min_gain", "init", "init_range", "resample_dev")
@@ -102,9 +103,44 @@ class Experiment:
         """Ids of the metrics."""
         return [entry_id(entry) for entry in self.settings["metrics"]]
 
-    def metric(self, id: str) -> str:
-        """The metric as it is given on a command line."""
-        return argument(self.settings["metrics"][self.metrics.index(id)])
+    def metric(self, id: str, testset: str | None = None) -> str:
+        """The metric as it is given on a command line, for a test set (or else the first)."""
+        entry = self.settings["metrics"][self.metrics.index(id)]
+        scores = scores_named(entry)
+        if not scores:
+            return argument(entry)
+        file = str(self.corpora / scores_file(scores, testset or self.tests[0]))
+        if isinstance(entry, str):
+            return entry.replace(f"file={scores}", f"file={file}")
+        kept = {key: value for key, value in entry.items() if key != "options"}
+        return argument({**kept, **entry.get("options", {}), "file": file})
+
+    def scored(self, id: str, testset: str) -> bool:
+        """Whether a metric scores a test set: all of them, but for scores from files, which dev
+        has only where it is named."""
+        scores = scores_named(self.settings["metrics"][self.metrics.index(id)])
+        return not scores or testset in self.tests or has_scores(scores, testset)
+
+    def score_files(self, id: str, testset: str, system: str) -> list[Path]:
+        """The files that a metric reads its scores of a system from."""
+        scores = scores_named(self.settings["metrics"][self.metrics.index(id)])
+        if not scores:
+            return []
+        file = str(self.corpora / scores_file(scores, testset))
+        named = [output_file(file, system, replica.id) for replica in self.replicas(system)]
+        return list(dict.fromkeys(named))
+
+    def all_score_files(self, id: str) -> list[Path]:
+        """The files that a metric reads scores from, of all systems on all test sets."""
+        found = (
+            path
+            for testset in self.testsets
+            if self.scored(id, testset)
+            for system in self.systems
+            if testset in self.decoded(system)
+            for path in self.score_files(id, testset, system)
+        )
+        return list(dict.fromkeys(found))
 
     @property
     def methods(self) -> list[str]:
@@ -181,7 +217,7 @@ class Experiment:
                 kinds.append("tuners")
             names += [f"{testset}.{metric}.{kind}" for metric in self.metrics for kind in kinds]
         names += self.studies.figures()
-        return names + (["tuning.convergence"] if self.having("tune") else [])
+        return names + (["tuning.convergence"] if self.with_history else [])
 
     @property
     def tables(self) -> list[str]:
@@ -208,6 +244,11 @@ class Experiment:
     def having(self, stage: str) -> list[str]:
         """The systems that have a stage."""
         return [system for system, backend in self.backends.items() if stage in backend.stages]
+
+    @property
+    def with_history(self) -> list[str]:
+        """The systems whose replicas leave a history of dev scores."""
+        return [system for system, backend in self.backends.items() if backend.keeps_history]
 
     def reads(self, system: str, stage: str, part: str) -> bool:
         """Whether a stage of a system reads a part: train, dev, model, tuned."""

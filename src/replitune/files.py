@@ -2,7 +2,8 @@
 
 Text rules, for every file of segments: UTF-8; gzip when the content is gzip, whatever the
 name; one segment a line; lines end at LF, and one CR before it is dropped; a byte order mark
-at the start is dropped; NUL is an error. A last line without LF counts as a line. Other
+at the start is dropped; NUL is an error. A file may have `largest_text()` bytes when unpacked,
+and a line of segments `LONGEST_LINE` characters. A last line without LF counts as a line. Other
 "line ends" of Unicode (U+2028, U+0085, ...) are text.
 """
 
@@ -13,6 +14,7 @@ import gzip
 import hashlib
 import io
 import os
+import resource
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator
@@ -24,6 +26,23 @@ from replitune.processes import leave_if_orphaned
 
 GZIP_MAGIC = b"\x1f\x8b"
 
+LONGEST_LINE = 1_000_000
+"""Characters of a segment. A book has half as many."""
+
+BOMB = 200
+"""Text is unpacked to a few times its size; more than this, and more than `HARMLESS` bytes, is
+no text."""
+HARMLESS = 64 << 20
+
+
+def largest_text() -> int:
+    """Bytes of a text that this machine reads: a quarter of its memory, because text takes four
+    times its size when it is split into lines."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return (memory if limit == resource.RLIM_INFINITY else min(memory, limit)) // 4
+
+
 written: dict[Path, None] = {}
 """Files and folders that this process gave their final name, in order: what its record lists."""
 
@@ -31,9 +50,12 @@ written: dict[Path, None] = {}
 def read_bytes(path: str | Path) -> bytes:
     """The content of `path`, unpacked when it is gzip."""
     path = Path(path)
+    most = largest_text()
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+        with open(path, "rb") as handle:
+            data = b"" if os.fstat(handle.fileno()).st_size > most else _all_of(handle, most)
+            size = max(len(data), os.fstat(handle.fileno()).st_size)
+    except (FileNotFoundError, ValueError):  # a NUL in a name is a ValueError
         raise ReplituneError(
             "no such file", file=path, fix=f"check the path; a relative one starts at {Path.cwd()}"
         ) from None
@@ -41,9 +63,11 @@ def read_bytes(path: str | Path) -> bytes:
         raise ReplituneError("is a folder", file=path, expected="a text file") from None
     except PermissionError:
         raise ReplituneError("not readable", file=path, fix="check its permissions") from None
+    if size > most:
+        raise _too_large(path, most)
     if data[:2] == GZIP_MAGIC:
         try:
-            data = gzip.decompress(data)
+            data = _unpacked(data, path, most)
         except (EOFError, OSError, zlib.error) as error:
             raise ReplituneError(
                 "gzip data is damaged or cut off",
@@ -52,6 +76,48 @@ def read_bytes(path: str | Path) -> bytes:
                 fix="make or fetch the file again",
             ) from None
     return data
+
+
+def _all_of(handle: IO[bytes], most: int) -> bytes:
+    """Everything, and of what has no end (a pipe, a device) a little more than `most`."""
+    pieces: list[bytes] = []
+    size = 0
+    while size <= most and (piece := handle.read(1 << 24)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+
+
+def _unpacked(data: bytes, path: Path, most: int) -> bytes:
+    """Content of gzip data, in pieces, so that a small file that unpacks to terabytes is refused
+    before it has filled the memory."""
+    allowed = min(most, max(HARMLESS, BOMB * len(data)))
+    pieces: list[bytes] = []
+    size = 0
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while piece := file.read(1 << 22):
+            size += len(piece)
+            if size > most:
+                raise _too_large(path, most)
+            if size > allowed:
+                raise ReplituneError(
+                    "gzip data that unpacks to far more than text does",
+                    file=path,
+                    found=f"more than {allowed:,} bytes from {len(data):,}",
+                    fix="unpack it, if it is what it should be",
+                )
+            pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _too_large(path: Path, most: int) -> ReplituneError:
+    return ReplituneError(
+        "too large for the memory of this machine",
+        file=path,
+        found=f"more than {most:,} bytes of text",
+        expected="at most a quarter of the memory",
+        fix="split the file, or take a larger machine",
+    )
 
 
 def read_text(path: str | Path) -> str:
@@ -93,7 +159,17 @@ def split_lines(text: str) -> list[str]:
 
 def read_lines(path: str | Path) -> list[str]:
     """The lines of a text file, gz or plain."""
-    return split_lines(read_text(path))
+    lines = split_lines(read_text(path))
+    if lines and len(longest := max(lines, key=len)) > LONGEST_LINE:
+        raise ReplituneError(
+            "a line that is too long for a segment",
+            file=path,
+            line=lines.index(longest) + 1,
+            found=f"{len(longest):,} characters",
+            expected=f"at most {LONGEST_LINE:,}",
+            fix="is this a text with one segment a line?",
+        )
+    return lines
 
 
 def sha256_file(path: str | Path) -> str:

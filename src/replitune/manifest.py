@@ -17,6 +17,7 @@ from replitune.configuration import resolve
 from replitune.errors import ReplituneError
 from replitune.experiment import Experiment
 from replitune.files import read_text, sha256_file
+from replitune.provenance import printable
 
 FOLDERS = (
     "corpus",
@@ -68,9 +69,9 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
             system: {
                 testset: {
                     replica.id: {
-                        "path": os.path.relpath(path, experiment.corpora)
+                        "path": printable(os.path.relpath(path, experiment.corpora))
                         if not path.is_absolute() or path.is_relative_to(experiment.corpora)
-                        else str(path),
+                        else printable(str(path)),
                         "sha256": sha256_file(path),
                     }
                     for replica, path in files.items()
@@ -80,6 +81,16 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
             }
             for system, testsets in experiment.outputs.items()
         },
+        "scores_given": {
+            id: {
+                os.path.relpath(path, experiment.corpora): sha256_file(path)
+                for path in experiment.all_score_files(id)
+                if path.exists()
+            }
+            for id in experiment.metrics
+            if experiment.all_score_files(id)
+        },
+        "not_repeatable": unrepeatable(folder),
         "files": {name: sha256_file(folder / name) for name in result_files(folder)},
         "jobs": records,
     }
@@ -91,6 +102,16 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
         if len(Path(name).parts) > 1 and Path(name).is_absolute():
             places[name] = "CORPORA"
     return portable(manifest, places)
+
+
+def unrepeatable(folder: Path) -> list[str]:
+    """Replicas, `system replica`, that another run would make otherwise."""
+    accounts = sorted((folder / "tuning").glob("*/*/model.json"))
+    return [
+        f"{path.parent.parent.name} {path.parent.name}"
+        for path in accounts
+        if not json.loads(read_text(path)).get("deterministic", True)
+    ]
 
 
 def portable(value: Any, places: Mapping[str, str]) -> Any:
@@ -137,6 +158,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     for key in ("files", "settings", "inputs", "outputs_given", "jobs"):
         if not isinstance(manifest.get(key), dict):
             raise _damaged(path, f"no mapping `{key}`")
+    if not isinstance(manifest.get("not_packed", {}), dict):
+        raise _damaged(path, "no mapping `not_packed`")
     for key in ("files", "not_packed"):
         for name, sha256 in manifest.get(key, {}).items():
             if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
@@ -149,7 +172,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def stays_inside(name: str) -> bool:
     """Whether a relative name, as it is written, stays below the folder that it starts in."""
     parts = PurePosixPath(name).parts
-    return bool(parts) and not name.startswith("/") and ".." not in parts and "\0" not in name
+    plain = not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in name)
+    return plain and bool(parts) and not name.startswith("/") and ".." not in parts
 
 
 def settings_of(manifest: Mapping[str, Any]) -> dict[str, Any]:

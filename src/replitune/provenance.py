@@ -46,6 +46,11 @@ def cpu_type() -> str:
     return f"{name} ({flags})" if flags else name
 
 
+def printable(name: str) -> str:
+    """A word of a command as text: bytes of a file's name that are no UTF-8 as ``\\udcff``."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 @contextlib.contextmanager
 def recording(
     path: str | Path, arguments: Sequence[str], inputs: Mapping[str, str]
@@ -56,7 +61,7 @@ def recording(
     used = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     record: dict[str, Any] = {
-        "command": ["replitune", *arguments],
+        "command": ["replitune", *map(printable, arguments)],
         "versions": versions(),
         "cpu": cpu_type(),
         "platform": platform.platform(),
@@ -71,7 +76,7 @@ def recording(
         "inputs": dict(inputs),
         "outputs": made(results_of(path)),
     }
-    remove_remains()
     with atomic_open(path) as handle:
         json.dump(record, handle, indent=1, ensure_ascii=False)
         handle.write("\n")
+    remove_remains()

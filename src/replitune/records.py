@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from replitune.errors import ReplituneError
-from replitune.files import sha256_file, written
+from replitune.files import atomic_open, sha256_file, written
 
 STAGES = {
     "corpus": ("corpus",),
@@ -80,13 +80,24 @@ def check_results(results: Path) -> None:
     check_origins(results)
 
 
-def as_made(record: str | Path, path: str | Path) -> bool:
-    """Whether `path`, an output of the job with this record, is as it was written."""
-    results = results_of(record)
-    names = list(_names(results, [Path(path)]))
-    return bool(names) and all(
-        _recorded(results, name) == sha256_file(results / name) for name in names
-    )
+def as_noted(path: Path) -> bool:
+    """Whether a file that is to be used once more is as `note` found it. Snakemake removes the
+    record of a job before the job begins."""
+    try:
+        return _note(path).read_text(encoding="utf-8") == sha256_file(path)
+    except (OSError, ValueError):
+        return False
+
+
+def note(path: Path) -> None:
+    """Write down the sha256 of a file in a hidden one beside it."""
+    sha256 = sha256_file(path)
+    with atomic_open(_note(path)) as handle:
+        handle.write(sha256)
+
+
+def _note(path: Path) -> Path:
+    return path.with_name(f".{path.name}.sha256")
 
 
 def made(results: Path) -> dict[str, str]:
@@ -172,9 +183,9 @@ def _recorded(results: Path, name: str) -> str | None:
 
 
 def _whole(results: Path, name: str) -> Path:
-    """What Snakemake makes again as a whole: of a model, its folder."""
+    """What Snakemake makes again as a whole: of a model or a replica, its folder."""
     parts = Path(name).parts
-    return results / Path(*parts[:2]) if parts[0] == "models" else results / name
+    return results / Path(*parts[: {"models": 2, "tuning": 3}.get(parts[0], len(parts))])
 
 
 _cache: dict[Path, Mapping[str, Any]] = {}

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from replitune.configuration import Source, entry_id, test_names
+from replitune.configuration import entry_id, test_names
 from replitune.errors import nearest
+from replitune.plain_values import Source
 
 if TYPE_CHECKING:
     from replitune.experiment import Experiment

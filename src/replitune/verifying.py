@@ -22,9 +22,6 @@ from replitune.experiment import Experiment
 from replitune.files import read_lines, sha256_file, sha256_lines
 from replitune.manifest import read_manifest, result_files, settings_of
 
-SUFFIXES = (".parquet", ".systems.parquet", ".null.parquet")
-"""What a job of the test stage writes."""
-
 SHOWN = 5
 """Values of a table that are listed before the rest is counted."""
 
@@ -165,7 +162,7 @@ def check_tests(
     threads: int,
     found: Verification,
 ) -> None:
-    """The three tables of one (test set, metric) follow from the statistics on disk."""
+    """The tables of one (test set, metric) follow from the statistics on disk."""
     name = f"tests/{testset}/{metric}"
     with tempfile.TemporaryDirectory() as temporary:
         try:
@@ -173,9 +170,10 @@ def check_tests(
         except ReplituneError as error:
             found.add("differs", f"{name}: cannot be derived: {error}")
             return
-        for suffix in SUFFIXES:
+        for again in sorted(Path(temporary).iterdir()):
+            suffix = again.name.removeprefix(metric)
             found.derived += 1
-            here, again = folder / f"{name}{suffix}", Path(temporary) / f"{metric}{suffix}"
+            here = folder / f"{name}{suffix}"
             if not here.is_file():
                 found.add("missing", f"{name}{suffix}")
                 continue
@@ -205,6 +203,7 @@ def derive_tests(
     if "dev" in experiment.testsets:
         words += ["--dev", str(stats / "dev" / metric)]
     words += ["--pairs", *experiment.pairs.split(), "--methods", *experiment.methods]
+    words += ["--intervals", *experiment.intervals]
     words += ["--samples", str(tests["samples"]), "--alpha", str(tests["alpha"])]
     words += ["--correction", tests["correction"], "--seed", str(experiment.seed)]
     words += ["--paired-replicas"] if tests["paired_replicas"] else []
@@ -237,12 +236,12 @@ def compare_tables(here: Path, again: Path) -> list[str]:
     return rows or ["the same values, written by another version"]
 
 
-REPRODUCED = ("decodes/", "stats/", "tests/", "tables/")
+REPRODUCED = ("decodes/", "stats/", "tests/", "studies/", "tables/")
 """What a second run has to make to the same bytes."""
 
 
 def compare_runs(folder: Path, other: Path) -> Verification:
-    """Translations, statistics, tests and tables of two runs, byte by byte."""
+    """Translations, statistics, tests, studies and tables of two runs, byte by byte."""
     found = Verification()
     here, there = (
         {name for name in result_files(run) if name.startswith(REPRODUCED)}

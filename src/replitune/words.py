@@ -5,20 +5,38 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, get_type_hints
 
+from replitune.backends.outputs import expand
 from replitune.configuration import schema
 from replitune.errors import ReplituneError, nearest
 
 
 def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
-    """``NAME=FILE FILE ...``: the name ends at the first `=`."""
+    """``NAME=FILE FILE ...``: the name ends at the first `=`.
+
+    A shell does not see that FILE begins after the `=`: of ``NAME=run*.txt`` it leaves the
+    pattern, which is matched here, and of ``NAME=run{1,2}.txt`` it makes ``NAME=run1.txt
+    NAME=run2.txt``, so the name may stand before each.
+    """
     name, equals, first = words[0].partition("=")
     if not equals or not first:
         raise ReplituneError(
             f"{option} needs a name", found=words[0], expected=f"{option} NAME=FILE [FILE ...]"
         )
-    return checked_name(name, option), [first, *words[1:]]
+    rest = [word.removeprefix(f"{name}=") for word in words[1:]]
+    return checked_name(name, option), [file for word in (first, *rest) for file in _matched(word)]
+
+
+def _matched(word: str) -> list[str]:
+    """The files of a pattern in natural order; a word that is no pattern, or a file, as it is."""
+    if not any(character in word for character in "*?[") or Path(word).exists():
+        return [word]
+    paths = expand(word, Path())
+    if not paths:
+        raise ReplituneError(f"no file matches {word}", fix="check the pattern")
+    return [str(path) for path in paths]
 
 
 def checked_name(name: str, what: str) -> str:
@@ -75,7 +93,9 @@ def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str |
 
 def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True) -> None:
     """What every study of one test set takes."""
-    parser.add_argument("store", metavar="STORE")
+    parser.add_argument(
+        "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
+    )
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
     if pairs:

@@ -225,3 +225,16 @@ def test_multevals_example_gives_multevals_table(
     }
     same = next(pair for pair in bleu["pairs"] if pair["b"] == "sys2")
     assert {row["p"] for row in same["methods"].values()} == {1.0}
+
+
+def test_patterns_behind_a_name_are_matched(replitune: Callable[..., Ran], files: dict):
+    """As shells leave ``b=b?.txt``, and as they make it of ``b=b{1,2}.txt``."""
+    folder = files["ref"].parent
+    given = ["compare", "--refs", files["ref"], "--baseline", files["a1"], "--samples", 99]
+    pattern = replitune(*given, "--system", f"b={folder}/b?.txt")
+    assert pattern.code == 0, pattern.err
+    repeated = replitune(*given, "--system", f"b={files['b1']}", f"b={files['b2']}")
+    assert pattern.out == repeated.out
+    nothing = replitune(*given, "--system", f"b={folder}/c*.txt")
+    assert nothing.code == 2
+    assert "no file matches" in nothing.err

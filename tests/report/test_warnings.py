@@ -115,3 +115,10 @@ def test_segments_keep_to_the_budget_and_the_largest_differences_stay(budget: in
 def test_embedded_json_cannot_end_its_element():
     text = embedded(["</script>", "\u2028\u2029", "<!--", "&lt;"])
     assert not set("<>&\u2028\u2029") & set(text)
+
+
+def test_replicas_that_cannot_be_made_again_are_named():
+    found = warnings([], 0.05, (), ["nmt seed-001"])
+    assert [(w.title, w.places) for w in found] == [
+        ("Replicas that cannot be made again to the same bytes", ("nmt seed-001",))
+    ]

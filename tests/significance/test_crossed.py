@@ -372,6 +372,13 @@ def test_different_shares_of_tuners_are_an_error_that_names_the_cure():
     assert crossed(pair, strata="none").p is not None
 
 
+def test_a_tuned_system_is_compared_with_training_seeds_as_a_whole():
+    rng = np.random.default_rng(38)
+    a, b = two_way(rng, 4, 50), two_way(rng, 3, 50)
+    mixed = comparison(a, b, groups_a=["mert"] * 2 + ["pro"] * 2, groups_b=[None] * 3)
+    assert crossed(mixed).p == crossed(comparison(a, b)).p
+
+
 def test_pairing_needs_the_same_ids():
     rng = np.random.default_rng(37)
     with pytest.raises(ReplituneError, match="do not pair by id"):

@@ -133,7 +133,7 @@ def test_the_tuner_ends_where_lattices_and_pool_agree(bleu: Objective):
     space = Space(8, nodes=7)
     start = np.array([0.2, -1.0, 0.4])
     empty = Pool.empty(N, F, 10)
-    result = MertLattice(rounds=8).tune_lattices(
+    result = MertLattice(rounds=8, reach=np.inf).tune_lattices(
         space.lattices, space.statistics, empty, bleu, start, np.random.default_rng(0)
     )
     whole = Mert().tune(space.pool, bleu, start, np.random.default_rng(0))
@@ -145,18 +145,21 @@ def test_the_tuner_ends_where_lattices_and_pool_agree(bleu: Objective):
     assert len(empty.extend(*vars(result.added).values())) < len(space.pool)
 
 
-def test_the_union_has_the_paths_of_both():
-    one, other = Space(1, nodes=3), Space(2, nodes=4)
-    both = one.lattices.union(other.lattices)
-    weights, direction = np.array([0.3, 1.0, -0.7]), np.array([1.0, 0.2, 0.4])
-    envelope = both.envelope(weights, direction)
-    for gamma in np.linspace(-3, 3, 31):
-        at = weights + gamma * direction
-        for s in range(N):
-            rows = slice(envelope.offsets[s], envelope.offsets[s + 1])
-            every = paths(one.each[s]) + paths(other.each[s])
-            best = max(float(values @ at) for _, values in every)
-            assert (envelope.features[rows] @ at).max() == pytest.approx(best)
+@pytest.mark.parametrize("seed", range(4))
+def test_within_reach_the_envelope_is_the_whole_one(seed: int):
+    space = Space(seed)
+    rng = np.random.default_rng(seed)
+    weights, direction = rng.normal(size=F), rng.normal(size=F)
+    whole = space.lattices.envelope(weights, direction)
+    near = space.lattices.envelope(weights, direction, 0.3)
+    assert len(near.begins) < len(whole.begins)
+    for s in range(N):
+        rows = slice(near.offsets[s], near.offsets[s + 1])
+        every = slice(whole.offsets[s], whole.offsets[s + 1])
+        ends = np.append(whole.begins[every][1:], np.inf)
+        expected = (whole.begins[every] < 0.3) & (ends > -0.3)
+        assert near.begins[rows][0] == -np.inf
+        np.testing.assert_allclose(near.features[rows], whole.features[every][expected], atol=1e-9)
 
 
 def test_a_blank_line_has_the_empty_path():
@@ -166,9 +169,6 @@ def test_a_blank_line_has_the_empty_path():
     both = Lattices.pack([blank, full, blank]).envelope(np.ones(F), np.zeros(F))
     alone = Lattices.pack([full]).envelope(np.ones(F), np.zeros(F))
     assert both.offsets.tolist() == [0, 1, 2, 3]
-    packed = Lattices.pack([blank, full, blank])
-    united = packed.union(packed).envelope(np.ones(F), np.zeros(F))
-    assert united.words.tolist() == both.words.tolist()
     assert both.words.tolist() == alone.words.tolist()
     assert (both.features[[0, 2]] == 0).all()
 
@@ -207,7 +207,7 @@ def test_graphs_that_are_none(change, message):
 
 def test_the_loop_tunes_on_lattices_and_resumes(tmp_path):
     space = Space(8, nodes=7)
-    tuner = MertLattice(mert=Mert(restarts=2), directions=2)
+    tuner = MertLattice(mert=Mert(restarts=2), directions=2, decodings=4)
     offsets = space.pool.offsets
 
     def decode(weights, iteration, die_at=None):

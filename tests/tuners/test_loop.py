@@ -132,6 +132,25 @@ def test_remains_of_other_settings_are_not_used(space, tmp_path):
         assert again.calls == 2
 
 
+@pytest.mark.parametrize("name", ["state.json", "iteration-000.npz", "iteration-001.npz"])
+@pytest.mark.parametrize("damage", ["flip", "cut"])
+def test_a_damaged_checkpoint_starts_over(space, tmp_path, name, damage):
+    whole = run(space)
+    folder = tmp_path / "work"
+    with pytest.raises(KeyboardInterrupt):
+        run(space, decode=Searcher(space, die_at=2), folder=folder)
+    content = bytearray((folder / name).read_bytes())
+    if damage == "flip":
+        digit = content.index(b"0.", len(content) // 3) + 2 if name == "state.json" else 100
+        content[digit] ^= 1  # in the state: another number, as good to read
+    else:
+        del content[len(content) // 2 :]
+    (folder / name).write_bytes(content)
+    again = Searcher(space)
+    assert run(space, decode=again, folder=folder).weights.tobytes() == whole.weights.tobytes()
+    assert again.calls == len(whole.history)
+
+
 def test_two_runs_in_one_folder_are_refused(space, tmp_path):
     with (
         opened(tmp_path / "work", "mark"),

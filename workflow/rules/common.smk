@@ -6,9 +6,10 @@ from functools import partial
 
 from snakemake.exceptions import WorkflowError
 
-from replitune.configuration import Source, read_yaml, resolve
+from replitune.configuration import read_yaml, resolve
 from replitune.errors import ReplituneError
 from replitune.experiment import Experiment, Replica
+from replitune.plain_values import Source
 from replitune.records import check_origins
 
 
@@ -52,7 +53,12 @@ def final_outputs():
 
 
 def check_pieces():
-    """Every result was made from the present version of its inputs, whatever the clock said."""
+    """Every result was made from the present version of its inputs, whatever the clock said.
+
+    Not asked of a run that was told to make only some."""
+    asked = workflow.dag_settings
+    if set(asked.targets) - {"all"} or asked.until or asked.omit_from or asked.batch:
+        return
     try:
         check_origins(EXPERIMENT.folder.absolute())
     except ReplituneError as error:
@@ -182,8 +188,15 @@ def stores(testset, metric):
     return [
         f"{RESULTS}/stats/{testset}/{metric}/{system}.parquet"
         for system in EXPERIMENT.systems
-        if testset in EXPERIMENT.decoded(system)
+        if testset in EXPERIMENT.decoded(system) and EXPERIMENT.scored(metric, testset)
     ]
+
+
+def score_files(wildcards):
+    """Scores that something else computed are inputs when they are there, as data files are."""
+    return existing(
+        EXPERIMENT.score_files(wildcards.metric, wildcards.testset, wildcards.system)
+    )
 
 
 def report_texts(wildcards):
@@ -211,9 +224,11 @@ def study_words(study):
 
 
 def report_histories(wildcards):
-    """What tuning wrote down, of the systems that are tuned."""
+    """What tuning or training wrote down, of the systems that keep a history."""
+    tuned = EXPERIMENT.having("tune")
     return [
-        f"{RESULTS}/tuning/{system}/{replica.id}/history.parquet"
-        for system in EXPERIMENT.having("tune")
+        f"{RESULTS}/tuning/{system}/{replica.id}"
+        + ("/history.parquet" if system in tuned else "")
+        for system in EXPERIMENT.with_history
         for replica in EXPERIMENT.replicas(system)
     ]

@@ -7,6 +7,7 @@ rule score:
     input:
         testset=f"{RESULTS}/corpus/{{testset}}.jsonl",
         decodes=decodes,
+        scores=score_files,
         kernels=KERNELS,
     output:
         # kept while the job runs: rows of unchanged replicas are taken over
@@ -29,7 +30,7 @@ rule score:
             for prefix, count in EXPERIMENT.replica_counts(wildcards.system).items()
         ),
         allow=missing_allowed("--allow-missing"),
-        metric=lambda wildcards: EXPERIMENT.metric(wildcards.metric),
+        metric=lambda wildcards: EXPERIMENT.metric(wildcards.metric, wildcards.testset),
         stage_version=SCORE_VERSION,
     message:
         "{wildcards.metric} statistics of {wildcards.system} on {wildcards.testset}"

@@ -29,16 +29,16 @@ rule test:
     params:
         stats=f"{RESULTS}/stats/{{testset}}/{{metric}}",
         dev=lambda wildcards, input: (
-            f"--dev {Path(input.dev[0]).parent}" if input.dev else ""
+            f"--dev {shlex.quote(str(Path(input.dev[0]).parent))}" if input.dev else ""
         ),
-        systems=lambda wildcards: " ".join(
+        systems=lambda wildcards: [
             system
             for system in EXPERIMENT.systems
             if wildcards.testset in EXPERIMENT.decoded(system)
-        ),
-        methods=" ".join(map(shlex.quote, EXPERIMENT.methods)),
-        intervals=" ".join(map(shlex.quote, EXPERIMENT.intervals)),
-        pairs=EXPERIMENT.pairs,
+        ],
+        methods=EXPERIMENT.methods,
+        intervals=EXPERIMENT.intervals,
+        pairs=EXPERIMENT.pairs.split(),
         samples=EXPERIMENT.settings["tests"]["samples"],
         alpha=EXPERIMENT.settings["tests"]["alpha"],
         correction=EXPERIMENT.settings["tests"]["correction"],
@@ -53,8 +53,8 @@ rule test:
         "significance on {wildcards.testset} by {wildcards.metric}"
     shell:
         "replitune test {params.stats:q} {params.dev} --testset {wildcards.testset:q}"
-        " --systems {params.systems} --pairs {params.pairs} --methods {params.methods}"
-        " --intervals {params.intervals}"
+        " --systems {params.systems:q} --pairs {params.pairs:q} --methods {params.methods:q}"
+        " --intervals {params.intervals:q}"
         " --samples {params.samples} --alpha {params.alpha} --correction {params.correction}"
         " {params.paired} --seed {params.seed} --out {output.tests:q}"
         " --threads {threads} --log {log.text:q} --record {log.record:q}"

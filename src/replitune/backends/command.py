@@ -64,7 +64,8 @@ class Command(Backend):
 
     def __init__(self, system: str, settings: Mapping[str, Any]) -> None:
         super().__init__(system, settings)
-        if "tune" in self.settings:
+        if "tune" in self.settings and self.settings.get("replicas"):
+            # a tuner of its own; the experiment's general numbers are of replitune's
             self.prefixes = ("seeds", *TUNERS)
         elif "weights" in self.settings:
             self.prefixes = ("mert", "mira", "pro")
@@ -103,7 +104,8 @@ class Command(Backend):
             if template not in self.settings:
                 continue
             try:
-                filled(self.settings[template], dict.fromkeys(names, "x"), template)
+                there = [name for name in names if self._has(template, name)]
+                filled(self.settings[template], dict.fromkeys(there, "x"), template)
             except ReplituneError as error:
                 raise complain(
                     (*where, template), error.message, found=error.found, expected=error.expected,
@@ -123,6 +125,16 @@ class Command(Backend):
                 f"system {self.system} has weights to tune and no n-best lists to tune them on",
                 fix="give the command that writes them as `nbest`",
             )
+
+    def _has(self, template: str, place: str) -> bool:
+        """Whether a place that a template may name exists in this system."""
+        if place == "model":
+            return "train" in self.settings
+        if place == "trained":
+            return "tune" in self.settings
+        if place == "weights" and template == "decode":
+            return self.tuned_here
+        return True
 
     def missing(self) -> list[ReplituneError]:
         found = missing_program("bash", "install bash")

@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from replitune.files import put
+
 if TYPE_CHECKING:
     from replitune.backends.interface import Backend, ReplicaJob
 
@@ -25,7 +27,7 @@ def new_folder(out: Path) -> Iterator[Path]:
         yield temporary
         if out.is_dir():
             shutil.rmtree(out)
-        os.replace(temporary, out)
+        put(temporary, out)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

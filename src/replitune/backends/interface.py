@@ -192,6 +192,11 @@ class Backend:
         """Whether `tune` runs our tuners: compiled beforehand."""
         return "tune" in self.stages
 
+    @property
+    def keeps_history(self) -> bool:
+        """Whether each replica leaves history.parquet with its dev scores, for the report."""
+        return "tune" in self.stages
+
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         """Raise `complain(...)` for what a schema cannot say. Parts that stages read, and
         replicas, are checked already."""

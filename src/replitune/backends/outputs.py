@@ -1,17 +1,30 @@
-"""`backend: outputs`: translations that are on disk, a file for each replica."""
+"""`backend: outputs`: translations that are on disk, a file for each replica.
+
+A file is text, one segment a line; or WMT XML or SGM, or TSV, which may hold many systems: then
+`file.xml#SYSTEM` names one of them, and `file.tsv#COLUMN` a column by name or number.
+"""
 
 from __future__ import annotations
 
 import glob
 import itertools
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replitune.backends.interface import Complain, Given
 from replitune.errors import ReplituneError, nearest
 from replitune.replicas import Replica
+
+MOST_REPLICAS = 999
+"""Of one tuner: their numbers have three digits."""
+if TYPE_CHECKING:
+    from replitune.corpus.tsv import Column
+
+MANY = re.compile(r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv)(?:\.gz)?)(?:#(?P<part>.*))?", re.I | re.S)
+"""Files that may hold several outputs, and which one is meant."""
 
 
 class OutputFiles(Given):
@@ -24,17 +37,22 @@ class OutputFiles(Given):
         return list(self.settings["files"])
 
     def testset_settings(self, testset: str) -> Mapping[str, Any]:
-        return {"files": {testset: self.settings["files"][testset]}}
+        like = self.settings.get("like") or {}
+        return {
+            "files": {testset: self.settings["files"][testset]},
+            "like": {testset: like[testset]} if testset in like else {},
+        }
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         """Files for test sets that exist, and for all of them."""
         where = ("systems", self.system, "files")
         tests = list(experiment["corpus"]["tests"])
-        for testset in self.testsets:
+        like = self.settings.get("like") or {}
+        for key, testset in [("files", t) for t in self.testsets] + [("like", t) for t in like]:
             if testset not in (*tests, "dev"):
                 close = nearest(testset, [*tests, "dev"])
                 raise complain(
-                    (*where, testset),
+                    ("systems", self.system, key, testset),
                     f"unknown test set {testset!r} in system {self.system}",
                     expected=", ".join([*tests, "dev"]),
                     fix=f"did you mean {close!r}?" if close else None,
@@ -48,15 +66,19 @@ class OutputFiles(Given):
                 )
 
     def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:
+        return {replica: file for replica, (file, _) in self._named(testset, corpora).items()}
+
+    def _named(self, testset: str, corpora: Path) -> dict[Replica, tuple[Path, str | None]]:
+        """The file of each replica, and which of its outputs."""
         what = f"system {self.system}, test set {testset}"
-        return output_files(what, self.settings["files"][testset], corpora)
+        found = output_files(what, self.settings["files"][testset], corpora)
+        return {replica: _split(path) for replica, path in found.items()}
 
     def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
-        from replitune.files import read_lines
-
+        like = (self.settings.get("like") or {}).get(testset)
         outputs = {}
-        for replica, path in self.files(testset, corpora).items():
-            lines = read_lines(path)
+        for replica, (path, part) in self._named(testset, corpora).items():
+            lines = read_output(path, part, None if like is None else corpora / like)
             if len(lines) != segments:
                 raise ReplituneError(
                     f"line counts differ: output of system {self.system} on {testset}",
@@ -67,6 +89,50 @@ class OutputFiles(Given):
                 )
             outputs[replica] = lines
         return outputs
+
+
+def _split(path: Path) -> tuple[Path, str | None]:
+    """`file.xml#SYSTEM` in two; a file that is there under the whole name is that file."""
+    match = MANY.fullmatch(str(path))
+    if match is None or match["part"] is None or path.exists():
+        return path, None
+    return Path(match["file"]), match["part"]
+
+
+def read_output(path: Path, part: str | None = None, like: Path | None = None) -> list[str]:
+    """The segments of one output: of a WMT file the system `part`, in the order of the file
+    `like` (or of its own source); of a TSV file the column `part`; otherwise the lines."""
+    from replitune.corpus.testset import require_line_text
+    from replitune.corpus.wmt import read_wmt_system
+    from replitune.files import read_lines
+
+    match = MANY.fullmatch(str(path))
+    kind = match["kind"].lower() if match else "text"
+    if kind == "tsv":
+        return _column(path, part)
+    if kind == "text":
+        return read_lines(path)
+    lines = read_wmt_system(path, part, like=like)
+    require_line_text(path, lines)
+    return lines
+
+
+def _column(path: Path, part: str | None) -> list[str]:
+    from replitune.corpus.tsv import Columns, read_tsv
+    from replitune.files import read_lines
+
+    if part is None:
+        lines = read_lines(path)
+        if any("\t" in line for line in lines):
+            raise ReplituneError(
+                "which column?",
+                file=path,
+                found=f"{lines[0].count(chr(9)) + 1} columns",
+                fix=f"name it, or give its number: {path.name}#NAME",
+            )
+        return lines
+    column: Column = int(part) if part.isdecimal() else part
+    return read_tsv(path, "reference", Columns(references=(column,))).references[0]
 
 
 def output_files(what: str, given: Any, base: Path) -> dict[Replica, Path]:
@@ -82,6 +148,7 @@ def output_files(what: str, given: Any, base: Path) -> dict[Replica, Path]:
                 found=f"no match for {', '.join(listed)}",
                 fix=f"check the pattern; it starts at {base.resolve()}",
             )
+        require_countable(what, len(paths))
         for number, path in enumerate(paths, 1):
             files[Replica(f"{prefix}-{number:03d}")] = path
     return files
@@ -93,8 +160,10 @@ def expand(pattern: str, base: Path) -> list[Path]:
     paths: list[Path] = []
     for word in _braces(pattern):
         if any(character in word for character in "*?["):
-            found = glob.glob(str(base / word), recursive=True)
-            paths += [Path(name) for name in sorted(found, key=natural)]
+            match = MANY.fullmatch(word)
+            part = "" if match is None or match["part"] is None else f"#{match['part']}"
+            found = glob.glob(str(base / word.removesuffix(part)), recursive=True)
+            paths += [Path(name + part) for name in sorted(found, key=natural)]
         else:
             paths.append(base / word)
     return paths
@@ -104,19 +173,29 @@ def _braces(pattern: str) -> list[str]:
     pieces: list[list[str]] = []
     for part in re.split(r"(\{[^{}]*\})", pattern):
         inner = part[1:-1] if part.startswith("{") and part.endswith("}") else None
-        numbers = re.fullmatch(r"(\d+)\.\.(\d+)", inner) if inner else None
+        numbers = re.fullmatch(r"([0-9]{1,9})\.\.([0-9]{1,9})", inner) if inner else None
         if numbers:
             low, high = int(numbers[1]), int(numbers[2])
+            require_countable(pattern, high - low + 1)
             width = len(numbers[1]) if numbers[1].startswith("0") else 0
             pieces.append([str(number).zfill(width) for number in range(low, high + 1)])
         elif inner is not None and "," in inner:
             pieces.append(inner.split(","))
         else:
             pieces.append([part])
+    require_countable(pattern, math.prod(map(len, pieces)))
     return ["".join(choice) for choice in itertools.product(*pieces)]
+
+
+def require_countable(what: str, number: int) -> None:
+    """Replicas have three digits."""
+    if number > MOST_REPLICAS:
+        raise ReplituneError(
+            f"too many outputs: {what}", found=f"{number} files", expected="at most 999"
+        )
 
 
 def natural(name: str) -> list[tuple[int, int | str]]:
     """Sort key under which run2 stands before run10."""
     parts = re.split(r"(\d+)", name)
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts]
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]

@@ -18,7 +18,7 @@ from replitune.errors import ReplituneError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="RESULTS", help="results/<experiment>")
-    parser.add_argument("--out", required=True, metavar="FILE.tar.gz")
+    parser.add_argument("--out", required=True, metavar="FILE.tar.gz", help="the archive")
 
 
 def run(options: argparse.Namespace) -> None:

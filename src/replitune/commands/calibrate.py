@@ -18,11 +18,27 @@ from replitune.errors import ReplituneError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     words.add_store_options(parser, pairs=False)
     parser.add_argument(
-        "--methods", nargs="+", default=["crossed", "clark", "riezler", "fu-ar"], metavar="TEST"
+        "--methods",
+        nargs="+",
+        default=["crossed", "clark", "riezler", "fu-ar"],
+        metavar="TEST",
+        help="tests to calibrate (default: %(default)s)",
     )
     parser.add_argument("--ns", nargs="+", type=int, default=[3, 5], metavar="N", help="replicas")
-    parser.add_argument("--trials", type=int, default=300, metavar="T")
-    parser.add_argument("--samples", type=int, default=999, metavar="R")
+    parser.add_argument(
+        "--trials",
+        type=int,
+        default=300,
+        metavar="T",
+        help="trials of each kind and size (default %(default)s)",
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=999,
+        metavar="R",
+        help="resamples of each resampling test (default %(default)s)",
+    )
     parser.add_argument(
         "--unit", default="segment", choices=("segment", "document"),
         help="what the coin of the next test set is thrown for (default %(default)s)",

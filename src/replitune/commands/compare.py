@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
 from replitune import words
 from replitune.errors import ReplituneError
 from replitune.replicas import replica_ids
+
+THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""By default all cores that this process may use; numbers do not depend on it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,9 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=H",
         help="a system and the outputs of its runs; may be repeated",
     )
-    parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="M")
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        default=["bleu"],
+        metavar="M",
+        help="metrics, with options as METRIC:key=value,... (default: bleu)",
+    )
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
-    parser.add_argument("--testset", default="testset", metavar="NAME")
+    parser.add_argument(
+        "--testset",
+        default="testset",
+        metavar="NAME",
+        help="name of the test set; it names random streams (default %(default)s)",
+    )
     words.add_test_options(parser, ["crossed", "clark"])
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")

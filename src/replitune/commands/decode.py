@@ -52,7 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--paired", action="store_true", help="replica k of all systems has one seed"
     )
-    parser.add_argument("--out", required=True, metavar="PATH")
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="PATH",
+        help="file, or with --outputs folder, of the translations",
+    )
 
 
 def run(options: argparse.Namespace) -> None:

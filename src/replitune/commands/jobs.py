@@ -22,7 +22,12 @@ def add_backend_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings", metavar="JSON", help="of the system, as in an experiment file"
     )
-    parser.add_argument("--system", default="system", metavar="NAME")
+    parser.add_argument(
+        "--system",
+        default="system",
+        metavar="NAME",
+        help="name of the system; it names random streams",
+    )
 
 
 def chosen_backend(options: argparse.Namespace, otherwise: Mapping[str, Any]) -> Backend:

@@ -20,12 +20,22 @@ TEXTLESS = ("meteor", "external", "mean")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--metrics", nargs="*", default=["bleu"], metavar="M")
-    parser.add_argument("--methods", nargs="*", default=["crossed", "clark"], metavar="TEST")
+    parser.add_argument(
+        "--metrics", nargs="*", default=["bleu"], metavar="M", help="metrics to compile"
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="*",
+        default=["crossed", "clark"],
+        metavar="TEST",
+        help="tests to compile",
+    )
     parser.add_argument(
         "--algorithms", nargs="*", default=[], metavar="A", help="tuners to compile"
     )
-    parser.add_argument("--tuning-metric", default="bleu", metavar="M")
+    parser.add_argument(
+        "--tuning-metric", default="bleu", metavar="M", help="what the tuners tune for"
+    )
     parser.add_argument("--search", nargs="*", default=["cube"], help="cube, stack")
     parser.add_argument("--out", metavar="FILE", help="written when done")
 
@@ -104,6 +114,7 @@ def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str
         start = system.layout.sensible()
         system.translate(dev.source or [], start)
         for algorithm in algorithms:
+            tuner = make_tuner(algorithm, {})
             run_loop(
                 DevDecoder(
                     system,
@@ -111,9 +122,9 @@ def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str
                     dev.references,
                     objective.metric,
                     20,
-                    lattices=algorithm == "mert-lattice",
+                    density=getattr(tuner, "density", None),
                 ),
-                make_tuner(algorithm, {}),
+                tuner,
                 objective,
                 start,
                 dev.segments,

@@ -10,7 +10,7 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="RESULTS", help="results/<experiment>")
     parser.add_argument("--settings", required=True, metavar="JSON", help="the experiment")
-    parser.add_argument("--out", required=True, metavar="FILE")
+    parser.add_argument("--out", required=True, metavar="FILE", help="the file to write")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -18,7 +18,9 @@ from replitune.errors import ReplituneError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", metavar="STORE")
+    parser.add_argument(
+        "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
+    )
     parser.add_argument(
         "--human", required=True, metavar="FILE", help="judgements: of adequacy, or of both"
     )

@@ -25,12 +25,21 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     words.add_store_options(parser)
-    parser.add_argument("--plans", nargs="+", metavar="NxSEGMENTS")
+    parser.add_argument(
+        "--plans", nargs="+", metavar="NxSEGMENTS", help="REPLICASxSEGMENTS of each plan"
+    )
     parser.add_argument(
         "--replicas", nargs="+", type=int, default=[3, 5, 10, 20], metavar="N",
         help="of each system (default 3 5 10 20)",
     )  # fmt: skip
-    parser.add_argument("--segments", nargs="+", type=int, default=[], metavar="N")
+    parser.add_argument(
+        "--segments",
+        nargs="+",
+        type=int,
+        default=[],
+        metavar="N",
+        help="numbers of segments of the curves",
+    )
     parser.add_argument("--delta", type=float, metavar="D", help="a difference to be found")
     parser.add_argument("--power", type=float, default=0.8, help="wanted (default %(default)s)")
     parser.add_argument("--alpha", type=float, default=0.05, help="level (default %(default)s)")

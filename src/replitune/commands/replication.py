@@ -26,8 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repeats", type=int, default=250, metavar="K",
         help="small experiments of each size (default %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--methods", nargs="+", default=["clark"], metavar="TEST")
-    parser.add_argument("--samples", type=int, default=1000, metavar="R")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        default=["clark"],
+        metavar="TEST",
+        help="tests of each small experiment (default: clark)",
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=1000,
+        metavar="R",
+        help="resamples of each test (default %(default)s)",
+    )
     parser.add_argument("--alpha", type=float, default=0.05, help="level (default %(default)s)")
     parser.add_argument("--out", metavar="FILE.parquet", help="write the rows (one metric)")
 

@@ -36,6 +36,7 @@ def inputs(options: argparse.Namespace) -> list[Path]:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.files import atomic_open, read_text
+    from replitune.manifest import unrepeatable
     from replitune.report import build
     from replitune.report.data import load_cell, with_names
     from replitune.report.documents import load_documents
@@ -66,6 +67,7 @@ def run(options: argparse.Namespace) -> None:
         documents=[(cell, *found) for cell, each in documents for found in each],
         histories=read_histories(folder, settings["systems"]),
         corpus=json.loads(read_text(folder / "corpus" / "inputs.json"))["warnings"],
+        unrepeatable=unrepeatable(folder),
         studies=load_studies(folder, settings, cells),
     )
     tables = build.tables(material)

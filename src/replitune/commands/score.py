@@ -41,8 +41,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing", action="store_true", help="score without replicas that failed"
     )
-    parser.add_argument("--metrics", nargs="+", default=["bleu"], metavar="M")
-    parser.add_argument("--testset", default="testset", metavar="NAME")
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        default=["bleu"],
+        metavar="M",
+        help="metrics, with options as METRIC:key=value,... (default: bleu)",
+    )
+    parser.add_argument(
+        "--testset",
+        default="testset",
+        metavar="NAME",
+        help="name of the test set; it names random streams (default %(default)s)",
+    )
     parser.add_argument("--out", required=True, metavar="STORE", help="folder, or .parquet file")
 
 
@@ -56,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.commands.scoring import Scorer, load_testset
     from replitune.diagnosis import diagnose, find_copies, is_note
     from replitune.metrics.registry import get_metrics
-    from replitune.records import as_made
+    from replitune.records import as_noted, note
     from replitune.scoring import read_outputs
     from replitune.stats.store import write_store
 
@@ -86,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
         hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
-            kept = options.record is None or as_made(options.record, path)
+            kept = options.record is None or as_noted(path)
             scored, cost = scorer.score(name, list(files), outputs, previous=path if kept else None)
             scored = replace(scored, missing=missing)
             print(
@@ -115,6 +126,8 @@ def run(options: argparse.Namespace) -> None:
             scorers[0].metadata(collected),
             testset.documents,
         )
+        if options.record is not None:
+            note(out)
 
 
 def _there(

@@ -19,7 +19,9 @@ from replitune.errors import ReplituneError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", metavar="STORE")
+    parser.add_argument(
+        "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
+    )
     parser.add_argument("--dev", metavar="STORE", help="the same systems on the tuning set")
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
     parser.add_argument(

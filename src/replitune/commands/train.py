@@ -29,7 +29,7 @@ class _SettingsHelp(argparse.Action):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_backend_options(parser)
     parser.add_argument("--source", metavar="FILE", help="parallel text, one segment a line")
-    parser.add_argument("--target", metavar="FILE")
+    parser.add_argument("--target", metavar="FILE", help="target side of the training pairs")
     parser.add_argument("--dev", metavar="FILE", help="prepared dev set, where it is needed")
     parser.add_argument(
         "--subset", default="all", metavar="NAME",
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="settings")
     parser.add_argument("--settings-help", nargs=0, action=_SettingsHelp, help="list the settings")
     parser.add_argument("--seed", type=int, default=2011, help="for random subsets")
-    parser.add_argument("--out", required=True, metavar="DIR")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder of the model")
 
 
 def run(options: argparse.Namespace) -> None:

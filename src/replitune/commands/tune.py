@@ -35,11 +35,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
     parser.add_argument("--nbest", nargs="+", metavar="F", help="n-best files, plain or gz")
     parser.add_argument("--source-text", metavar="FILE", help="parallel text to train on")
-    parser.add_argument("--target-text", metavar="FILE")
+    parser.add_argument(
+        "--target-text",
+        metavar="FILE",
+        help="target side of the training text, for commands that want it",
+    )
     parser.add_argument("--refs", nargs="+", metavar="R", help="references of the n-best files")
     parser.add_argument("--testset", metavar="FILE", help="prepared dev set, with its source")
     parser.add_argument("--source", metavar="FILE", help="source of the dev set, with --refs")
-    parser.add_argument("--algorithm", choices=ALGORITHMS)
+    parser.add_argument("--algorithm", choices=ALGORITHMS, help="the tuner")
     parser.add_argument("--metric", default="bleu", metavar="M", help="what to tune for")
     parser.add_argument("--init", metavar="FILE", help="weights to start from")
     parser.add_argument(
@@ -49,7 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--loop", nargs="*", default=[], metavar="KEY=VALUE",
         help="iterations, patience, min_gain, init, init_range, resample_dev",
     )  # fmt: skip
-    parser.add_argument("--nbest-size", type=int, default=100, metavar="N")
+    parser.add_argument(
+        "--nbest-size",
+        type=int,
+        default=100,
+        metavar="N",
+        help="distinct translations of each segment per iteration (default %(default)s)",
+    )
     parser.add_argument("--features", nargs="+", metavar="GROUP", help="feature groups in use")
     parser.add_argument(
         "--search", nargs="*", default=[], metavar="KEY=VALUE", help="of the decoder"
@@ -60,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--paired", action="store_true", help="replica k of all systems has one seed"
     )
-    parser.add_argument("--seed", type=int, default=2011)
+    parser.add_argument(
+        "--seed", type=int, default=2011, help="the only source of randomness (default %(default)s)"
+    )
     parser.add_argument("--work", metavar="DIR", help="checkpoint; a killed run goes on from it")
     parser.add_argument("--history", metavar="FILE.parquet", help="a row per iteration")
     parser.add_argument("--out", required=True, metavar="FILE", help="weights, .json or .ini")

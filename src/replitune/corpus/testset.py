@@ -263,7 +263,7 @@ def _parse_row(line: str, path: str | Path, number: int) -> dict:
     expected = '{"document": TEXT, "source": TEXT, "references": [TEXT, ...]}'
     try:
         row = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ReplituneError(
             "not a line of JSON", file=path, line=number, found=str(error), expected=expected
         ) from None

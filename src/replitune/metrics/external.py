@@ -3,6 +3,9 @@
 The file has the columns system, replica, segment (from 0) and score, and if it likes
 document; as TSV with a header, JSON lines (either may be gzip), or Parquet. A segment without
 a row, or with an empty score, is missing: score 0, count 0, and counted.
+
+Or there is a file for each output, as scorers write them, with a number on each line (an empty
+line: missing): then the name has the places {system}, {replica} (run-001) or {number} (1).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError, nearest
 from replitune.files import read_lines, sha256_file
 from replitune.metrics.base import MeanMetric
+from replitune.score_files import PLACES, output_file
 
 _COLUMNS = ("system", "replica", "segment", "score")
 _NUMBER_AT_END = re.compile(r"\d+$")
@@ -48,8 +52,20 @@ class External(MeanMetric):
         self.file = Path(file)
 
     def signature(self) -> str:
-        """The scores decide the number, so their hash is part of the signature."""
+        """The scores decide the number, so their hash is part of the signature; of scores in many
+        files, the name that they are made of."""
+        if self.is_many:
+            return f"{super().signature()}|scores:{self.file.name}"
         return f"{super().signature()}|scores:{self._sha256[:16]}"
+
+    @property
+    def is_many(self) -> bool:
+        """Whether each output has a file of its own."""
+        return any(place in str(self.file) for place in PLACES)
+
+    def file_of(self, system: str, replica: str) -> Path:
+        """The file with the scores of one output."""
+        return output_file(self.file, system, replica)
 
     @cached_property
     def _sha256(self) -> str:
@@ -67,6 +83,8 @@ class External(MeanMetric):
 
         A replica in the file may be named by its number alone, when one replica only has it.
         """
+        if self.is_many:
+            return self._from_lists(system, replicas, n_segments)
         content = self.segment_scores
         by_replica = content.scores.get(system)
         if by_replica is None:
@@ -90,6 +108,27 @@ class External(MeanMetric):
                     expected=f"segments 0 to {n_segments - 1}",
                 )
             for segment, score in scores.items():
+                if score is not None:
+                    out[r, segment] = score, 1.0
+        return out, int(out[..., 1].size - out[..., 1].sum())
+
+    def _from_lists(
+        self, system: str, replicas: Sequence[str], n_segments: int
+    ) -> tuple[NDArray[np.float64], int]:
+        """From a file for each replica, with a line for each segment."""
+        out = np.zeros((len(replicas), n_segments, 2))
+        for r, replica in enumerate(replicas):
+            path = self.file_of(system, replica)
+            lines = read_lines(path)
+            if len(lines) != n_segments:
+                raise ReplituneError(
+                    f"a wrong number of scores for {system} {replica}",
+                    file=path,
+                    found=f"{len(lines)} lines",
+                    expected=f"{n_segments}, one for each segment",
+                )
+            for segment, line in enumerate(lines):
+                score = _score(path, segment + 1, line.strip())
                 if score is not None:
                     out[r, segment] = score, 1.0
         return out, int(out[..., 1].size - out[..., 1].sum())
@@ -154,7 +193,7 @@ def _segment(path: Path, line: int, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # a column that had gaps somewhere on its way
     text = str(value)
-    if not (text.isascii() and text.isdecimal()):
+    if not (text.isascii() and text.isdecimal() and len(text) <= 9):
         raise ReplituneError(
             "segment is not a whole number",
             file=path,
@@ -233,7 +272,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for number, line in enumerate(read_lines(path), start=1):
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ReplituneError(
                 "not a line of JSON", file=path, line=number, found=str(error)
             ) from None

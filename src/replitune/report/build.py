@@ -63,6 +63,8 @@ class Material:
     histories: Histories = field(default_factory=dict)
     corpus: Sequence[str] = ()
     """Warnings about the texts."""
+    unrepeatable: Sequence[str] = ()
+    """Replicas that another run would make otherwise."""
     studies: Studies = field(default_factory=Studies)
 
     @cached_property
@@ -155,7 +157,7 @@ def page(
             experiment=s.experiment,
             seed=s.seed,
             verdicts=verdicts(cells, s.alpha, s.correction, s.baseline),
-            warnings=warnings(cells, s.alpha, material.corpus),
+            warnings=warnings(cells, s.alpha, material.corpus, material.unrepeatable),
             tables=[table for table in made if table.text],
             figures=[(figure.name, figure.caption, svg(figure)) for figure in drawn],
             methods=methods(cells, s.alpha, s.correction, s.samples),

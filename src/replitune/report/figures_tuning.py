@@ -18,7 +18,7 @@ Histories = dict[str, dict[str, NDArray[np.float64]]]
 
 
 def read_histories(folder: Path, systems: Sequence[str]) -> Histories:
-    """tuning/<system>/<replica>/history.parquet, of the systems that were tuned."""
+    """tuning/<system>/<replica>/history.parquet, of the systems that were tuned or trained."""
     import pyarrow.parquet as pq
 
     found: Histories = {}
@@ -85,9 +85,9 @@ def spread_by_tuner(cell: Cell) -> Figure:
 
 
 def convergence(histories: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> Figure:
-    """Dev score per iteration of every tuning run."""
+    """Dev score per iteration of every tuning run, and per round of every training."""
     groups = {
-        (system, Replica(replica).group or "run"): None
+        (system, Replica(replica).prefix): None
         for system, runs in histories.items()
         for replica in runs
     }
@@ -96,7 +96,7 @@ def convergence(histories: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> F
         for index, (system, tuner) in enumerate(groups):
             label: str | None = f"{system}, {tuner}"
             for replica, scores in histories[system].items():
-                if (Replica(replica).group or "run") != tuner:
+                if Replica(replica).prefix != tuner:
                     continue
                 axes.plot(
                     np.arange(len(scores)),
@@ -118,8 +118,8 @@ def convergence(histories: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> F
     runs = ", ".join(f"{system}: n = {len(found)}" for system, found in histories.items())
     return Figure(
         "tuning.convergence",
-        f"Score on the dev set at each iteration of every tuning run ({runs}). Where curves of one "
-        "system end apart, tuning itself is a source of chance. No test.",
+        f"Score on the dev set at each iteration of every tuning run or training ({runs}). Where "
+        "curves of one system end apart, it is itself a source of chance. No test.",
         draw,
         size=(7.2, 3.4),
     )

@@ -18,6 +18,9 @@ from replitune.report.warnings import Warning
 SIZE = 4_900_000
 """Bytes of a page, when segments can be left out to keep to it."""
 
+WIDE = 600
+"""Points; a wider figure has a row of its own."""
+
 
 @dataclass(frozen=True)
 class Page:
@@ -52,7 +55,8 @@ def html(page: Page) -> str:
     )
     glyphs: dict[str, str] = {}
     figures = [
-        (name, caption, _inline_svg(svg, name, glyphs)) for name, caption, svg in page.figures
+        (name, caption, _inline_svg(svg, name, glyphs), _points(svg) > WIDE)
+        for name, caption, svg in page.figures
     ]
     text = environment.get_template("report.html").render(
         page=page,
@@ -64,6 +68,12 @@ def html(page: Page) -> str:
     budget = max(SIZE - len(text.encode("utf-8")), 200_000)
     data, _ = page_data(page.segments, budget, page.links)
     return text.replace("<!--segments-->", data, 1)  # nothing escaped can look like it
+
+
+def _points(svg: str) -> float:
+    """Width of a figure."""
+    found = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
+    return float(found[1]) if found else 0.0
 
 
 GLYPH = re.compile(r'<path id="(DejaVu[^"]+)"[^>]*/>\s*')

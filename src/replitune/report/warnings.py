@@ -23,11 +23,18 @@ class Warning:
     places: tuple[str, ...] = ()
 
 
-def warnings(cells: Sequence[Cell], alpha: float, corpus: Sequence[str] = ()) -> list[Warning]:
-    """Grouped by kind, most serious first; `corpus` has what was said of the texts."""
+def warnings(
+    cells: Sequence[Cell],
+    alpha: float,
+    corpus: Sequence[str] = (),
+    unrepeatable: Sequence[str] = (),
+) -> list[Warning]:
+    """Grouped by kind, most serious first; `corpus` has what was said of the texts,
+    `unrepeatable` names replicas that another run would make otherwise."""
     return [
         *_missing(cells),
         *_known(corpus),
+        *_unrepeatable(unrepeatable),
         *_few(cells),
         *_alone(cells),
         *_unreachable(cells, alpha),
@@ -61,6 +68,18 @@ def _known(corpus: Sequence[str]) -> list[Warning]:
             "Test segments occur in the training data",
             "A system may have learnt them by heart; scores on other text will be lower.",
             tuple(corpus),
+        )
+    ]
+
+
+def _unrepeatable(replicas: Sequence[str]) -> list[Warning]:
+    if not replicas:
+        return []
+    return [
+        Warning(
+            "Replicas that cannot be made again to the same bytes",
+            "They were trained by several threads, as `deterministic: false` allows.",
+            tuple(replicas),
         )
     ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,12 +50,13 @@ CHUNK = 4096
 
 
 class _Memory:
-    """Values computed once, also when several threads ask at the same time."""
+    """Values computed once, also when several threads ask at the same time; forgotten with the
+    statistics that they were computed from."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._locks: dict[Any, threading.Lock] = {}
-        self._values: dict[Any, tuple[Any, NDArray]] = {}
+        self._values: dict[Any, NDArray] = {}
 
     def get(
         self, owner: object, key: tuple[Any, ...], rows: int, make: Callable[[], NDArray]
@@ -64,12 +66,18 @@ class _Memory:
         with self._guard:
             lock = self._locks.setdefault(name, threading.Lock())
         with lock:
-            # The owner is kept, so that its id stays its own.
-            _, value = self._values.get(name, (None, None))
+            value = self._values.get(name)
             if value is None or len(value) < rows:
+                if value is None:
+                    # before another owner can have the same id
+                    weakref.finalize(owner, self._forget, name).atexit = False
                 value = make()
-                self._values[name] = (owner, value)
+                self._values[name] = value
             return value[:rows]
+
+    def _forget(self, name: Any) -> None:
+        self._values.pop(name, None)
+        self._locks.pop(name, None)
 
 
 def exact_columns(columns: NDArray, terms: int) -> NDArray:

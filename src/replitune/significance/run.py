@@ -30,6 +30,9 @@ from replitune.significance.methods import get_method as get_method
 from replitune.significance.methods import load, parameters
 from replitune.streams import stream
 
+PAIRS = 8
+"""Pairs of systems that are in memory together, for each thread."""
+
 CORRECTIONS = ("holm", "bh", "none")
 
 
@@ -116,21 +119,21 @@ def run_tests(
             for name in pair:
                 require_system(name, names)
     shared = named_draws(testset, seed) if draws is None else draws
-    compared = {
-        (first, second): {
+
+    def compared(pair: tuple[str, str]) -> dict[str, Comparison]:
+        first, second = sorted(pair)
+        return {
             id: scored_by_both(Comparison(metric, systems[first], systems[second], documents))
             for id, (metric, systems) in metrics.items()
         }
-        for first, second in {(min(pair), max(pair)) for pair in wanted}
-    }
-    jobs = [(pair, method) for pair in wanted for method in chosen]
 
-    def run(job: tuple[tuple[str, str], Method]) -> dict[str, TestResult]:
-        pair, _ = job
+    def run(
+        job: tuple[dict[str, Comparison], tuple[str, str], Method],
+    ) -> dict[str, TestResult]:
         return _run_pair(
-            compared[min(pair), max(pair)],
+            job[0],
             documents,
-            *job,
+            *job[1:],
             testset=testset,
             seed=seed,
             samples=samples,
@@ -138,11 +141,18 @@ def run_tests(
             draws=shared,
         )
 
-    if threads > 1 and len(jobs) > 1:
-        with ThreadPoolExecutor(threads) as pool:
-            done = list(pool.map(run, jobs))
-    else:
-        done = [run(job) for job in jobs]
+    # a pair is in memory while it is tested, so that many pairs need no more than a few
+    done: list[dict[str, TestResult]] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for start in range(0, len(wanted), PAIRS * threads):
+            jobs = [
+                (comparisons, pair, method)
+                for pair in wanted[start : start + PAIRS * threads]
+                for comparisons in [compared(pair)]
+                for method in chosen
+            ]
+            done += pool.map(run, jobs) if threads > 1 else map(run, jobs)
+            del jobs
     return {
         id: adjusted([results[id] for results in done], alpha=alpha, correction=correction)
         for id in metrics

@@ -10,13 +10,13 @@ higher is better.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -25,8 +25,12 @@ from replitune.files import atomic_path
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.registry import get_metric
 from replitune.significance.base import SystemStatistics
+from replitune.stats.columns import integers, statistics, strings
+from replitune.stats.lazy import StoredSystems
 
 METADATA_KEY = b"replitune"
+UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
+"""What pyarrow raises for files that are no Parquet, or damaged."""
 KEY_COLUMNS = ("system", "replica", "group", "document", "segment")
 
 
@@ -60,7 +64,8 @@ class SegmentStatistics:
     testset: str
     metric: Metric
     signature: str
-    systems: dict[str, SystemStatistics]
+    systems: Mapping[str, SystemStatistics]
+    """By name. Those of a large store are in memory while they are used (see `lazy`)."""
     documents: NDArray[np.int32]
     """(N,) document number of each segment."""
     document_names: tuple[str, ...] | None
@@ -133,14 +138,14 @@ def read_metadata(path: str | Path) -> StoreMetadata | None:
     """What the file says about itself; None for a file without our metadata."""
     try:
         schema = pq.read_schema(path)
-    except (OSError, pa.ArrowException) as error:
+    except UNREADABLE as error:
         raise _unreadable(path, error) from None
     raw = (schema.metadata or {}).get(METADATA_KEY)
     if raw is None:
         return None
     try:
-        return StoreMetadata(**json.loads(raw))
-    except (TypeError, ValueError) as error:
+        return _checked_metadata(StoreMetadata(**json.loads(raw)))
+    except (TypeError, ValueError, RecursionError) as error:
         raise ReplituneError(
             "the `replitune` metadata is damaged",
             file=path,
@@ -149,11 +154,24 @@ def read_metadata(path: str | Path) -> StoreMetadata | None:
         ) from None
 
 
+def _checked_metadata(found: StoreMetadata) -> StoreMetadata:
+    """What anybody may have written, with values of the right kinds."""
+    for name, kind in get_type_hints(StoreMetadata).items():
+        value = getattr(found, name)
+        if kind in (str, bool) and not isinstance(value, kind):
+            raise TypeError(f"{name} is {value!r:.80}")
+    if not isinstance(found.decode_sha256, dict) or not all(
+        isinstance(of, dict) for of in found.decode_sha256.values()
+    ):
+        raise TypeError("decode_sha256 is no mapping of mappings")
+    return found
+
+
 def _unreadable(path: str | Path, error: Exception) -> ReplituneError:
     return ReplituneError(
         "not a readable Parquet file",
         file=path,
-        found=str(error).split("\n")[0],
+        found=str(error).split("\n")[0][:200],
         expected="segment statistics as written by `replitune score`",
     )
 
@@ -188,7 +206,7 @@ def read_stores(store: str | Path) -> list[SegmentStatistics]:
 def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
     """Read the files of one (test set, metric); refuse what does not fit together."""
     metric: Metric | None = None
-    systems: dict[str, SystemStatistics] = {}
+    systems = StoredSystems(lambda path: _read_file(path, metric or MeanMetric())[0])
     described: dict[str, StoreMetadata] = {}
     first: tuple[Path, NDArray, list[str] | None, StoreMetadata | None] | None = None
     for path in map(Path, paths):
@@ -200,17 +218,9 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
             first = (path, segments, documents, metadata)
         else:
             _check_same(first, (path, segments, documents, metadata))
-        for name, system in found.items():
-            if name in systems:
-                raise ReplituneError(
-                    f"system {name} is in more than one file",
-                    file=path,
-                    expected="one file per system",
-                    fix="remove one of the files",
-                )
-            systems[name] = system
-            if metadata is not None:
-                described[name] = metadata
+        systems.add(path, found)
+        if metadata is not None:
+            described.update(dict.fromkeys(found, metadata))
     if metric is None or first is None:
         raise ReplituneError("no files in this store")
     _, segments, documents, metadata = first
@@ -224,7 +234,7 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
         testset=metadata.testset if metadata else "",
         metric=metric,
         signature=metadata.signature if metadata else metric.signature(),
-        systems=dict(sorted(systems.items())),
+        systems=systems,
         documents=codes,
         document_names=names,
         metadata=described,
@@ -283,8 +293,12 @@ def _read_file(
     """Systems of one file; segment numbers (N,); document id per segment."""
     try:
         table = pq.ParquetFile(path).read()
-    except (OSError, pa.ArrowException) as error:
+        names = table.column_names
+    except UNREADABLE as error:
         raise _unreadable(path, error) from None
+    for name in names:
+        if names.count(name) > 1:
+            raise ReplituneError(f"two columns are called `{name}`", file=path)
     for name in ("system", "replica", "segment"):
         if name not in table.column_names:
             raise ReplituneError(
@@ -295,17 +309,17 @@ def _read_file(
             )
     if table.num_rows == 0:
         raise ReplituneError("no rows", file=path, expected="one row per replica and segment")
-    system_code, system_names = _strings(table["system"], path, "system")
-    replica_code, replica_names = _strings(table["replica"], path, "replica")
-    segment = _integers(table["segment"], path, "segment")
-    values = _statistics(table, metric, path)
+    system_code, system_names = strings(table["system"], path, "system")
+    replica_code, replica_names = strings(table["replica"], path, "replica")
+    segment = integers(table["segment"], path, "segment")
+    values = statistics(table, metric, path)
     group_code, group_names = (
-        _strings(table["group"], path, "group", nullable=True)
+        strings(table["group"], path, "group", nullable=True)
         if "group" in table.column_names
         else (np.full(len(segment), -1), [])
     )
     document_code, document_names = (
-        _strings(table["document"], path, "document")
+        strings(table["document"], path, "document")
         if "document" in table.column_names
         else (None, [])
     )
@@ -367,82 +381,3 @@ def _read_file(
     }
     ids = None if documents is None else [document_names[code] for code in documents]
     return systems, segments, ids
-
-
-def _strings(
-    column: pa.ChunkedArray, path: Path, name: str, nullable: bool = False
-) -> tuple[NDArray[np.int64], list[str]]:
-    """Codes (rows,) in sorted order of the names; integers count as names; null is -1."""
-    if column.null_count and not nullable:
-        raise ReplituneError(f"null in column `{name}`", file=path)
-    if pa.types.is_integer(column.type):
-        numbers = np.asarray(column)
-        unique, codes = np.unique(numbers, return_inverse=True)
-        return codes.astype(np.int64), [str(value) for value in unique]
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
-        raise ReplituneError(
-            f"column `{name}` is not text", file=path, found=str(column.type), expected="strings"
-        )
-    encoded = column.cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
-    names = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
-    raw = np.concatenate(
-        [np.asarray(pc.fill_null(chunk.indices, -1), np.int64) for chunk in encoded.chunks]
-    )
-    used = np.unique(raw[raw >= 0])
-    sorted_names = sorted(names[code] for code in used)
-    position = {value: code for code, value in enumerate(sorted_names)}
-    translate = np.full(len(names) + 1, -1, np.int64)
-    for code in used:
-        translate[code] = position[names[code]]
-    return translate[raw], sorted_names
-
-
-def _integers(column: pa.ChunkedArray, path: Path, name: str) -> NDArray[np.int64]:
-    if column.null_count or not pa.types.is_integer(column.type):
-        raise ReplituneError(
-            f"column `{name}` must hold whole numbers", file=path, found=str(column.type)
-        )
-    return np.asarray(column).astype(np.int64)
-
-
-def _statistics(table: pa.Table, metric: Metric, path: Path) -> NDArray:
-    """(rows, K), checked finite; `count` may be left out of a mean metric."""
-    names = list(metric.statistic_names)
-    kind = np.int32 if metric.integer_statistics else np.float64
-    values = np.empty((table.num_rows, len(names)), kind)
-    for k, name in enumerate(names):
-        if name not in table.column_names:
-            if name == "count" and isinstance(metric, MeanMetric):
-                values[:, k] = 1
-                continue
-            raise ReplituneError(
-                f"column `{name}` is missing",
-                file=path,
-                found=", ".join(table.column_names),
-                expected=f"the statistics of {metric.id}: {', '.join(names)}",
-            )
-        column = table[name]
-        number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        if not number or column.null_count:
-            raise ReplituneError(
-                f"column `{name}` must hold numbers without nulls",
-                file=path,
-                found=f"{column.type}, {column.null_count} nulls",
-            )
-        numbers = np.asarray(column)
-        if not np.isfinite(numbers).all():
-            row = int(np.flatnonzero(~np.isfinite(numbers))[0])
-            raise ReplituneError(
-                f"column `{name}` has a value that is not finite",
-                file=path,
-                found=f"{numbers[row]} in row {row}",
-                expected="finite numbers",
-            )
-        if metric.integer_statistics and not np.array_equal(numbers.astype(kind), numbers):
-            raise ReplituneError(
-                f"column `{name}` must hold counts below 2**31",
-                file=path,
-            )
-        values[:, k] = numbers
-    return values

@@ -71,6 +71,7 @@ class Checkpoint:
     def save_state(self, content: Mapping[str, Any]) -> None:
         """Numbers survive exactly: JSON writes the shortest text that reads back the same."""
         state = {"fingerprint": self.mark, "content": content, "files": self.files}
+        state = json.loads(json.dumps(state, allow_nan=False))  # as it will be read
         with atomic_open(self.folder / _STATE) as handle:
             json.dump({**state, "sha256": fingerprint(state)}, handle, allow_nan=False)
 

@@ -18,6 +18,10 @@ from replitune.tuners.layout import Layout
 
 ALGORITHMS = ("mert", "mira", "pro", "mert-lattice")
 
+FILE_DEFAULTS: dict[str, dict[str, Any]] = {"mert": {"survivors": 0.7}}
+"""Settings of tuning on files, where they differ: no later decoding makes up for a start that
+was dropped too early."""
+
 
 def make_tuner(algorithm: str, options: Mapping[str, Any], layout: Layout | None = None) -> Tuner:
     """The tuner of a name with its settings; `frozen` of MERT is a list of feature names.
@@ -88,13 +92,14 @@ def tune_files(
     from replitune.tuners.objective import Objective
     from replitune.tuners.weights import WeightsFile, read_weights, write_weights
 
+    settings = {**FILE_DEFAULTS.get(algorithm, {}), **(options or {})}
     if algorithm == "mert-lattice":
         raise ReplituneError(
             "n-best files have no lattices", found="mert-lattice", expected="mert, mira or pro"
         )
     # Everything that can be wrong is looked at before anything takes long.
     objective = Objective(get_objective(metric))
-    make_tuner(algorithm, {k: v for k, v in (options or {}).items() if k != "frozen"})
+    make_tuner(algorithm, {k: v for k, v in settings.items() if k != "frozen"})
     named = read_weights(init) if init is not None else None
     streams = _references(references)
 
@@ -104,7 +109,7 @@ def tune_files(
         start = layout.to_vector(named, file=str(init))
     else:
         start = np.full(layout.dimension, 1.0 / layout.dimension)
-    tuner = make_tuner(algorithm, options or {}, layout)
+    tuner = make_tuner(algorithm, settings, layout)
     before = objective.score(pool, start)
     log(
         f"read {lines:,} hypotheses of {pool.n_segments:,} segments, {len(pool):,} different, "

@@ -89,46 +89,19 @@ class Lattices:
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         )
 
-    def one(self, segment: int) -> Lattice:
-        """The lattice of one segment."""
-        rows = slice(self.offsets[segment], self.offsets[segment + 1])
-        words = self.word_start[rows.start : rows.stop + 1]
-        return Lattice(
-            self.arc_from[rows], self.arc_to[rows], words - words[0],
-            self.words[words[0] : words[-1]], self.features[:, rows].T, int(self.final[segment]),
-        )  # fmt: skip
-
-    def union(self, other: Lattices) -> Lattices:
-        """Segment by segment the paths of both: start and final nodes are shared."""
-        parts = []
-        for s in range(self.n_segments):
-            if not (self.final[s] and other.final[s]):
-                parts.append((self if self.final[s] else other).one(s))
-                continue
-            final = int(self.final[s] + other.final[s]) - 1
-            x, y = self.one(s), other.one(s)
-            shift = x.final - 1
-            begin = np.where(y.arc_from == 0, 0, y.arc_from + shift)
-            end = np.where(x.arc_to == x.final, final, x.arc_to)
-            parts.append(
-                Lattice(
-                    np.concatenate([x.arc_from, begin]),
-                    np.concatenate([end, y.arc_to + shift]),
-                    np.concatenate([x.word_start, y.word_start[1:] + x.word_start[-1]]),
-                    np.concatenate([x.words, y.words]),
-                    np.concatenate([x.features, y.features]),
-                    final,
-                )
-            )
-        return Lattices.pack(parts)
-
-    def envelope(self, weights: NDArray[np.float64], direction: NDArray[np.float64]) -> Envelope:
-        """The hypotheses that are best somewhere on the line weights + gamma direction."""
+    def envelope(
+        self,
+        weights: NDArray[np.float64],
+        direction: NDArray[np.float64],
+        reach: float = np.inf,
+    ) -> Envelope:
+        """The hypotheses that are best somewhere on the line weights + gamma direction, for gamma
+        from -reach to reach."""
         # combine and not @: BLAS may sum in another order on another machine.
         intercepts, slopes = combine(weights, self.features), combine(direction, self.features)
         arrays = _envelopes(
             self.arc_from, self.arc_to, intercepts, slopes, self.final, self.offsets,
-            self.word_start, self.words, self.features,
+            self.word_start, self.words, self.features, reach,
         )  # fmt: skip
         return Envelope(*arrays)
 
@@ -213,7 +186,7 @@ def _grown(array, size):
 
 
 @njit(cache=True, nogil=True)
-def _envelopes(arc_from, arc_to, arc_a, arc_b, final, offsets, word_start, words, features):
+def _envelopes(arc_from, arc_to, arc_a, arc_b, final, offsets, word_start, words, features, reach):
     """Envelopes of all segments' paths, with features and words of their hypotheses."""
     N = len(final)
     F = len(features)
@@ -280,6 +253,18 @@ def _envelopes(arc_from, arc_to, arc_a, arc_b, final, offsets, word_start, words
                 if a[i] > a[c]:
                     c = i
             h = upper_envelope(a, b, lo, n, l, c, r, kept, hull, cuts)
+            # What is not best within reach up to here cannot be further on.
+            while h > 1 and cuts[h - 1] >= reach:
+                h -= 1
+            below = 0
+            while below + 1 < h and cuts[below + 1] <= -reach:
+                below += 1
+            if below:
+                h -= below
+                for i in range(h):
+                    hull[i] = hull[below + i]
+                    cuts[i] = cuts[below + i]
+                cuts[0] = -np.inf
             # keep the envelope only, where its candidates stood; it is sorted by slope, not by
             # row, so it is copied out first
             if n + h > len(a):

@@ -189,10 +189,9 @@ class _Loop:
         self.decode, self.tuner, self.objective = decode, tuner, objective
         self.streams, self.settings, self.log, self.threads = streams, settings, log, threads
         self.start = start
-        # Search graphs of all iterations: under new weights the decoder finds what the old
-        # graphs do not have, and the other way round.
-        self.lattices: Lattices | None = None
-        self.fresh: Lattices | None = None
+        self.iterations = settings.iterations
+        if isinstance(tuner, MertLattice):
+            self.iterations = min(self.iterations, tuner.decodings)
         self.sample: NDArray[np.int64] | None = None
         if settings.resample_dev:
             self.sample = streams("dev-sample").integers(n_segments, size=n_segments)
@@ -208,8 +207,6 @@ class _Loop:
             for i in range(state.iteration):
                 arrays = checkpoint.load_arrays(f"iteration-{i:03d}")
                 self._extend(Hypotheses(**arrays))
-                if isinstance(self.tuner, MertLattice):
-                    self._unite(Lattices(**checkpoint.load_arrays(f"lattices-{i:03d}")))
             self.log(f"resuming at iteration {state.iteration}")
         else:
             weights = self._first_weights()
@@ -219,8 +216,6 @@ class _Loop:
             if checkpoint:
                 # The state names only files that are whole, so it comes last.
                 checkpoint.save_arrays(f"iteration-{state.iteration - 1:03d}", vars(gathered))
-                if self.fresh is not None:
-                    checkpoint.save_arrays(f"lattices-{state.iteration - 1:03d}", vars(self.fresh))
                 checkpoint.save_state(asdict(state))
         assert state.best_score is not None
         return LoopResult(
@@ -240,7 +235,7 @@ class _Loop:
         if not state.history:
             return False
         return (
-            state.iteration >= self.settings.iterations
+            state.iteration >= self.iterations
             or state.stale >= self.settings.patience
             or state.history[-1]["change"] == 0.0
         )
@@ -254,9 +249,6 @@ class _Loop:
         dev_score = self._dev_score(decoded)
         known = len(self.pool)
         self._extend(decoded)
-        if isinstance(self.tuner, MertLattice):
-            self.fresh = decoded.lattices
-            self._unite(decoded.lattices)
         sign = self.objective.sign
         if (
             state.best_score is None
@@ -269,7 +261,7 @@ class _Loop:
         tuning = time.perf_counter()
         gathered = Hypotheses(decoded.segments, decoded.features, decoded.statistics)
         pool_score = change = None
-        if i + 1 < self.settings.iterations and state.stale < self.settings.patience:
+        if i + 1 < self.iterations and state.stale < self.settings.patience:
             pool = self.pool if self.sample is None else self.pool.select(self.sample)
             result = self._tune(pool, self._better_start(pool, state), decoded, i)
             if result.added is not None:
@@ -299,12 +291,12 @@ class _Loop:
         rng = self.streams("optimise", iteration)
         if not isinstance(self.tuner, MertLattice):
             return self.tuner.tune(pool, self.objective, start, rng, self.threads)
-        if self.lattices is None or decoded.word_statistics is None:
+        if decoded.lattices is None or decoded.word_statistics is None:
             raise ReplituneError("mert-lattice needs a decoder that gives search graphs")
         if self.sample is not None:
             raise ReplituneError("mert-lattice does not tune on a resampled dev set")
         return self.tuner.tune_lattices(
-            self.lattices, decoded.word_statistics, pool, self.objective, start, rng,
+            decoded.lattices, decoded.word_statistics, pool, self.objective, start, rng,
             self.threads,
         )  # fmt: skip
 
@@ -329,12 +321,6 @@ class _Loop:
         if self.sample is not None:
             statistics = statistics[self.sample]
         return float(self.objective.metric.score(statistics.sum(axis=0)))
-
-    def _unite(self, lattices: Lattices | None) -> None:
-        if self.lattices is None or lattices is None:
-            self.lattices = lattices
-        else:
-            self.lattices = self.lattices.union(lattices)
 
     def _extend(self, found: Hypotheses) -> None:
         self.pool = self.pool.absorb(found.segments, found.features, found.statistics)

@@ -44,7 +44,8 @@ class Mert:
     averaged_rounds: int = 1
     """Most rounds in an averaged phase."""
     survivors: float = 0.3
-    """Share of the starts, those with the best scores, that go on after each averaged phase."""
+    """Share of the starts, those with the best scores, that go on after each averaged phase. The
+    default is for a run of decodings, each of which continues the search."""
     tolerance: float = 0.01
     """A phase ends when a round gains no more than this, in the metric's units."""
     max_rounds: int = 100
@@ -233,6 +234,13 @@ class PoolSearch:
         """(K,) summed statistics of the model's choices."""
         return self.objective.sums(self.pool, weights)
 
+    def slopes(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(H,) direction . features."""
+        moving = np.flatnonzero(direction)
+        if len(moving) == 1 and direction[moving[0]] == 1.0:
+            return self.pool.features[moving[0]].astype(np.float64)
+        return combine(direction, self.pool.features)
+
     def ends(
         self, direction: NDArray[np.float64], slopes: NDArray[np.float64]
     ) -> NDArray[np.int64]:
@@ -265,7 +273,7 @@ class PoolPoint:
 
     def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
         """Go to the best place along `direction` (F,)."""
-        slopes = combine(direction, self.space.pool.features)
+        slopes = self.space.slopes(direction)
         line = self.line(direction, slopes)
         step = best_step(line, round(fraction * len(line.utilities)))
         if step.gamma:

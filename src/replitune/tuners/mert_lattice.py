@@ -111,19 +111,34 @@ class MertLattice:
 
     mert: Mert = field(default_factory=Mert)
     """Settings of the search on the pool."""
+    decodings: int = 3
+    """Most decodings, where the loop allows more: a search graph holds far more than a list."""
     rounds: int = 2
     """Most times that the lattices are asked for hypotheses. Rounds after the first have a
     quarter of the random starts: they continue a search."""
     directions: int = 5
     """Random lines through the weights, beside those along the axes."""
+    reach: float = 0.25
+    """How far from the weights (with L1 norm 1) a hypothesis must be the best on a line."""
+    density: float = 10.0
+    """Arcs per source word kept of a search graph, those on the best paths (Macherey et al.,
+    section 5)."""
     name: str = field(default="mert-lattice", init=False)
 
     def __post_init__(self) -> None:
-        if self.rounds < 1 or self.directions < 0:
-            raise ReplituneError(
-                "mert-lattice: rounds or directions out of range",
-                found=f"{self.rounds}, {self.directions}",
-            )
+        for what, good, expected in (
+            ("decodings", self.decodings >= 1, "1 or more"),
+            ("rounds", self.rounds >= 1, "1 or more"),
+            ("directions", self.directions >= 0, "0 or more"),
+            ("reach", self.reach > 0, "above 0"),
+            ("density", self.density > 0, "above 0"),
+        ):
+            if not good:
+                raise ReplituneError(
+                    f"mert-lattice: {what} is out of range",
+                    found=str(getattr(self, what)),
+                    expected=expected,
+                )
 
     def tune(
         self,
@@ -146,25 +161,33 @@ class MertLattice:
         rng: np.random.Generator,
         threads: int = 1,
     ) -> TuningResult:
-        """The weights, of those found in each round, with the best score on the lattices."""
+        """The weights, of those found in each round, with the best score on pool and lattices."""
         search = LatticeSearch(lattices, objective, statistics)
+        here = np.zeros(len(start))
         weights = l1_normalised(start)
         added: list[Hypotheses] = []
         history: list[dict[str, Any]] = []
-        # No worse than the start: weights that are good on the pool may be bad on the lattices.
-        best = (float(objective.utility(search.sums(weights))), weights)
+        best = (-np.inf, weights)
         for number in range(self.rounds):
             known = len(pool)
             lines = list(np.eye(len(weights)))
             lines += list(rng.uniform(-1.0, 1.0, (self.directions, len(weights))))
-            for direction in lines:
-                found = _hypotheses(search, lattices.envelope(weights, direction))
-                pool = pool.extend(found.segments, found.features, found.statistics)
-                added.append(found)
+            found = together(
+                [_hypotheses(search, lattices.envelope(weights, d, self.reach)) for d in lines]
+            )
+            pool = pool.extend(found.segments, found.features, found.statistics)
+            added.append(found)
+            if not number:
+                # No worse than the start; all lines go through it, so the pool has its choices.
+                best = (float(objective.utility(objective.sums(pool, weights))), weights)
             mert = replace(self.mert, restarts=self.mert.restarts // 4) if number else self.mert
             result = mert.tune(pool, objective, weights, rng, threads)
             weights = result.weights
-            utility = float(objective.utility(search.sums(weights)))
+            # Weights that are good on the pool may be bad on the lattices.
+            found = _hypotheses(search, lattices.envelope(weights, here))
+            pool = pool.extend(found.segments, found.features, found.statistics)
+            added.append(found)
+            utility = float(objective.utility(objective.sums(pool, weights)))
             history.append(
                 {
                     "round": number,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +64,7 @@ def _read_json(path: str | Path) -> dict[str, list[float]]:
     text = read_text(path)
     try:
         record = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ReplituneError(
             "not JSON", file=path, found=str(error), expected='{"weights": {"LM0": [0.5], ...}}'
         ) from None
@@ -78,7 +80,7 @@ def _read_json(path: str | Path) -> dict[str, list[float]]:
             raise ReplituneError(
                 f"weights of {name} are not numbers", file=path, found=json.dumps(values)
             )
-        out[name] = [float(x) for x in numbers]
+        out[name] = [_finite(x, name, path) for x in numbers]
     return out
 
 
@@ -107,5 +109,18 @@ def _read_ini(path: str | Path) -> dict[str, list[float]]:
             )  # fmt: skip
         if name in out:
             raise ReplituneError(f"weights of {name} twice", file=path, line=number)
-        out[name] = values
+        out[name] = [_finite(value, name, path, number) for value in values]
     return out
+
+
+def _finite(value: float, name: str, path: str | Path, line: int | None = None) -> float:
+    """`value` as a float, when it is one."""
+    number = float(value) if abs(value) <= sys.float_info.max else math.nan
+    if not math.isfinite(number):
+        raise ReplituneError(
+            f"a weight of {name} is not a finite number",
+            file=path,
+            line=line,
+            found=str(value)[:80],
+        )
+    return number

@@ -86,9 +86,9 @@ class Bench:
         out = self.folder / name
         self.system(**own).train_replica(
             ReplicaJob(
-                seed=1, threads=own.get("resources", {}).get("threads", 1), model=self.model, train=self.train,
-                dev=self.dev, out=out, replica=Replica(f"seed-{number:03d}"),
-                work=self.folder / f"{name}.work",
+                seed=1, threads=own.get("resources", {}).get("threads", 1),
+                model=self.model, train=self.train, dev=self.dev, out=out,
+                replica=Replica(f"seed-{number:03d}"), work=self.folder / f"{name}.work",
             )
         )  # fmt: skip
         return out

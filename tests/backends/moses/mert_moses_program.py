@@ -1,4 +1,4 @@
-"""A program with the command line and the files of mert-moses.pl: two decodings, and optimisers
+"""A program with the command line and the files of mert-moses.pl, and optimisers
 that do nothing but draw weights by the seed that they are given."""
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
         (work / name).write_text(text + head + "[weight]\n" + "\n".join(rows) + "\n")
 
     bleu = "--not-estimated--"
-    for run in (1, 2):
+    for run in range(1, int(options.maximum_iterations) + 1):
         save(f"run{run}.moses.ini", bleu)
         nbest = work / f"run{run}.best{options.nbest}.out"
         overwrite = " ".join(f"{n}= {' '.join(map(str, v))}" for n, v in weights.items())

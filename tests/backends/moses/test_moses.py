@@ -24,11 +24,11 @@ def system(home: Path, **settings: Any) -> Moses:
     return Moses("smt", {**given, "options": [], "mert_moses": [], **settings})
 
 
-def job(dev: TestSet, folder: Path, replica: str, **more: Any) -> ReplicaJob:
+def job(dev: TestSet, folder: Path, replica: str, iterations: int = 2, **more: Any) -> ReplicaJob:
     return ReplicaJob(
         seed=7, dev=dev, out=folder / f"{replica}.json", replica=Replica(replica),
         algorithm=replica[:-4], nbest=20, history=folder / f"{replica}.parquet",
-        loop={"iterations": 2}, work=folder / "work" / replica, **more,
+        loop={"iterations": iterations}, work=folder / "work" / replica, **more,
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_mert_moses_has_a_seed_of_its_own_for_each_replica(
     smt = system(moses, tuner="mert-moses")
     found = {}
     for replica in ("mert-001", "mert-002", "mira-001", "pro-001"):
-        smt.tune(job(dev, tmp_path, replica))
+        smt.tune(job(dev, tmp_path, replica, 2 if replica == "mert-001" else 1))
         found[replica] = (tmp_path / f"{replica}.json").read_text()
         assert not (tmp_path / "work" / replica).exists()
     weights = {replica: json.dumps(json.loads(text)["weights"]) for replica, text in found.items()}
@@ -96,7 +96,7 @@ def test_mert_moses_has_a_seed_of_its_own_for_each_replica(
     assert 0 < history["dev_score"][0] <= 100
     assert history["pool_size"][1] == sum(history["new_hypotheses"])
     pro = pq.read_table(tmp_path / "pro-001.parquet").to_pydict()
-    assert pro["pool_score"] == [None, None]
+    assert pro["pool_score"] == [None]
 
 
 def test_what_moses_dislikes_is_said(moses: Path, dev: TestSet, tmp_path: Path):

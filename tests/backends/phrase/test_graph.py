@@ -68,6 +68,40 @@ def test_nbest_lists_are_the_best_paths_of_the_graph(search):
         assert len(ours) == min(20, len(scores))
 
 
+@pytest.mark.parametrize("search", ["stack", "cube"])
+def test_a_graph_with_fewer_arcs_has_the_best_paths(search):
+    """Which arcs stay is decided by the best of all paths through each, found by enumeration."""
+    rng = np.random.default_rng(23)
+    model, _ = random_model(rng, features=("tm", "lm", "penalties", "lexro"))
+    weights = model.layout.sensible()
+    decoder = Decoder(model, weights, Settings(search, stack=4, pop_limit=15))
+    lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 6)) for _ in range(10)]
+    cut = 0
+    for whole, graph in zip(decoder.graphs(lines), decoder.graphs(lines, density=3.0), strict=True):
+        every = sorted(((f @ weights - 100 * c, t) for t, f, c in paths(whole)), reverse=True)
+        kept = sorted(((f @ weights - 100 * c, t) for t, f, c in paths(graph)), reverse=True)
+        arcs = len(graph.arc_from)
+        assert arcs >= min(3 * 6, len(whole.arc_from))
+        cut += arcs < len(whole.arc_from)
+        np.testing.assert_allclose(kept[0][0], every[0][0], atol=1e-9)
+        assert kept[0][1] == every[0][1]
+        # What is as good as the worst arc's best path is there.
+        value = graph.features @ weights - 100 * graph.copied
+        left, right = np.full(graph.nodes, -np.inf), np.full(graph.nodes, -np.inf)
+        left[0] = right[-1] = 0.0
+        for a in range(arcs):
+            left[graph.arc_to[a]] = max(left[graph.arc_to[a]], left[graph.arc_from[a]] + value[a])
+        for a in reversed(range(arcs)):
+            right[graph.arc_from[a]] = max(
+                right[graph.arc_from[a]], right[graph.arc_to[a]] + value[a]
+            )
+        best_through = left[graph.arc_from] + value + right[graph.arc_to]
+        worst = best_through.min()
+        above = [score for score, _ in every if score > worst + 1e-9]
+        np.testing.assert_allclose([x for x, _ in kept[: len(above)]], above, atol=1e-9)
+    assert cut > 5
+
+
 def test_graphs_are_topological_and_connected():
     rng = np.random.default_rng(22)
     model, _ = random_model(rng)

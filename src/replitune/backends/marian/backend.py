@@ -49,6 +49,10 @@ class Marian(Backend):
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
         return {key: self.settings[key] for key in USED[stage] if key in self.settings}
 
+    @property
+    def keeps_history(self) -> bool:
+        return True
+
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         from replitune.backends.marian.options import training_options
         from replitune.backends.marian.training import TrainingSettings

@@ -172,7 +172,7 @@ def _header(lines: list[str], path: str | Path) -> tuple[list[int], int]:
     while at < len(lines) and not lines[at].startswith("\\"):
         line = lines[at].strip()
         if line:
-            match = re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", line)
+            match = re.fullmatch(r"ngram\s+([0-9]{1,3})\s*=\s*([0-9]{1,15})", line)
             if match is None or int(match[1]) != len(counts) + 1:
                 raise ReplituneError(
                     "wrong line in the header",

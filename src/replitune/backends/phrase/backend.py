@@ -82,6 +82,7 @@ class Phrase(Backend):
         from replitune.backends.phrase.tuning import DevDecoder
         from replitune.files import sha256_file, sha256_lines
         from replitune.tuners.combination import get_objective
+        from replitune.tuners.command import make_tuner
         from replitune.tuners.layout import Layout
         from replitune.tuners.weights import read_weights
 
@@ -89,6 +90,7 @@ class Phrase(Backend):
         dev = needed(job.dev, "testset")
         source = source_of(dev)
         names, arities = zip(*system.layout.features, strict=True)
+        settings = {key: value for key, value in job.tuner.items() if key != "frozen"}
         start = (
             system.layout.vector(read_weights(job.init)) if job.init
             else system.layout.sensible()
@@ -103,7 +105,7 @@ class Phrase(Backend):
                 get_objective(job.metric),
                 job.nbest,
                 job.threads,
-                lattices=job.algorithm == "mert-lattice",
+                density=getattr(make_tuner(job.algorithm, settings), "density", None),
             ),
             dev.segments,
             {

@@ -241,8 +241,11 @@ class Decoder:
             layout=self.model.layout,
         )
 
-    def graphs(self, lines: Sequence[str], threads: int = 1) -> list[SearchGraph]:
-        """The search graph of each line."""
+    def graphs(
+        self, lines: Sequence[str], threads: int = 1, density: float | None = None
+    ) -> list[SearchGraph]:
+        """The search graph of each line; with `density`, of it so many arcs per source word, those
+        on the best paths."""
         batch = self.prepare(lines)
         vocabulary = self._vocabulary(batch)
         columns = self.model.layout.columns
@@ -256,9 +259,11 @@ class Decoder:
                 start = np.zeros(1, np.int64)
                 return SearchGraph(1, none, none, start, none, features, none, vocabulary)
             rows, first, arcs = self._search(batch, i, keep=True)
+            length = int(batch.start[i + 1] - batch.start[i])
             nodes, arc_from, arc_to, chosen, features, copied = graph_of(
-                rows, arcs, first[-2], batch.options, tables, self._automaton, self._terms.end
-            )
+                rows, arcs, first[-2], batch.options, tables, self._automaton, self._terms.end,
+                -1 if density is None else math.ceil(density * length),
+            )  # fmt: skip
             begin, end = word_start[chosen], word_start[chosen + 1]
             arc_start = np.zeros(len(chosen) + 1, np.int64)
             np.cumsum(end - begin, out=arc_start[1:])

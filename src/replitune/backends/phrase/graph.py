@@ -24,6 +24,7 @@ from replitune.backends.phrase.features import (
 )
 from replitune.backends.phrase.lm import step
 from replitune.backends.phrase.search import orientation
+from replitune.backends.phrase.stacks import kth_largest
 
 
 @dataclass(frozen=True)
@@ -52,26 +53,46 @@ class SearchGraph:
 
 
 @njit(cache=True)
-def _number(rows, arcs, final, node):  # type: ignore[no-untyped-def]
-    """Number the rows from which `final` can be reached, in order; returns (nodes, arcs)."""
-    node[final] = 0
+def _losses(rows, arcs, final):  # type: ignore[no-untyped-def]
+    """(loss (final + 1,), ways): of each row how far the best path through it is below the best
+    of all (-inf where `final` cannot be reached), and the number of ways between these rows."""
+    loss = np.full(final + 1, -np.inf)
+    loss[final] = 0.0
     count = 0
     for row in range(final, 0, -1):
-        if node[row] < 0:
+        if loss[row] == -np.inf:
             continue
-        node[rows[row].back] = 0
+        back = rows[row].back
+        loss[back] = max(loss[back], loss[row])
         count += 1
         arc = rows[row].arcs
         while arc >= 0:
-            node[arcs[arc].back] = 0
+            back = arcs[arc].back
+            loss[back] = max(loss[back], loss[row] + (arcs[arc].score - rows[row].score))
             count += 1
             arc = arcs[arc].next
-    nodes = 0
-    for row in range(final + 1):
-        if node[row] == 0:
-            node[row] = nodes
-            nodes += 1
-    return nodes, count
+    return loss, count
+
+
+@njit(cache=True)
+def _worst_kept(rows, arcs, final, loss, count, most):  # type: ignore[no-untyped-def]
+    """Loss of the `most`-th best way; every way that loses no more is on such a path."""
+    if most < 0 or count <= most:
+        return -np.inf
+    losses = np.empty(count)
+    count = 0
+    for row in range(1, final + 1):
+        if loss[row] == -np.inf:
+            continue
+        losses[count] = loss[row]
+        count += 1
+        arc = rows[row].arcs
+        while arc >= 0:
+            losses[count] = loss[row] + (arcs[arc].score - rows[row].score)
+            count += 1
+            arc = arcs[arc].next
+    # The best path stays whole.
+    return min(kth_largest(losses, max(1, most)), 0.0)
 
 
 @njit(cache=True)
@@ -98,12 +119,19 @@ def _arc_features(rows, back, start, end, option, final, options, tables, automa
 
 
 @njit(cache=True, nogil=True)
-def graph_of(rows, arcs, final, options, tables, automaton, stop):  # type: ignore[no-untyped-def]
+def graph_of(rows, arcs, final, options, tables, automaton, stop, most):  # type: ignore[no-untyped-def]
     """(nodes, arc_from, arc_to, options of arcs, features (A, 14), copied) of a searched sentence.
 
-    tables: (scores, reordering, unknown) of the options; stop: the word </s>."""
+    tables: (scores, reordering, unknown) of the options; stop: the word </s>; most: arcs kept,
+    those on the best paths (and others that lose as little as the last of them), -1 for all."""
+    loss, count = _losses(rows, arcs, final)
+    least = _worst_kept(rows, arcs, final, loss, count, most)
     node = np.full(final + 1, -1, np.int32)
-    nodes, count = _number(rows, arcs, final, node)
+    nodes = 0
+    for row in range(final + 1):
+        if loss[row] > -np.inf and loss[row] >= least:
+            node[row] = nodes
+            nodes += 1
     arc_from = np.empty(count, np.int32)
     arc_to = np.empty(count, np.int32)
     chosen = np.empty(count, np.int32)
@@ -116,7 +144,14 @@ def graph_of(rows, arcs, final, options, tables, automaton, stop):  # type: igno
         begin = at
         back, start, end = rows[row].back, rows[row].start, rows[row].end
         option, arc = rows[row].option, rows[row].arcs
+        value = rows[row].score
         while True:
+            if loss[row] + (value - rows[row].score) < least:
+                if arc < 0:
+                    break
+                back, start, end = arcs[arc].back, arcs[arc].start, arcs[arc].end
+                value, option, arc = arcs[arc].score, arcs[arc].option, arcs[arc].next
+                continue
             arc_from[at] = node[back]
             arc_to[at] = node[row]
             chosen[at] = option
@@ -137,7 +172,7 @@ def graph_of(rows, arcs, final, options, tables, automaton, stop):  # type: igno
             if arc < 0:
                 break
             back, start, end = arcs[arc].back, arcs[arc].start, arcs[arc].end
-            option, arc = arcs[arc].option, arcs[arc].next
+            value, option, arc = arcs[arc].score, arcs[arc].option, arcs[arc].next
         # The best stays in front; the others are put in the order in which they were found.
         for i in range((at - begin - 1) // 2):
             a, b = begin + 1 + i, at - 1 - i
@@ -146,4 +181,4 @@ def graph_of(rows, arcs, final, options, tables, automaton, stop):  # type: igno
             copied[a], copied[b] = copied[b], copied[a]
             for j in range(WIDTH):
                 features[a, j], features[b, j] = features[b, j], features[a, j]
-    return nodes, arc_from, arc_to, chosen, features, copied
+    return nodes, arc_from[:at], arc_to[:at], chosen[:at], features[:at], copied[:at]

@@ -293,13 +293,12 @@ def nbest(  # type: ignore[no-untyped-def]
 
         # The phrases behind its last deviation are those of the paths that it deviates from.
         deviations = 0
-        i = np.int64(items[item].parent)
-        while i >= 0:
+        while parent >= 0:
             if deviations == len(chain):
                 chain = np.concatenate((chain, np.empty(len(chain), np.int64)))
-            chain[deviations] = i
+            chain[deviations] = parent
             deviations += 1
-            i = np.int64(items[i].parent)
+            parent = items[parent].parent
         node = np.int64(final)
         for j in range(depth):
             rank = np.int64(0)

@@ -55,10 +55,16 @@ class PhraseSystem:
         return found, self.joined(found.texts())
 
     def graphs(
-        self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
+        self,
+        lines: Sequence[str],
+        weights: NDArray[np.float64],
+        threads: int = 1,
+        density: float | None = None,
     ) -> list[SearchGraph]:
-        """The search graph of each line; `joined` makes text of a path's words."""
-        return Decoder(self.model, weights, self.settings).graphs(self._split(lines), threads)
+        """The search graph of each line, or the best arcs of it; `joined` makes text of a path's
+        words."""
+        decoder = Decoder(self.model, weights, self.settings)
+        return decoder.graphs(self._split(lines), threads, density)
 
     def joined(self, texts: list[str]) -> list[str]:
         """Texts with the pieces of words joined."""

@@ -28,24 +28,24 @@ class DevDecoder:
         metric: Metric,
         size: int,
         threads: int = 1,
-        lattices: bool = False,
+        density: float | None = None,
     ) -> None:
-        """`size` distinct translations of each segment; with `lattices`, search graphs and of
-        each only the best path, whatever `size` is."""
-        self.lattices = lattices
+        """`size` distinct translations of each segment; with `density`, search graphs with so
+        many arcs per source word and of each only the best path, whatever `size` is."""
+        self.density = density
         self.system, self.source = system, source
         self.size, self.threads = size, threads
         self._of = Statistics(metric, references)
 
     def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
         """n-best lists of the dev set; a row of statistics for each hypothesis."""
-        if self.lattices:
+        if self.density is not None:
             return self._decode_lattices(weights)
         found, texts = self.system.nbest(self.source, weights, self.size, self.threads)
         return Decoded(found.segment, found.features, self._of(texts, found.segment))
 
     def _decode_lattices(self, weights: NDArray[np.float64]) -> Decoded:
-        graphs = self.system.graphs(self.source, weights, self.threads)
+        graphs = self.system.graphs(self.source, weights, self.threads, self.density)
         vocabulary = graphs[0].vocabulary
         lattices = Lattices.pack(
             [

@@ -1,0 +1,99 @@
+"""Whole tuning runs of a phrase-based system: CPU time, where it goes, and the dev score.
+
+  python benchmarks/bench_tuning.py MODEL SOURCE REFERENCE [--seeds 5] [--threads 1] [--only mert]
+
+At most 10 decodings of 100 distinct translations, every setting at its default, metric BLEU
+on the tokens as they are. CPU seconds (user and system) of all threads, kernels compiled, the
+model loaded; medians over seeds. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from replitune.backends.phrase.system import PhraseSystem
+from replitune.backends.phrase.tuning import DevDecoder
+from replitune.files import read_lines
+from replitune.streams import stream
+from replitune.tuners.combination import get_objective
+from replitune.tuners.command import ALGORITHMS, make_tuner
+from replitune.tuners.loop import LoopResult, LoopSettings, run_loop
+from replitune.tuners.objective import Objective
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("source", type=Path)
+    parser.add_argument("reference", type=Path)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", choices=ALGORITHMS)
+    parser.add_argument("--lines", type=int)
+    options = parser.parse_args()
+    source = read_lines(options.source)[: options.lines]
+    reference = read_lines(options.reference)[: options.lines]
+    system = PhraseSystem(options.model)
+    objective = Objective(get_objective("bleu:tokenize=none"))
+
+    def tune(name: str, seed: int, n: int, most: int) -> tuple[LoopResult, float, float, float]:
+        """The result, CPU seconds in all and of decoding, wall seconds."""
+        tuner = make_tuner(name, {})
+        inner = DevDecoder(
+            system, source[:n], [reference[:n]], objective.metric, 100, options.threads,
+            density=getattr(tuner, "density", None),
+        )  # fmt: skip
+        decoding = 0.0
+
+        def decode(*arguments: Any) -> Any:
+            nonlocal decoding
+            found, seconds, _ = timed(lambda: inner(*arguments))
+            decoding += seconds
+            return found
+
+        result, cpu, wall = timed(
+            lambda: run_loop(
+                decode, tuner, objective, system.layout.sensible(), n,
+                partial(stream, seed, "bench", name), LoopSettings(iterations=most),
+                threads=options.threads,
+            )
+        )  # fmt: skip
+        return result, cpu, decoding, wall
+
+    print(
+        f"{len(source):,} segments, {system.layout.width} features, {options.threads} thread(s), "
+        f"load {os.getloadavg()[0]:.1f} at the start\n"
+    )
+    print("| tuner | CPU s, median (worst) | of it decoding | decodings | wall s | dev BLEU |")
+    print("|---|---|---|---|---|---|")
+    for name in [options.only] if options.only else ALGORITHMS:
+        tune(name, 0, 10, 2)  # compiles
+        runs = [tune(name, seed, len(source), 10) for seed in range(1, options.seeds + 1)]
+        cpu = [run[1] for run in runs]
+        scores = [run[0].dev_score for run in runs]
+        print(
+            f"| {name} | {statistics.median(cpu):.1f} ({max(cpu):.1f}) "
+            f"| {statistics.median(run[2] for run in runs):.1f} "
+            f"| {statistics.median(len(run[0].history) for run in runs):.0f} "
+            f"| {statistics.median(run[3] for run in runs):.1f} "
+            f"| {statistics.median(scores):.2f} ({min(scores):.2f}, {max(scores):.2f}) |",
+            flush=True,
+        )
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """The result, CPU seconds of all threads, wall seconds."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = work()
+    return result, time.process_time() - cpu, time.perf_counter() - wall
+
+
+if __name__ == "__main__":
+    main()

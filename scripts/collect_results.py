@@ -17,7 +17,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-LIMIT = 700_000
+LIMIT = 900_000
 """Bytes for one experiment."""
 
 

@@ -56,10 +56,10 @@ format: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/bench.py
 
-# coverage-guided, SECONDS for each parser; atheris is not in the lock file of the tests
+# coverage-guided, SECONDS for each parser
 SECONDS ?= 60
 fuzz: $(VENV)/.installed-dev
-	$(BIN)/python -c "import atheris" 2>/dev/null || $(BIN)/python -m pip install --quiet "atheris>=2.3"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r locks/fuzz.txt
 	$(BIN)/python scripts/fuzzing.py --seconds $(SECONDS)
 
 # The lock files hold exact versions and hashes of everything that is installed.

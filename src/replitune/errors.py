@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+LONGEST = 1000
+"""Characters of what was found that a message shows."""
+
 
 class ReplituneError(Exception):
     """A mistake in the user's input, or a program or extra that is missing.
@@ -49,16 +52,22 @@ class ReplituneError(Exception):
         where = ""
         if self.file is not None:
             where = f"{self.file}: " if self.line is None else f"{self.file}:{self.line}: "
-        rows = [f"{where}{self.message}"]
+        rows = [f"{where}{shortened(self.message)}"]
         for label, text in (
             ("found:", self.found),
             ("expected:", self.expected),
             ("to do:", self.fix),
         ):
             if text is not None:
-                rows.append(f"  {label:<9} {text}")
+                rows.append(f"  {label:<9} {shortened(text)}")
         # bytes of a file's name that are no UTF-8 can be printed as \\udcff only
         return "\n".join(rows).encode("utf-8", "backslashreplace").decode()
+
+
+def shortened(text: str) -> str:
+    """What a person reads of it; the rest is counted."""
+    rest = len(text) - LONGEST
+    return text if rest <= 0 else f"{text[:LONGEST]}... ({rest:,} more characters)"
 
 
 TROUBLES = {

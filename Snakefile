@@ -23,7 +23,7 @@ os.environ["PATH"] = os.pathsep.join(
 )
 
 # a job ends when the Snakemake that started it has ended, be it by kill -9
-os.environ["REPLITUNE_RUN"] = str(os.getpid())
+os.environ.update(REPLITUNE_RUN=str(os.getpid()))
 
 
 # Snakemake merges config files, so the default is read only when no experiment was given.

@@ -90,14 +90,9 @@ def part_inputs(stage):
         if reads("model"):
             found["model"] = f"{RESULTS}/models/{wildcards.system}"
         if reads("tuned"):
-            found["tuned"] = (
-                f"{RESULTS}/tuning/{wildcards.system}/{wildcards.replica}"
-                + (
-                    "/weights.json"
-                    if wildcards.system in EXPERIMENT.having("tune")
-                    else ""
-                )
-            )
+            own = f"{RESULTS}/tuning/{wildcards.system}/{wildcards.replica}"
+            tuned = wildcards.system in EXPERIMENT.having("tune")
+            found["tuned"] = f"{own}/weights.json" if tuned else own
         return found
 
     return inputs
@@ -227,8 +222,11 @@ def report_histories(wildcards):
     """What tuning or training wrote down, of the systems that keep a history."""
     tuned = EXPERIMENT.having("tune")
     return [
-        f"{RESULTS}/tuning/{system}/{replica.id}"
-        + ("/history.parquet" if system in tuned else "")
+        (
+            f"{RESULTS}/tuning/{system}/{replica.id}/history.parquet"
+            if system in tuned
+            else f"{RESULTS}/tuning/{system}/{replica.id}"
+        )
         for system in EXPERIMENT.with_history
         for replica in EXPERIMENT.replicas(system)
     ]

@@ -150,14 +150,18 @@ class Slurm:
         """Power off: its slurmd and all processes of its jobs die at once, and Slurm is told."""
         self.daemons[node].kill()
         self.daemons[node].wait()
-        for pid in self._processes(node):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        pids = self._processes(node)
+        # stopped before they are killed: none of them may see another die, and report it
+        for sent in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, sent)
         self("scontrol", "update", f"nodename={node}", "state=down", "reason=power")
 
     def _processes(self, node: str = "") -> list[int]:
-        """Processes of this cluster's jobs, and the daemons that watch them."""
+        """The daemons that watch this cluster's jobs, and the jobs' processes."""
         found = []
+        watching = set()
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = (folder / "environ").read_bytes().split(b"\0")
@@ -165,7 +169,11 @@ class Slurm:
                 there = not node or f"SLURMD_NODENAME={node}".encode() in words
                 if ours and there and any(w.startswith(b"SLURMD_NODENAME=") for w in words):
                     found.append(int(folder.name))
-        return [pid for pid in found if pid != os.getpid()]
+                    # slurmstepd writes its title over its environment: it is known by its child
+                    parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                    if Path(f"/proc/{parent}/comm").read_text().strip() == "slurmstepd":
+                        watching.add(int(parent))
+        return [pid for pid in [*sorted(watching), *found] if pid != os.getpid()]
 
     def stop(self) -> None:
         with contextlib.suppress(Exception):

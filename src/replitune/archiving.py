@@ -32,7 +32,7 @@ PACKED = ("decodes", "stats", "tests", "studies", "tables", "figures")
 WEIGHTS = ("weights.json", "history.parquet")
 """Of each tuning run; models stay where they are."""
 
-KEPT = ("experiment", "seed", "metrics", "tests")
+KEPT = ("experiment", "seed", "metrics", "tests", "studies", "allow_missing_replicas")
 """Settings that the archived experiment has from the one that it repeats."""
 
 
@@ -132,7 +132,7 @@ def archived_experiment(folder: Path, experiment: Experiment) -> dict[str, Any]:
 
 
 def _replicas(folder: Path, experiment: Experiment, system: str) -> dict[str, list[Replica]]:
-    """The replicas whose statistics were tested, by test set."""
+    """The replicas, those that could not be made among them, by test set."""
     from replitune.stats.store import read_metadata
 
     found = {}
@@ -142,7 +142,8 @@ def _replicas(folder: Path, experiment: Experiment, system: str) -> dict[str, li
         path = next((path for path in paths if path.is_file()), None)
         metadata = None if path is None else read_metadata(path)
         if metadata is not None:
-            found[testset] = [Replica(id) for id in sorted(metadata.decode_sha256[system])]
+            ids = [*metadata.decode_sha256[system], *metadata.missing.get(system, {})]
+            found[testset] = [Replica(id) for id in sorted(ids)]
     if not found:
         raise ReplituneError(
             f"no statistics of system {system}", file=folder, fix="run the workflow to its end"
@@ -166,19 +167,23 @@ def _groups(place: str, replicas: list[Replica]) -> dict[str, list[str]]:
 
 
 def _score_files(manifest: Mapping[str, Any], corpora: Path) -> Iterator[tuple[str, Path]]:
-    """Files that metrics read their scores from, under the names that the experiment gives them."""
-    for files in manifest.get("scores_given", {}).values():
+    """Files of scores, of metrics and of people, under the names that the experiment gives them."""
+    given = [
+        *manifest.get("scores_given", {}).values(),
+        *manifest.get("judgements_given", {}).values(),
+    ]
+    for files in given:
         for name, sha256 in files.items():
             if not stays_inside(name) or name.startswith(("~", "...")):
                 raise ReplituneError(
-                    "a metric reads a file outside of the corpora, and an archive cannot",
+                    "a file of scores lies outside of the corpora, where an archive has none",
                     found=name,
                     expected="a relative name",
                     fix="move the file there, change the experiment, and run it again",
                 )
             if not (corpora / name).is_file() or sha256_file(corpora / name) != sha256:
                 raise ReplituneError(
-                    "not the scores that the metric read",
+                    "not the scores that were read",
                     file=corpora / name,
                     found="another content" if (corpora / name).is_file() else "no such file",
                     expected=f"sha256 {sha256}",

@@ -82,13 +82,15 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
             for system, testsets in experiment.outputs.items()
         },
         "scores_given": {
-            id: {
-                os.path.relpath(path, experiment.corpora): sha256_file(path)
-                for path in experiment.all_score_files(id)
-                if path.exists()
-            }
+            id: _below(experiment.corpora, experiment.all_score_files(id))
             for id in experiment.metrics
             if experiment.all_score_files(id)
+        },
+        "judgements_given": {
+            testset: _below(
+                experiment.corpora, map(Path, experiment.studies.human_files(testset).values())
+            )
+            for testset in experiment.studies.judged
         },
         "not_repeatable": unrepeatable(folder),
         "files": {name: sha256_file(folder / name) for name in result_files(folder)},
@@ -102,6 +104,11 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
         if len(Path(name).parts) > 1 and Path(name).is_absolute():
             places[name] = "CORPORA"
     return portable(manifest, places)
+
+
+def _below(corpora: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """sha256 of the files that are there, by their names from `corpora`."""
+    return {os.path.relpath(path, corpora): sha256_file(path) for path in paths if path.exists()}
 
 
 def unrepeatable(folder: Path) -> list[str]:

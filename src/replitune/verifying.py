@@ -110,8 +110,9 @@ def _inputs(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         # the files of a test set of sacrebleu's have hashes by field, and no path
         if isinstance(item.get("sha256"), str):
             yield str(item["path"]), item["sha256"]
-    for files in manifest.get("scores_given", {}).values():
-        yield from files.items()
+    for kind in ("scores_given", "judgements_given"):
+        for files in manifest.get(kind, {}).values():
+            yield from files.items()
 
 
 def check_origins(folder: Path, experiment: Experiment, testset: str, found: Verification) -> None:

@@ -57,6 +57,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
         for n in range(1, count + 1)
         for i in range(SEGMENTS)
     ]
+    judged = [f"{system}\t{i}\t{rng.random():.3f}" for system in systems for i in range(SEGMENTS)]
+    (corpora / "people.tsv").write_text("\n".join(["system\tsegment\tscore", *judged]) + "\n")
     (corpora / "scores").mkdir()
     (corpora / "scores" / "comet.tsv").write_text("".join(f"{row}\n" for row in rows))
     absolute = str(corpora / text("dev.ref"))
@@ -84,6 +86,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
                 "samples": 99,
                 "alpha": 0.1,
                 "methods": [{"name": "crossed", "id": "both"}, "clark", "fu-ar"],
+            },
+            "studies": {
+                "power": {"replicas": [3]},
+                "replication": {"sizes": [2], "repeats": 3, "methods": ["crossed"]},
+                "meta": {"human": "people.tsv", "samples": 99, "ci_samples": 99},
             },
         }
     )
@@ -136,7 +143,7 @@ def test_an_archive_makes_the_same_statistics_tests_and_tables_again(
     second = unpacked / "results" / "given"
     compared = [
         path.relative_to(first)
-        for name in ("decodes", "stats", "tests", "tables", "figures")
+        for name in ("decodes", "stats", "tests", "studies", "tables", "figures")
         for path in sorted((first / name).rglob("*"))
         if path.is_file()
     ]
@@ -210,7 +217,7 @@ def test_untouched_results_are_as_recorded(original: Snakemake, copy: Path, repl
     corpora = corpora_of(original)
     ran = replitune("verify", copy, "--corpora", corpora)
     assert ran.code == 0, ran.out
-    assert "25 inputs and 1 that are not here" in ran.out
+    assert "26 inputs and 1 that are not here" in ran.out
     shutil.copytree(corpora, copy.parent / "corpora")
     (copy.parent / "corpora" / "docs").write_text("other\n")
     ran = replitune("verify", copy, "--corpora", copy.parent / "corpora")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_a_changed_command_runs_again_what_depends_on_it(mixed: Snakemake):
     assert plan(revision=2) == {"train": 1, **again}
 
 
-def test_a_failed_replica_stops_its_own_system_and_says_why(snakemake: Snakemake):
+def test_a_failed_replica_stops_its_own_system_and_says_why(snakemake: Snakemake, replitune):
     snakemake.write(failing(False))
     ran = snakemake("--keep-going")
     assert ran.returncode == 1
@@ -153,6 +154,17 @@ def test_a_failed_replica_stops_its_own_system_and_says_why(snakemake: Snakemake
     log = (results / "logs" / "score" / "t" / "bleu" / "shell.log").read_text()
     assert "1 of 3 replicas are missing: seed-002" in log
     assert "Nothing to be done" in snakemake.run().stderr
+
+    # an archive knows which replicas are missing, and is run again like any other
+    archive = snakemake.folder / "failing.tar.gz"
+    ran = replitune("archive", results, "--out", archive)
+    assert ran.code == 0, ran.err
+    shutil.unpack_archive(archive, snakemake.folder, filter="data")
+    again = Snakemake(snakemake.folder / "failing")
+    again.run(configfile="experiment.yaml")
+    ran = replitune("verify", again.folder / "results" / "failing", "--against", again.folder)
+    assert ran.code == 0, ran.out + ran.err
+    assert "shell seed-002 on t" in (again.folder / "results/failing/report.html").read_text()
 
     # no longer allowed: the record is refused, not scored
     snakemake.write(failing(False))

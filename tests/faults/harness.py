@@ -70,9 +70,10 @@ def contents(results: Path) -> dict[str, str]:
 def descendants(pid: int) -> Iterator[int]:
     """Processes below one, nearest first."""
     children: list[int] = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            children += map(int, path.read_text().split())
+    with contextlib.suppress(OSError):  # it may end while it is looked at
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                children += map(int, path.read_text().split())
     yield from children
     for child in children:
         yield from descendants(child)
@@ -102,9 +103,13 @@ class Faults:
     expected: dict[str, str] = field(default_factory=dict)
     """Of the undisturbed run."""
     seed: int = 2011
+    """Of the moments; the name of the folder, which is the test's, is part of it."""
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Hits by stage and kind."""
     experiment: Mapping[str, Any] = field(default_factory=lambda: EXPERIMENT)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(f"{self.seed}/{self.folder.name}")
 
     @property
     def results(self) -> Path:
@@ -198,19 +203,17 @@ class Faults:
             time.sleep(0.005)
 
     def seconds(self, stage: str) -> float:
-        """How long a job of this stage takes, from the records of the undisturbed run."""
-        records = self.folder / "seconds.json"
-        return float(json.loads(records.read_text()).get(stage, 1.0))
+        """How long a job of this stage takes, by the undisturbed run, and a little more."""
+        return float(json.loads((self.folder / "seconds.json").read_text())[stage]) + 0.2
 
     def kill_jobs(self, points: dict[str, int]) -> None:
         """`kill -9` of so many jobs of each stage in one run that tries again by itself."""
-        rng = random.Random(f"{self.seed}/{points}/{sum(self.counts.values())}")
         left = Counter(points)
         process = self.start("--retries", "200", "--rerun-incomplete")
         for pid, stage in self.jobs(process):
             if left[stage] <= 0:
                 continue
-            time.sleep(rng.uniform(0, self.seconds(stage)))
+            time.sleep(self.rng.uniform(0, self.seconds(stage)))
             with contextlib.suppress(ProcessLookupError):
                 if not alive(pid):
                     continue
@@ -224,11 +227,10 @@ class Faults:
     def stop_run(self, stage: str, kind: str, *arguments: str) -> bool:
         """End Snakemake while it does a stage: by SIGKILL, by SIGTERM, or by Ctrl-C. False when
         the stage was over too soon."""
-        rng = random.Random(f"{self.seed}/{stage}/{kind}/{sum(self.counts.values())}")
         process = self.start(*arguments)
         for _, found in self.jobs(process):
             if found == stage:
-                time.sleep(rng.uniform(0, self.seconds(stage)))
+                time.sleep(self.rng.uniform(0, self.seconds(stage)))
                 break
         processes = list(descendants(process.pid))
         if process.poll() is not None:
@@ -248,13 +250,12 @@ def undisturbed(folder: Path) -> Path:
     """A run without faults, with the seconds that its jobs took."""
     run = Faults(folder)
     assert run.run() == 0, run.said()[-3000:]
-    seconds: dict[str, list[float]] = {}
-    for path in (run.results / "logs").rglob("*.json"):
-        record = json.loads(path.read_text())
-        seconds.setdefault(record["command"][1], []).append(record["seconds"])
-    # starting Python and its libraries belongs to a job, and is not in its record
-    longest = {stage: max(found) + 0.4 for stage, found in seconds.items()}
-    (folder / "seconds.json").write_text(json.dumps(longest))
+    seconds: dict[str, float] = {}
+    for path in (run.results / "benchmarks").rglob("*.tsv"):
+        stage = path.relative_to(run.results / "benchmarks").parts[0]
+        header, row = (line.split("\t") for line in path.read_text().splitlines())
+        seconds[stage] = max(seconds.get(stage, 0.0), float(row[header.index("s")]))
+    (folder / "seconds.json").write_text(json.dumps(seconds))
     return folder
 
 

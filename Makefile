@@ -52,9 +52,9 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-# MULTEVAL=.../multeval.sh and MOSES=.../bin add these peers
+# MULTEVAL=.../multeval.sh and MOSES=.../bin add these peers; ARGS="--only peers" for a part
 bench: $(VENV)/.installed-dev
-	$(BIN)/python scripts/bench.py
+	$(BIN)/python scripts/bench.py $(ARGS)
 
 # coverage-guided, SECONDS for each parser
 SECONDS ?= 60

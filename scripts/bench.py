@@ -1,8 +1,9 @@
-"""Run every benchmark in benchmarks/ and write docs/benchmarks.md.
+"""Run the benchmarks in benchmarks/ and write what they print into docs/benchmarks.md.
 
 CPU seconds, with a warm compile cache; peers run in the same process or beside it. Ratios are
-worth something on a quiet machine only: under load the page is printed and not written, unless
---force. Benchmarks whose data is not there are left out, and it is said.
+worth something on a quiet machine only: under load results are printed and not written, unless
+--force. Benchmarks that do not run, by --only or because their data is not there, keep their
+section, and it is said.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,9 +38,11 @@ def main() -> int:
     parser.add_argument("--force", action="store_true", help="write even under load")
     options = parser.parse_args()
     load = os.getloadavg()[0]
-    sections, failed = [header(load)], []
+    stamp = f"{datetime.now(UTC):%Y-%m-%d}, load {load:.1f} at the start"
+    sections, failed = read_page(), []
     with tempfile.TemporaryDirectory() as folder:
-        for name, arguments in benchmarks(options, Path(folder)).items():
+        known = benchmarks(options, Path(folder))
+        for name, arguments in known.items():
             if options.only not in name:
                 continue
             if arguments is None:
@@ -50,17 +54,20 @@ def main() -> int:
                 failed.append(name)
                 print(ran.stderr, file=sys.stderr)
                 continue
-            sections.append(f"## {name}\n\n{ran.stdout.strip()}\n")
+            sections[name] = f"{stamp}\n\n{ran.stdout.strip()}"
             print(ran.stdout, flush=True)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
         return 1
-    if options.only:
-        return 0
     if load > QUIET and not options.force:
         print(f"load {load:.1f}: not written; --force writes anyway", file=sys.stderr)
         return 0
-    PAGE.write_text("\n".join([*sections, *kept()]), encoding="utf-8")
+    ordered = [
+        *(name for name in known if name in sections),
+        *(n for n in sections if n not in known),
+    ]
+    texts = [header(), *(f"## {name}\n\n{sections[name]}\n" for name in ordered)]
+    PAGE.write_text("\n".join(texts), encoding="utf-8")
     print(f"written: {PAGE.relative_to(ROOT)}", file=sys.stderr)
     return 0
 
@@ -126,23 +133,20 @@ def run(arguments: list[str], data: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def kept() -> list[str]:
-    """Sections of the page that are written by hand: all from the first `## Experiment` on."""
-    if not PAGE.exists():
-        return []
-    text = PAGE.read_text("utf-8")
-    start = text.find("## Experiment")
-    return [text[start:]] if start >= 0 else []
+def read_page() -> dict[str, str]:
+    """Sections of the page by title; those that no benchmark prints are written by hand."""
+    text = PAGE.read_text("utf-8") if PAGE.exists() else ""
+    parts = (part.partition("\n") for part in re.split(r"^## ", text, flags=re.M)[1:])
+    return {title: section.strip() for title, _, section in parts}
 
 
-def header(load: float) -> str:
+def header() -> str:
     listed = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
         "# Benchmarks\n\n"
         "Made by `make bench`. CPU seconds (user + system), warm compile cache unless it says "
         "otherwise; ratios compare runs of the same minutes.\n\n"
-        f"- {datetime.now(UTC):%Y-%m-%d}, {cpu_type()}, {os.cpu_count()} cores, "
-        f"load {load:.1f} at the start, {platform.system()}\n- {listed}\n"
+        f"- {cpu_type()}, {os.cpu_count()} cores, {platform.system()}\n- {listed}\n"
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import io
 import json
 import re
@@ -43,7 +44,8 @@ def main() -> None:
     text = text.replace('},"', '},\n"')
     for path in re.findall(r'"(/[^"]*)"', text):
         raise SystemExit(f"a path of the machine is left in the manifest: {path}")
-    (options.out / "manifest.json").write_text(text + "\n", "utf-8")
+    packed = gzip.compress(f"{text}\n".encode(), mtime=0)
+    (options.out / "manifest.json.gz").write_bytes(packed)
     size = sum(path.stat().st_size for path in options.out.iterdir())
     print(f"{options.out}: {size:,} bytes")
     if size > LIMIT:

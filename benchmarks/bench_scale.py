@@ -103,8 +103,11 @@ def simulate(folder: Path, system: int, replicas: int, segments: int) -> int:
     return path.stat().st_size
 
 
-def store(sizes: list[int], replicas: int, segments: int, methods: list[str]) -> None:
-    print(f"{replicas} replicas, {segments} segments, {' '.join(methods)}, baseline pairs\n")
+def store(
+    sizes: list[int], replicas: int, segments: int, methods: list[str], intervals: list[str]
+) -> None:
+    drawn = f"{' '.join(methods)}, intervals {' '.join(intervals)}"
+    print(f"{replicas} replicas, {segments} segments, {drawn}, baseline pairs\n")
     print("| systems | rows | MB on disk | CPU s | CPU s per pair | peak RSS MB |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary:
@@ -116,6 +119,7 @@ def store(sizes: list[int], replicas: int, segments: int, methods: list[str]) ->
             made = systems
             command = [sys.executable, "-m", "replitune", "test", str(folder)]
             command += ["--pairs", "baseline=s0000", "--methods", *methods]
+            command += ["--intervals", *intervals]
             seconds, memory, _ = ran([*command, "--out", "t.parquet"], Path(temporary))
             print(
                 f"| {systems:,} | {systems * replicas * segments:,} | {size / 1e6:.0f} "
@@ -132,11 +136,13 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, default=60)
     parser.add_argument("--segments", type=int, default=3000)
     parser.add_argument("--methods", nargs="+", default=["crossed", "clark"])
+    parser.add_argument("--intervals", nargs="+", default=["riezler", "clark", "fu"])
     options = parser.parse_args()
     if options.what == "plan":
         plan(sorted(options.jobs))
     else:
-        store(sorted(options.systems), options.replicas, options.segments, options.methods)
+        sizes = sorted(options.systems)
+        store(sizes, options.replicas, options.segments, options.methods, options.intervals)
 
 
 if __name__ == "__main__":

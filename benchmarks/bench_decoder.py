@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 
-from replitune.backends.phrase.decoder import Decoder, Settings
-from replitune.backends.phrase.model import PhraseModel
-from replitune.files import read_lines
+from replitune.phrase.decoder import Decoder, Settings
+from replitune.phrase.model import PhraseModel
+from replitune.running.files import read_lines
 
 CONFIGURATIONS = [
     ("stack 30", Settings(search="stack", stack=30)),
@@ -51,8 +51,8 @@ def first_sentence(model: Path, line: str) -> float:
     """CPU seconds of a new process that loads the model and translates one line."""
     script = (
         "import sys\n"
-        "from replitune.backends.phrase.decoder import Decoder\n"
-        "from replitune.backends.phrase.model import PhraseModel\n"
+        "from replitune.phrase.decoder import Decoder\n"
+        "from replitune.phrase.model import PhraseModel\n"
         "model = PhraseModel.load(sys.argv[1])\n"
         "print(Decoder(model, model.layout.sensible()).decode([sys.argv[2]])[0])\n"
     )

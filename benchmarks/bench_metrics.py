@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import sacrebleu
 
-from replitune.diagnosis import diagnose
-from replitune.files import read_lines, write_lines
 from replitune.metrics.bleu import Bleu
+from replitune.metrics.diagnosis import diagnose
 from replitune.metrics.ngrams import add_matches
 from replitune.metrics.registry import get_metric
 from replitune.metrics.tokenizers import get_tokenizer
-from replitune.scoring import Outputs, read_outputs, score_system
+from replitune.running.files import read_lines, write_lines
+from replitune.statistics.scoring import Outputs, read_outputs, score_system
 
 
 class Row(NamedTuple):

@@ -14,10 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from replitune.backends.phrase.arpa import NgramModel, write_arpa
-from replitune.backends.phrase.train import train_phrase_system
-from replitune.backends.phrase.train_settings import PhraseSettings
-from replitune.files import read_lines
+from replitune.phrase.arpa import NgramModel, write_arpa
+from replitune.phrase.train import train_phrase_system
+from replitune.phrase.train_settings import PhraseSettings
+from replitune.running.files import read_lines
 
 
 def usage(who: int) -> tuple[float, float]:

@@ -20,8 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from replitune.configuration import resolve
-from replitune.experiment import Experiment
+from replitune.experiment.configuration import resolve
+from replitune.experiment.experiment import Experiment
 
 VARIANTS = 8
 """Different outputs of a segment by the replicas of one system."""

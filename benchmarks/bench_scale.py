@@ -22,8 +22,8 @@ import numpy as np
 import yaml
 
 from replitune.metrics.registry import get_metric
-from replitune.significance.base import SystemStatistics
-from replitune.stats.store import StoreMetadata, write_store
+from replitune.statistics.store import StoreMetadata, write_store
+from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from replitune.files import read_lines
 from replitune.metrics.base import Metric
 from replitune.metrics.registry import get_metric
-from replitune.significance.base import Comparison, SystemStatistics
+from replitune.running.files import read_lines
+from replitune.significance.base import Comparison
 from replitune.significance.draws import named_draws
 from replitune.significance.one_system import summarise
 from replitune.significance.run import METHODS, run_tests
+from replitune.statistics.systems import SystemStatistics
 
 SPECS = ("bleu:tokenize=none", "nist:tokenize=none", "ter", "chrf")
 SAMPLES = 10_000

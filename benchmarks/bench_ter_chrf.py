@@ -25,10 +25,10 @@ import numpy as np
 import sacrebleu
 
 from replitune.errors import ReplituneError
-from replitune.files import read_lines
 from replitune.metrics.meteor import Meteor
 from replitune.metrics.registry import get_metric
-from replitune.scoring import read_outputs
+from replitune.running.files import read_lines
+from replitune.statistics.scoring import read_outputs
 
 
 def cpu_now() -> float:

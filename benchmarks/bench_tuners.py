@@ -24,17 +24,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from replitune.files import read_lines
 from replitune.metrics.bleu import Bleu
+from replitune.running.files import read_lines
 from replitune.streams import stream
-from replitune.tuners.command import read_pool
-from replitune.tuners.interface import Tuner
-from replitune.tuners.mert import Mert
-from replitune.tuners.mira import Mira
-from replitune.tuners.objective import Objective
-from replitune.tuners.pool import Pool
-from replitune.tuners.pro import Pro
-from replitune.tuners.weights import read_weights
+from replitune.tuning.from_files import read_pool
+from replitune.tuning.interface import Tuner
+from replitune.tuning.mert import Mert
+from replitune.tuning.mira import Mira
+from replitune.tuning.objective import Objective
+from replitune.tuning.pool import Pool
+from replitune.tuning.pro import Pro
+from replitune.tuning.weights import read_weights
 
 Result = TypeVar("Result")
 
@@ -56,7 +56,7 @@ WORK: dict[str, tuple[Tuner, str]] = {
 GROW = """
 import resource
 import numpy as np
-from replitune.tuners.pool import Pool
+from replitune.tuning.pool import Pool
 rng = np.random.default_rng(0)
 pool = Pool.empty(1000, 14, 10)
 segments = np.repeat(np.arange(1000), 200)

@@ -18,14 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replitune.backends.phrase.system import PhraseSystem
-from replitune.backends.phrase.tuning import DevDecoder
-from replitune.files import read_lines
+from replitune.phrase.system import PhraseSystem
+from replitune.phrase.tuning import DevDecoder
+from replitune.running.files import read_lines
 from replitune.streams import stream
-from replitune.tuners.combination import get_objective
-from replitune.tuners.command import ALGORITHMS, make_tuner
-from replitune.tuners.loop import LoopResult, LoopSettings, run_loop
-from replitune.tuners.objective import Objective
+from replitune.tuning.combination import get_objective
+from replitune.tuning.from_files import ALGORITHMS, make_tuner
+from replitune.tuning.loop import LoopResult, LoopSettings, run_loop
+from replitune.tuning.objective import Objective
 
 
 def main() -> None:

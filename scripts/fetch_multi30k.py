@@ -15,7 +15,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
-from replitune.files import atomic_path, read_bytes
+from replitune.running.files import atomic_path, read_bytes
 
 ADDRESS = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/tok/"
 

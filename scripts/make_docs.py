@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from replitune.cli import COMMANDS, parser_of
+from replitune.cli.main import COMMANDS, parser_of
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "config" / "schema" / "experiment.schema.yaml"
@@ -58,7 +58,7 @@ def main() -> int:
 def commands() -> list[str]:
     lines = [f"- [`{name}`](#{name}): {what}" for name, what in COMMANDS.items()]
     for name in COMMANDS:
-        about = importlib.import_module(f"replitune.commands.{name}").__doc__ or ""
+        about = importlib.import_module(f"replitune.cli.{name}").__doc__ or ""
         lines += ["", f"## {name}", "", about.strip(), ""]
         lines += ["| option | meaning |", "| --- | --- |"]
         actions = parser_of(name)._actions

@@ -23,7 +23,7 @@ def data() -> Path:
 @pytest.fixture
 def replitune(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Run `replitune` in this process."""
-    from replitune.cli import main
+    from replitune.cli.main import main
 
     def run(*arguments: object) -> Ran:
         capsys.readouterr()

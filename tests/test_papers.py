@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from replitune.configuration import load, read_yaml, resolve
+from replitune.cli.words import method_word
 from replitune.corpus.prepare import prepare_testset
 from replitune.errors import ReplituneError
-from replitune.experiment import Experiment
+from replitune.experiment.configuration import load, read_yaml, resolve
+from replitune.experiment.experiment import Experiment
 from replitune.significance.methods import get_method
 from replitune.significance.one_system import interval_method
-from replitune.words import method_word
 from support import ROOT
 
 FOLDER = ROOT / "config" / "experiments"

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from replitune.files import atomic_open, read_lines
 from replitune.metrics.bleu import Bleu
-from replitune.significance.base import SystemStatistics
-from replitune.significance.calibrate import calibrate, registered
+from replitune.running.files import atomic_open, read_lines
+from replitune.significance.studies.calibrate import calibrate, registered
+from replitune.statistics.systems import SystemStatistics
 
 METHODS = [
     "riezler",

@@ -3,8 +3,8 @@
     PYTHONPATH=src python benchmarks/calibration/study.py OUT.csv [--only PART] [--trials N]
 
 Cells, seeds, trials and limits are fixed here, before the run. A cell is one design of
-`replitune.significance.simulate`; V_rep/V_seg is the ratio of what tuner runs and segments add
-to Var(delta). `crossed` is tested on 10,000 comparisons a cell; tests that resample on 2,000
+`replitune.significance.studies.simulate`; V_rep/V_seg is the ratio of what tuner runs and segments
+add to Var(delta). `crossed` is tested on 10,000 comparisons a cell; tests that resample on 2,000
 (1,000 for BLEU with more than ten replicas in all), with 199 resamples (999 of whole test
 sets), which makes .05 and .01 attainable levels. Finished cells are kept beside OUT
 (OUT.cells.jsonl), so that an interrupted study goes on.
@@ -24,11 +24,11 @@ import numpy as np
 from batch import RESAMPLING, Batch, crossed_parts, crossed_rejections
 from numpy.typing import NDArray
 
-from replitune.files import atomic_open
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
-from replitune.significance.calibrate import wilson
-from replitune.significance.simulate import Design, bleu_counts, mean_scores
+from replitune.running.files import atomic_open
+from replitune.significance.studies.calibrate import wilson
+from replitune.significance.studies.simulate import Design, bleu_counts, mean_scores
 from replitune.streams import stream
 
 SEED = 2011

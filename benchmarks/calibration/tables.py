@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from replitune.files import atomic_open, atomic_path
+from replitune.running.files import atomic_open, atomic_path
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"

@@ -2,6 +2,6 @@
 
 import sys
 
-from replitune.cli import main
+from replitune.cli.main import main
 
 sys.exit(main())

@@ -19,9 +19,9 @@ from replitune.backends.interface import (
 )
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError
-from replitune.files import write_lines
 from replitune.replicas import Replica
-from replitune.tuners.weights import read_weights
+from replitune.running.files import write_lines
+from replitune.tuning.weights import read_weights
 from support import Ran
 
 NBEST = """

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.backends.interface import ReplicaError
-from replitune.backends.programs import filled, missing_program, run, run_shell, uses
 from replitune.errors import ReplituneError
+from replitune.running.programs import filled, missing_program, run, run_shell, uses
 
 TEXT = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r\n"))
 
@@ -91,7 +91,7 @@ def test_nothing_is_left_running(how: signal.Signals, tmp_path: Path):
     code = (
         "import signal, sys\n"
         "signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))\n"
-        "from replitune.backends.programs import run_shell\n"
+        "from replitune.running.programs import run_shell\n"
         f"run_shell('sleep 100 & echo $$ $! > {tmp_path}/pids.tmp; "
         f"mv {tmp_path}/pids.tmp {tmp_path}/pids; wait', 'training')\n"
     )

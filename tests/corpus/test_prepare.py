@@ -16,7 +16,7 @@ from replitune.corpus.prepare import (
 )
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
-from replitune.files import read_lines, write_lines
+from replitune.running.files import read_lines, write_lines
 
 SYNTHETIC = {"kind": "synthetic", "train": 60, "dev": 12, "tests": {"test1": 20, "test2": 9}}
 

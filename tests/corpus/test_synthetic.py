@@ -70,7 +70,8 @@ def test_seeds_make_other_languages():
 
 def test_two_processes_write_the_same_text():
     code = (
-        "from replitune.corpus.synthetic import *; from replitune.files import sha256_lines\n"
+        "from replitune.corpus.synthetic import *\n"
+        "from replitune.running.files import sha256_lines\n"
         "c = make_synthetic(5, 100, 20, {'t': 20})\n"
         "print(sha256_lines([*c.train_source, *c.train_target, *c.dev.source]))"
     )

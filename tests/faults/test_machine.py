@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from replitune.cli import main
+from replitune.cli.main import main
 
 from .conftest import POINTS
 from .harness import EXPERIMENT, STAGES, Faults, copied

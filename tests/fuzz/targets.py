@@ -15,18 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
-from replitune.backends.phrase.arpa import read_arpa, write_arpa
-from replitune.configuration import load
 from replitune.corpus.reader import read_testset
 from replitune.corpus.testset import read_prepared, write_testset
 from replitune.errors import ReplituneError
-from replitune.experiment import Experiment
-from replitune.files import read_lines
-from replitune.manifest import read_manifest, stays_inside
+from replitune.experiment.configuration import load
+from replitune.experiment.experiment import Experiment
+from replitune.ledger.manifest import read_manifest, stays_inside
 from replitune.metrics.external import read_segment_scores
-from replitune.stats.store import read_stores
-from replitune.tuners.nbest import read_nbest
-from replitune.tuners.weights import WeightsFile, read_weights, write_weights
+from replitune.phrase.arpa import read_arpa, write_arpa
+from replitune.running.files import read_lines
+from replitune.statistics.store import read_stores
+from replitune.tuning.nbest_files import read_nbest
+from replitune.tuning.weights import WeightsFile, read_weights, write_weights
 
 from . import seeds
 

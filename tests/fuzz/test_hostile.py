@@ -18,16 +18,16 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replitune import files
 from replitune.backends.outputs import expand, natural
-from replitune.configuration import load
 from replitune.corpus.reader import read_testset
 from replitune.errors import ReplituneError
-from replitune.experiment import Experiment
-from replitune.files import read_lines
-from replitune.manifest import stays_inside
-from replitune.stats.store import METADATA_KEY, read_stores
-from replitune.tuners.weights import read_weights
+from replitune.experiment.configuration import load
+from replitune.experiment.experiment import Experiment
+from replitune.ledger.manifest import stays_inside
+from replitune.running import files
+from replitune.running.files import read_lines
+from replitune.statistics.store import METADATA_KEY, read_stores
+from replitune.tuning.weights import read_weights
 from support import ROOT
 
 from . import seeds
@@ -182,7 +182,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path: Path):
     assert len(bomb) < 1.1e6, "a gigabyte in a megabyte"
     (tmp_path / "bomb.gz").write_bytes(bomb)
     code = (
-        "import sys; from replitune.files import read_lines\n"
+        "import sys; from replitune.running.files import read_lines\n"
         "from replitune.errors import ReplituneError\n"
         "try: read_lines(sys.argv[1])\n"
         "except ReplituneError as error: print(error)\n"

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.errors import ReplituneError
-from replitune.files import read_lines
 from replitune.metrics.base import full_signature
 from replitune.metrics.bleu import Bleu, BleuPlusOne
 from replitune.metrics.registry import get_metric
+from replitune.running.files import read_lines
 
 from .oracles import central_differences, corpora
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from replitune.errors import ReplituneError
-from replitune.files import read_lines
 from replitune.metrics.bleu import Bleu
 from replitune.metrics.registry import get_metric
+from replitune.running.files import read_lines
 
 from .oracles import central_differences, corpora
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from replitune.experiment import TABLES
+from replitune.experiment.experiment import TABLES
 from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.table import latex_text
-from replitune.results import read_system_rows, read_tests
+from replitune.results.rows import read_system_rows, read_tests
 from report.report_models import (
     SEGMENTS,
     finished_experiment,

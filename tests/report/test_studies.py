@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from replitune.cli import main
+from replitune.cli.main import main
+from replitune.meta.agreement import clopper_pearson
+from replitune.meta.rows import MetaRow
 from replitune.report.data import load_cell
 from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.tables_fu import resampling_table, thresholds, thresholds_table
-from replitune.results import OverlapRow, read_rows
-from replitune.significance.agreement import clopper_pearson
-from replitune.significance.calibrate import CalibrationRow, wilson
-from replitune.significance.meta_rows import MetaRow
-from replitune.significance.power import PowerRow, sentence
-from replitune.significance.replication import ReplicationRow
+from replitune.results.rows import OverlapRow, read_rows
+from replitune.significance.studies.calibrate import CalibrationRow, wilson
+from replitune.significance.studies.power import PowerRow, sentence
+from replitune.significance.studies.replication import ReplicationRow
 from report.report_models import finished_experiment, studied, write_report
 from support import Ran
 

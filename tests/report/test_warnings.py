@@ -8,7 +8,7 @@ from replitune.report.data import Cell
 from replitune.report.segments import Segments, embedded, page_data
 from replitune.report.verdict import verdict, verdicts
 from replitune.report.warnings import warnings
-from replitune.results import SystemRow
+from replitune.results.rows import SystemRow
 from replitune.significance.base import TestResult
 
 RESULT = TestResult(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import MeanMetric, Metric
-from replitune.significance.base import Comparison, SystemStatistics
+from replitune.significance.base import Comparison
+from replitune.statistics.systems import SystemStatistics
 
 
 class CountBleu(Metric):

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 
 from replitune.metrics.base import MeanMetric, Metric
-from replitune.significance.base import Comparison, SystemStatistics
+from replitune.significance.base import Comparison
+from replitune.statistics.systems import SystemStatistics
 
 
 class Counts(Metric):

@@ -10,15 +10,15 @@ import pytest
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
-from replitune.significance.clark import clark
-from replitune.significance.clark_bootstrap import clark_bootstrap
-from replitune.significance.fu_ar import fu_ar
-from replitune.significance.fu_bootstrap import fu_bootstrap
-from replitune.significance.graham import graham
-from replitune.significance.koehn import koehn
-from replitune.significance.multi_bootstrap import multi_bootstrap
-from replitune.significance.replica_permutation import replica_permutation
-from replitune.significance.riezler import riezler
+from replitune.significance.tests.clark import clark
+from replitune.significance.tests.clark_bootstrap import clark_bootstrap
+from replitune.significance.tests.fu_ar import fu_ar
+from replitune.significance.tests.fu_bootstrap import fu_bootstrap
+from replitune.significance.tests.graham import graham
+from replitune.significance.tests.koehn import koehn
+from replitune.significance.tests.multi_bootstrap import multi_bootstrap
+from replitune.significance.tests.replica_permutation import replica_permutation
+from replitune.significance.tests.riezler import riezler
 from significance.exchange_models import Counts, compare, counts, means, system
 
 TESTS = (

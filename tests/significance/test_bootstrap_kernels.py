@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from replitune.significance.draws import PoolDraws, SegmentDraws, exact_columns
-from replitune.significance.kernels_bootstrap import draw_poisson, poisson_tables
-from replitune.significance.kernels_random import keys_of
+from replitune.significance.kernels.bootstrap import draw_poisson, poisson_tables
+from replitune.significance.kernels.random import keys_of
 
 
 def test_counts_follow_the_multinomial_law() -> None:

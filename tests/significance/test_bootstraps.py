@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from replitune.errors import ReplituneError
-from replitune.significance.clark_bootstrap import clark_bootstrap
 from replitune.significance.counting import shifted_p
-from replitune.significance.graham import graham
-from replitune.significance.koehn import koehn
-from replitune.significance.multi_bootstrap import multi_bootstrap
+from replitune.significance.tests.clark_bootstrap import clark_bootstrap
+from replitune.significance.tests.graham import graham
+from replitune.significance.tests.koehn import koehn
+from replitune.significance.tests.multi_bootstrap import multi_bootstrap
 from significance.exchange_models import Counts, close, compare, counts, means, score_of
 
 SAMPLES = 4000

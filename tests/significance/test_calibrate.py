@@ -12,10 +12,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from crossed_models import CountBleu, bleu_counts, comparison, mean_statistics, system, two_way
 
 from replitune.errors import ReplituneError
-from replitune.files import read_lines
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
-from replitune.significance.calibrate import (
+from replitune.running.files import read_lines
+from replitune.significance.studies.calibrate import (
     calibrate,
     coin_flip,
     p_values,
@@ -26,10 +26,10 @@ from replitune.significance.calibrate import (
     simulated,
     wilson,
 )
-from replitune.significance.crossed import crossed
-from replitune.significance.power import fit
-from replitune.significance.simulate import Design, mean_scores
-from replitune.significance.simulate import bleu_counts as bleu_model
+from replitune.significance.studies.power import fit
+from replitune.significance.studies.simulate import Design, mean_scores
+from replitune.significance.studies.simulate import bleu_counts as bleu_model
+from replitune.significance.tests.crossed import crossed
 
 
 def p_of_crossed(pair, rng):

@@ -15,9 +15,9 @@ from crossed_models import comparison
 
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
-from replitune.significance.crossed import crossed
 from replitune.significance.run import run_tests
-from replitune.significance.simulate import Design, bleu_counts, mean_scores
+from replitune.significance.studies.simulate import Design, bleu_counts, mean_scores
+from replitune.significance.tests.crossed import crossed
 
 
 def make(kind, n_a, n_b, trials, N=120):

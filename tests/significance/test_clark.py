@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from replitune.errors import ReplituneError
-from replitune.significance.clark import clark, clark_many
-from replitune.significance.riezler import riezler
+from replitune.significance.tests.clark import clark, clark_many
+from replitune.significance.tests.riezler import riezler
 from significance.exchange_models import (
     Counts,
     close,

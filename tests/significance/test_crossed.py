@@ -23,7 +23,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.significance.components import linearise
-from replitune.significance.crossed import crossed
+from replitune.significance.tests.crossed import crossed
 
 
 def anova(x: np.ndarray) -> tuple[float, float, float]:

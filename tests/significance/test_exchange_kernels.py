@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from replitune.significance.kernels_exchange import PairedExchange
-from replitune.significance.kernels_free import (
+from replitune.significance.kernels.exchange import PairedExchange
+from replitune.significance.kernels.free import (
     FreeExchange,
     _listed,
     draw_permutation,
     draw_subsets,
 )
-from replitune.significance.kernels_random import GAMMA, aligned, exact_dtype, keys_of, mix
+from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, keys_of, mix
 
 mix_words = mix.py_func
 

@@ -7,17 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replitune.files import read_lines
 from replitune.metrics.base import Metric
 from replitune.metrics.bleu import Bleu
 from replitune.metrics.length import Length
 from replitune.metrics.registry import get_metric
-from replitune.significance.base import Comparison, SystemStatistics
-from replitune.significance.clark import clark
+from replitune.running.files import read_lines
+from replitune.significance.base import Comparison
 from replitune.significance.draws import SegmentDraws
-from replitune.significance.graham import graham
 from replitune.significance.one_system import s_sel
-from replitune.significance.riezler import riezler
+from replitune.significance.tests.clark import clark
+from replitune.significance.tests.graham import graham
+from replitune.significance.tests.riezler import riezler
+from replitune.statistics.systems import SystemStatistics
 
 pytestmark = pytest.mark.realdata
 RUNS = ("run-001", "run-002", "run-003")

@@ -12,8 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from crossed_models import comparison, two_way
 
 from replitune.errors import ReplituneError
-from replitune.significance.crossed import crossed
-from replitune.significance.power import (
+from replitune.significance.studies.power import (
     MANY_SEGMENTS,
     Plan,
     Simulated,
@@ -25,7 +24,8 @@ from replitune.significance.power import (
     segments_needed,
     sentence,
 )
-from replitune.significance.simulate import Design, mean_scores
+from replitune.significance.studies.simulate import Design, mean_scores
+from replitune.significance.tests.crossed import crossed
 
 
 def test_fit_recovers_the_components_on_average():

@@ -10,9 +10,9 @@ from scipy import stats
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
-from replitune.significance.fu_ar import fu_ar
-from replitune.significance.fu_bootstrap import fu_bootstrap
-from replitune.significance.replica_permutation import replica_permutation
+from replitune.significance.tests.fu_ar import fu_ar
+from replitune.significance.tests.fu_bootstrap import fu_bootstrap
+from replitune.significance.tests.replica_permutation import replica_permutation
 from significance.exchange_models import close, compare, counts, share, system
 
 

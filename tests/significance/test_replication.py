@@ -12,8 +12,13 @@ from crossed_models import comparison, two_way
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
-from replitune.significance.calibrate import registered
-from replitune.significance.replication import crossing, draw_replicas, single_runs, threshold
+from replitune.significance.studies.calibrate import registered
+from replitune.significance.studies.replication import (
+    crossing,
+    draw_replicas,
+    single_runs,
+    threshold,
+)
 
 
 def pair(metric=None):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.significance.riezler import riezler
+from replitune.significance.tests.riezler import riezler
 from significance.exchange_models import close, compare, counts, every_swap, means, share
 
 

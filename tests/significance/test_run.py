@@ -217,7 +217,7 @@ def test_mistakes_in_methods_are_named(methods, message) -> None:
 def test_intervals_follow_alpha():
     """crossed and the bootstraps give intervals of confidence 1 - alpha."""
     from replitune.metrics.base import MeanMetric
-    from replitune.significance.base import SystemStatistics
+    from replitune.statistics.systems import SystemStatistics
 
     rng = np.random.default_rng(3)
     systems = {}

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from replitune.cli import main
+from replitune.cli.main import main
 
 from .conftest import Snakemake, manifest
 

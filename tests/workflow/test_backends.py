@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from replitune.files import read_lines
+from replitune.running.files import read_lines
 
 from .conftest import Snakemake, manifest, same_bytes
 

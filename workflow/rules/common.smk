@@ -6,11 +6,11 @@ from functools import partial
 
 from snakemake.exceptions import WorkflowError
 
-from replitune.configuration import read_yaml, resolve
+from replitune.experiment.configuration import read_yaml, resolve
 from replitune.errors import ReplituneError
-from replitune.experiment import Experiment, Replica
-from replitune.plain_values import Source
-from replitune.records import check_origins
+from replitune.experiment.experiment import Experiment, Replica
+from replitune.experiment.plain_values import Source
+from replitune.ledger.records import check_origins
 
 
 def _experiment():

@@ -1,0 +1,1 @@
+"""What makes the translations of a system."""

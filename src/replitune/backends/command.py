@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from replitune.backends.folders import kept_folder, listing, new_folder
 from replitune.backends.interface import (
     TUNERS,
     Backend,
@@ -22,7 +21,9 @@ from replitune.backends.interface import (
     replica_seed,
     source_of,
 )
-from replitune.backends.programs import (
+from replitune.errors import ReplituneError
+from replitune.running.folders import kept_folder, listing, new_folder
+from replitune.running.programs import (
     Value,
     filled,
     missing_file,
@@ -30,7 +31,6 @@ from replitune.backends.programs import (
     run_shell,
     uses,
 )
-from replitune.errors import ReplituneError
 
 TEXT = ("source", "target")
 DEV = ("dev_source", "dev_reference", "dev_references")
@@ -165,7 +165,7 @@ class Command(Backend):
             self._run("tune", {**places, **self._replica(job)}, job)
 
     def tunable(self, job: ReplicaJob) -> Tunable:
-        from replitune.backends.nbest import tunable_by_nbest
+        from replitune.backends.nbest_decoder import tunable_by_nbest
 
         start = {
             name: [float(x) for x in (values if isinstance(values, list) else [values])]
@@ -179,8 +179,8 @@ class Command(Backend):
         return tunable_by_nbest(job, start, write, inputs)
 
     def decode(self, job: DecodeJob) -> list[str]:
-        from replitune.files import read_lines, write_lines
-        from replitune.tuners.weights import read_weights
+        from replitune.running.files import read_lines, write_lines
+        from replitune.tuning.weights import read_weights
 
         with TemporaryDirectory(prefix="replitune-decode-") as name:
             folder = Path(name)
@@ -227,7 +227,7 @@ class Command(Backend):
             self._run("nbest", {**places, "replica": job.replica.id}, job)
 
     def _weights_file(self, weights: Mapping[str, list[float]], folder: Path) -> Path:
-        from replitune.tuners.weights import WeightsFile, write_weights
+        from replitune.tuning.weights import WeightsFile, write_weights
 
         path = folder / f"weights.{self.settings.get('weights_format', 'ini')}"
         write_weights(path, WeightsFile(weights))
@@ -268,7 +268,7 @@ class _Texts:
             self.places = dict(zip(TEXT, (side.absolute() for side in job.train), strict=True))
 
     def __enter__(self) -> _Texts:
-        from replitune.files import write_lines
+        from replitune.running.files import write_lines
 
         self._folder = TemporaryDirectory(prefix="replitune-dev-")
         dev = self.job.dev

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from replitune.corpus.testset import TestSet
-    from replitune.tuners.layout import Layout
-    from replitune.tuners.loop import Decode
+    from replitune.tuning.layout import Layout
+    from replitune.tuning.loop import Decode
 
 Complain = Callable[..., ReplituneError]
 """``complain(("systems", name, key), message, found=..., expected=..., fix=...)``: the error with
@@ -84,7 +84,7 @@ class ReplicaJob(Job):
     init: Path | None = None
     """Weights to start from."""
     loop: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the outer loop: see `replitune.tuners.loop.LoopSettings`."""
+    """Settings of the outer loop: see `replitune.tuning.loop.LoopSettings`."""
     tuner: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the algorithm."""
 
@@ -110,7 +110,7 @@ class DecodeJob(Job):
     def source(self) -> list[str]:
         """The text to translate."""
         if self.text is not None:
-            from replitune.files import read_lines
+            from replitune.running.files import read_lines
 
             return read_lines(self.text)
         return source_of(self.prepared, self.testset)
@@ -126,7 +126,7 @@ class DecodeJob(Job):
 
 @dataclass(frozen=True)
 class Tunable:
-    """A decoder that our tuners can tune: see `replitune.tuners.around.tune_around`."""
+    """A decoder that our tuners can tune: see `replitune.tuning.around.tune_around`."""
 
     layout: Layout
     start: NDArray[np.float64]
@@ -214,7 +214,7 @@ class Backend:
 
     def tune(self, job: ReplicaJob) -> None:
         """Write weights to `job.out` and the history: by our tuners, unless overridden."""
-        from replitune.tuners.around import tune_around
+        from replitune.tuning.around import tune_around
 
         tune_around(self, job)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from replitune.backends.folders import listing, new_folder
 from replitune.backends.interface import (
     Backend,
     Complain,
@@ -18,8 +17,9 @@ from replitune.backends.interface import (
     Tunable,
     needed,
 )
-from replitune.backends.programs import missing_file, missing_program, run
 from replitune.errors import ReplituneError
+from replitune.running.folders import listing, new_folder
+from replitune.running.programs import missing_file, missing_program, run
 
 PROGRAMS = ("moses", "programs", "revision")
 USED = {
@@ -96,7 +96,7 @@ class Moses(Backend):
         """lmplz, then train-model.perl; paths in moses.ini are those of the final folder."""
         import shutil
 
-        from replitune.files import atomic_open, read_text
+        from replitune.running.files import atomic_open, read_text
 
         options = self.settings["training"]
         source, target = needed(job.train, "source")
@@ -136,7 +136,7 @@ class Moses(Backend):
         super().tune(job)
 
     def tunable(self, job: ReplicaJob) -> Tunable:
-        from replitune.backends.nbest import tunable_by_nbest
+        from replitune.backends.nbest_decoder import tunable_by_nbest
 
         def write(weights: Mapping[str, list[float]], source: Path, nbest: Path) -> None:
             self.translate(job, weights, source, nbest, job.nbest)
@@ -148,8 +148,8 @@ class Moses(Backend):
         return tunable_by_nbest(job, self.start_weights(job), write, inputs)
 
     def decode(self, job: DecodeJob) -> list[str]:
-        from replitune.files import read_lines, write_lines
-        from replitune.tuners.weights import read_weights
+        from replitune.running.files import read_lines, write_lines
+        from replitune.tuning.weights import read_weights
 
         weights = read_weights(needed(job.tuned, "weights"))
         with TemporaryDirectory(prefix="replitune-moses-") as folder:
@@ -204,7 +204,7 @@ def overwritten(weights: Mapping[str, Sequence[float]]) -> str:
 
 def shown_weights(path: Path) -> dict[str, list[float]]:
     """The lines ``Name= v v`` of -show-weights; features marked UNTUNEABLE have no values."""
-    from replitune.files import read_lines
+    from replitune.running.files import read_lines
 
     weights = {}
     for number, line in enumerate(read_lines(path), 1):

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replitune.backends.folders import kept_folder
 from replitune.backends.interface import ReplicaError, ReplicaJob, needed, replica_seed, source_of
-from replitune.backends.programs import run
 from replitune.errors import ReplituneError
-from replitune.files import read_lines, write_lines
-from replitune.tuners.combination import get_objective
-from replitune.tuners.loop import Iteration, write_history
-from replitune.tuners.weights import WeightsFile, read_weights, write_weights
+from replitune.running.files import read_lines, write_lines
+from replitune.running.folders import kept_folder
+from replitune.running.programs import run
+from replitune.tuning.combination import get_objective
+from replitune.tuning.loop import Iteration, write_history
+from replitune.tuning.weights import WeightsFile, read_weights, write_weights
 
 if TYPE_CHECKING:
     from replitune.backends.moses import Moses

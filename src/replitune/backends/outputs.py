@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from replitune.backends.interface import Complain, Given
 from replitune.errors import ReplituneError, nearest
-from replitune.failures import read_failure
 from replitune.replicas import Replica
+from replitune.running.failures import read_failure
 
 MOST_REPLICAS = 999
 """Of one tuner: their numbers have three digits."""
@@ -106,7 +106,7 @@ def read_output(path: Path, part: str | None = None, like: Path | None = None) -
     `like` (or of its own source); of a TSV file the column `part`; otherwise the lines."""
     from replitune.corpus.testset import require_line_text
     from replitune.corpus.wmt import read_wmt_system
-    from replitune.files import read_lines
+    from replitune.running.files import read_lines
 
     match = MANY.fullmatch(str(path))
     kind = match["kind"].lower() if match else "text"
@@ -121,7 +121,7 @@ def read_output(path: Path, part: str | None = None, like: Path | None = None) -
 
 def _column(path: Path, part: str | None) -> list[str]:
     from replitune.corpus.tsv import Columns, read_tsv
-    from replitune.files import read_lines
+    from replitune.running.files import read_lines
 
     if part is None:
         lines = read_lines(path)

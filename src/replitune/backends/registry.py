@@ -14,7 +14,7 @@ from replitune.errors import ReplituneError, nearest
 ENTRY_POINTS = "replitune.backends"
 
 BACKENDS = {
-    "phrase": "replitune.backends.phrase.backend:Phrase",
+    "phrase": "replitune.phrase.backend:Phrase",
     "corruption": "replitune.backends.corruption_backend:Corruption",
     "command": "replitune.backends.command:Command",
     "moses": "replitune.backends.moses:Moses",

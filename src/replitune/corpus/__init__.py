@@ -1,1 +1,1 @@
-"""Corpora: reading test sets in any usual format, training subsets, the synthetic pair."""
+"""Reading texts; the made-up language pair."""

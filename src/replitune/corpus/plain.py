@@ -8,7 +8,7 @@ from pathlib import Path
 from replitune.corpus.parts import Parts, Role
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
-from replitune.files import read_lines
+from replitune.running.files import read_lines
 
 
 def read_plain(path: str | Path, role: Role) -> Parts:

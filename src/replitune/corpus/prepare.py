@@ -34,7 +34,7 @@ from replitune.corpus.testset import (
     write_testset,
 )
 from replitune.errors import ReplituneError, nearest
-from replitune.files import atomic_open, read_lines, read_text, sha256_file, write_lines
+from replitune.running.files import atomic_open, read_lines, read_text, sha256_file, write_lines
 
 TRAIN = "train"
 DEV = "dev"

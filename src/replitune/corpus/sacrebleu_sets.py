@@ -11,7 +11,7 @@ from pathlib import Path
 
 from replitune.corpus.parts import Parts, take_names
 from replitune.errors import ReplituneError, nearest
-from replitune.files import read_lines
+from replitune.running.files import read_lines
 
 PREFIX = "sacrebleu:"
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.files import atomic_open, read_text
+from replitune.running.files import atomic_open, read_text
 
 KEYS = ("document", "part", "source", "references")
 

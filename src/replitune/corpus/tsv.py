@@ -13,7 +13,7 @@ from typing import Any
 
 from replitune.corpus.parts import Parts, Role
 from replitune.errors import ReplituneError
-from replitune.files import read_lines
+from replitune.running.files import read_lines
 
 Column = str | int
 """A name from the header, or a number from 1."""

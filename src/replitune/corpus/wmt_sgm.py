@@ -12,7 +12,7 @@ from html.entities import html5
 from pathlib import Path
 
 from replitune.corpus.markup import STRUCTURE, Builder, MarkupFile
-from replitune.files import read_text
+from replitune.running.files import read_text
 
 TAG = re.compile(
     r"<!--(?P<comment>.*?)(?P<closed>-->|\Z)"

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from replitune.corpus.markup import Builder, MarkupFile
 from replitune.errors import ReplituneError
-from replitune.files import read_text
+from replitune.running.files import read_text
 
 
 def read_xml(path: str | Path) -> MarkupFile:

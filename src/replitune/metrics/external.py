@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError, nearest
-from replitune.files import read_lines, sha256_file
 from replitune.metrics.base import MeanMetric
-from replitune.score_files import PLACES, output_file
+from replitune.metrics.score_files import PLACES, output_file
+from replitune.running.files import read_lines, sha256_file
 
 _COLUMNS = ("system", "replica", "segment", "score")
 _NUMBER_AT_END = re.compile(r"\d+$")

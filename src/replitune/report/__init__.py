@@ -1,1 +1,1 @@
-"""Tables, figures and the one-file report."""
+"""Tables, figures and pages that people read."""

@@ -35,7 +35,7 @@ from replitune.report.tables_studies import (
 from replitune.report.tables_tests import intervals_table, overview_table, p_table
 from replitune.report.verdict import verdicts
 from replitune.report.warnings import warnings
-from replitune.significance.replication import Threshold
+from replitune.significance.studies.replication import Threshold
 
 
 @dataclass(frozen=True)

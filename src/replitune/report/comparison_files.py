@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.comparing import ComparisonTable
 from replitune.corpus.testset import TestSet
-from replitune.files import atomic_open
 from replitune.metrics.base import Metric
 from replitune.report.data import Cell, compared_cell, with_names
 from replitune.report.names import registered_names
 from replitune.report.segments import Output, Segments, sentence_scores
 from replitune.report.tables import pairs_table, systems_table
 from replitune.report.tables_tests import overview_table
-from replitune.scoring import Outputs
-from replitune.significance.base import SystemStatistics
+from replitune.results.comparing import ComparisonTable
+from replitune.running.files import atomic_open
+from replitune.statistics.scoring import Outputs
+from replitune.statistics.systems import SystemStatistics
 
 
 @dataclass(frozen=True)

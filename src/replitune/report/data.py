@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.comparing import Compared
 from replitune.replicas import Replica
 from replitune.report.names import base_name, display_name, display_names
-from replitune.results import (
+from replitune.results.comparing import Compared
+from replitune.results.rows import (
     OverlapRow,
     SystemRow,
     read_histograms,
@@ -175,7 +175,7 @@ def significant(result: TestResult | None, alpha: float) -> bool:
 
 def load_cell(folder: Path, testset: str, metric: str, system_names: Sequence[str]) -> Cell:
     """Read one (test set, metric) of the experiment in `folder`."""
-    from replitune.stats.store import find_files, read_metadata
+    from replitune.statistics.store import find_files, read_metadata
 
     described = [
         read_metadata(path)

@@ -12,7 +12,7 @@ from replitune.metrics.base import Metric
 from replitune.report.data import Cell
 from replitune.report.numbers import score, signed
 from replitune.report.table import Table
-from replitune.significance.base import SystemStatistics
+from replitune.statistics.systems import SystemStatistics
 
 DocumentScores = dict[str, NDArray[np.float64]]
 """By system: (G,) mean over replicas of the score of each document alone."""
@@ -36,7 +36,7 @@ def document_scores(
 def load_documents(folder: Path, cell: Cell) -> list[Scored]:
     """The documents, where segments are in documents; the parts, where the test set has parts."""
     from replitune.corpus.testset import codes, read_prepared
-    from replitune.stats.store import read_systems
+    from replitune.statistics.store import read_systems
 
     systems: dict[str, SystemStatistics] = {}
     store = None

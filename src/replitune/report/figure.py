@@ -14,7 +14,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from replitune.files import atomic_open
+from replitune.running.files import atomic_open
 
 STYLE: dict[str, Any] = {
     "figure.dpi": 100,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from replitune.meta.rows import MetaRow
 from replitune.report.data import Cell
 from replitune.report.figure import COLOURS, HATCHES, LINES, MARKERS, Figure, pick
 from replitune.report.figures import beside
@@ -14,10 +15,9 @@ from replitune.report.names import count
 from replitune.report.studies import Studies
 from replitune.report.tables_studies import plans_of
 from replitune.report.tables_tests import INTERVALS
-from replitune.significance.calibrate import CalibrationRow, wilson
-from replitune.significance.meta_rows import MetaRow
-from replitune.significance.power import MANY_SEGMENTS, PowerRow
-from replitune.significance.replication import ReplicationRow
+from replitune.significance.studies.calibrate import CalibrationRow, wilson
+from replitune.significance.studies.power import MANY_SEGMENTS, PowerRow
+from replitune.significance.studies.replication import ReplicationRow
 
 MOST_PAIRS = 12
 """Pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""

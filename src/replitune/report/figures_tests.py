@@ -11,7 +11,7 @@ from replitune.report.data import Cell, Histogram, adjusted
 from replitune.report.figure import COLOURS, LINES, MARKERS, Figure, pick
 from replitune.report.names import CORRECTIONS, count
 from replitune.report.numbers import p_equation, p_value, score
-from replitune.significance.replication import Threshold
+from replitune.significance.studies.replication import Threshold
 
 
 def tested_figures(

@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import TextIO
 
+from replitune.meta.rows import MetaRow, MetaStudy
 from replitune.report.numbers import MISSING, interval, p_value, score
-from replitune.significance.meta_rows import MetaRow, MetaStudy
 
 WIDTH = 100
 NAME = 19

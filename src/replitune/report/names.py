@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from replitune.cli.words import method_word
 from replitune.significance.methods import get_method
-from replitune.words import method_word
 
 METRICS = {
     "bleu": "BLEU",

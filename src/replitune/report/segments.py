@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
 from replitune.report.data import Cell
-from replitune.significance.base import SystemStatistics
+from replitune.statistics.systems import SystemStatistics
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def load_segments(folder: Path, cell: Cell) -> Segments:
     """The median replicas of one (test set, metric) of the experiment in `folder`."""
     from replitune.corpus.testset import read_prepared
     from replitune.errors import ReplituneError
-    from replitune.files import read_lines, sha256_lines
-    from replitune.stats.store import read_systems
+    from replitune.running.files import read_lines, sha256_lines
+    from replitune.statistics.store import read_systems
 
     testset = read_prepared(folder / "corpus" / f"{cell.testset}.jsonl")
     outputs = []

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from replitune.meta.rows import MetaRow
 from replitune.report.data import Cell
-from replitune.results import read_rows
-from replitune.significance.calibrate import CalibrationRow
-from replitune.significance.meta_rows import MetaRow
-from replitune.significance.power import PowerRow
-from replitune.significance.replication import ReplicationRow
+from replitune.results.rows import read_rows
+from replitune.significance.studies.calibrate import CalibrationRow
+from replitune.significance.studies.power import PowerRow
+from replitune.significance.studies.replication import ReplicationRow
 
 KINDS = {"power": PowerRow, "replication": ReplicationRow, "calibrate": CalibrationRow}
 

@@ -8,7 +8,7 @@ from replitune.report.data import Cell, adjusted, significant
 from replitune.report.names import CORRECTIONS
 from replitune.report.numbers import MISSING, interval, p_value, score, signed
 from replitune.report.table import Table
-from replitune.results import COUNTED
+from replitune.results.rows import COUNTED
 from replitune.significance.base import TestResult
 
 

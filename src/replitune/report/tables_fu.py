@@ -10,7 +10,7 @@ from replitune.report.data import Cell
 from replitune.report.numbers import MISSING, p_value, score, signed
 from replitune.report.table import Table
 from replitune.report.tables_tests import INTERVALS
-from replitune.significance.replication import Threshold, threshold
+from replitune.significance.studies.replication import Threshold, threshold
 from replitune.streams import stream
 
 LEVELS = {

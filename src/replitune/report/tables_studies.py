@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from replitune.report.data import Cell
 from replitune.report.numbers import MISSING, interval, p_value, score, signed
 from replitune.report.table import Table
-from replitune.significance.calibrate import CalibrationRow
-from replitune.significance.power import MANY_SEGMENTS, PowerRow, sentence
-from replitune.significance.replication import ReplicationRow
+from replitune.significance.studies.calibrate import CalibrationRow
+from replitune.significance.studies.power import MANY_SEGMENTS, PowerRow, sentence
+from replitune.significance.studies.replication import ReplicationRow
 
 
 def plans_of(rows: Sequence[PowerRow]) -> list[PowerRow]:

@@ -7,8 +7,8 @@ import sys
 import textwrap
 from typing import TextIO
 
-from replitune.comparing import Compared, ComparisonTable
 from replitune.report.numbers import interval, p_value, score, signed
+from replitune.results.comparing import Compared, ComparisonTable
 
 WIDTH = 100
 

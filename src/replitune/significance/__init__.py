@@ -1,0 +1,1 @@
+"""Significance tests: is the difference between two systems real?"""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
-from replitune.significance.base import Comparison, SystemStatistics
+from replitune.significance.base import Comparison
+from replitune.statistics.systems import SystemStatistics
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 AGGREGATIONS = ("mean", "pooled")

@@ -15,33 +15,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-
-
-@dataclass(frozen=True)
-class SystemStatistics:
-    """The segment statistics of one system on one test set under one metric."""
-
-    name: str
-    replicas: tuple[str, ...]
-    """Replica ids, n of them, in stored order."""
-    groups: tuple[str | None, ...]
-    """The tuner each replica came from, or None."""
-    statistics: NDArray
-    """(n, N, K), int32 where the metric counts, float64 otherwise; C-contiguous."""
-
-    @property
-    def n(self) -> int:
-        return len(self.replicas)
-
-    @property
-    def segments(self) -> int:
-        return int(self.statistics.shape[1])
-
-    @cached_property
-    def sums(self) -> NDArray:
-        """(n, K): exact for counts."""
-        kind = np.int64 if self.statistics.dtype.kind in "iu" else np.float64
-        return self.statistics.sum(axis=1, dtype=kind)
+from replitune.statistics.systems import SystemStatistics
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, SystemStatistics
+from replitune.significance.base import Comparison
+from replitune.statistics.systems import SystemStatistics
 
 SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""

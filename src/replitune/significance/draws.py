@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
 from replitune.significance.arguments import in_units, own_strata, pooled_score
-from replitune.significance.base import Comparison, SystemStatistics
-from replitune.significance.kernels_bootstrap import (
+from replitune.significance.base import Comparison
+from replitune.significance.kernels.bootstrap import (
     draw_counts,
     draw_poisson,
     gather,
     poisson_tables,
 )
-from replitune.significance.kernels_free import draw_subsets
-from replitune.significance.kernels_random import (
+from replitune.significance.kernels.free import draw_subsets
+from replitune.significance.kernels.random import (
     aligned,
     blocks,
     draw_key,
@@ -34,6 +34,7 @@ from replitune.significance.kernels_random import (
     in_lines,
     keys_of,
 )
+from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
 TEST_SETS = 256

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
 from replitune.significance.arguments import pooled_score
-from replitune.significance.kernels_exchange import PairedExchange
-from replitune.significance.kernels_free import FreeExchange
-from replitune.significance.kernels_random import BLOCK, blocks
+from replitune.significance.kernels.exchange import PairedExchange
+from replitune.significance.kernels.free import FreeExchange
+from replitune.significance.kernels.random import BLOCK, blocks
 
 Strata = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 

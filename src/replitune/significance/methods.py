@@ -11,16 +11,16 @@ from typing import Any
 from replitune.errors import ReplituneError, nearest
 
 METHODS: dict[str, str] = {
-    "crossed": "replitune.significance.crossed:crossed",
-    "multi-bootstrap": "replitune.significance.multi_bootstrap:multi_bootstrap",
-    "riezler": "replitune.significance.riezler:riezler_many",
-    "koehn": "replitune.significance.koehn:koehn",
-    "graham": "replitune.significance.graham:graham",
-    "clark": "replitune.significance.clark:clark_many",
-    "clark-bootstrap": "replitune.significance.clark_bootstrap:clark_bootstrap",
-    "fu-ar": "replitune.significance.fu_ar:fu_ar",
-    "fu-bootstrap": "replitune.significance.fu_bootstrap:fu_bootstrap",
-    "replica-permutation": "replitune.significance.replica_permutation:replica_permutation",
+    "crossed": "replitune.significance.tests.crossed:crossed",
+    "multi-bootstrap": "replitune.significance.tests.multi_bootstrap:multi_bootstrap",
+    "riezler": "replitune.significance.tests.riezler:riezler_many",
+    "koehn": "replitune.significance.tests.koehn:koehn",
+    "graham": "replitune.significance.tests.graham:graham",
+    "clark": "replitune.significance.tests.clark:clark_many",
+    "clark-bootstrap": "replitune.significance.tests.clark_bootstrap:clark_bootstrap",
+    "fu-ar": "replitune.significance.tests.fu_ar:fu_ar",
+    "fu-bootstrap": "replitune.significance.tests.fu_bootstrap:fu_bootstrap",
+    "replica-permutation": "replitune.significance.tests.replica_permutation:replica_permutation",
 }
 """Where each test lives; imported when first asked for. `..._many` take several metrics."""
 

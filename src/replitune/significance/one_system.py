@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
-from replitune.significance.base import SystemStatistics, join_notes
+from replitune.significance.base import join_notes
 from replitune.significance.counting import few_replicas, percentile_interval
 from replitune.significance.draws import Draws, PoolDraws, SegmentDraws, named_draws
-from replitune.significance.fu_bootstrap import replica_counts
 from replitune.significance.intervals import Interval, bca_interval
 from replitune.significance.methods import Method, parameters
+from replitune.significance.tests.fu_bootstrap import replica_counts
+from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
 KINDS = ("percentile", "bca")

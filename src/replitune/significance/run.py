@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, SystemStatistics, TestResult, join_notes
+from replitune.significance.base import Comparison, TestResult, join_notes
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.methods import METHODS as METHODS
 from replitune.significance.methods import Method as Method
 from replitune.significance.methods import get_method as get_method
 from replitune.significance.methods import load, parameters
+from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
 PAIRS = 8

@@ -19,12 +19,12 @@ import sacrebleu
 from replitune.backends.interface import DecodeJob, ReplicaError, ReplicaJob, TrainJob
 from replitune.backends.marian.backend import Marian
 from replitune.backends.marian.program import missing, run
-from replitune.configuration import resolve
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.corpus.testset import write_testset
 from replitune.errors import ReplituneError
+from replitune.experiment.configuration import resolve
 from replitune.replicas import Replica
-from replitune.tuners.nbest import read_nbest
+from replitune.tuning.nbest_files import read_nbest
 
 pytestmark = pytest.mark.nmt
 pytest.importorskip("pymarian", reason="pymarian is not installed")

@@ -60,9 +60,9 @@ def main() -> None:
             if name != "UnknownWordPenalty0":
                 print(f"{name}= {' '.join(map(str, values))}")
         return
-    from replitune.backends.phrase.decoder import Settings
-    from replitune.backends.phrase.system import PhraseSystem
-    from replitune.files import read_lines
+    from replitune.phrase.decoder import Settings
+    from replitune.phrase.system import PhraseSystem
+    from replitune.running.files import read_lines
 
     weights |= named(options.get("weight-overwrite", [""])[0].split())
     weights.pop("UnknownWordPenalty0", None)

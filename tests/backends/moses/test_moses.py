@@ -11,12 +11,12 @@ import pytest
 
 from replitune.backends.interface import DecodeJob, ReplicaError, ReplicaJob
 from replitune.backends.moses import Moses, shown_weights
-from replitune.backends.phrase.system import PhraseSystem
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError
-from replitune.files import write_lines
+from replitune.phrase.system import PhraseSystem
 from replitune.replicas import Replica
-from replitune.tuners.weights import read_weights
+from replitune.running.files import write_lines
+from replitune.tuning.weights import read_weights
 
 
 def system(home: Path, **settings: Any) -> Moses:
@@ -36,7 +36,7 @@ def test_our_tuners_around_moses_equal_our_tuners_around_the_decoder_itself(
     moses: Path, dev: TestSet, tmp_path: Path
 ):
     """The oracle is the decoder inside the program, called without any program."""
-    from replitune.backends.phrase.backend import Phrase
+    from replitune.phrase.backend import Phrase
 
     smt = system(moses)
     smt.tune(job(dev, tmp_path, "pro-001"))

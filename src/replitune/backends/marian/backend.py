@@ -86,10 +86,10 @@ class Marian(Backend):
 
     def train(self, job: TrainJob) -> None:
         """The vocabulary, and the part of the text that the system is trained on."""
-        from replitune.backends.folders import new_folder
         from replitune.backends.marian.vocabulary import VocabularySettings, make_vocabularies
         from replitune.corpus.subsets import subset, take
-        from replitune.files import read_lines, write_lines
+        from replitune.running.files import read_lines, write_lines
+        from replitune.running.folders import new_folder
 
         sides = needed(job.train, "source")
         with new_folder(job.out) as folder:
@@ -119,7 +119,7 @@ class Marian(Backend):
         from replitune.backends.marian.decoding import DecodingSettings, translate
         from replitune.backends.marian.training import MODEL
         from replitune.backends.marian.vocabulary import vocabulary_files
-        from replitune.files import sha256_file
+        from replitune.running.files import sha256_file
 
         tuned = needed(job.tuned, "weights")
         vocabularies = vocabulary_files(needed(job.model, "model"))

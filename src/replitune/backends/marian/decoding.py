@@ -11,7 +11,7 @@ from pathlib import Path
 from replitune.backends.interface import ReplicaError
 from replitune.backends.marian.program import PYMARIAN, run
 from replitune.errors import ReplituneError
-from replitune.files import atomic_open, read_lines, write_lines
+from replitune.running.files import atomic_open, read_lines, write_lines
 
 BLANK = "F0= 0 ||| 0"
 """Features and score of the translation of a blank line."""

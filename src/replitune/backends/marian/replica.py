@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import replitune
-from replitune.backends.folders import new_folder
 from replitune.backends.interface import ReplicaJob, needed
 from replitune.backends.marian.backend import SIDES
 from replitune.backends.marian.decoding import DecodingSettings, Program
@@ -24,10 +23,11 @@ from replitune.backends.marian.training import (
     write_history,
 )
 from replitune.backends.marian.vocabulary import too_long, vocabulary_files
-from replitune.files import sha256_file, sha256_lines
-from replitune.tuners.around import say
-from replitune.tuners.checkpoint import fingerprint, opened
-from replitune.tuners.combination import get_objective
+from replitune.running.checkpoint import fingerprint, opened
+from replitune.running.files import sha256_file, sha256_lines
+from replitune.running.folders import new_folder
+from replitune.tuning.around import say
+from replitune.tuning.combination import get_objective
 
 
 def make_replica(

@@ -29,10 +29,10 @@ from replitune.backends.marian.decoding import DecodingSettings, Program, transl
 from replitune.backends.marian.program import run
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError
-from replitune.files import atomic_path
 from replitune.metrics.base import Metric
+from replitune.running.checkpoint import Checkpoint
+from replitune.running.files import atomic_path
 from replitune.streams import seed_sequence
-from replitune.tuners.checkpoint import Checkpoint
 
 MODEL = "model.npz"
 LENGTH = re.compile(r"([1-9][0-9]*)([eu])")

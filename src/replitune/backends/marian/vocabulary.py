@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from replitune.errors import ReplituneError
-from replitune.files import atomic_open, read_lines
+from replitune.running.files import atomic_open, read_lines
 
 SHARED = "vocabulary.spm"
 SEPARATE = ("source.spm", "target.spm")

@@ -1,0 +1,98 @@
+"""Decoders outside: our tuners' view of a program that writes n-best lists in Moses' format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.backends.interface import ReplicaError, ReplicaJob, Tunable, needed
+from replitune.errors import ReplituneError
+from replitune.metrics.base import Metric
+from replitune.running.files import sha256_lines, write_lines
+from replitune.tuning.combination import get_objective
+from replitune.tuning.hypothesis_statistics import Statistics
+from replitune.tuning.layout import Layout
+from replitune.tuning.loop import Decoded
+from replitune.tuning.nbest_files import read_nbest
+
+WriteNBest = Callable[[dict[str, list[float]], Path, Path], None]
+"""``write(weights, source file, n-best file)``"""
+
+
+class NBestDecoder:
+    """Decodes dev by a program; statistics of each distinct (segment, text) are computed once."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        source: list[str],
+        references: Any,
+        metric: Metric,
+        write: WriteNBest,
+    ) -> None:
+        self.layout, self.source, self.write = layout, source, write
+        self._statistics = Statistics(metric, references)
+
+    def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
+        """n-best lists of the dev set; a row of statistics for each hypothesis."""
+        with TemporaryDirectory(prefix="replitune-nbest-") as folder:
+            source, nbest = Path(folder, "source.txt"), Path(folder, "nbest.txt")
+            write_lines(source, self.source)
+            self.write(self.layout.to_weights(weights), source, nbest)
+            lists = read_written(nbest, len(self.source))
+        if lists.layout != self.layout:
+            raise ReplituneError(
+                "the decoder's n-best lists have other features than the weights",
+                found=str(lists.layout),
+                expected=str(self.layout),
+                fix="give a start weight for every feature, in the order of the n-best lists",
+            )
+        # a program may write the hypotheses of a segment in any order: the first is the best
+        order = np.argsort(lists.segments, kind="stable")
+        segments = lists.segments[order]
+        texts = [lists.texts[i] for i in order]
+        return Decoded(segments, lists.features[order], self._statistics(texts, segments))
+
+
+def read_written(nbest: Path, segments: int) -> Any:
+    """What a program has just written: a bad list is the replica's failure, not the user's."""
+    if not nbest.exists():
+        raise ReplicaError("the decoder wrote no n-best file", expected=str(nbest))
+    try:
+        return read_nbest([nbest], segments)
+    except ReplituneError as error:
+        raise ReplicaError(
+            f"the decoder's n-best file: {error.message}", line=error.line, found=error.found,
+            expected=error.expected,
+        ) from None  # fmt: skip
+
+
+def tunable_by_nbest(
+    job: ReplicaJob, start: dict[str, list[float]], write: WriteNBest, inputs: dict[str, Any]
+) -> Tunable:
+    """A program as our tuners see it; `start` has the features in the order of its lists."""
+    if job.init is not None:
+        from replitune.tuning.weights import read_weights
+
+        start = {**start, **read_weights(job.init)}
+    dev = needed(job.dev, "testset")
+    source = needed(dev.source, "source")
+    layout = Layout(tuple(start), tuple(len(values) for values in start.values()))
+    metric = get_objective(job.metric)
+    return Tunable(
+        layout,
+        layout.to_vector(start),
+        NBestDecoder(layout, source, dev.references, metric, write),
+        dev.segments,
+        {
+            **inputs,
+            "source": sha256_lines(source),
+            "references": [sha256_lines(lines) for lines in dev.references],
+            "nbest": job.nbest,
+        },
+    )

@@ -1,1 +1,0 @@
-"""The embedded phrase-based system: training, model files, decoding."""

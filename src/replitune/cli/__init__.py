@@ -1,0 +1,1 @@
+"""The commands that people type, and `replitune job`, which the rules call."""

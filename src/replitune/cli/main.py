@@ -1,0 +1,227 @@
+"""The command `replitune`: finds the subcommand, and turns errors into exit codes.
+
+0 done; 2 the user's input is wrong or something is missing; 1 anything else; 128 + signal.
+Only the module of the chosen subcommand is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import importlib
+import io
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any, TextIO
+
+from replitune import __version__
+from replitune.errors import ReplituneError, machine_trouble, nearest
+from replitune.running import processes
+
+COMMANDS = {
+    "compare": "compare systems whose outputs you have: scores, spread, significance",
+    "score": "segment statistics of outputs, as Parquet",
+    "test": "significance tests on segment statistics",
+    "power": "what n replicas and N segments would detect",
+    "replication": "what fewer replicas could have shown, drawn from those you have",
+    "calibrate": "how often each test rejects where there is no difference",
+    "meta": "correlation of metrics with people, and which metric correlates better",
+    "check": "validate an experiment file",
+    "kernels": "compile what an experiment needs, once",
+    "corpus": "prepare the texts of an experiment",
+    "train": "train a phrase-based system on parallel text",
+    "tune": "weights of a system, or from n-best files of any decoder",
+    "decode": "translations of one system on one test set",
+    "report": "tables, figures and report.html of an experiment",
+    "manifest": "what made every file of an experiment",
+    "verify": "whether results still are what the workflow made",
+    "archive": "results as one file to publish, with the experiment that makes them again",
+}
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    signal.signal(signal.SIGTERM, _terminate)
+    processes.watch()
+    try:
+        return _run(arguments)
+    except ReplituneError as error:
+        print(f"replitune: {error}", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("replitune: the memory of this machine is too small for this input", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("replitune: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # the reader of our output went away; nothing is left to say to it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        if (trouble := machine_trouble(error)) is None:
+            raise
+        print(f"replitune: {trouble}", file=sys.stderr)
+        return 1
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        print(f"replitune {__version__}")
+        return 0
+    name = arguments[0]
+    if name not in COMMANDS:
+        close = nearest(name, list(COMMANDS))
+        raise ReplituneError(
+            f"no command {name!r}",
+            expected=", ".join(COMMANDS),
+            fix=f"did you mean `replitune {close}`?" if close else "see `replitune --help`",
+        )
+    _limit_threads(arguments)
+    module = importlib.import_module(f"replitune.cli.{name}")
+    parser = parser_of(name)
+    options = parser.parse_args(arguments[1:])
+    if options.log is None:
+        return _recorded(module, options, arguments)
+    with (
+        processes.only_one(options.log),
+        open(options.log, "w", encoding="utf-8") as log,
+        _logging_to(log),
+    ):
+        try:
+            return _recorded(module, options, arguments)
+        except MemoryError:
+            log.write("replitune: the memory of this machine is too small for this input\n")
+            raise
+        except ReplituneError as error:
+            log.write(f"replitune: {error}\n")
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and (trouble := machine_trouble(error)):
+                print(f"replitune: {trouble}", file=sys.stderr)
+            else:
+                traceback.print_exc()
+            return 1
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The options of one command; docs/commands.md is made from them."""
+    module = importlib.import_module(f"replitune.cli.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"replitune {name}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    # one, as rules expect; what people run by hand and wait for takes what there is
+    threads = getattr(module, "THREADS", 1)
+    said = "all" if hasattr(module, "THREADS") else "1"
+    parser.add_argument(
+        "--threads",
+        type=_positive,
+        default=threads,
+        metavar="N",
+        help=f"threads to use (default {said})",
+    )
+    parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
+    parser.add_argument("--record", metavar="FILE", help="write how this command ran, as JSON")
+    return parser
+
+
+def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
+    if options.record is None:
+        return int(module.run(options) or 0)
+    from replitune.ledger import records
+    from replitune.ledger.provenance import recording
+
+    read = getattr(module, "inputs", records.inputs_of)(options)
+    inputs = records.checked(records.results_of(options.record), read)
+    with recording(options.record, arguments, inputs):
+        return int(module.run(options) or 0)
+
+
+@contextlib.contextmanager
+def _logging_to(log: TextIO) -> Iterator[None]:
+    """Standard output goes to `log`, standard error to both; a crash leaves its stack there."""
+    faulthandler.enable(log)
+    try:
+        with contextlib.redirect_stdout(log), contextlib.redirect_stderr(_Both(log)):
+            yield
+    finally:
+        faulthandler.disable()
+
+
+class _Both(io.TextIOBase):
+    """Standard error, copied to a log."""
+
+    def __init__(self, log: TextIO) -> None:
+        self.log, self.terminal = log, sys.stderr
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):  # a full disk, about which the terminal will hear
+            self.log.write(text)
+            self.log.flush()
+        return self.terminal.write(text)
+
+    def flush(self) -> None:
+        self.terminal.flush()
+
+
+def usage() -> str:
+    width = max(map(len, COMMANDS))
+    rows = [f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: replitune COMMAND ...",
+            "",
+            "Replicated tuning experiments for machine translation. `snakemake` runs whole",
+            "experiments; these commands are for files that you have.",
+            "",
+            *rows,
+            "",
+            "replitune COMMAND --help says more; replitune --version prints the version.",
+        ]
+    )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _limit_threads(arguments: list[str]) -> None:
+    """Thread pools read these variables once, when their libraries are imported."""
+    threads = "1"
+    for position, word in enumerate(arguments):
+        if word == "--threads" and position + 1 < len(arguments):
+            threads = arguments[position + 1]
+        elif word.startswith("--threads="):
+            threads = word.partition("=")[2]
+    if threads.isdigit() and threads != "0":
+        for variable in THREAD_VARIABLES:
+            # sums in BLAS depend on its number of threads, so it always has one
+            os.environ[variable] = "1" if variable == "OPENBLAS_NUM_THREADS" else threads
+
+
+if __name__ == "__main__":
+    sys.exit(main())

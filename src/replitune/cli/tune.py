@@ -1,0 +1,168 @@
+"""Make one replica: tune the weights of a system on its dev set, or train it with its own seed;
+or tune weights on n-best files of any decoder.
+
+  replitune tune --model model --testset dev.jsonl --algorithm mert --seed 7 --out weights.json
+  replitune tune --nbest run1.gz run2.gz --refs dev.en --algorithm pro --out weights.ini
+
+--nbest takes Moses' format, `id ||| text ||| Name= v v ... ||| score`; several files form one
+pool. Another system than the phrase-based one: --backend NAME --settings JSON; one that is trained
+once per replica takes --source-text and --target-text, and --out is a folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from replitune.cli import words
+from replitune.cli.jobs import (
+    add_backend_options,
+    add_failure_option,
+    chosen_backend,
+    noted,
+    path,
+)
+from replitune.errors import ReplituneError
+from replitune.replicas import Replica
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from replitune.tuning.from_files import ALGORITHMS
+
+    add_backend_options(parser)
+    add_failure_option(parser)
+    parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
+    parser.add_argument("--nbest", nargs="+", metavar="F", help="n-best files, plain or gz")
+    parser.add_argument("--source-text", metavar="FILE", help="parallel text to train on")
+    parser.add_argument(
+        "--target-text",
+        metavar="FILE",
+        help="target side of the training text, for commands that want it",
+    )
+    parser.add_argument("--refs", nargs="+", metavar="R", help="references of the n-best files")
+    parser.add_argument("--testset", metavar="FILE", help="prepared dev set, with its source")
+    parser.add_argument("--source", metavar="FILE", help="source of the dev set, with --refs")
+    parser.add_argument("--algorithm", choices=ALGORITHMS, help="the tuner")
+    parser.add_argument("--metric", default="bleu", metavar="M", help="what to tune for")
+    parser.add_argument("--init", metavar="FILE", help="weights to start from")
+    parser.add_argument(
+        "--set", nargs="*", default=[], metavar="KEY=VALUE", help="of the algorithm"
+    )
+    parser.add_argument(
+        "--loop", nargs="*", default=[], metavar="KEY=VALUE",
+        help="iterations, patience, min_gain, init, init_range, resample_dev",
+    )  # fmt: skip
+    parser.add_argument(
+        "--nbest-size",
+        type=int,
+        default=100,
+        metavar="N",
+        help="distinct translations of each segment per iteration (default %(default)s)",
+    )
+    parser.add_argument("--features", nargs="+", metavar="GROUP", help="feature groups in use")
+    parser.add_argument(
+        "--search", nargs="*", default=[], metavar="KEY=VALUE", help="of the decoder"
+    )
+    parser.add_argument(
+        "--replica", metavar="ID", help="such as mert-003; names the random streams"
+    )
+    parser.add_argument(
+        "--paired", action="store_true", help="replica k of all systems has one seed"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=2011, help="the only source of randomness (default %(default)s)"
+    )
+    parser.add_argument("--work", metavar="DIR", help="checkpoint; a killed run goes on from it")
+    parser.add_argument("--history", metavar="FILE.parquet", help="a row per iteration")
+    parser.add_argument("--out", required=True, metavar="FILE", help="weights, .json or .ini")
+
+
+def run(options: argparse.Namespace) -> None:
+    settings = words.assignments(options.set, "--set")
+    if options.nbest is not None:
+        from replitune.tuning.around import say
+        from replitune.tuning.from_files import tune_files
+
+        if not options.refs or not options.algorithm:
+            raise ReplituneError("--nbest needs --refs and --algorithm")
+        tune_files(
+            options.nbest, options.refs, algorithm=options.algorithm, metric=options.metric,
+            init=options.init, seed=options.seed, out=options.out, threads=options.threads,
+            options=settings, log=say,
+        )  # fmt: skip
+        return
+    _make_replica(options, settings)
+
+
+def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
+    from replitune.backends.interface import ReplicaError, ReplicaJob, needed
+    from replitune.running.failures import IN_FOLDER, write_failure
+
+    backend = chosen_backend(
+        options,
+        {"features": options.features, "search": words.assignments(options.search, "--search")},
+    )
+    seeded = "train_replica" in backend.stages
+    algorithm = options.algorithm or ("" if seeded else needed(None, "algorithm"))
+    train = None
+    if options.source_text or options.target_text:
+        sides = (
+            needed(options.source_text, "source-text"),
+            needed(options.target_text, "target-text"),
+        )
+        train = Path(sides[0]), Path(sides[1])
+    named = options.replica or f"{algorithm or 'seed'}-001"
+    job = ReplicaJob(
+        seed=options.seed,
+        threads=options.threads,
+        model=path(options.model),
+        train=train,
+        dev=_dev_set(options),
+        out=Path(options.out),
+        replica=Replica(words.checked_name(named, "--replica")),
+        paired=options.paired,
+        work=path(options.work),
+        history=path(options.history),
+        algorithm=algorithm,
+        metric=options.metric,
+        nbest=options.nbest_size,
+        init=path(options.init),
+        loop=words.assignments(options.loop, "--loop"),
+        tuner=tuner,
+    )
+    try:
+        if seeded:
+            backend.train_replica(job)
+        else:
+            backend.tune(job)
+    except ReplicaError as error:
+        failure = noted(error, "training" if seeded else "tuning", options)
+        write_failure(job.out / IN_FOLDER if seeded else job.out, failure)
+        if job.history is not None:
+            from replitune.tuning.loop import write_history
+
+            write_history(job.history, ())
+
+
+def _dev_set(options: argparse.Namespace) -> Any:
+    """The dev set with its source: prepared, or from its two sides; None when none is given."""
+    from dataclasses import replace
+
+    from replitune.running.files import read_lines
+    from replitune.statistics.scorer import load_testset
+
+    if options.testset is None and options.refs is None:
+        return None
+    if options.testset is not None and options.refs is not None:
+        raise ReplituneError("give the dev set as --testset, or as --source and --refs")
+    dev = load_testset([options.testset] if options.testset else options.refs)
+    source = read_lines(options.source) if options.source else dev.source
+    if source is None or len(source) != dev.segments:
+        raise ReplituneError(
+            "the dev set needs a source line for each reference",
+            file=options.source or options.testset,
+            found="none" if source is None else f"{len(source)} lines",
+            expected=f"{dev.segments} lines",
+        )
+    return replace(dev, source=source)

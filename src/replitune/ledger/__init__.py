@@ -1,0 +1,1 @@
+"""What made every file: records, manifest, verification, archives."""

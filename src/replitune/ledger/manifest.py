@@ -1,0 +1,198 @@
+"""manifest.json: an experiment's settings, the sha256 of every file, and what made it.
+
+It is made to be published, so it holds no folder of the machine that it was made on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from replitune import __version__
+from replitune.errors import ReplituneError
+from replitune.experiment.configuration import resolve
+from replitune.experiment.experiment import Experiment
+from replitune.ledger.provenance import printable
+from replitune.running.files import read_text, sha256_file
+
+FOLDERS = (
+    "corpus",
+    "models",
+    "tuning",
+    "decodes",
+    "stats",
+    "tests",
+    "studies",
+    "tables",
+    "figures",
+)
+PAGE = "report.html"
+NAME = "manifest.json"
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
+ABSOLUTE = re.compile(r"(?<![^\s\"'=,:\[{(\\])/(?:[^\s\"'/\\]+/)+")
+"""The folders of an absolute path, at the start of a word."""
+
+
+def result_files(folder: Path) -> list[str]:
+    """Every result below `folder`, by its name there; what begins with a point is no result."""
+    found = [
+        path.relative_to(folder)
+        for name in FOLDERS
+        for path in sorted((folder / name).rglob("*"))
+        if path.is_file()
+    ]
+    names = [path.as_posix() for path in found if not any(p.startswith(".") for p in path.parts)]
+    return names + ([PAGE] if (folder / PAGE).is_file() else [])
+
+
+def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What is to be written: every file below `folder` with its hash."""
+    experiment = Experiment(settings, results=folder.parent)
+    records = {
+        path.relative_to(folder / "logs").with_suffix("").as_posix(): json.loads(read_text(path))
+        for path in sorted((folder / "logs").rglob("*.json"))
+    }
+    manifest: dict[str, Any] = {
+        "replitune": __version__,
+        "experiment": experiment.name,
+        "seed": experiment.seed,
+        "settings": {**settings, "corpora": None},
+        "cpu_types": sorted({record["cpu"] for record in records.values()}),
+        "versions": _united(record["versions"] for record in records.values()),
+        "inputs": json.loads(read_text(folder / "corpus" / "inputs.json"))["parts"],
+        "outputs_given": {
+            system: {
+                testset: {
+                    replica.id: {
+                        "path": printable(os.path.relpath(path, experiment.corpora))
+                        if not path.is_absolute() or path.is_relative_to(experiment.corpora)
+                        else printable(str(path)),
+                        "sha256": sha256_file(path),
+                    }
+                    for replica, path in files.items()
+                    if path.exists()
+                }
+                for testset, files in testsets.items()
+            }
+            for system, testsets in experiment.outputs.items()
+        },
+        "scores_given": {
+            id: _below(experiment.corpora, experiment.all_score_files(id))
+            for id in experiment.metrics
+            if experiment.all_score_files(id)
+        },
+        "judgements_given": {
+            testset: _below(
+                experiment.corpora, map(Path, experiment.studies.human_files(testset).values())
+            )
+            for testset in experiment.studies.judged
+        },
+        "not_repeatable": unrepeatable(folder),
+        "files": {name: sha256_file(folder / name) for name in result_files(folder)},
+        "jobs": records,
+    }
+    places = {str(Path.cwd()): "."}
+    home = os.path.expanduser("~")
+    if len(Path(home).parts) > 1:
+        places[home] = "~"
+    for name in (str(experiment.corpora.resolve()), str(experiment.corpora)):
+        if len(Path(name).parts) > 1 and Path(name).is_absolute():
+            places[name] = "CORPORA"
+    return portable(manifest, places)
+
+
+def _below(corpora: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """sha256 of the files that are there, by their names from `corpora`."""
+    return {os.path.relpath(path, corpora): sha256_file(path) for path in paths if path.exists()}
+
+
+def unrepeatable(folder: Path) -> list[str]:
+    """Replicas, `system replica`, that another run would make otherwise."""
+    accounts = sorted((folder / "tuning").glob("*/*/model.json"))
+    return [
+        f"{path.parent.parent.name} {path.parent.name}"
+        for path in accounts
+        if not json.loads(read_text(path)).get("deterministic", True)
+    ]
+
+
+def portable(value: Any, places: Mapping[str, str]) -> Any:
+    """`value` with folders of this machine, keys of `places`, under the names given there, and
+    any other absolute path without its folders: ``/data/x.txt`` is ``.../x.txt``."""
+    if isinstance(value, Mapping):
+        return {key: portable(item, places) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [portable(item, places) for item in value]
+    if not isinstance(value, str):
+        return value
+    for place in sorted(places, key=len, reverse=True):
+        for written in (place, json.dumps(place, ensure_ascii=False)[1:-1]):
+            value = re.sub(re.escape(written) + r"(?=$|[/\s\"'\\])", places[place], value)
+    return ABSOLUTE.sub(".../", value)
+
+
+def _united(found: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """Every version that took part, by library."""
+    versions: dict[str, set[str]] = {}
+    for record in found:
+        for name, version in record.items():
+            versions.setdefault(name, set()).add(version)
+    return {name: sorted(known) for name, known in versions.items()}
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest in `folder`, whose names of files stay inside the folder."""
+    path = folder / NAME
+    if not folder.is_dir():
+        raise ReplituneError("no such folder", file=folder, expected="results/<experiment>")
+    if not path.is_file():
+        raise ReplituneError(
+            "no manifest.json in this folder",
+            file=folder,
+            expected="the results of an experiment that has ended, or an unpacked archive",
+        )
+    try:
+        manifest = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, str(error)) from None
+    if not isinstance(manifest, dict):
+        raise _damaged(path, type(manifest).__name__)
+    for key in ("files", "settings", "inputs", "outputs_given", "jobs"):
+        if not isinstance(manifest.get(key), dict):
+            raise _damaged(path, f"no mapping `{key}`")
+    if not isinstance(manifest.get("not_packed", {}), dict):
+        raise _damaged(path, "no mapping `not_packed`")
+    for key in ("files", "not_packed"):
+        for name, sha256 in manifest.get(key, {}).items():
+            if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
+                raise _damaged(path, f"{name!r} has no sha256")
+            if not stays_inside(name):
+                raise _damaged(path, f"{name!r} is no file of this folder")
+    return manifest
+
+
+def stays_inside(name: str) -> bool:
+    """Whether a relative name, as it is written, stays below the folder that it starts in."""
+    parts = PurePosixPath(name).parts
+    plain = not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in name)
+    return plain and bool(parts) and not name.startswith("/") and ".." not in parts
+
+
+def settings_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a manifest, checked: those of the scale that was run."""
+    return resolve({**manifest["settings"], "scale": None, "scales": {}})
+
+
+def _damaged(path: Path, found: str) -> ReplituneError:
+    return ReplituneError(
+        "the manifest is damaged",
+        file=path,
+        found=found,
+        expected="what the workflow wrote",
+        fix="remove it and run the workflow again",
+    )

@@ -1,0 +1,263 @@
+"""Whether results still are what the workflow made: hashes, origins, and the tests once more.
+
+Four questions. Has a file of the manifest another content, is it gone, did others come? Are the
+inputs that are here those that were used? Do the statistics say that they were made from these
+translations and references? And do the tests follow from the statistics, to the last digit?
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from replitune.errors import ReplituneError
+from replitune.experiment.experiment import Experiment
+from replitune.ledger.manifest import read_manifest, result_files, settings_of
+from replitune.running.files import read_lines, sha256_file, sha256_lines
+
+SHOWN = 5
+"""Values of a table that are listed before the rest is counted."""
+
+
+@dataclass
+class Verification:
+    """What was looked at, and what is not as it was."""
+
+    findings: list[tuple[str, str]] = field(default_factory=list)
+    """(kind, what): changed, missing, extra, differs."""
+    files: int = 0
+    inputs: int = 0
+    absent_inputs: int = 0
+    """Inputs that are not on this machine."""
+    derived: int = 0
+    """Tables of tests that were made again."""
+
+    def add(self, kind: str, what: str) -> None:
+        self.findings.append((kind, what))
+
+    def lines(self) -> list[str]:
+        width = max((len(kind) for kind, _ in self.findings), default=0)
+        rows = [f"{kind:<{width}}  {what}" for kind, what in self.findings]
+        inputs = f"{self.inputs} inputs" + (
+            f" and {self.absent_inputs} that are not here" if self.absent_inputs else ""
+        )
+        return [
+            *rows,
+            f"{self.files} files, {inputs}, {self.derived} tables of tests derived again: "
+            + (f"{len(self.findings)} differences" if self.findings else "all as recorded"),
+        ]
+
+
+def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verification:
+    """Look at everything in `folder`; names of inputs start at `base`."""
+    manifest = read_manifest(folder)
+    found = Verification()
+    check_files(folder, manifest, found)
+    check_inputs(manifest, base, found)
+    experiment = Experiment(settings_of(manifest), results=folder.parent)
+    for testset in experiment.testsets:
+        check_origins(folder, experiment, testset, found)
+    for testset in experiment.tests:
+        for metric in experiment.metrics:
+            check_tests(folder, experiment, testset, metric, threads, found)
+    return found
+
+
+def check_files(folder: Path, manifest: Mapping[str, Any], found: Verification) -> None:
+    """Changed, missing and extra files."""
+    known: dict[str, str] = manifest["files"]
+    for name, sha256 in known.items():
+        found.files += 1
+        path = folder / name
+        if not path.is_file():
+            found.add("missing", name)
+        elif sha256_file(path) != sha256:
+            found.add("changed", name)
+    for name in result_files(folder):
+        if name not in known:
+            found.add("extra", name)
+
+
+def check_inputs(manifest: Mapping[str, Any], base: Path, found: Verification) -> None:
+    """Inputs that are here are those that were used."""
+    for name, sha256 in _inputs(manifest):
+        path = base / name
+        if not path.is_file():
+            found.absent_inputs += 1
+            continue
+        found.inputs += 1
+        if sha256_file(path) != sha256:
+            found.add("changed", f"input {path}")
+
+
+def _inputs(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    given: list[Any] = [
+        item
+        for part in manifest["inputs"].values()
+        if isinstance(part, dict)
+        for item in part.get("inputs", [])
+    ]
+    for testsets in manifest["outputs_given"].values():
+        given += [item for files in testsets.values() for item in files.values()]
+    for item in given:
+        # the files of a test set of sacrebleu's have hashes by field, and no path
+        if isinstance(item.get("sha256"), str):
+            yield str(item["path"]), item["sha256"]
+    for kind in ("scores_given", "judgements_given"):
+        for files in manifest.get(kind, {}).values():
+            yield from files.items()
+
+
+def check_origins(folder: Path, experiment: Experiment, testset: str, found: Verification) -> None:
+    """Statistics say which translations and references they were made from: these."""
+    from replitune.corpus.testset import read_prepared
+    from replitune.statistics.scoring import references_sha256
+    from replitune.statistics.store import read_metadata
+
+    references = folder / "corpus" / f"{testset}.jsonl"
+    try:
+        expected = references_sha256(read_prepared(references).references)
+    except ReplituneError as error:
+        found.add("differs", f"corpus/{testset}.jsonl: {error.message}")
+        return
+    hashes: dict[str, str] = {}
+    for metric in experiment.metrics:
+        for system in experiment.systems:
+            name = f"stats/{testset}/{metric}/{system}.parquet"
+            try:
+                metadata = read_metadata(folder / name) if (folder / name).is_file() else None
+            except ReplituneError as error:
+                found.add("differs", f"{name}: {error.message}")
+                continue
+            if metadata is None:
+                continue
+            if metadata.reference_sha256 != expected:
+                found.add("differs", f"{name}: made from other references than {references.name}")
+            for replica, sha256 in metadata.decode_sha256.get(system, {}).items():
+                decode = f"decodes/{testset}/{system}/{replica}.txt"
+                if not (folder / decode).is_file():
+                    continue  # it is among the missing
+                if decode not in hashes:
+                    hashes[decode] = _lines_sha256(folder / decode)
+                if hashes[decode] != sha256:
+                    found.add("differs", f"{name}: not made from {decode}")
+
+
+def _lines_sha256(path: Path) -> str:
+    try:
+        return sha256_lines(read_lines(path))
+    except ReplituneError:
+        return ""
+
+
+def check_tests(
+    folder: Path,
+    experiment: Experiment,
+    testset: str,
+    metric: str,
+    threads: int,
+    found: Verification,
+) -> None:
+    """The tables of one (test set, metric) follow from the statistics on disk."""
+    name = f"tests/{testset}/{metric}"
+    with tempfile.TemporaryDirectory() as temporary:
+        try:
+            derive_tests(folder, experiment, testset, metric, Path(temporary), threads)
+        except ReplituneError as error:
+            found.add("differs", f"{name}: cannot be derived: {error}")
+            return
+        for again in sorted(Path(temporary).iterdir()):
+            suffix = again.name.removeprefix(metric)
+            found.derived += 1
+            here = folder / f"{name}{suffix}"
+            if not here.is_file():
+                found.add("missing", f"{name}{suffix}")
+                continue
+            if sha256_file(here) == sha256_file(again):
+                continue
+            different = compare_tables(here, again)
+            for line in different[:SHOWN]:
+                found.add("differs", f"{name}{suffix}: {line}")
+            if len(different) > SHOWN:
+                found.add("differs", f"{name}{suffix}: {len(different) - SHOWN} more values")
+
+
+def derive_tests(
+    folder: Path, experiment: Experiment, testset: str, metric: str, out: Path, threads: int
+) -> None:
+    """What the workflow's rule `test` does, with `out` as its folder."""
+    from replitune.cli import test
+
+    stats = folder / "stats"
+    systems = [
+        system
+        for system in experiment.systems
+        if (stats / testset / metric / f"{system}.parquet").is_file()
+    ]
+    tests = experiment.settings["tests"]
+    words = [str(stats / testset / metric), "--testset", testset, "--systems", *systems]
+    if "dev" in experiment.testsets and experiment.scored(metric, "dev"):
+        words += ["--dev", str(stats / "dev" / metric)]
+    words += ["--pairs", *experiment.pairs.split(), "--methods", *experiment.methods]
+    words += ["--intervals", *experiment.intervals]
+    words += ["--samples", str(tests["samples"]), "--alpha", str(tests["alpha"])]
+    words += ["--correction", tests["correction"], "--seed", str(experiment.seed)]
+    words += ["--paired-replicas"] if tests["paired_replicas"] else []
+    parser = argparse.ArgumentParser()
+    test.add_arguments(parser)
+    options = parser.parse_args([*words, "--out", str(out / f"{metric}.parquet")])
+    options.threads = threads
+    test.run(options)
+
+
+def compare_tables(here: Path, again: Path) -> list[str]:
+    """The values that differ, each in words."""
+    try:
+        found, expected = pq.ParquetFile(here).read(), pq.ParquetFile(again).read()
+    except (OSError, pa.ArrowException) as error:
+        return [f"not a readable Parquet file: {str(error).splitlines()[0]}"]
+    if found.schema.names != expected.schema.names:
+        return [f"columns {', '.join(found.schema.names)}"]
+    if found.num_rows != expected.num_rows:
+        return [f"{found.num_rows} rows, and {expected.num_rows} when derived again"]
+    rows = []
+    for number, (row, should) in enumerate(
+        zip(found.to_pylist(), expected.to_pylist(), strict=True), start=1
+    ):
+        keys = [str(should[key]) for key in ("system", "a", "b", "method") if should.get(key)]
+        for key, value in should.items():
+            if row[key] != value:
+                where = f"row {number} ({', '.join(keys)})"
+                rows.append(f"{where}: {key} is {row[key]!r}, and {value!r} when derived again")
+    return rows or ["the same values, written by another version"]
+
+
+REPRODUCED = ("decodes/", "stats/", "tests/", "studies/", "tables/")
+"""What a second run has to make to the same bytes."""
+
+
+def compare_runs(folder: Path, other: Path) -> Verification:
+    """Translations, statistics, tests, studies and tables of two runs, byte by byte."""
+    found = Verification()
+    here, there = (
+        {name for name in result_files(run) if name.startswith(REPRODUCED)}
+        for run in (folder, other)
+    )
+    for name in sorted(here | there):
+        found.files += 1
+        if name not in there:
+            found.add("extra", name)
+        elif name not in here:
+            found.add("missing", name)
+        elif sha256_file(folder / name) != sha256_file(other / name):
+            found.add("differs", name)
+    if not found.files:
+        raise ReplituneError("nothing to compare", file=folder, expected="results of an experiment")
+    return found

@@ -1,0 +1,1 @@
+"""Metrics and people: correlations, agreement, which metric correlates better."""

@@ -1,0 +1,231 @@
+"""Metrics of metrics: everything that `replitune meta` says about metrics and humans.
+
+Streams are keyed by (test set, study), never by the metric: all metrics see the same resamples
+and the same coins, and adding a metric changes no number of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.meta.correlations import COEFFICIENTS, few_items, many_items
+from replitune.meta.metric_correlations import (
+    FEWEST,
+    LEVELS,
+    RESAMPLES,
+    MetaDraws,
+    correlate,
+)
+from replitune.meta.pairs import agreements
+from replitune.meta.perm_both import perm_both
+from replitune.meta.rows import MetaRow, MetaSettings, MetaStudy
+from replitune.meta.scores import Scores
+from replitune.meta.soft_pairwise import exchange_p, soft_pairwise_accuracy
+from replitune.meta.williams import williams
+from replitune.significance import arguments as iv
+from replitune.significance.run import get_method
+from replitune.streams import stream
+
+COMPARED_LEVELS = ("system", "segment")
+"""Where metrics are compared, with Pearson's r."""
+
+EXCHANGES = {"perm-systems": "systems", "perm-both": "both"}
+"""Tests that exchange scores of two metrics, and what each of them exchanges."""
+
+
+def evaluate(
+    metrics: Sequence[Scores],
+    humans: Sequence[Scores],
+    documents: NDArray[np.int32],
+    settings: MetaSettings,
+    notes: Sequence[str] = (),
+) -> MetaStudy:
+    """Compare metrics with humans.
+
+    Parameters
+    ----------
+    metrics, humans
+        Scores of the same systems and segments; `humans` by criterion.
+    documents : (N,)
+        Document number of each segment.
+    """
+    _validate(metrics, humans, settings)
+    rows: list[MetaRow] = []
+    for human in humans:
+        rows += _correlations(metrics, human, settings)
+        rows += _comparisons(metrics, human, settings)
+        rows += _soft_pairwise(metrics, human, settings)
+    rows += agreements(metrics, humans, documents, settings)
+    return MetaStudy(
+        settings=settings,
+        systems=metrics[0].systems,
+        metrics=tuple(metric.name for metric in metrics),
+        criteria=tuple(human.name for human in humans),
+        segments=len(documents),
+        judged={human.name: int(human.present.sum()) for human in humans},
+        rows=rows,
+        notes=tuple(notes),
+    )
+
+
+def _validate(metrics: Sequence[Scores], humans: Sequence[Scores], settings: MetaSettings) -> None:
+    iv.one_of("resample", settings.resample, RESAMPLES)
+    for coefficient in settings.coefficients:
+        iv.one_of("coefficient", coefficient, COEFFICIENTS)
+    for alpha in (*settings.alphas, *([settings.human_alpha] if settings.human_alpha else [])):
+        iv.between_0_and_1("alpha", alpha)
+    for method in settings.methods:
+        get_method(method)
+    iv.samples_iv(settings.samples)
+    iv.samples_iv(settings.ci_samples)
+    if not metrics or not humans:
+        raise ReplituneError("nothing to compare", expected="a metric and human scores")
+    first = metrics[0]
+    for other in (*metrics, *humans):
+        if other.systems != first.systems or other.segment.shape != first.segment.shape:
+            raise ReplituneError(
+                f"{other.name} and {first.name} are not scores of the same outputs",
+                found=f"{len(other.systems)} systems, {other.segment.shape[1]} segments",
+                expected=f"{len(first.systems)} systems, {first.segment.shape[1]} segments",
+            )
+
+
+def _correlations(
+    metrics: Sequence[Scores], human: Scores, settings: MetaSettings
+) -> list[MetaRow]:
+    draws = MetaDraws.of(stream(settings.seed, "meta", settings.testset, "bootstrap"))
+    rows = []
+    for metric in metrics:
+        for level in LEVELS:
+            for coefficient in settings.coefficients:
+                found = correlate(
+                    metric,
+                    human,
+                    level=level,
+                    coefficient=coefficient,
+                    resample=settings.resample,
+                    draws=draws,
+                    samples=settings.ci_samples,
+                )
+                rows.append(
+                    MetaRow(
+                        "correlation",
+                        human.name,
+                        coefficient,
+                        metric=metric.name,
+                        level=level,
+                        value=found.value,
+                        ci_low=found.ci_low,
+                        ci_high=found.ci_high,
+                        n=found.n,
+                        resampled=found.resampled,
+                        samples=found.samples,
+                        seed=settings.seed,
+                        note=found.note,
+                    )
+                )
+    return rows
+
+
+def _comparisons(metrics: Sequence[Scores], human: Scores, settings: MetaSettings) -> list[MetaRow]:
+    """Each metric against each other, in both directions: is the first one better?"""
+    rows = []
+    for x, y in combinations(metrics, 2):
+        for level in COMPARED_LEVELS:
+            r, n = _three_correlations(human, x, y, level)
+            for first, second, (r12, r13) in ((x, y, r[:2]), (y, x, r[1::-1])):
+                tested = williams(r12, r13, r[2], n)
+                rows.append(
+                    MetaRow(
+                        "comparison",
+                        human.name,
+                        "williams",
+                        metric=first.name,
+                        other=second.name,
+                        level=level,
+                        value=None if r12 is None or r13 is None else r12 - r13,
+                        statistic=tested.t,
+                        p=tested.p,
+                        n=n,
+                        note=tested.note,
+                    )
+                )
+            a, b = sorted((x, y), key=lambda scores: scores.name)
+            for method, exchange in EXCHANGES.items():
+                found = perm_both(
+                    a.segment,
+                    b.segment,
+                    human.segment,
+                    rng=stream(
+                        settings.seed, "meta", settings.testset, method, level, a.name, b.name
+                    ),
+                    level=level,
+                    exchange=exchange,
+                    samples=settings.samples,
+                )
+                for result, metric, other in ((found, a, b), (found.turned(), b, a)):
+                    rows.append(
+                        MetaRow(
+                            "comparison",
+                            human.name,
+                            method,
+                            metric=metric.name,
+                            other=other.name,
+                            level=level,
+                            value=result.delta,
+                            p=result.p,
+                            p_min=result.p_min,
+                            n=n,
+                            samples=result.samples,
+                            seed=settings.seed,
+                            note=result.note,
+                        )
+                    )
+    return rows
+
+
+def _three_correlations(
+    human: Scores, x: Scores, y: Scores, level: str
+) -> tuple[list[float | None], int]:
+    """Pearson's r of (human, x), (human, y), (x, y), on what all three have; and of how many."""
+    data = [getattr(scores, level) for scores in (human, x, y)]
+    known = ~np.isnan(data).any(axis=0)
+    n = int(known.sum())
+    if n < FEWEST[level]:
+        return [None, None, None], n
+    h, a, b = (values[known] for values in data)
+    pearson = few_items if level == "system" else many_items
+    values = [float(np.ravel(pearson(p, q, "pearson"))[0]) for p, q in ((h, a), (h, b), (a, b))]
+    return [None if np.isnan(value) else value for value in values], n
+
+
+def _soft_pairwise(
+    metrics: Sequence[Scores], human: Scores, settings: MetaSettings
+) -> list[MetaRow]:
+    def p_of(scores: Scores) -> NDArray[np.float64]:
+        coins = stream(settings.seed, "meta", settings.testset, "exchange")
+        return exchange_p(scores, rng=coins, samples=settings.samples)
+
+    p_human = p_of(human)
+    rows = []
+    for metric in metrics:
+        found = soft_pairwise_accuracy(p_human, p_of(metric))
+        rows.append(
+            MetaRow(
+                "soft-pairwise",
+                human.name,
+                "soft-pairwise-accuracy",
+                metric=metric.name,
+                value=found.value,
+                n=found.pairs,
+                samples=settings.samples,
+                seed=settings.seed,
+                note=found.note,
+            )
+        )
+    return rows

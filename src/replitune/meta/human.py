@@ -1,0 +1,302 @@
+"""Human judgements of translations, read from files.
+
+A table with a header, separated by tabs, commas or blanks, has a column for the system, the
+segment and the score, under any of the names that the WMT campaigns use (`SYS SID RAW.SCR
+Z.SCR`, `system,segment,score`, ...), and if it likes: `adequacy` and `fluency` in place of the
+score, or a column that says which of them a row is; the replica that was judged; the annotator;
+the type of item, of which quality control is left out. A file without a header has a system and
+a score on each line, segment by segment, `None` for none (the .seg.score files of mt-metrics-eval).
+
+Several judgements of one output count as their mean.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from replitune.errors import ReplituneError, nearest
+from replitune.running.files import read_text, split_lines
+
+NAMES = {
+    "system": ("system", "sys", "sysid", "systemid", "systemname"),
+    "segment": ("segment", "seg", "segid", "sid", "segmentid", "linenumber"),
+    "replica": ("replica", "run"),
+    "annotator": ("annotator", "annotatorid", "worker", "workerid", "user", "userid", "rater"),
+    "type": ("type", "itemtype"),
+    "criterion": ("criterion", "aspect", "inputitem"),
+}
+"""Columns by their names without case, dots, blanks and underscores."""
+
+SCORES = ("zscr", "zscore", "z", "score", "rawscr", "rawscore", "raw")
+"""Columns of scores; the first that is there is read: standardised before raw."""
+
+CRITERIA = {
+    "adequacy": "adequacy", "ad": "adequacy", "da": "adequacy",
+    "fluency": "fluency", "fl": "fluency",
+}  # fmt: skip
+
+JUDGED_TYPES = ("system", "tgt", "repeat", "")
+"""Types of items that are translations of a system, some judged again, as WMT counts them; the
+rest, damaged translations and references, is quality control."""
+
+ABSENT = ("", "none", "na", "nan", "null")
+"""How files write that there is no score."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One score that one person gave to one output."""
+
+    line: int
+    system: str
+    segment: int
+    score: float
+    replica: str | None = None
+    annotator: str | None = None
+
+
+@dataclass(frozen=True)
+class HumanJudgements:
+    """The content of a file of judgements."""
+
+    path: Path
+    judgements: dict[str, list[Judgement]]
+    """By criterion: adequacy, fluency, or human where the file does not say."""
+    notes: tuple[str, ...] = ()
+
+    def replicas(self) -> dict[str, list[str]] | None:
+        """Which replicas of each system were judged; None when the file does not say."""
+        found: dict[str, dict[str, None]] = {}
+        for row in (row for rows in self.judgements.values() for row in rows):
+            if row.replica is None:
+                return None
+            found.setdefault(row.system, {})[row.replica] = None
+        return {system: sorted(names) for system, names in found.items()}
+
+
+def read_human(
+    path: str | Path, *, criterion: str | None = None, score: str | None = None
+) -> HumanJudgements:
+    """Read and check a file of judgements.
+
+    Parameters
+    ----------
+    criterion
+        What the scores are of, where the file does not say.
+    score
+        The column of scores, where it is not to be found by its name.
+    """
+    path = Path(path)
+    text = read_text(path)
+    first = next(iter(split_lines(text)), "")
+    if not first.strip():
+        raise ReplituneError("no header", file=path, line=1, expected="system, segment and score")
+    if _no_header(first):
+        return HumanJudgements(path, {criterion or "human": list(_by_order(path, text))})
+    header, rows = _table(path, text, first)
+    columns = _columns(path, header, score)
+    found: dict[str, list[Judgement]] = {}
+    control: dict[str, int] = {}
+    empty = 0
+    for line, row in rows:
+        kind = row[columns["type"]] if "type" in columns else ""
+        if kind.lower() not in JUDGED_TYPES:
+            control[kind] = control.get(kind, 0) + 1
+            continue
+        for name, value in _scores(path, line, row, columns, criterion or "human"):
+            if value is None:
+                empty += 1
+                continue
+            found.setdefault(name, []).append(
+                Judgement(
+                    line,
+                    row[columns["system"]],
+                    _segment(path, line, row[columns["segment"]]),
+                    value,
+                    row[columns["replica"]] if "replica" in columns else None,
+                    row[columns["annotator"]] if "annotator" in columns else None,
+                )
+            )
+    if not found:
+        raise ReplituneError(
+            "no judgement in this file",
+            file=path,
+            found=", ".join(f"{n} items of type {kind}" for kind, n in control.items())
+            or "no rows",
+            expected="rows of system, segment and score",
+        )
+    notes = []
+    if control:
+        listed = ", ".join(f"{n} {kind}" for kind, n in sorted(control.items()))
+        notes.append(f"{path}: items that are quality control are left out: {listed}")
+    if empty:
+        notes.append(f"{path}: {empty} rows without a score")
+    return HumanJudgements(path, found, tuple(notes))
+
+
+def _no_header(first: str) -> bool:
+    """A system and a score: the names of columns are no numbers."""
+    fields = first.split()
+    return len(fields) == 2 and (fields[1] == "None" or _number(fields[1]) is not None)
+
+
+def _by_order(path: Path, text: str) -> Iterator[Judgement]:
+    """The segments of each system in their order."""
+    seen: dict[str, int] = {}
+    for line, content in enumerate(split_lines(text), start=1):
+        fields = content.split()
+        score = _number(fields[1]) if len(fields) == 2 else None
+        if len(fields) != 2 or (score is None and fields[1].lower() not in ABSENT):
+            raise ReplituneError(
+                "not a system and its score",
+                file=path,
+                line=line,
+                found=repr(content),
+                expected="NAME SCORE, as on line 1",
+            )
+        segment = seen.get(fields[0], 0)
+        seen[fields[0]] = segment + 1
+        if score is not None:
+            yield Judgement(line, fields[0], segment, score)
+
+
+def _table(path: Path, text: str, first: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The header, and (line, fields) of the other rows."""
+    if "\t" in first:
+        rows = ((i, row.split("\t")) for i, row in enumerate(split_lines(text), start=1))
+    elif "," in first:
+        reader = csv.reader(io.StringIO(text, newline=""))
+        rows = ((reader.line_num, row) for row in reader)
+    else:
+        # WMT's own files have blanks in the header, and blanks or tabs below it
+        rows = ((i, row.split()) for i, row in enumerate(split_lines(text), start=1))
+    header = [name.strip() for name in next(rows)[1]]
+
+    def checked() -> Iterator[tuple[int, list[str]]]:
+        for line, row in rows:
+            if not any(field.strip() for field in row):
+                continue
+            if len(row) != len(header):
+                raise ReplituneError(
+                    "a row has too few or too many fields",
+                    file=path,
+                    line=line,
+                    found=f"{len(row)} fields",
+                    expected=f"{len(header)}, as in the header",
+                )
+            yield line, [field.strip() for field in row]
+
+    return header, checked()
+
+
+def _columns(path: Path, header: Sequence[str], score: str | None) -> dict[str, int]:
+    """Places of the columns; those of scores are called `score`, `adequacy` and `fluency`."""
+    plain = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in header]
+    found: dict[str, int] = {}
+    for what, names in NAMES.items():
+        matches = [i for i, name in enumerate(plain) if name in names]
+        if len(matches) > 1:
+            raise ReplituneError(
+                f"more than one column of the {what}",
+                file=path,
+                line=1,
+                found=", ".join(header[i] for i in matches),
+                fix="rename or remove one",
+            )
+        if matches:
+            found[what] = matches[0]
+    if score is not None:
+        if score not in header:
+            close = nearest(score, list(header))
+            raise ReplituneError(
+                f"no column {score}",
+                file=path,
+                line=1,
+                found=", ".join(header),
+                fix=f"did you mean {close}?" if close else None,
+            )
+        found["score"] = list(header).index(score)
+    elif "adequacy" in plain or "fluency" in plain:
+        found.update({name: plain.index(name) for name in ("adequacy", "fluency") if name in plain})
+    else:
+        known = [name for name in SCORES if name in plain]
+        if known:
+            found["score"] = plain.index(known[0])
+    missing = [what for what in ("system", "segment") if what not in found]
+    if not {"score", "adequacy", "fluency"} & found.keys():
+        missing.append("score")
+    if missing:
+        raise ReplituneError(
+            f"no column of the {' or the '.join(missing)}",
+            file=path,
+            line=1,
+            found=", ".join(header),
+            expected="system, segment and score",
+            fix="give the file a header; --score-column names a column of scores",
+        )
+    return found
+
+
+def _scores(
+    path: Path, line: int, row: Sequence[str], columns: dict[str, int], criterion: str
+) -> Iterator[tuple[str, float | None]]:
+    """(criterion, score) of a row; None where there is none."""
+    if "score" not in columns:
+        for name in ("adequacy", "fluency"):
+            if name in columns:
+                yield name, _score(path, line, row[columns[name]])
+        return
+    if "criterion" in columns:
+        word = row[columns["criterion"]]
+        if word.lower() not in CRITERIA:
+            raise ReplituneError(
+                "an unknown criterion",
+                file=path,
+                line=line,
+                found=repr(word),
+                expected=", ".join(CRITERIA),
+            )
+        criterion = CRITERIA[word.lower()]
+    yield criterion, _score(path, line, row[columns["score"]])
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _score(path: Path, line: int, text: str) -> float | None:
+    if text.lower() in ABSENT:
+        return None
+    value = _number(text)
+    if value is None:
+        raise ReplituneError(
+            "the score is not a number",
+            file=path,
+            line=line,
+            found=repr(text),
+            expected="a number, or nothing where nobody judged",
+        )
+    return value
+
+
+def _segment(path: Path, line: int, text: str) -> int:
+    value = _number(text)
+    if value is None or not value.is_integer() or value < 0:
+        raise ReplituneError(
+            "the segment is not a whole number",
+            file=path,
+            line=line,
+            found=repr(text),
+            expected="its place in the test set, from 0; or from 1 with --first-segment 1",
+        )
+    return int(value)

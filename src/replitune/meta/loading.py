@@ -1,0 +1,134 @@
+"""From segment statistics and files of judgements to scores that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.meta.human import HumanJudgements
+from replitune.meta.human_cells import cell_means
+from replitune.meta.scores import Scores, human_scores
+from replitune.significance.run import require_system
+from replitune.statistics.store import SegmentStatistics
+
+
+@dataclass(frozen=True)
+class MetaData:
+    """The same systems and segments by metrics and by humans."""
+
+    metrics: list[Scores]
+    humans: list[Scores]
+    documents: NDArray[np.int32]
+    notes: tuple[str, ...]
+
+
+def load(
+    stores: Sequence[SegmentStatistics],
+    judgements: Sequence[HumanJudgements],
+    *,
+    systems: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    first_segment: int = 0,
+) -> MetaData:
+    """Match what was scored with what was judged.
+
+    Without `systems`, both must have the same ones, those in `exclude` aside. Where the
+    judgements say which replicas were judged, the metrics look at these only; otherwise a
+    system's score is the mean over its replicas.
+    """
+    first = stores[0]
+    numbers = _numbers(first)
+    every = {name for store in stores for name in store.systems} | _judged(judgements)
+    for name in exclude:
+        require_system(name, sorted(every))
+    wanted = first.systems if systems is None else systems
+    names = tuple(name for name in wanted if name not in exclude)
+    for store in stores:
+        if not np.array_equal(_numbers(store), numbers) or not np.array_equal(
+            store.documents, first.documents
+        ):
+            raise ReplituneError(
+                f"{store.metric.id} and {first.metric.id} were not scored on the same segments "
+                "and documents"
+            )
+        for name in names:
+            require_system(name, list(store.systems))
+        extra = sorted((set(store.systems) - set(exclude)) ^ set(names))
+        if systems is None and extra:
+            raise ReplituneError(
+                f"{store.metric.id} and {first.metric.id} have different systems",
+                found=", ".join(extra),
+                fix="score all systems with all metrics, or name them with --systems or --exclude",
+            )
+    notes = [note for given in judgements for note in given.notes]
+    others = list(exclude) if systems is None else sorted(_judged(judgements) - set(names))
+    if others:
+        notes.append(f"systems left out as asked: {', '.join(others)}")
+    humans: list[Scores] = []
+    for given in judgements:
+        for criterion in given.judgements:
+            if criterion in {human.name for human in humans}:
+                raise ReplituneError(f"{criterion} was judged in two files", file=given.path)
+            means = cell_means(given, criterion, names, numbers, first=first_segment, others=others)
+            humans.append(human_scores(criterion, names, means))
+    if first_segment == 0 and len(numbers) > 1 and not any(h.present[:, 0].any() for h in humans):
+        notes.append(
+            f"nobody judged segment {numbers[0]}: if the judgements count segments from 1, say so "
+            "with --first-segment 1"
+        )
+    humans.sort(key=lambda human: human.name)
+    metrics = [
+        Scores(store.metric.id, store.metric, tuple(store.systems[name] for name in names))
+        for store in stores
+    ]
+    replicas = _judged_replicas(judgements, names)
+    if replicas is not None:
+        for metric in metrics:
+            _check_replicas(metric, replicas, judgements[0])
+        metrics = [metric.of(replicas) for metric in metrics]
+    elif any(item.n > 1 for item in metrics[0].statistics):
+        notes.append(
+            "the judgements do not say which replica was judged (a column `replica`): a system's "
+            "score is the mean over its replicas"
+        )
+    return MetaData(metrics, humans, first.documents, tuple(notes))
+
+
+def _numbers(store: SegmentStatistics) -> NDArray[np.int64]:
+    return np.arange(store.segments) if store.numbers is None else store.numbers
+
+
+def _judged(judgements: Sequence[HumanJudgements]) -> set[str]:
+    return {
+        row.system for given in judgements for rows in given.judgements.values() for row in rows
+    }
+
+
+def _judged_replicas(
+    judgements: Sequence[HumanJudgements], names: Sequence[str]
+) -> dict[str, list[str]] | None:
+    """Of each system, from all files; None when one of them does not say."""
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for given in judgements:
+        said = given.replicas()
+        if said is None:
+            return None
+        for name in names:
+            found[name] |= set(said.get(name, ()))
+    return {name: sorted(replicas) for name, replicas in found.items()}
+
+
+def _check_replicas(metric: Scores, replicas: dict[str, list[str]], given: HumanJudgements) -> None:
+    for item in metric.statistics:
+        for replica in replicas[item.name]:
+            if replica not in item.replicas:
+                raise ReplituneError(
+                    f"system {item.name} has no replica {replica!r} under {metric.name}",
+                    file=given.path,
+                    found=replica,
+                    expected=", ".join(item.replicas),
+                )

@@ -1,0 +1,226 @@
+"""How well a metric correlates with humans, with bootstrap confidence intervals.
+
+Levels: `system` (corpus scores of S systems), `segment` (all cells of systems and segments that
+have a human score, together), and `average` (over the systems of each segment, averaged over
+segments). What is drawn with replacement is named: the systems, the segments, or both
+independently (Deutsch et al. 2021, Boot-Systems, Boot-Inputs, Boot-Both). Drawing segments
+keeps the systems as they are and so speaks of these systems on new segments, and so on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.meta.correlations import (
+    BLOCK,
+    COEFFICIENTS,
+    Averages,
+    few_items,
+    many_items,
+)
+from replitune.meta.scores import Scores
+from replitune.significance import arguments as iv
+from replitune.significance.base import join_notes
+from replitune.significance.counting import percentile_interval
+from replitune.significance.draws import SegmentDraws
+from replitune.significance.kernels.random import blocks
+
+LEVELS = ("system", "segment", "average")
+RESAMPLES = ("systems", "segments", "both")
+
+UNITS = {"system": "systems", "segment": "cells", "average": "segments"}
+
+FEWEST = {"system": 3, "segment": 3, "average": 1}
+"""Fewer items of each level have no coefficient; of two systems it is always 1 or -1."""
+
+
+OUTSIDE = (
+    "the value lies outside its interval: a resample of the systems has fewer different ones, "
+    "which lowers this coefficient"
+)
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A metric's correlation with humans. What cannot be computed is None, with a note."""
+
+    metric: str
+    criterion: str
+    level: str
+    coefficient: str
+    value: float | None
+    n: int
+    """Systems, cells, or segments whose coefficient is in the average."""
+    ci_low: float | None = None
+    ci_high: float | None = None
+    resampled: str | None = None
+    samples: int | None = None
+    note: str | None = None
+    distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    """(samples,) of the bootstrap, without the resamples that have no coefficient."""
+
+
+@dataclass(frozen=True)
+class MetaDraws:
+    """Bootstrap draws of systems and of segments, the same for all metrics."""
+
+    systems: SegmentDraws
+    segments: SegmentDraws
+    _known: dict[tuple[int, int], tuple[Scores, NDArray[np.float64]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @classmethod
+    def of(cls, rng: np.random.Generator) -> MetaDraws:
+        return cls(SegmentDraws.of(rng), SegmentDraws.of(rng))
+
+    def system_scores(self, scores: Scores, samples: int) -> NDArray[np.float64]:
+        """(samples, S) on the drawn segments, made once."""
+        key = (id(scores), samples)
+        if key not in self._known:
+            self._known[key] = (scores, scores.resampled(self.segments, samples))
+        return self._known[key][1]
+
+
+def correlate(
+    metric: Scores,
+    human: Scores,
+    *,
+    level: str = "system",
+    coefficient: str = "pearson",
+    resample: str = "both",
+    draws: MetaDraws | None = None,
+    samples: int = 1000,
+    confidence: float = 0.95,
+) -> Correlation:
+    """Correlation of a metric with humans; with `draws`, also its percentile interval."""
+    iv.one_of("level", level, LEVELS)
+    iv.one_of("coefficient", coefficient, COEFFICIENTS)
+    iv.one_of("resample", resample, RESAMPLES)
+    iv.between_0_and_1("confidence", confidence)
+    samples = iv.samples_iv(samples)
+    value, n = value_of(metric, human, level, coefficient)
+    note = _missing(metric, human, level)
+    if value is None:
+        reason = (
+            f"{n} {UNITS[level]}: too few" if n < FEWEST[level] else "a constant does not correlate"
+        )
+        return Correlation(
+            metric.name, human.name, level, coefficient, None, n, note=join_notes(reason, note)
+        )
+    if draws is None:
+        return Correlation(metric.name, human.name, level, coefficient, value, n, note=note)
+    found = _resampled(metric, human, level, coefficient, draws, resample, samples)
+    defined = found[~np.isnan(found)]
+    undefined = samples - len(defined)
+    low: float | None = None
+    high: float | None = None
+    if 2 * len(defined) > samples:
+        low, high = percentile_interval(defined, confidence)
+    return Correlation(
+        metric.name,
+        human.name,
+        level,
+        coefficient,
+        value,
+        n,
+        ci_low=low,
+        ci_high=high,
+        resampled=resample,
+        samples=samples,
+        note=join_notes(
+            f"{undefined} of {samples} resamples have no coefficient" if undefined else None,
+            "no interval: most resamples have no coefficient" if low is None else None,
+            OUTSIDE if low is not None and high is not None and not low <= value <= high else None,
+            note,
+        ),
+        distribution=defined,
+    )
+
+
+def value_of(
+    metric: Scores, human: Scores, level: str, coefficient: str
+) -> tuple[float | None, int]:
+    """The coefficient, and of how many systems, cells or segments."""
+    if level == "system":
+        known = ~(np.isnan(metric.system) | np.isnan(human.system))
+        n = int(known.sum())
+        if n < FEWEST[level]:
+            return None, n
+        return _float(few_items(metric.system[known], human.system[known], coefficient)), n
+    present = metric.present & human.present
+    if level == "segment":
+        n = int(present.sum())
+        if n < FEWEST[level]:
+            return None, n
+        found = many_items(metric.segment[present], human.segment[present], coefficient)
+        return _float(found[0]), n
+    averages = Averages(metric.segment, human.segment, present, coefficient)
+    found, used = averages(np.ones((1, len(present))), np.ones((1, present.shape[1])))
+    return _float(found[0]), int(used[0])
+
+
+def _float(value: NDArray[np.float64] | float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _resampled(
+    metric: Scores,
+    human: Scores,
+    level: str,
+    coefficient: str,
+    draws: MetaDraws,
+    resample: str,
+    samples: int,
+) -> NDArray[np.float64]:
+    """(samples,) coefficients; NaN where a resample has none."""
+    S, N = metric.segment.shape
+    present = metric.present & human.present
+    averages = Averages(metric.segment, human.segment, present, coefficient)
+    found = np.empty(samples)
+    for rows in blocks(samples, BLOCK):
+        B = rows.stop - rows.start
+        systems = np.ones((B, S), dtype=np.int32)
+        segments = np.ones((B, N), dtype=np.int32)
+        if resample != "segments":
+            systems = draws.systems.counts(S, rows)
+        if resample != "systems" and level != "system":
+            segments = draws.segments.counts(N, rows)
+        if level == "system":
+            x, z = (
+                scores.system[np.newaxis]
+                if resample == "systems"
+                else draws.system_scores(scores, samples)[rows]
+                for scores in (metric, human)
+            )
+            found[rows] = _of_systems(x, z, coefficient, systems)
+        elif level == "segment":
+            weights = (systems[:, :, np.newaxis] * segments[:, np.newaxis, :])[:, present]
+            found[rows] = many_items(
+                metric.segment[present], human.segment[present], coefficient, weights
+            )
+        else:
+            found[rows], _ = averages(systems, segments)
+    return found
+
+
+def _of_systems(
+    x: NDArray[np.float64], z: NDArray[np.float64], coefficient: str, weights: NDArray
+) -> NDArray[np.float64]:
+    """(B,) of corpus scores (B, S); none where a drawn system has no score."""
+    unknown = np.isnan(x) | np.isnan(z)
+    found = few_items(np.nan_to_num(x), np.nan_to_num(z), coefficient, weights)
+    found = np.broadcast_to(found, (len(weights),)).copy()
+    found[(unknown & (weights > 0)).any(axis=1)] = np.nan
+    return found
+
+
+def _missing(metric: Scores, human: Scores, level: str) -> str | None:
+    """Cells that humans judged and the metric did not score."""
+    lost = int((human.present & ~metric.present).sum())
+    if not lost or level == "system":
+        return None
+    return f"{lost} judged outputs have no score of {metric.name} and are left out"

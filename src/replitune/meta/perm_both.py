@@ -1,0 +1,278 @@
+"""PERM-BOTH: does one metric correlate better with humans than another? (Deutsch et al. 2021)
+
+Under H0 the two metrics are exchangeable: after standardising each, their scores may change
+places, output by output (PERM-BOTH), for all outputs of a system together (PERM-SYS), or for all
+of a segment (PERM-INPUT). The statistic is the difference of the two correlations with humans.
+Output by output is right when a metric errs on each output by itself. A metric that over-rates
+whole systems moves their scores together; at the level of systems PERM-BOTH then finds
+differences between equal metrics, and PERM-SYS does not.
+
+    p = (#{delta_b >= delta} + 1) / (R + 1)           one-sided: the first correlates better
+
+Corpus scores are means of segment scores here, also for metrics that are no means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.meta.correlations import COEFFICIENTS, Averages, few_items, many_items
+from replitune.significance import arguments as iv
+from replitune.significance.counting import p_value
+
+LEVELS = ("system", "segment", "average")
+EXCHANGES = ("both", "systems", "segments")
+
+BLOCK = 256
+"""Exchanges drawn and computed at once; always the same, for the same bytes."""
+
+SLACK = 1e-10
+"""Differences of correlations that are closer are equal."""
+
+
+@dataclass(frozen=True)
+class PermBothResult:
+    """H0: the two metrics correlate equally with humans."""
+
+    level: str
+    coefficient: str
+    alternative: str
+    """"greater": the first metric correlates better; "less"; "two-sided"."""
+    value_x: float | None
+    value_y: float | None
+    delta: float | None
+    """value_x - value_y."""
+    p: float | None
+    n: int
+    """Cells that both metrics scored."""
+    samples: int
+    exact: bool = False
+    p_min: float | None = None
+    note: str | None = None
+    distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    """(samples,) of delta under H0, without the exchanges that have no coefficient."""
+
+    def turned(self) -> PermBothResult:
+        """The same exchanges, with the metrics in the other order."""
+        if self.delta is None or self.distribution is None:
+            return self
+        delta, distribution = -self.delta, -self.distribution
+        return replace(
+            self,
+            value_x=self.value_y,
+            value_y=self.value_x,
+            delta=delta,
+            p=_p(delta, distribution, self.alternative, self.exact),
+            distribution=distribution,
+        )
+
+
+def perm_both(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    human: NDArray[np.float64],
+    *,
+    rng: np.random.Generator,
+    level: str = "system",
+    coefficient: str = "pearson",
+    exchange: str = "both",
+    samples: int = 1000,
+    alternative: str = "greater",
+) -> PermBothResult:
+    """Test metric x against metric y; x, y, human are (S, N), higher is better, NaN for none.
+
+    exchange : {"both", "systems", "segments"}
+        What changes places: each output, or all outputs of a system or of a segment.
+    """
+    iv.one_of("exchange", exchange, EXCHANGES)
+    iv.one_of("level", level, LEVELS)
+    iv.one_of("coefficient", coefficient, COEFFICIENTS)
+    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
+    samples = iv.samples_iv(samples)
+    if not x.shape == y.shape == human.shape:
+        raise ReplituneError(
+            "scores of different outputs", found=f"{x.shape}, {y.shape} and {human.shape}"
+        )
+    cells = ~(np.isnan(x) | np.isnan(y))
+    if level != "system":
+        cells &= ~np.isnan(human)
+    n = int(cells.sum())
+
+    def nothing(note: str) -> PermBothResult:
+        return PermBothResult(
+            level, coefficient, alternative, None, None, None, None, n, samples, note=note
+        )
+
+    if n < 2:
+        return nothing(f"{n} outputs with all scores: too few")
+    spread = [float(np.ptp(scores[cells])) for scores in (x, y)]
+    largest = [float(np.abs(scores[cells]).max()) for scores in (x, y)]
+    if any(s <= 1e-12 * m for s, m in zip(spread, largest, strict=True)):
+        return nothing("a constant does not correlate")
+    a, b = (np.where(cells, _standardised(scores, cells), 0.0) for scores in (x, y))
+    statistic = _statistic(level, coefficient, a, b, human, cells)
+    nobody = np.zeros((1, n), dtype=bool)
+    (value_x,), (value_y,) = statistic(nobody)
+    if np.isnan(value_x) or np.isnan(value_y):
+        return nothing("a constant does not correlate, nor do fewer than three systems")
+    delta = float(value_x - value_y)
+    unit = _units(cells, exchange)
+    units = int(unit.max()) + 1
+    exact = units < 40 and 2**units <= samples
+    parts = []
+    for bits in _every(units) if exact else _drawn(units, samples, rng):
+        first, second = statistic(bits if units == n else bits[:, unit])
+        parts.append(first - second)
+    found = np.concatenate(parts)[: None if exact else samples]
+    defined = found[~np.isnan(found)]
+    p = _p(delta, defined, alternative, exact)
+    lost = len(found) - len(defined)
+    share = 2 if alternative == "two-sided" else 1
+    smallest = min(1.0, share * 0.5 ** min(units, 1000))
+    return PermBothResult(
+        level, coefficient, alternative, float(value_x), float(value_y), delta, p, n,
+        len(found), exact,
+        p_min=smallest if exact else max(smallest, 1 / (samples + 1)),
+        note=f"{lost} of {len(found)} exchanges have no coefficient" if lost else None,
+        distribution=defined,
+    )  # fmt: skip
+
+
+def _p(
+    delta: float, distribution: NDArray[np.float64], alternative: str, exact: bool
+) -> float | None:
+    if not len(distribution):
+        return None
+    turn = {"greater": np.positive, "less": np.negative, "two-sided": np.abs}[alternative]
+    return p_value(turn(distribution), float(turn(delta)), SLACK, exact)
+
+
+def _standardised(scores: NDArray[np.float64], cells: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """z-scores over the cells: otherwise the metric of the larger scale decides every mean."""
+    known = scores[cells]
+    largest = np.abs(known).max()
+    known = known / largest
+    return (scores / largest - known.mean()) / known.std()
+
+
+def _units(cells: NDArray[np.bool_], exchange: str) -> NDArray[np.intp]:
+    """For each cell, the number of what it changes places with."""
+    system, segment = np.nonzero(cells)
+    if exchange == "both":
+        return np.arange(len(system))
+    return np.unique(system if exchange == "systems" else segment, return_inverse=True)[1]
+
+
+def _every(n: int) -> Iterator[NDArray[np.bool_]]:
+    """All 2^n exchanges of n cells."""
+    for start in range(0, 2**n, BLOCK):
+        numbers = np.arange(start, min(start + BLOCK, 2**n))
+        yield (numbers[:, np.newaxis] >> np.arange(n)) & 1 == 1
+
+
+def _drawn(n: int, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
+    """Whole blocks (BLOCK, n) of fair coins, enough for all samples."""
+    for _ in range(-(-samples // BLOCK)):
+        coins = rng.integers(0, 256, (BLOCK, -(-n // 8)), dtype=np.uint8)
+        yield np.unpackbits(coins, axis=1, count=n).view(np.bool_)
+
+
+Statistic = Callable[[NDArray[np.bool_]], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""Exchanges (B, cells) -> correlations (B,) of both metrics with humans."""
+
+
+def _statistic(
+    level: str,
+    coefficient: str,
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    human: NDArray[np.float64],
+    cells: NDArray[np.bool_],
+) -> Statistic:
+    if level == "system":
+        return _of_systems(coefficient, a, b, human, cells)
+    if level == "segment" and coefficient == "pearson":
+        return _pearson_of_cells(a[cells], b[cells], human[cells])
+    z = np.where(cells, human, 0.0)
+
+    def one(scores: NDArray[np.float64]) -> float:
+        if level == "segment":
+            return float(many_items(scores[cells], z[cells], coefficient)[0])
+        averages = Averages(scores, z, cells, coefficient)
+        return float(averages(np.ones((1, len(z))), np.ones((1, z.shape[1])))[0][0])
+
+    def statistic(bits: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        found = np.empty((2, len(bits)))
+        swap = np.zeros(cells.shape, dtype=bool)
+        for row, coins in enumerate(bits):
+            swap[cells] = coins
+            found[:, row] = one(np.where(swap, b, a)), one(np.where(swap, a, b))
+        return found[0], found[1]
+
+    return statistic
+
+
+def _of_systems(
+    coefficient: str,
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    human: NDArray[np.float64],
+    cells: NDArray[np.bool_],
+) -> Statistic:
+    """Means over segments move with the sum of the differences that were exchanged."""
+    judged = ~np.isnan(human)
+    known = cells.any(axis=1) & judged.any(axis=1)
+    z = np.where(judged, human, 0.0).sum(axis=1)[known] / judged.sum(axis=1)[known]
+    counts = cells.sum(axis=1)
+    gain, system = (b - a)[cells], np.nonzero(cells)[0]
+    starts = np.r_[0, np.cumsum(counts)]
+
+    def statistic(bits: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if known.sum() < 3:
+            nan = np.full(len(bits), np.nan)
+            return nan, nan
+        moved = np.zeros((len(bits), len(cells)))
+        for s in np.unique(system):
+            part = slice(starts[s], starts[s + 1])
+            moved[:, s] = bits[:, part].astype(np.float64) @ gain[part]
+        size = counts[known]
+        x = (a.sum(axis=1) + moved)[:, known] / size
+        y = (b.sum(axis=1) - moved)[:, known] / size
+        return few_items(x, z, coefficient), few_items(y, z, coefficient)
+
+    return statistic
+
+
+def _pearson_of_cells(
+    a: NDArray[np.float64], b: NDArray[np.float64], human: NDArray[np.float64]
+) -> Statistic:
+    """Three sums over the exchanged cells give r; scores are standardised, so nothing cancels."""
+    n = len(a)
+    z = human / max(float(np.abs(human).max()), 1e-300)
+    z = z - z.mean()
+    zz = float((z * z).sum())
+    if zz <= n * 1e-28:
+        zz = 0.0
+    moves = np.stack([b - a, b * b - a * a, (b - a) * z], axis=1)
+
+    def r(sums: NDArray[np.float64], square: NDArray[np.float64], cross: NDArray[np.float64]):  # type: ignore[no-untyped-def]
+        variance = (square - sums * sums / n) * zz
+        defined = variance > 1e-20 * n * zz
+        return np.divide(
+            cross, np.sqrt(np.where(defined, variance, 1.0)),
+            out=np.full(len(cross), np.nan), where=defined,
+        )  # fmt: skip
+
+    def statistic(bits: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        sums, square, cross = (bits.astype(np.float64) @ moves).T
+        return (
+            r(a.sum() + sums, (a * a).sum() + square, (a * z).sum() + cross),
+            r(b.sum() - sums, (b * b).sum() - square, (b * z).sum() - cross),
+        )
+
+    return statistic

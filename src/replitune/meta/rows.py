@@ -1,0 +1,128 @@
+"""What a study of metrics says: rows for tables, Parquet and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from replitune import __version__
+from replitune.meta.correlations import COEFFICIENTS
+
+
+@dataclass(frozen=True)
+class MetaSettings:
+    """What decides the numbers."""
+
+    testset: str
+    seed: int
+    methods: tuple[Any, ...] = ("koehn", "graham", "riezler")
+    """Tests of pairs of systems whose outcomes are compared with those of humans."""
+    samples: int = 10_000
+    """Of these tests, of PERM-BOTH and of the p-values of soft pairwise accuracy."""
+    ci_samples: int = 1_000
+    """Of the confidence intervals of correlations."""
+    resample: str = "both"
+    alphas: tuple[float, ...] = (0.05, 0.01, 0.001)
+    human_alpha: float | None = None
+    """None: the metric's."""
+    correction: str = "none"
+    coefficients: tuple[str, ...] = COEFFICIENTS
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class MetaRow:
+    """One row of `studies/meta/<testset>.parquet`; what does not apply is None."""
+
+    study: str
+    """correlation, comparison, soft-pairwise, agreement or pair."""
+    criterion: str | None
+    """What humans judged: adequacy, fluency, combined, or human."""
+    method: str
+    """Coefficient, test of two metrics (williams, perm-systems, perm-both) or of two systems."""
+    metric: str | None = None
+    other: str | None = None
+    """comparison: the metric that `metric` is said to be better than."""
+    level: str | None = None
+    a: str | None = None
+    b: str | None = None
+    alpha: float | None = None
+    value: float | None = None
+    """Correlation, difference of correlations (metric - other), accuracy, share of pairs in
+    agreement, or delta (b - a)."""
+    ci_low: float | None = None
+    ci_high: float | None = None
+    statistic: float | None = None
+    """Williams' t, or U."""
+    p: float | None = None
+    p_min: float | None = None
+    n: int | None = None
+    """Systems, cells, segments or pairs."""
+    outcome: int | None = None
+    """pair: 1 when b is better at the first alpha, -1 when a is, 0 for neither."""
+    resampled: str | None = None
+    samples: int | None = None
+    seed: int | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class MetaStudy:
+    """All rows, and what they are about."""
+
+    settings: MetaSettings
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    criteria: tuple[str, ...]
+    segments: int
+    judged: dict[str, int]
+    """Outputs with a human score, by criterion."""
+    rows: list[MetaRow]
+    notes: tuple[str, ...] = ()
+
+    def of(self, study: str, **wanted: Any) -> list[MetaRow]:
+        """The rows of a study with these values."""
+        return [
+            row
+            for row in self.rows
+            if row.study == study and all(getattr(row, k) == v for k, v in wanted.items())
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers unrounded; a field that does not apply to a row is left out."""
+        settings = asdict(self.settings)
+        del settings["threads"]
+        return {
+            "schema": 1,
+            "meta": {
+                "version": __version__,
+                **settings,
+                "systems": list(self.systems),
+                "metrics": list(self.metrics),
+                "criteria": list(self.criteria),
+                "segments": self.segments,
+                "judged": self.judged,
+                "notes": list(self.notes),
+            },
+            **{
+                study: [
+                    {
+                        key: value
+                        for key, value in asdict(row).items()
+                        if key != "study" and (value is not None or key in SAID[study])
+                    }
+                    for row in self.of(study)
+                ]
+                for study in SAID
+            },
+        }
+
+
+SAID: dict[str, tuple[str, ...]] = {
+    "correlation": ("value", "ci_low", "ci_high", "note"),
+    "comparison": ("value", "p", "note"),
+    "soft-pairwise": ("value", "note"),
+    "agreement": ("value", "ci_low", "ci_high", "note"),
+    "pair": ("value", "p", "outcome", "note"),
+}
+"""Studies, and the fields that each row of them has, null or not."""

@@ -1,0 +1,89 @@
+"""What meta-evaluation compares: the scores of a metric, or of humans, all higher is better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.metrics.base import MeanMetric, Metric
+from replitune.significance.draws import SegmentDraws
+from replitune.statistics.systems import SystemStatistics
+
+
+@dataclass(frozen=True)
+class Scores:
+    """S systems on N segments under one metric, or by one human criterion.
+
+    A system with several replicas has the mean of their scores.
+    """
+
+    name: str
+    metric: Metric
+    statistics: tuple[SystemStatistics, ...]
+    """Of each system, in the order of `systems`."""
+    system: NDArray[np.float64] = field(init=False)
+    """(S,) oriented corpus scores; NaN for a system without a score."""
+    segment: NDArray[np.float64] = field(init=False)
+    """(S, N) oriented segment scores; NaN where there is none."""
+
+    def __post_init__(self) -> None:
+        system = [self.corpus_scores(item.sums).mean() for item in self.statistics]
+        segment = [self.corpus_scores(item.statistics).mean(axis=0) for item in self.statistics]
+        object.__setattr__(self, "system", np.array(system))
+        object.__setattr__(self, "segment", np.stack(segment))
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        return tuple(item.name for item in self.statistics)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(S, N) which cells have a score."""
+        return ~np.isnan(self.segment)
+
+    def corpus_scores(self, sums: NDArray) -> NDArray[np.float64]:
+        """(...) oriented scores of sums (..., K); NaN where nothing was counted."""
+        scores = self.metric.score(sums)
+        if isinstance(self.metric, MeanMetric):
+            scores = np.where(np.asarray(sums)[..., 1] > 0, scores, np.nan)
+        return scores if self.metric.higher_is_better else -scores
+
+    def resampled(self, segments: SegmentDraws, samples: int) -> NDArray[np.float64]:
+        """(samples, S) corpus scores on bootstrap test sets."""
+        found = np.empty((samples, len(self.statistics)))
+        for s, item in enumerate(self.statistics):
+            for rows, sums in segments.sums(item.statistics, samples):
+                found[rows, s] = self.corpus_scores(sums).mean(axis=1)
+        return found
+
+    def of(self, replicas: Mapping[str, Sequence[str]]) -> Scores:
+        """The same with only some replicas of each system."""
+        chosen = []
+        for item in self.statistics:
+            keep = [item.replicas.index(replica) for replica in replicas[item.name]]
+            chosen.append(
+                replace(
+                    item,
+                    replicas=tuple(item.replicas[r] for r in keep),
+                    groups=tuple(item.groups[r] for r in keep),
+                    statistics=np.ascontiguousarray(item.statistics[keep]),
+                )
+            )
+        return replace(self, statistics=tuple(chosen))
+
+
+def human_scores(criterion: str, systems: Sequence[str], scores: NDArray[np.float64]) -> Scores:
+    """Human scores (S, N), higher is better, NaN where nobody judged."""
+    judged = ~np.isnan(scores)
+    cells = np.stack([np.where(judged, scores, 0.0), judged.astype(np.float64)], axis=-1)
+    return Scores(
+        criterion,
+        MeanMetric(criterion),
+        tuple(
+            SystemStatistics(name, ("human",), (None,), np.ascontiguousarray(cells[s : s + 1]))
+            for s, name in enumerate(systems)
+        ),
+    )

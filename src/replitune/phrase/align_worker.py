@@ -1,0 +1,106 @@
+"""One direction of word alignment by sil-thot, in a process of its own.
+
+    python -m replitune.phrase.align_worker FOLDER KIND ITERATIONS SEED
+
+A process of its own, because OpenMP reads OMP_NUM_THREADS once, when it is loaded: with more
+than one thread sil-thot's counts are summed in changing order and alignments can differ. It
+also gives the aligner's memory back. FOLDER holds `{from,to}_{words,start}.npy`; `links.npy`
+is written there: for each word of the "to" side the position in its segment of the "from"
+word that it is linked to, or -1. Every word of "to" has at most one link.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def leave_with_parent() -> None:
+    """End this process when the other end of its standard input goes away."""
+
+    def watch() -> None:
+        while os.read(0, 1):  # not sys.stdin, whose lock this thread would hold at exit
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def stages(kind: str, iterations: int, seed: int) -> list[tuple[Any, int]]:
+    """The models to be trained one after the other, with their iterations (0: the model's own)."""
+    import thot.alignment as thot
+
+    if kind == "hmm":
+        ibm1 = thot.Ibm1AlignmentModel()
+        hmm = thot.HmmAlignmentModel(ibm1)
+        hmm.hmm_p0 = 0.1
+        hmm.lexical_smoothing_factor = 0.1
+        hmm.hmm_alignment_smoothing_factor = 0.3
+        return [(ibm1, iterations), (hmm, iterations)]
+    if kind == "fast_align":
+        fast = thot.FastAlignModel()
+        fast.variational_bayes = True
+        fast.fast_align_p0 = 0.08
+        return [(fast, iterations)]
+    if kind == "eflomal":
+        eflomal = thot.EflomalAlignmentModel()
+        eflomal.seed = seed
+        eflomal.num_samplers = 3
+        eflomal.deterministic = True
+        return [(eflomal, 0)]
+    raise ValueError(kind)
+
+
+def segments(folder: Path, side: str) -> list[list[str]]:
+    """Word ids written as text: the aligner needs identity only, and no word can confuse it."""
+    words = np.load(folder / f"{side}_words.npy")
+    start = np.load(folder / f"{side}_start.npy").tolist()
+    names = [str(word) for word in words.tolist()]
+    return [names[begin:end] for begin, end in pairwise(start)]
+
+
+def run(folder: Path, kind: str, iterations: int, seed: int) -> NDArray[np.int16]:
+    """Train and align; prints `step of` lines for whoever started this process."""
+    from_side, to_side = segments(folder, "from"), segments(folder, "to")
+    models = stages(kind, iterations, seed)
+    final = models[-1][0]
+    for source, target in zip(from_side, to_side, strict=True):
+        final.add_sentence_pair(source, target, 1)
+    planned = [rounds or 1 for _, rounds in models]
+    done = 0
+    for stage, (model, rounds) in enumerate(models):
+        model.start_training()
+        rounds = rounds or int(model.scheduled_iterations)
+        planned[stage] = rounds
+        for _ in range(rounds):
+            model.train()
+            done += 1
+            print(done, sum(planned) + 1, flush=True)
+        model.end_training()
+    links: list[int] = []
+    for begin in range(0, len(from_side), 1000):
+        part = slice(begin, begin + 1000)
+        for _, matrix in final.get_best_alignments(from_side[part], to_side[part]):
+            links.extend(matrix.to_list())
+    print(done + 1, done + 1, flush=True)
+    return np.asarray(links, np.int16) - np.int16(1)
+
+
+def main() -> None:
+    leave_with_parent()
+    folder = Path(sys.argv[1])
+    links = run(folder, sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    np.save(folder / "links.npy", links)
+    sys.stdout.flush()
+    os._exit(0)  # freeing the aligner's millions of nodes takes longer than leaving them
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,311 @@
+"""N-gram language models as ARPA text and as binary folders."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.phrase.arrays import load_array
+from replitune.phrase.encode import BEGIN, END, UNKNOWN
+from replitune.running.files import atomic_open, read_lines, read_text, split_lines, write_lines
+
+IMPOSSIBLE = -99.0
+"""log10 of "never", where a file says -inf."""
+
+UNKNOWN_LOGPROB = -100.0
+"""log10 probability of <unk> in a file without it, as KenLM assumes."""
+
+
+MAX_BACKOFF = 99.0
+"""Back-offs above 0 exist in interpolated models; more than this is no log10 of anything."""
+
+CHUNK = 1 << 16
+"""Lines parsed at a time: bounds the memory for their fields."""
+
+
+@dataclass(frozen=True)
+class NgramModel:
+    """A back-off model. Probabilities are log10.
+
+    words: id = position; contains <unk>, <s> and </s>
+    ngrams: for n = 1, 2, ...: (M_n, n) int32
+    logprobs, backoffs: for n = 1, 2, ...: (M_n,) float32; back-offs of the highest order are 0
+    """
+
+    words: list[str]
+    ngrams: list[NDArray[np.int32]]
+    logprobs: list[NDArray[np.float32]]
+    backoffs: list[NDArray[np.float32]]
+
+    @property
+    def order(self) -> int:
+        return len(self.ngrams)
+
+    def save(self, folder: str | Path) -> None:
+        """Write one .npy per array, `words.txt` and `lm.json` into an existing folder."""
+        folder = Path(folder)
+        for n in range(self.order):
+            np.save(folder / f"ngrams{n + 1}.npy", self.ngrams[n])
+            np.save(folder / f"logprobs{n + 1}.npy", self.logprobs[n])
+            np.save(folder / f"backoffs{n + 1}.npy", self.backoffs[n])
+        write_lines(folder / "words.txt", self.words)
+        with atomic_open(folder / "lm.json") as handle:
+            handle.write(json.dumps({"format": 1, "order": self.order}) + "\n")
+
+    @staticmethod
+    def load(folder: str | Path) -> NgramModel:
+        """Memory-map what `save` wrote."""
+        folder = Path(folder)
+        order = json.loads(read_text(folder / "lm.json"))["order"]
+
+        def arrays(name: str) -> list[NDArray]:
+            return [load_array(folder / f"{name}{n}.npy") for n in range(1, order + 1)]
+
+        words = read_lines(folder / "words.txt")
+        return NgramModel(words, arrays("ngrams"), arrays("logprobs"), arrays("backoffs"))
+
+
+def write_arpa(model: NgramModel, path: str | Path) -> None:
+    """Write ARPA text; nine digits, so that reading it gives the same float32 again."""
+    number = "{:.9g}".format
+    with atomic_open(path) as handle:
+        handle.write("\\data\\\n")
+        for n, grams in enumerate(model.ngrams, 1):
+            handle.write(f"ngram {n}={len(grams)}\n")
+        for n, grams in enumerate(model.ngrams, 1):
+            handle.write(f"\n\\{n}-grams:\n")
+            columns = [[model.words[i] for i in column] for column in grams.T.tolist()]
+            texts = map(" ".join, zip(*columns, strict=True))
+            probs = map(number, model.logprobs[n - 1].tolist())
+            if n < model.order:
+                rests = map(number, (model.backoffs[n - 1] + 0.0).tolist())
+                lines = map("\t".join, zip(probs, texts, rests, strict=True))
+            else:
+                lines = map("\t".join, zip(probs, texts, strict=True))
+            handle.write("\n".join(lines))
+            handle.write("\n" if len(grams) else "")
+        handle.write("\n\\end\\\n")
+
+
+def read_arpa(path: str | Path) -> NgramModel:
+    """Read an ARPA file, gz or plain, ours or anybody's.
+
+    Missing back-offs are 0; -inf is -99; <UNK> is <unk>, which is added with -100 when it is
+    missing; text before \\data\\ is comment. A positive log probability, an unknown word in an
+    n-gram, a wrong count or a file that is cut off is an error that names the line.
+    """
+    lines = _lines(path)
+    counts, at = _header(lines, path)
+    words: list[str] = []
+    ids: dict[str, int] = {}
+    ngrams, logprobs, backoffs = [], [], []
+    for n, count in enumerate(counts, 1):
+        at = _section(lines, at, n, path)
+        if at + count > len(lines):
+            raise _cut_off(lines, path)
+        if n == 1:
+            words = _vocabulary(lines[at : at + count], at, path)
+            ids = {word: position for position, word in enumerate(words)}
+        grams = np.empty((count, n), np.int32)
+        probs, rests = np.empty(count, np.float32), np.empty(count, np.float32)
+        for begin in range(0, count, CHUNK):
+            part = slice(begin, min(begin + CHUNK, count))
+            first = at + begin
+            numbers, names, more = _columns(lines[first : at + part.stop], n, first, path)
+            grams[part] = _ids(names, ids, first, path)
+            probs[part] = _checked(numbers, first, path, "log probability", 0.0)
+            rests[part] = _checked(more, first, path, "back-off", MAX_BACKOFF)
+        ngrams.append(grams)
+        logprobs.append(probs)
+        backoffs.append(rests)
+        at += count
+    while at < len(lines) and not lines[at].strip():
+        at += 1
+    if at == len(lines):
+        raise _cut_off(lines, path)
+    if lines[at].strip() != "\\end\\":
+        raise ReplituneError(
+            "more n-grams than the header says",
+            file=path,
+            line=at + 1,
+            found=lines[at][:60],
+            expected=f"\\end\\ after {counts[-1]} {len(counts)}-grams",
+        )
+    for word in (BEGIN, END):
+        if word not in ids:
+            raise ReplituneError(f"the language model has no {word}", file=path)
+    if UNKNOWN not in ids:
+        words.append(UNKNOWN)
+        ngrams[0] = np.append(ngrams[0], np.array([[len(ids)]], np.int32), axis=0)
+        logprobs[0] = np.append(logprobs[0], np.float32(UNKNOWN_LOGPROB))
+        backoffs[0] = np.append(backoffs[0], np.float32(0))
+    backoffs[-1][:] = 0.0
+    return NgramModel(words, ngrams, logprobs, backoffs)
+
+
+def _lines(path: str | Path) -> list[str]:
+    """The lines of the file; KenLM's binary format is refused by name."""
+    with contextlib.suppress(OSError), open(path, "rb") as handle:
+        if handle.read(7) == b"mmap lm":
+            raise ReplituneError(
+                "a binary of KenLM", file=path, expected="an ARPA file", fix="give the ARPA file"
+            )
+    return split_lines(read_text(path))
+
+
+def _header(lines: list[str], path: str | Path) -> tuple[list[int], int]:
+    """The numbers of n-grams by the header, and the index of the line after it."""
+    at = 0
+    while at < len(lines) and lines[at].strip() != "\\data\\":
+        at += 1
+    if at == len(lines):
+        raise ReplituneError("not an ARPA file", file=path, expected="a line \\data\\")
+    at += 1
+    counts: list[int] = []
+    while at < len(lines) and not lines[at].startswith("\\"):
+        line = lines[at].strip()
+        if line:
+            match = re.fullmatch(r"ngram\s+([0-9]{1,3})\s*=\s*([0-9]{1,15})", line)
+            if match is None or int(match[1]) != len(counts) + 1:
+                raise ReplituneError(
+                    "wrong line in the header",
+                    file=path,
+                    line=at + 1,
+                    found=line[:60],
+                    expected=f"ngram {len(counts) + 1}=COUNT",
+                )
+            counts.append(int(match[2]))
+        at += 1
+    if at == len(lines):
+        raise _cut_off(lines, path)
+    if not counts:
+        raise ReplituneError("the header lists no n-grams", file=path, line=at + 1)
+    return counts, at
+
+
+def _section(lines: list[str], at: int, n: int, path: str | Path) -> int:
+    """The index of the first n-gram of length `n`."""
+    while at < len(lines) and not lines[at].strip():
+        at += 1
+    if at == len(lines):
+        raise _cut_off(lines, path)
+    if lines[at].strip() != f"\\{n}-grams:":
+        raise ReplituneError(
+            "n-grams do not match the header",
+            file=path,
+            line=at + 1,
+            found=lines[at][:60],
+            expected=f"\\{n}-grams:",
+        )
+    return at + 1
+
+
+def _columns(
+    body: list[str], n: int, at: int, path: str | Path
+) -> tuple[list[float], list[list[str]], list[float]]:
+    """Log probabilities, the n columns of words, and back-offs of one section."""
+    body = [line.replace("\t", " ") for line in body]
+    for width in (n + 2, n + 1):
+        if all(line.count(" ") == width - 1 for line in body):
+            fields = " ".join(body).split(" ") if body else []
+            try:
+                probs = list(map(float, fields[0::width]))
+                names = [fields[k + 1 :: width] for k in range(n)]
+                rests = list(map(float, fields[n + 1 :: width])) if width == n + 2 else []
+            except ValueError:
+                break
+            return probs, names, rests or [0.0] * len(probs)
+    probs, rows, rests = [], [], []
+    for offset, line in enumerate(body):
+        fields = [field for field in line.split(" ") if field]
+        try:
+            if len(fields) not in (n + 1, n + 2):
+                raise ValueError
+            probs.append(float(fields[0]))
+            rests.append(float(fields[n + 1]) if len(fields) == n + 2 else 0.0)
+        except ValueError:
+            raise ReplituneError(
+                f"wrong {n}-gram line",
+                file=path,
+                line=at + offset + 1,
+                found=line[:80],
+                expected=f"log10 probability, {n} words, perhaps a back-off",
+                fix="is the file cut off?",
+            ) from None
+        rows.append(fields[1 : n + 1])
+    return probs, [list(column) for column in zip(*rows, strict=True)] or [[]] * n, rests
+
+
+def _vocabulary(body: list[str], at: int, path: str | Path) -> list[str]:
+    """The words of the unigrams, each listed once."""
+    _, names, _ = _columns(body, 1, at, path)
+    words = [_canonical(name) for name in names[0]]
+    if len(set(words)) < len(words):
+        seen: set[str] = set()
+        for offset, word in enumerate(words):
+            if word in seen:
+                raise ReplituneError(
+                    "a unigram is listed twice", file=path, line=at + offset + 1, found=word
+                )
+            seen.add(word)
+    return words
+
+
+def _canonical(name: str) -> str:
+    return UNKNOWN if name == "<UNK>" else name
+
+
+def _ids(
+    names: list[list[str]], ids: dict[str, int], at: int, path: str | Path
+) -> NDArray[np.int32]:
+    """The n columns of words as rows of ids: (lines, n)."""
+    try:
+        columns = [[ids[name] for name in column] for column in names]
+    except KeyError:
+        names = [[_canonical(name) for name in column] for column in names]
+        for offset, row in enumerate(zip(*names, strict=True)):
+            for name in row:
+                if name not in ids:
+                    raise ReplituneError(
+                        "an n-gram has a word that is no unigram",
+                        file=path,
+                        line=at + offset + 1,
+                        found=name,
+                    ) from None
+        columns = [[ids[name] for name in column] for column in names]
+    return np.array(columns, np.int32).reshape(len(names), -1).T
+
+
+def _checked(
+    values: list[float], at: int, path: str | Path, name: str, largest: float
+) -> NDArray[np.float32]:
+    """Values as an array; NaN or more than `largest` is an error, -inf becomes -99."""
+    array = np.array(values, np.float32)
+    wrong = np.flatnonzero(~(array <= largest))
+    if len(wrong):
+        raise ReplituneError(
+            f"impossible {name}",
+            file=path,
+            line=at + int(wrong[0]) + 1,
+            found=str(array[wrong[0]]),
+            expected=f"a number up to {largest:g}",
+        )
+    array[np.isneginf(array)] = IMPOSSIBLE
+    return array
+
+
+def _cut_off(lines: list[str], path: str | Path) -> ReplituneError:
+    return ReplituneError(
+        "the file is cut off",
+        file=path,
+        line=len(lines),
+        expected="n-grams as in the header, then \\end\\",
+        fix="make or copy the file again",
+    )

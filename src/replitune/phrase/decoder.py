@@ -1,0 +1,308 @@
+"""Decoding lines of text: the best translation, n-best lists, search graphs.
+
+Each sentence is searched alone, by one thread, so the output does not depend on their number.
+All kernels release the GIL.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError, nearest
+from replitune.phrase.cube import search_cubes
+from replitune.phrase.features import DISTORTION, LM, Layout
+from replitune.phrase.graph import SearchGraph, graph_of
+from replitune.phrase.kbest import best_words
+from replitune.phrase.kbest import nbest as nbest_of
+from replitune.phrase.model import PhraseModel
+from replitune.phrase.options import Batch, prepare
+from replitune.phrase.search import Terms, search
+from replitune.running.files import atomic_open
+
+Result = TypeVar("Result")
+
+SEARCHES = ("cube", "stack")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to search; stack, beam, limit and options are by default Moses'.
+
+    search: "stack", every extension of every hypothesis, or "cube", the most promising ones only
+    stack: hypotheses kept per number of translated words
+    pop_limit: extensions tried per number of translated words (cube); docs/benchmarks.md has what
+        other limits cost and give
+    beam: a hypothesis' probability relative to the best of its stack is at least this; 0 for any
+    distortion_limit: 0 is monotone, -1 no limit
+    options: translation options kept per source phrase
+    derivations: for n distinct translations look at no more than n times this many derivations
+    """
+
+    search: str = "cube"
+    stack: int = 100
+    pop_limit: int = 400
+    beam: float = 1e-5
+    distortion_limit: int = 6
+    options: int = 20
+    derivations: int = 20
+
+    def __post_init__(self) -> None:
+        if self.search not in SEARCHES:
+            close = nearest(self.search, SEARCHES)
+            raise ReplituneError(
+                "unknown search algorithm",
+                found=self.search,
+                expected=" or ".join(SEARCHES),
+                fix=f"did you mean {close}?" if close else None,
+            )
+        for name, least in (
+            ("stack", 1),
+            ("pop_limit", 1),
+            ("distortion_limit", -1),
+            ("options", 1),
+            ("derivations", 1),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ReplituneError(
+                    f"decoder setting {name}",
+                    found=str(value),
+                    expected=f"a whole number from {least} on",
+                )
+        if not 0 <= self.beam < 1:
+            raise ReplituneError(
+                "decoder setting beam", found=str(self.beam), expected="at least 0, less than 1"
+            )
+
+
+@dataclass(frozen=True)
+class NBest:
+    """n-best lists of N lines as arrays; H hypotheses, in the order of lines, best first.
+
+    segment: (H,) int32 line of each hypothesis
+    features: (H, K) float64, columns as in the model's layout
+    score: (H,) float64 = features @ weights; the constant for copied words is not in it
+    copied: (H,) int32 number of copied words
+    word_start: (H + 1,); words: int32 ids into `vocabulary`
+    looked: (N,) derivations looked at; less than asked for when the search graph has no more
+    """
+
+    segment: NDArray[np.int32]
+    features: NDArray[np.float64]
+    score: NDArray[np.float64]
+    copied: NDArray[np.int32]
+    word_start: NDArray[np.int64]
+    words: NDArray[np.int32]
+    looked: NDArray[np.int64]
+    vocabulary: list[str]
+    layout: Layout
+
+    def texts(self) -> list[str]:
+        """The hypotheses as lines."""
+        vocabulary = self.vocabulary
+        words = [vocabulary[word] for word in self.words.tolist()]
+        bounds = self.word_start.tolist()
+        return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
+
+    def lines(self) -> Iterator[str]:
+        """Moses' format: `id ||| text ||| Name= v v ... ||| score`; numbers read back exactly."""
+        for segment, text, row, score in zip(
+            self.segment.tolist(),
+            self.texts(),
+            self.features.tolist(),
+            self.score.tolist(),
+            strict=True,
+        ):
+            if "|||" in text.split(" "):
+                raise ReplituneError(
+                    "a translation has the word |||, which separates the fields of an n-best list",
+                    line=segment + 1,
+                    fix="write | as &#124; in the source text",
+                )
+            fields = []
+            at = 0
+            for name, arity in self.layout.features:
+                fields.append(f"{name}= " + " ".join(map(repr, row[at : at + arity])))
+                at += arity
+            yield f"{segment} ||| {text} ||| {' '.join(fields)} ||| {score!r}"
+
+    def write(self, path: str | Path) -> None:
+        with atomic_open(path) as handle:
+            handle.writelines(line + "\n" for line in self.lines())
+
+
+class Decoder:
+    """A model with weights and settings.
+
+    >>> # Decoder(PhraseModel.load("models/baseline"), weights).decode(["ein mann ."])
+    """
+
+    def __init__(
+        self,
+        model: PhraseModel,
+        weights: NDArray[np.float64],
+        settings: Settings | None = None,
+    ) -> None:
+        """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
+        scores 0, and of equal hypotheses the first found is kept."""
+        self.model = model
+        self.settings = settings or Settings()
+        self.weights = np.array(weights, np.float64)
+        self._full = model.layout.full(self.weights)
+        self._automaton = model.lm.automaton
+        self._terms = Terms(
+            begin=model.lm.begin,
+            end=model.lm.end,
+            lm=float(self._full[LM]),
+            distortion=float(self._full[DISTORTION]),
+            lexro="lexro" in model.layout.groups,
+            limit=self.settings.distortion_limit,
+            beam=-math.log(self.settings.beam) if self.settings.beam > 0 else math.inf,
+        )
+
+    def prepare(self, lines: Sequence[str]) -> Batch:
+        """Options of the lines under the weights."""
+        return prepare(self.model, lines, self._full, self.settings.options)
+
+    def decode(self, lines: Sequence[str], threads: int = 1) -> list[str]:
+        """The best translation of each line; that of a blank line is blank."""
+        batch = self.prepare(lines)
+        vocabulary = self._vocabulary(batch)
+        start, target = batch.options.word_start, batch.target_words
+
+        def best(i: int) -> str:
+            if batch.start[i] == batch.start[i + 1]:
+                return ""
+            rows, first, _ = self._search(batch, i, keep=False)
+            words = best_words(rows, first[-2], start, target)
+            return " ".join([vocabulary[word] for word in words.tolist()])
+
+        return self._map(best, len(batch), threads)
+
+    def nbest(
+        self, lines: Sequence[str], size: int, *, distinct: bool = False, threads: int = 1
+    ) -> NBest:
+        """The `size` best derivations of each line, or the best of each of `size` distinct
+        translations. A blank line has one hypothesis, blank, with all features 0."""
+        if size < 1:
+            raise ReplituneError("size of n-best lists", found=str(size), expected="1 or more")
+        batch = self.prepare(lines)
+        derivations = size * self.settings.derivations if distinct else size
+
+        def list_of(i: int) -> Any:
+            if batch.start[i] == batch.start[i + 1]:
+                return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int), 1
+            rows, first, arcs = self._search(batch, i, keep=True)
+            return nbest_of(
+                rows,
+                arcs,
+                first[-2],
+                batch.options,
+                batch.target_words,
+                batch.scores,
+                batch.reordering,
+                batch.unknown,
+                self._automaton,
+                self._terms.begin,
+                self._terms.end,
+                size,
+                derivations,
+                distinct,
+            )
+
+        found = self._map(list_of, len(batch), threads)
+        sizes = [len(result[3]) for result in found]
+        word_start = np.zeros(sum(sizes) + 1, np.int64)
+        if found:
+            np.cumsum(np.concatenate([np.diff(result[0]) for result in found]), out=word_start[1:])
+        columns = self.model.layout.columns
+        features = np.concatenate([np.zeros((0, 14)), *(result[2] for result in found)])[:, columns]
+        score = np.zeros(len(features))
+        for column, weight in enumerate(self.weights):  # not @: BLAS may depend on the batch
+            score += features[:, column] * weight
+        return NBest(
+            segment=np.repeat(np.arange(len(found), dtype=np.int32), sizes),
+            features=features,
+            score=score,
+            copied=np.concatenate([_NO_WORDS, *(r[3] for r in found)]).astype(np.int32),
+            word_start=word_start,
+            words=np.concatenate([_NO_WORDS, *(result[1] for result in found)]),
+            looked=np.array([result[4] for result in found], np.int64),
+            vocabulary=self._vocabulary(batch),
+            layout=self.model.layout,
+        )
+
+    def graphs(
+        self, lines: Sequence[str], threads: int = 1, density: float | None = None
+    ) -> list[SearchGraph]:
+        """The search graph of each line; with `density`, of it so many arcs per source word, those
+        on the best paths."""
+        batch = self.prepare(lines)
+        vocabulary = self._vocabulary(batch)
+        columns = self.model.layout.columns
+        tables = (batch.scores, batch.reordering, batch.unknown)
+        word_start, target = batch.options.word_start, batch.target_words
+
+        def of(i: int) -> SearchGraph:
+            if batch.start[i] == batch.start[i + 1]:
+                none = np.zeros(0, np.int32)
+                features = np.zeros((0, len(columns)))
+                start = np.zeros(1, np.int64)
+                return SearchGraph(1, none, none, start, none, features, none, vocabulary)
+            rows, first, arcs = self._search(batch, i, keep=True)
+            length = int(batch.start[i + 1] - batch.start[i])
+            nodes, arc_from, arc_to, chosen, features, copied = graph_of(
+                rows, arcs, first[-2], batch.options, tables, self._automaton, self._terms.end,
+                -1 if density is None else math.ceil(density * length),
+            )  # fmt: skip
+            begin, end = word_start[chosen], word_start[chosen + 1]
+            arc_start = np.zeros(len(chosen) + 1, np.int64)
+            np.cumsum(end - begin, out=arc_start[1:])
+            at = np.arange(arc_start[-1]) + np.repeat(begin - arc_start[:-1], end - begin)
+            return SearchGraph(
+                nodes=int(nodes),
+                arc_from=arc_from,
+                arc_to=arc_to,
+                word_start=arc_start,
+                words=target[at],
+                features=features[:, columns],
+                copied=copied,
+                vocabulary=vocabulary,
+            )
+
+        return self._map(of, len(batch), threads)
+
+    def _vocabulary(self, batch: Batch) -> list[str]:
+        return [*self.model.table.target_vocab, *batch.copied]
+
+    def _search(self, batch: Batch, i: int, keep: bool) -> Any:
+        spans = batch.spans[batch.start[i] : batch.start[i + 1]]
+        if self.settings.search == "cube":
+            return search_cubes(
+                spans,
+                batch.options,
+                self._automaton,
+                self._terms,
+                self.settings.stack,
+                self.settings.pop_limit,
+                keep,
+            )
+        return search(spans, batch.options, self._automaton, self._terms, self.settings.stack, keep)
+
+    def _map(self, work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
+        if threads <= 1 or count <= 1:
+            return [work(i) for i in range(count)]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(work, range(count)))
+
+
+_NO_WORDS = np.zeros(0, np.int32)

@@ -1,0 +1,217 @@
+"""Phrase pairs consistent with word links (Och and Ney 2004; Moses' extract).
+
+A pair of a source and a target stretch of words is extracted when it has at least one link
+and no word of it is linked to a word outside. Unaligned words at the borders may belong to the
+phrase or not, within the length limit, and every variant is extracted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.phrase.encode import Encoded
+from replitune.phrase.symmetrise import Links
+
+LONGEST_PHRASE = 8
+"""The links inside a phrase pair are a mask of LONGEST_PHRASE x LONGEST_PHRASE = 64 bits."""
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Every extracted phrase pair of every segment, in order of target, then source start.
+
+    start: (n + 1,) int64, segment i owns occurrences start[i]:start[i + 1]
+    source_begin, target_begin: (M,) int16, first word in the segment
+    source_length, target_length: (M,) int8
+    links: (M,) uint64, bit s * LONGEST_PHRASE + t is set when word s of the source phrase is
+        linked to word t of the target phrase
+    """
+
+    start: NDArray[np.int64]
+    source_begin: NDArray[np.int16]
+    source_length: NDArray[np.int8]
+    target_begin: NDArray[np.int16]
+    target_length: NDArray[np.int8]
+    links: NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class PhrasePairs:
+    """Distinct phrase pairs, sorted by source phrase, then target phrase (by id).
+
+    pair: (M,) int64, for every occurrence its phrase pair
+    source_phrase, target_phrase: (P,) int64, ids; shorter phrases have smaller ids
+    count: (P,) int64
+    source_count, target_count: (number of ids,) int64, occurrences of each phrase in all pairs
+    example: (P,) int64, an occurrence whose links are the pair's most frequent ones (the
+        smallest mask when several are equally frequent)
+    """
+
+    pair: NDArray[np.int64]
+    source_phrase: NDArray[np.int64]
+    target_phrase: NDArray[np.int64]
+    count: NDArray[np.int64]
+    source_count: NDArray[np.int64]
+    target_count: NDArray[np.int64]
+    example: NDArray[np.int64]
+
+
+def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) -> Occurrences:
+    """All phrase pairs with at most `longest` words on either side."""
+    assert 1 <= longest <= LONGEST_PHRASE
+    start = np.zeros(len(source) + 1, np.int64)
+    nothing = np.empty(0, np.int16), np.empty(0, np.int8), np.empty(0, np.uint64)
+    corpus = source.start, target.start, links.start, links.source, links.target, longest
+    s16, s8, s64 = nothing
+    _extract(*corpus, False, start, s16, s8, s16, s8, s64)
+    total = int(start[-1])
+    source_begin, target_begin = np.empty(total, np.int16), np.empty(total, np.int16)
+    source_length, target_length = np.empty(total, np.int8), np.empty(total, np.int8)
+    masks = np.empty(total, np.uint64)
+    _extract(*corpus, True, start, source_begin, source_length, target_begin, target_length, masks)
+    return Occurrences(start, source_begin, source_length, target_begin, target_length, masks)
+
+
+@njit(cache=True)
+def _extract(
+    source_start: NDArray[np.int64],
+    target_start: NDArray[np.int64],
+    link_start: NDArray[np.int64],
+    link_source: NDArray[np.int16],
+    link_target: NDArray[np.int16],
+    longest: int,
+    fill: bool,
+    start: NDArray[np.int64],
+    source_begin: NDArray[np.int16],
+    source_length: NDArray[np.int8],
+    target_begin: NDArray[np.int16],
+    target_length: NDArray[np.int8],
+    masks: NDArray[np.uint64],
+) -> None:
+    """Count (fill False) or write the occurrences; `start` is written both times."""
+    room_source, room_target = 0, 0
+    for i in range(len(source_start) - 1):
+        room_source = max(room_source, source_start[i + 1] - source_start[i])
+        room_target = max(room_target, target_start[i + 1] - target_start[i])
+    # first and last linked position of every word; first > last: not linked
+    source_low, source_high = np.empty(room_source, np.int64), np.empty(room_source, np.int64)
+    target_low, target_high = np.empty(room_target, np.int64), np.empty(room_target, np.int64)
+    used = 0
+    for i in range(len(source_start) - 1):
+        n_source = source_start[i + 1] - source_start[i]
+        n_target = target_start[i + 1] - target_start[i]
+        source_low[:n_source] = n_target
+        source_high[:n_source] = -1
+        target_low[:n_target] = n_source
+        target_high[:n_target] = -1
+        for k in range(link_start[i], link_start[i + 1]):
+            s, t = np.int64(link_source[k]), np.int64(link_target[k])
+            source_low[s] = min(source_low[s], t)
+            source_high[s] = max(source_high[s], t)
+            target_low[t] = min(target_low[t], s)
+            target_high[t] = max(target_high[t], s)
+        for t1 in range(n_target):
+            low, high = n_source, np.int64(-1)
+            for t2 in range(t1, min(n_target, t1 + longest)):
+                low, high = min(low, target_low[t2]), max(high, target_high[t2])
+                if high < 0 or high - low >= longest:
+                    continue
+                consistent = True
+                for k in range(low, high + 1):
+                    if source_high[k] >= 0 and (source_low[k] < t1 or source_high[k] > t2):
+                        consistent = False
+                        break
+                if not consistent:
+                    continue
+                s1 = low
+                while s1 >= 0 and s1 > high - longest and (s1 == low or source_high[s1] < 0):
+                    s2 = high
+                    while (
+                        s2 < n_source and s2 < s1 + longest and (s2 == high or source_high[s2] < 0)
+                    ):
+                        if fill:
+                            source_begin[used] = s1
+                            source_length[used] = s2 - s1 + 1
+                            target_begin[used] = t1
+                            target_length[used] = t2 - t1 + 1
+                            mask = np.uint64(0)
+                            for k in range(link_start[i], link_start[i + 1]):
+                                s, t = np.int64(link_source[k]), np.int64(link_target[k])
+                                if low <= s <= high and t1 <= t <= t2:
+                                    bit = (s - s1) * LONGEST_PHRASE + (t - t1)
+                                    mask |= np.uint64(1) << np.uint64(bit)
+                            masks[used] = mask
+                        used += 1
+                        s2 += 1
+                    s1 -= 1
+        start[i + 1] = used
+
+
+def phrase_ids(side: Encoded, longest: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Number every stretch of up to `longest` words inside a segment by its words.
+
+    Returns rank: (longest, N) int32, the rank of the length-n stretch that begins at each word
+    among all distinct ones of its length (-1 where it would leave the segment), and
+    base: (longest + 1,) int64, so that base[n - 1] + rank is an id over all lengths.
+    """
+    total = len(side.words)
+    left = np.repeat(side.start[1:], np.diff(side.start)) - np.arange(total)
+    rank = np.full((longest, total), -1, np.int32)
+    base = np.zeros(longest + 1, np.int64)
+    lower = np.zeros(total, np.int64)
+    for n in range(1, longest + 1):
+        positions = np.flatnonzero(left >= n)
+        keys = lower[positions] * len(side.vocab) + side.words[positions + n - 1]
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        rank[n - 1, positions] = inverse
+        lower = rank[n - 1].astype(np.int64)
+        base[n] = base[n - 1] + len(distinct)
+    return rank, base
+
+
+def count_pairs(
+    source: Encoded, target: Encoded, found: Occurrences, longest: int = 7
+) -> PhrasePairs:
+    """Sort the occurrences into distinct phrase pairs and count them."""
+    segment = np.repeat(np.arange(len(source)), np.diff(found.start))
+
+    def ids(side: Encoded, begin: NDArray, length: NDArray) -> tuple[NDArray[np.int64], int]:
+        rank, base = phrase_ids(side, longest)
+        where = side.start[segment] + begin
+        return base[length - 1] + rank[length - 1, where], int(base[-1])
+
+    source_id, n_source = ids(source, found.source_begin, found.source_length)
+    target_id, n_target = ids(target, found.target_begin, found.target_length)
+    key = source_id * n_target + target_id
+    order = np.lexsort((found.links, key))
+    key, links = key[order], found.links[order]
+    new_pair = np.ones(len(key), bool)
+    new_pair[1:] = key[1:] != key[:-1]
+    new_run = new_pair.copy()
+    new_run[1:] |= links[1:] != links[:-1]
+    pair_start = np.flatnonzero(new_pair)
+    run_start = np.flatnonzero(new_run)
+    pair = np.empty(len(key), np.int64)
+    pair[order] = np.cumsum(new_pair) - 1
+    count = np.diff(pair_start, append=len(key))
+    source_phrase, target_phrase = np.divmod(key[pair_start], n_target)
+
+    # runs of equal links within a pair: the longest run wins, the first one among equals
+    run_length = np.diff(run_start, append=len(key))
+    run_pair = np.cumsum(new_pair)[run_start] - 1
+    best = np.lexsort((np.arange(len(run_start)), -run_length, run_pair))
+    first_of_pair = np.searchsorted(run_pair, np.arange(len(pair_start)))
+    example = order[run_start[best[first_of_pair]]]
+    return PhrasePairs(
+        pair,
+        source_phrase,
+        target_phrase,
+        count,
+        np.bincount(source_phrase, weights=count, minlength=n_source).astype(np.int64),
+        np.bincount(target_phrase, weights=count, minlength=n_target).astype(np.int64),
+        example,
+    )

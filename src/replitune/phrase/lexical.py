@@ -1,0 +1,151 @@
+"""Lexical translation tables and lexical weights (Koehn, Och and Marcu 2003, section 4.4).
+
+The word translation probabilities are relative frequencies over the links of the training
+text, where a word without a link counts as linked to NULL. The weight of a phrase pair,
+given the links inside it, multiplies over the words of one side the mean probability of the
+words they are linked to, or NULL's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.phrase.encode import Encoded
+from replitune.phrase.extract import LONGEST_PHRASE, Occurrences
+from replitune.phrase.symmetrise import Links
+
+
+@dataclass(frozen=True)
+class LexicalTable:
+    """w(e|f) and w(f|e) of all linked word pairs; NULL has the id after the last word.
+
+    row: (source words + 2,) int64, source word f owns entries row[f]:row[f + 1]
+    target: (L,) int32, ascending within a row
+    e_given_f, f_given_e: (L,) float64
+    """
+
+    row: NDArray[np.int64]
+    target: NDArray[np.int32]
+    e_given_f: NDArray[np.float64]
+    f_given_e: NDArray[np.float64]
+
+
+def lexical_table(source: Encoded, target: Encoded, links: Links) -> LexicalTable:
+    """Relative frequencies of the links, with NULL for unlinked words on either side."""
+    segment = np.repeat(np.arange(len(source)), np.diff(links.start))
+    source_at = source.start[segment] + links.source
+    target_at = target.start[segment] + links.target
+    source_null, target_null = len(source.vocab), len(target.vocab)
+    source_free = np.ones(len(source.words), bool)
+    source_free[source_at] = False
+    target_free = np.ones(len(target.words), bool)
+    target_free[target_at] = False
+    lonely_source, lonely_target = source.words[source_free], target.words[target_free]
+    f = np.concatenate(
+        [source.words[source_at], lonely_source, np.full(len(lonely_target), source_null)]
+    ).astype(np.int64)
+    e = np.concatenate(
+        [target.words[target_at], np.full(len(lonely_source), target_null), lonely_target]
+    ).astype(np.int64)
+    keys, counts = np.unique(f * (target_null + 1) + e, return_counts=True)
+    f, e = np.divmod(keys, target_null + 1)
+    total_f = np.bincount(f, weights=counts, minlength=source_null + 1)
+    total_e = np.bincount(e, weights=counts, minlength=target_null + 1)
+    row = np.searchsorted(f, np.arange(source_null + 2))
+    return LexicalTable(row, e.astype(np.int32), counts / total_f[f], counts / total_e[e])
+
+
+def lexical_weights(
+    source: Encoded,
+    target: Encoded,
+    found: Occurrences,
+    examples: NDArray[np.int64],
+    table: LexicalTable,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Natural logs of lex(f|e) and lex(e|f), each (P,), for the given occurrences (P,)."""
+    segment = np.searchsorted(found.start, examples, side="right") - 1
+    f_given_e, e_given_f = np.empty(len(examples)), np.empty(len(examples))
+    _weights(
+        source.words,
+        target.words,
+        source.start[segment] + found.source_begin[examples],
+        found.source_length[examples],
+        target.start[segment] + found.target_begin[examples],
+        found.target_length[examples],
+        found.links[examples],
+        table.row,
+        table.target,
+        table.e_given_f,
+        table.f_given_e,
+        f_given_e,
+        e_given_f,
+    )
+    return np.log(f_given_e), np.log(e_given_f)
+
+
+@njit(cache=True)
+def _find(row: NDArray[np.int64], target: NDArray[np.int32], f: int, e: int) -> int:
+    """Index of the entry (f, e), which exists."""
+    low, high = row[f], row[f + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if target[middle] < e:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def _weights(
+    source_words: NDArray[np.int32],
+    target_words: NDArray[np.int32],
+    source_at: NDArray[np.int64],
+    source_length: NDArray[np.int8],
+    target_at: NDArray[np.int64],
+    target_length: NDArray[np.int8],
+    masks: NDArray[np.uint64],
+    row: NDArray[np.int64],
+    target: NDArray[np.int32],
+    e_given_f: NDArray[np.float64],
+    f_given_e: NDArray[np.float64],
+    out_f_given_e: NDArray[np.float64],
+    out_e_given_f: NDArray[np.float64],
+) -> None:
+    source_null = len(row) - 2
+    for p in range(len(masks)):
+        weight = 1.0
+        for t in range(target_length[p]):
+            e = target_words[target_at[p] + t]
+            total, number = 0.0, 0
+            for s in range(source_length[p]):
+                bit = np.uint64(s * LONGEST_PHRASE + t)
+                if (masks[p] >> bit) & np.uint64(1):
+                    f = source_words[source_at[p] + s]
+                    total += e_given_f[_find(row, target, f, e)]
+                    number += 1
+            if number == 0:
+                weight *= e_given_f[_find(row, target, source_null, e)]
+            else:
+                weight *= total / number
+        out_e_given_f[p] = weight
+        weight = 1.0
+        for s in range(source_length[p]):
+            f = source_words[source_at[p] + s]
+            total, number = 0.0, 0
+            for t in range(target_length[p]):
+                bit = np.uint64(s * LONGEST_PHRASE + t)
+                if (masks[p] >> bit) & np.uint64(1):
+                    e = target_words[target_at[p] + t]
+                    total += f_given_e[_find(row, target, f, e)]
+                    number += 1
+            if number == 0:
+                # the target NULL is the last entry of the row
+                weight *= f_given_e[row[f + 1] - 1]
+            else:
+                weight *= total / number
+        out_f_given_e[p] = weight

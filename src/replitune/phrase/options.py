@@ -1,0 +1,337 @@
+"""Translation options of a batch of sentences: looked up, weighted, cut to the best of each span.
+
+Options belong to source phrases, not to sentences: a phrase that occurs in many sentences is
+weighted once, and a sentence holds only the number of the phrase on each of its spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.phrase.encode import split_words
+from replitune.phrase.features import LM, PHRASE_PENALTY, TM, UNKNOWN_WORD, WORD_PENALTY
+from replitune.phrase.lm import find, step
+from replitune.phrase.model import PhraseModel, frozen, phrase_slot
+
+MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
+
+
+class Options(NamedTuple):
+    """O options of U source phrases under one weights vector; all scores are weighted.
+
+    first, counts: (U,) options of phrase u are first[u] : first[u] + counts[u], best first
+    score: (O,) translation model and penalties
+    estimate: (O,) score + LM of the words without context
+    order: (O, 3) per orientation, the options of a phrase from the highest bound down
+    bound: (O, 3) in that order: score + backward reordering + the most the LM can give in any
+        context; a hypothesis extended by option order[i, o] cannot score more
+    ranking, promise: (O, 3) the same by estimate + backward reordering; ceiling: (O, 3) the bound
+        of options in this order
+    backward, forward: (O, 3) lexicalised reordering per orientation
+    identity: (O,) equal for options with the same forward reordering scores
+    word_start: (O + 1,); words: LM ids
+    inner_state, inner_rest: per word: LM state after it when nothing stands before the phrase,
+        and the LM score of the words behind it: where a state in context equals inner_state,
+        the rest is known
+    """
+
+    first: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    score: NDArray[np.float64]
+    estimate: NDArray[np.float64]
+    order: NDArray[np.int64]
+    bound: NDArray[np.float64]
+    ranking: NDArray[np.int64]
+    promise: NDArray[np.float64]
+    ceiling: NDArray[np.float64]
+    backward: NDArray[np.float64]
+    forward: NDArray[np.float64]
+    identity: NDArray[np.int32]
+    word_start: NDArray[np.int64]
+    words: NDArray[np.int32]
+    inner_state: NDArray[np.int32]
+    inner_rest: NDArray[np.float64]
+
+
+@njit(cache=True)
+def _find_spans(tokens, start, source_start, source_words, index, longest, spans):  # type: ignore[no-untyped-def]
+    """spans[i, l]: the source phrase of the l + 1 words from token i on, or -1."""
+    slots = len(index)
+    for sentence in range(len(start) - 1):
+        for i in range(start[sentence], start[sentence + 1]):
+            for length in range(1, min(longest, start[sentence + 1] - i) + 1):
+                if tokens[i + length - 1] < 0:
+                    break
+                slot = phrase_slot(tokens, i, i + length, slots)
+                while index[slot] >= 0:
+                    phrase = index[slot]
+                    begin = source_start[phrase]
+                    if source_start[phrase + 1] - begin == length:
+                        j = 0
+                        while j < length and source_words[begin + j] == tokens[i + j]:
+                            j += 1
+                        if j == length:
+                            spans[i, length - 1] = phrase
+                            break
+                    slot = (slot + 1) % slots
+
+
+@njit(cache=True)
+def _select(phrases, option_start, target_start, scores, isolated, weights, limit, chosen, best):  # type: ignore[no-untyped-def]
+    """The `limit` best options of each phrase by estimate, ties in the table's order.
+
+    chosen: (U, limit) options of the table, best first; best: their estimates; returns counts."""
+    count = np.zeros(len(phrases), np.int64)
+    for u in range(len(phrases)):
+        for option in range(option_start[phrases[u]], option_start[phrases[u] + 1]):
+            length = target_start[option + 1] - target_start[option]
+            estimate = weights[PHRASE_PENALTY] - weights[WORD_PENALTY] * length
+            estimate += weights[LM] * isolated[option]
+            for j in range(4):
+                estimate += weights[TM + j] * scores[option, j]
+            i = count[u]
+            if i == limit:
+                if estimate <= best[u, i - 1]:
+                    continue
+                i -= 1
+            else:
+                count[u] += 1
+            while i > 0 and best[u, i - 1] < estimate:
+                best[u, i] = best[u, i - 1]
+                chosen[u, i] = chosen[u, i - 1]
+                i -= 1
+            best[u, i] = estimate
+            chosen[u, i] = option
+    return count
+
+
+@njit(cache=True)
+def _sort(values, order, column, begin, end):  # type: ignore[no-untyped-def]
+    """Sort values[begin:end, column] downwards, stably; order: where they stood."""
+    for o in range(begin, end):
+        value = values[o, column]
+        i = o
+        while i > begin and values[i - 1, column] < value:
+            values[i, column] = values[i - 1, column]
+            order[i, column] = order[i - 1, column]
+            i -= 1
+        values[i, column] = value
+        order[i, column] = o
+
+
+@njit(cache=True)
+def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):  # type: ignore[no-untyped-def]
+    """Score, LM inside each phrase, reordering, bounds, and the order by bound."""
+    weight = weights[LM]
+    for o in range(len(options.score)):
+        begin, end = options.word_start[o], options.word_start[o + 1]
+        score = weights[PHRASE_PENALTY] - weights[WORD_PENALTY] * (end - begin)
+        score += UNKNOWN_WORD * unknown[o]
+        for j in range(4):
+            score += weights[TM + j] * scores[o, j]
+        options.score[o] = score
+        state = np.int64(automaton.root)
+        whole = True  # the state is the whole phrase so far, so that a longer context can matter
+        most = rise  # of the end of the sentence, which an option may bring about
+        total = 0.0
+        for j in range(begin, end):
+            word = options.words[j]
+            logprob, after = step(automaton, state, word)
+            top = logprob
+            if whole:
+                node = np.int64(word) if state == automaton.root else find(automaton, state, word)
+                whole = bool(node >= 0 and after == node)
+                if node >= 0:
+                    top = np.float64(high[node])
+            most += top + rise
+            total += logprob
+            state = after
+            options.inner_state[j] = state
+            options.inner_rest[j] = total
+        for j in range(begin, end):
+            options.inner_rest[j] = total - options.inner_rest[j]
+        options.estimate[o] = options.score[o] + weight * total
+        for orientation in range(3):
+            options.backward[o, orientation] = weights[orientation] * reordering[o, orientation]
+            options.forward[o, orientation] = (
+                weights[3 + orientation] * reordering[o, 3 + orientation]
+            )
+            options.bound[o, orientation] = (
+                np.inf if weight < 0 else options.score[o] + weight * most
+            ) + options.backward[o, orientation]
+            options.promise[o, orientation] = options.estimate[o] + options.backward[o, orientation]
+    _identify(reordering, options.identity)
+    for u in range(len(options.first)):
+        begin, end = options.first[u], options.first[u] + options.counts[u]
+        for orientation in range(3):
+            _sort(options.promise, options.ranking, orientation, begin, end)
+            for o in range(begin, end):
+                options.ceiling[o, orientation] = options.bound[
+                    options.ranking[o, orientation], orientation
+                ]
+            _sort(options.bound, options.order, orientation, begin, end)
+
+
+@njit(cache=True)
+def _identify(reordering, identity):  # type: ignore[no-untyped-def]
+    """identity[o]: the first option with exactly the forward reordering scores of o."""
+    slots = 2 * len(identity) + 1
+    table = np.full(slots, -1, np.int64)
+    for o in range(len(identity)):
+        mixed = np.uint64(0)
+        for j in range(3, 6):
+            bits = np.uint64(np.int64(np.float64(reordering[o, j]) * 1048576.0))
+            mixed = (mixed ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+        i = np.int64(mixed % np.uint64(slots))
+        while table[i] >= 0:
+            other = table[i]
+            if (
+                reordering[o, 3] == reordering[other, 3]
+                and reordering[o, 4] == reordering[other, 4]
+                and reordering[o, 5] == reordering[other, 5]
+            ):
+                break
+            i = (i + 1) % slots
+        if table[i] < 0:
+            table[i] = o
+        identity[o] = table[i]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences ready for the search.
+
+    start: (N + 1,) sentence i has the words start[i]:start[i + 1] of the batch
+    spans: (words, longest) the phrase on the span of l + 1 words from word i on, or -1
+    options: see Options
+    scores: (O, 4) float32 and reordering: (O, 6) float32, as in the phrase table, unweighted
+    target_start: (O + 1,); target_words: ids in the target vocabulary, from its size on `copied`
+    unknown: (O,) 1 for a copied word
+    copied: unknown source words
+    """
+
+    start: NDArray[np.int64]
+    spans: NDArray[np.int32]
+    options: Options
+    scores: NDArray[np.float32]
+    reordering: NDArray[np.float32]
+    target_words: NDArray[np.int32]
+    unknown: NDArray[np.int8]
+    copied: list[str]
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+
+def prepare(
+    model: PhraseModel,
+    lines: Sequence[str],
+    weights: NDArray[np.float64],
+    limit: int,
+) -> Batch:
+    """Look up and weight the options of `lines`; `weights` has all 14 values."""
+    table = model.table
+    sentences = [split_words(line) for line in lines]
+    ids = model.source_ids
+    words = [word for sentence in sentences for word in sentence]
+    tokens = np.array([ids.get(word, -1) for word in words], np.int32)
+    start = np.zeros(len(sentences) + 1, np.int64)
+    np.cumsum([len(sentence) for sentence in sentences], out=start[1:])
+
+    spans = np.full((len(tokens), model.longest), -1, np.int32)
+    source_start, source_words = frozen(table.source_start), frozen(table.source_words)
+    _find_spans(
+        tokens, start, source_start, source_words, frozen(model.index), model.longest, spans
+    )
+    phrases, inverse = np.unique(spans, return_inverse=True)
+    inverse = inverse.reshape(spans.shape)
+    if len(phrases) and phrases[0] < 0:
+        phrases, inverse = phrases[1:], inverse - 1
+    spans = np.ascontiguousarray(inverse, np.int32)
+
+    # A word without options of its own is copied, even where a longer phrase could cover it.
+    copied: dict[str, int] = {}
+    for i in np.flatnonzero(spans[:, 0] < 0) if len(tokens) else ():
+        spans[i, 0] = len(phrases) + copied.setdefault(words[i], len(copied))
+
+    option_start, target_start = frozen(table.option_start), frozen(table.target_start)
+    widest = int(np.max(np.diff(option_start)[phrases], initial=1))
+    chosen = np.zeros((len(phrases), min(limit, widest)), np.int64)
+    counts = _select(
+        phrases.astype(np.int64),
+        option_start,
+        target_start,
+        frozen(table.scores),
+        frozen(model.isolated),
+        weights,
+        chosen.shape[1],
+        chosen,
+        np.zeros(chosen.shape),
+    )
+    rows = chosen[np.arange(chosen.shape[1]) < counts[:, None]]
+    return _batch(model, weights, start, spans, rows, counts, list(copied))
+
+
+def _batch(
+    model: PhraseModel,
+    weights: NDArray[np.float64],
+    start: NDArray[np.int64],
+    spans: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    copied: list[str],
+) -> Batch:
+    """Gather the chosen rows of the phrase table, append copied words, weight everything."""
+    table, lm = model.table, model.lm
+    known, total = len(rows), len(rows) + len(copied)
+    count = np.concatenate([counts, np.ones(len(copied), np.int64)])
+    lengths = np.ones(total, np.int64)
+    begin = np.asarray(table.target_start)[rows]
+    lengths[:known] = np.asarray(table.target_start)[rows + 1] - begin
+    word_start = np.zeros(total + 1, np.int64)
+    np.cumsum(lengths, out=word_start[1:])
+    at = np.arange(word_start[known]) + np.repeat(begin - word_start[:known], lengths[:known])
+    target = np.empty(word_start[-1], np.int32)
+    target[: word_start[known]] = np.asarray(table.target_words)[at]
+    # A copied word that the target vocabulary has takes its number, so that numbers are strings.
+    names = model.target_ids
+    target[word_start[known] :] = [names.get(word, len(names) + i) for i, word in enumerate(copied)]
+    lm_words = np.empty(len(target), np.int32)
+    lm_words[: word_start[known]] = np.asarray(model.lm_words)[target[: word_start[known]]]
+    # A copied `<s>` is an unknown word.
+    lm_words[word_start[known] :] = [model.lm_ids.get(word, model.unknown) for word in copied]
+
+    scores = np.zeros((total, 4), np.float32)
+    scores[:known] = np.asarray(table.scores)[rows]
+    reordering = np.zeros((total, 6), np.float32)
+    if "lexro" in model.layout.groups:
+        reordering[:known] = np.asarray(table.reordering)[rows]
+    unknown = np.zeros(total, np.int8)
+    unknown[known:] = 1
+    options = Options(
+        first=np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)[: len(count)],
+        counts=count,
+        score=np.zeros(total),
+        estimate=np.zeros(total),
+        order=np.zeros((total, 3), np.int64),
+        bound=np.zeros((total, 3)),
+        ranking=np.zeros((total, 3), np.int64),
+        promise=np.zeros((total, 3)),
+        ceiling=np.zeros((total, 3)),
+        backward=np.zeros((total, 3)),
+        forward=np.zeros((total, 3)),
+        identity=np.zeros(total, np.int32),
+        word_start=word_start,
+        words=lm_words,
+        inner_state=np.zeros(len(target), np.int32),
+        inner_rest=np.zeros(len(target)),
+    )
+    _fill(lm.automaton, frozen(lm.high), lm.rise, weights, scores, reordering, unknown, options)
+    return Batch(start, spans, options, scores, reordering, target, unknown, copied)

@@ -1,0 +1,141 @@
+"""Lexicalised reordering, msd-bidirectional-fe (Tillmann 2004; Koehn et al. 2005).
+
+The orientation of a phrase pair towards the previous target phrase is *monotone* when some
+extracted phrase pair ends right before it on both sides, *swap* when one ends right before it
+on the target side and begins right behind it on the source side, and *discontinuous*
+otherwise; towards the next target phrase it is the mirror image. As in Moses' "phrase" model
+a link at the corner (of the word before the target phrase with the word before, or behind,
+the source phrase) also decides when only one of the two corners has it, and the borders of
+the segment count as linked with each other.
+
+Moses' extract-main looks, towards the next phrase, at the corners where phrase pairs *end* on
+the target side; this module uses those where they begin, as the definition asks and as Moses'
+own later PhraseOrientation does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.phrase.encode import Encoded
+from replitune.phrase.extract import Occurrences, PhrasePairs
+from replitune.phrase.symmetrise import Links
+
+MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
+
+
+def orientations(
+    source: Encoded, target: Encoded, links: Links, found: Occurrences
+) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Orientation of every occurrence towards the previous and the next phrase, each (M,)."""
+    backward = np.empty(len(found.links), np.int8)
+    forward = np.empty(len(found.links), np.int8)
+    _orientations(
+        source.start,
+        target.start,
+        links.start,
+        links.source,
+        links.target,
+        found.start,
+        found.source_begin,
+        found.source_length,
+        found.target_begin,
+        found.target_length,
+        backward,
+        forward,
+    )
+    return backward, forward
+
+
+@njit(cache=True)
+def _decide(link_mono: bool, link_swap: bool, corner_mono: bool, corner_swap: bool) -> int:
+    if (link_mono and not link_swap) or corner_mono:
+        return MONOTONE
+    if (link_swap and not link_mono) or corner_swap:
+        return SWAP
+    return DISCONTINUOUS
+
+
+@njit(cache=True)
+def _orientations(
+    source_start: NDArray[np.int64],
+    target_start: NDArray[np.int64],
+    link_start: NDArray[np.int64],
+    link_source: NDArray[np.int16],
+    link_target: NDArray[np.int16],
+    start: NDArray[np.int64],
+    source_begin: NDArray[np.int16],
+    source_length: NDArray[np.int8],
+    target_begin: NDArray[np.int16],
+    target_length: NDArray[np.int8],
+    backward: NDArray[np.int8],
+    forward: NDArray[np.int8],
+) -> None:
+    rows, columns = 0, 0
+    for i in range(len(source_start) - 1):
+        rows = max(rows, target_start[i + 1] - target_start[i] + 2)
+        columns = max(columns, source_start[i + 1] - source_start[i] + 2)
+    # all with a border of one: index 0 is before the first word, n + 1 behind the last
+    linked = np.zeros((rows, columns), np.bool_)
+    # at (t, s): a phrase pair that ends at target t and at source s ends / begins; one that
+    # begins at target t and at source s begins / ends
+    end_end = np.zeros((rows, columns), np.bool_)
+    end_begin = np.zeros((rows, columns), np.bool_)
+    begin_begin = np.zeros((rows, columns), np.bool_)
+    begin_end = np.zeros((rows, columns), np.bool_)
+    for i in range(len(source_start) - 1):
+        n_target = target_start[i + 1] - target_start[i]
+        n_source = source_start[i + 1] - source_start[i]
+        linked[: n_target + 2, : n_source + 2] = False
+        end_end[: n_target + 2, : n_source + 2] = False
+        end_begin[: n_target + 2, : n_source + 2] = False
+        begin_begin[: n_target + 2, : n_source + 2] = False
+        begin_end[: n_target + 2, : n_source + 2] = False
+        linked[0, 0] = True
+        linked[n_target + 1, n_source + 1] = True
+        for k in range(link_start[i], link_start[i + 1]):
+            linked[link_target[k] + 1, link_source[k] + 1] = True
+        for k in range(start[i], start[i + 1]):
+            s1, t1 = source_begin[k] + 1, target_begin[k] + 1
+            s2, t2 = s1 + source_length[k] - 1, t1 + target_length[k] - 1
+            end_end[t2, s2] = True
+            end_begin[t2, s1] = True
+            begin_begin[t1, s1] = True
+            begin_end[t1, s2] = True
+        for k in range(start[i], start[i + 1]):
+            s1, t1 = source_begin[k] + 1, target_begin[k] + 1
+            s2, t2 = s1 + source_length[k] - 1, t1 + target_length[k] - 1
+            backward[k] = _decide(
+                linked[t1 - 1, s1 - 1],
+                linked[t1 - 1, s2 + 1],
+                end_end[t1 - 1, s1 - 1],
+                end_begin[t1 - 1, s2 + 1],
+            )
+            forward[k] = _decide(
+                linked[t2 + 1, s2 + 1],
+                linked[t2 + 1, s1 - 1],
+                begin_begin[t2 + 1, s2 + 1],
+                begin_end[t2 + 1, s1 - 1],
+            )
+
+
+def reordering_scores(
+    pairs: PhrasePairs,
+    backward: NDArray[np.int8],
+    forward: NDArray[np.int8],
+    smoothing: float = 0.5,
+) -> NDArray[np.float64]:
+    """Natural logs of the six scores of every phrase pair: (P, 6).
+
+    p(orientation | f, e) with `smoothing` added to each of the three counts, as Moses does.
+    """
+    number = len(pairs.count)
+    scores = np.empty((number, 6))
+    for column, orientation in ((0, backward), (3, forward)):
+        counts = np.bincount(pairs.pair * 3 + orientation, minlength=3 * number)
+        smoothed = counts.reshape(number, 3) + smoothing
+        scores[:, column : column + 3] = smoothed / smoothed.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return np.log(scores)

@@ -1,0 +1,153 @@
+"""From two directed alignments to one set of links: the heuristics of Moses' symal.
+
+Och and Ney (2003) and Koehn, Och and Marcu (2003) describe them; where the order of the links
+matters this follows symal: grow-diag visits the links of the current alignment by target word,
+then by source word, sees links added behind the visited one in the same sweep, and looks at
+straight neighbours before diagonal ones; "final" goes by target word through the links of the
+alignment of target words first, then through those of the alignment of source words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.phrase.align import DirectedAlignments
+from replitune.phrase.encode import Encoded
+
+HEURISTICS = (
+    "intersection",
+    "union",
+    "grow-diag",
+    "grow-diag-final",
+    "grow-diag-final-and",
+)
+
+
+@dataclass(frozen=True)
+class Links:
+    """Word links of `n` segments, sorted by segment, source word, target word.
+
+    start: (n + 1,) int64, segment i owns links start[i]:start[i + 1]
+    source, target: (L,) int16, positions in the segment
+    """
+
+    start: NDArray[np.int64]
+    source: NDArray[np.int16]
+    target: NDArray[np.int16]
+
+
+def symmetrise(
+    directed: DirectedAlignments,
+    source: Encoded,
+    target: Encoded,
+    heuristic: str = "grow-diag-final-and",
+) -> Links:
+    """The links of every segment by one of `HEURISTICS`."""
+    if heuristic not in HEURISTICS:
+        raise ReplituneError(
+            "unknown symmetrisation", found=heuristic, expected="one of " + ", ".join(HEURISTICS)
+        )
+    room = len(source.words) + len(target.words)
+    start = np.zeros(len(source) + 1, np.int64)
+    from_source, from_target = np.empty(room, np.int16), np.empty(room, np.int16)
+    used = _symmetrise(
+        directed.to_source,
+        directed.to_target,
+        source.start,
+        target.start,
+        HEURISTICS.index(heuristic),
+        start,
+        from_source,
+        from_target,
+    )
+    return Links(start, from_source[:used].copy(), from_target[:used].copy())
+
+
+@njit(cache=True)
+def _symmetrise(
+    to_source: NDArray[np.int16],
+    to_target: NDArray[np.int16],
+    source_start: NDArray[np.int64],
+    target_start: NDArray[np.int64],
+    heuristic: int,
+    start: NDArray[np.int64],
+    from_source: NDArray[np.int16],
+    from_target: NDArray[np.int16],
+) -> int:
+    """Write the links of all segments; returns their number."""
+    used = 0
+    longest_source, longest_target = 0, 0
+    for i in range(len(source_start) - 1):
+        longest_source = max(longest_source, source_start[i + 1] - source_start[i])
+        longest_target = max(longest_target, target_start[i + 1] - target_start[i])
+    linked = np.zeros((longest_target, longest_source), np.bool_)
+    covered_source = np.zeros(longest_source, np.bool_)
+    covered_target = np.zeros(longest_target, np.bool_)
+    near_target = (-1, 0, 1, 0, -1, -1, 1, 1)
+    near_source = (0, -1, 0, 1, -1, 1, -1, 1)
+    for i in range(len(source_start) - 1):
+        a = to_target[source_start[i] : source_start[i + 1]]
+        b = to_source[target_start[i] : target_start[i + 1]]
+        linked[: len(b), : len(a)] = False
+        covered_source[: len(a)] = False
+        covered_target[: len(b)] = False
+        for t in range(len(b)):
+            s = b[t]
+            if s >= 0 and (heuristic == 1 or a[s] == t):
+                linked[t, s] = True
+                covered_target[t] = True
+                covered_source[s] = True
+        if heuristic == 1:
+            for s in range(len(a)):
+                if a[s] >= 0:
+                    linked[a[s], s] = True
+        if heuristic >= 2:
+            grown = True
+            while grown:
+                grown = False
+                for t in range(len(b)):
+                    for s in range(len(a)):
+                        if not linked[t, s]:
+                            continue
+                        for k in range(8):
+                            t2, s2 = t + near_target[k], s + near_source[k]
+                            if t2 < 0 or t2 >= len(b) or s2 < 0 or s2 >= len(a):
+                                continue
+                            if covered_target[t2] and covered_source[s2]:
+                                continue
+                            if b[t2] == s2 or a[s2] == t2:
+                                linked[t2, s2] = True
+                                covered_target[t2] = True
+                                covered_source[s2] = True
+                                grown = True
+        if heuristic >= 3:
+            for half in range(2):
+                for t in range(len(b)):
+                    for s in range(len(a)):
+                        if linked[t, s]:
+                            continue
+                        if half == 0 and (b[t] != s or a[s] == t):
+                            continue
+                        if half == 1 and (a[s] != t or b[t] == s):
+                            continue
+                        if heuristic == 4:
+                            wanted = not covered_target[t] and not covered_source[s]
+                        else:
+                            wanted = not (covered_target[t] and covered_source[s])
+                        if wanted:
+                            linked[t, s] = True
+                            covered_target[t] = True
+                            covered_source[s] = True
+        for s in range(len(a)):
+            for t in range(len(b)):
+                if linked[t, s]:
+                    from_source[used] = s
+                    from_target[used] = t
+                    used += 1
+        start[i + 1] = used
+    return used

@@ -1,0 +1,76 @@
+"""A trained phrase-based system as the stages use it: raw lines in, raw lines out.
+
+Around the decoder stand the segmenters that the model was trained with: source words are split
+as in training, and pieces of target words are joined again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.phrase.decoder import Decoder, NBest, Settings
+from replitune.phrase.features import Layout
+from replitune.phrase.graph import SearchGraph
+from replitune.phrase.model import PhraseModel
+from replitune.phrase.segmentation import Splitters
+
+
+class PhraseSystem:
+    """A model folder, the feature groups in use, and how to search."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        features: Sequence[str] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        folder = Path(folder)
+        self.model = PhraseModel.load(folder, None if features is None else tuple(features))
+        self.settings = settings or Settings()
+        self._splitters = Splitters.load(folder)
+
+    @property
+    def layout(self) -> Layout:
+        """Names and number of the weights."""
+        return self.model.layout
+
+    def translate(
+        self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
+    ) -> list[str]:
+        """The best translation of each line."""
+        decoder = Decoder(self.model, weights, self.settings)
+        return self.joined(decoder.decode(self._split(lines), threads))
+
+    def nbest(
+        self, lines: Sequence[str], weights: NDArray[np.float64], size: int, threads: int = 1
+    ) -> tuple[NBest, list[str]]:
+        """The best derivation of each of `size` distinct translations of each line, and their
+        texts with the pieces of words joined."""
+        decoder = Decoder(self.model, weights, self.settings)
+        found = decoder.nbest(self._split(lines), size, distinct=True, threads=threads)
+        return found, self.joined(found.texts())
+
+    def graphs(
+        self,
+        lines: Sequence[str],
+        weights: NDArray[np.float64],
+        threads: int = 1,
+        density: float | None = None,
+    ) -> list[SearchGraph]:
+        """The search graph of each line, or the best arcs of it; `joined` makes text of a path's
+        words."""
+        decoder = Decoder(self.model, weights, self.settings)
+        return decoder.graphs(self._split(lines), threads, density)
+
+    def joined(self, texts: list[str]) -> list[str]:
+        """Texts with the pieces of words joined."""
+        if not self._splitters.joins:
+            return texts
+        return [self._splitters.join(text) for text in texts]
+
+    def _split(self, lines: Sequence[str]) -> list[str]:
+        return [self._splitters.split(line) for line in lines]

@@ -1,0 +1,297 @@
+"""Training of a phrase-based system: from a parallel text to a model folder.
+
+A model folder holds the phrase table (`table.json` and its arrays), the language model in
+`lm/`, `source_segmentation.json` and `target_segmentation.json` when words are split, and
+`model.json`: settings, features, counts, and the SHA-256 of every input and file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import replitune
+from replitune.errors import ReplituneError
+from replitune.phrase.align import align
+from replitune.phrase.arpa import NgramModel, read_arpa
+from replitune.phrase.encode import RESERVED, encode, split_words
+from replitune.phrase.extract import count_pairs, extract
+from replitune.phrase.kneser_ney import train_lm
+from replitune.phrase.scores import phrase_table
+from replitune.phrase.segmentation import (
+    JOINER,
+    BytePairs,
+    CompoundSplitter,
+    Splitters,
+)
+from replitune.phrase.symmetrise import symmetrise
+from replitune.phrase.train_settings import FEATURES, PhraseSettings, validate
+from replitune.running.files import atomic_open, put, sha256_file, sha256_lines
+
+FORMAT = 1
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """Pairs fit for training, and why the others are not."""
+
+    source: list[list[str]]
+    target: list[list[str]]
+    empty: int
+    long: int
+    ratio: int
+
+
+def train_phrase_system(
+    source: Sequence[str],
+    target: Sequence[str],
+    settings: PhraseSettings,
+    out: str | Path,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+    lm_text: Sequence[str] = (),
+    lm_arpa: str | Path | None = None,
+) -> Path:
+    """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`.
+
+    The language model is trained on the target side and `lm_text`, or read from `lm_arpa`.
+    The folder appears whole, replacing an older one. Same input and settings, same bytes,
+    whatever `threads` (two are used, for the two directions of alignment).
+    """
+    say = progress or (lambda line: None)
+    validate(settings)
+    if len(source) != len(target):
+        raise ReplituneError(
+            "the two sides of the training text differ in length",
+            found=f"{len(source)} source and {len(target)} target segments",
+            expected="one target segment for every source segment",
+        )
+    if lm_arpa is not None and len(lm_text):
+        raise ReplituneError(
+            "both a language model and text to train one were given",
+            fix="leave one of them out",
+        )
+    # read first: a wrong file is found before the long work
+    language_model = None if lm_arpa is None else read_arpa(lm_arpa)
+    source_words = [split_words(line) for line in source]
+    target_words = [split_words(line) for line in target]
+    more_words = [split_words(line) for line in lm_text]
+    joins = "bpe" in (settings.source_segmentation, settings.target_segmentation)
+    _refuse(target_words, "target side of the training text", joins)
+    _refuse(more_words, "text for the language model", joins)
+    inputs = {"source": sha256_lines(source), "target": sha256_lines(target)}
+    if len(lm_text):
+        inputs["lm_text"] = sha256_lines(lm_text)
+    if lm_arpa is not None:
+        inputs["lm_arpa"] = sha256_file(lm_arpa)
+
+    with building(Path(out)) as folder:
+        splitters = learn_splitters(source_words, target_words, settings)
+        splitters.save(folder)
+        if splitters.source is not None:
+            source_words = [splitters.source.apply(words) for words in source_words]
+        if splitters.target is not None:
+            target_words = [splitters.target.apply(words) for words in target_words]
+            more_words = [splitters.target.apply(words) for words in more_words]
+        pairs = clean(source_words, target_words, settings.max_length, settings.max_ratio)
+        counts = _count_cleaned(len(source), pairs, settings, say)
+        counts |= _train_table(pairs, settings, folder, threads, say)
+        if language_model is None:
+            language_model = _train_lm(pairs.target, more_words, settings, say)
+        (folder / "lm").mkdir()
+        language_model.save(folder / "lm")
+        counts |= {f"lm_{n}grams": len(g) for n, g in enumerate(language_model.ngrams, 1)}
+        _write_summary(folder, settings, counts, inputs)
+    say(f"{counts['options']} translation options of {counts['source_phrases']} phrases")
+    return Path(out)
+
+
+def clean(
+    source: list[list[str]], target: list[list[str]], max_length: int, max_ratio: float
+) -> Cleaned:
+    """Leave out pairs with an empty side, a side that is too long, or lopsided ones."""
+    kept_source, kept_target = [], []
+    empty = long = ratio = 0
+    for s, t in zip(source, target, strict=True):
+        if not s or not t:
+            empty += 1
+        elif max(len(s), len(t)) > max_length:
+            long += 1
+        elif max(len(s), len(t)) > max_ratio * min(len(s), len(t)):
+            ratio += 1
+        else:
+            kept_source.append(s)
+            kept_target.append(t)
+    return Cleaned(kept_source, kept_target, empty, long, ratio)
+
+
+def _count_cleaned(
+    total: int, pairs: Cleaned, settings: PhraseSettings, say: Progress
+) -> dict[str, int]:
+    """Say and return what became of the pairs."""
+    say(
+        f"{total} pairs: {len(pairs.source)} kept; dropped {pairs.empty} with an empty side, "
+        f"{pairs.long} longer than {settings.max_length} words, {pairs.ratio} with a length "
+        f"ratio above {settings.max_ratio:g}"
+    )
+    if not pairs.source:
+        raise ReplituneError("no pair is left to train on", found=f"{total} pairs")
+    return {
+        "pairs": total,
+        "kept": len(pairs.source),
+        "dropped_empty": pairs.empty,
+        "dropped_long": pairs.long,
+        "dropped_ratio": pairs.ratio,
+    }
+
+
+def learn_splitters(
+    source: list[list[str]], target: list[list[str]], settings: PhraseSettings
+) -> Splitters:
+    """Learn how to split the words of either side from all of the training text."""
+
+    def pieces(words: list[list[str]], kind: str) -> BytePairs | None:
+        return BytePairs.learn(words, settings.bpe_merges) if kind == "bpe" else None
+
+    if settings.source_segmentation != "compounds":
+        return Splitters(
+            pieces(source, settings.source_segmentation),
+            pieces(target, settings.target_segmentation),
+        )
+    compounds = CompoundSplitter.learn(
+        source,
+        min_length=settings.compound_min_length,
+        min_count=settings.compound_min_count,
+        fillers=settings.compound_fillers,
+    )
+    return Splitters(compounds, pieces(target, settings.target_segmentation))
+
+
+def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
+    """Refuse target words that models, n-best lists or BPE would take for their own marks."""
+    taken = (*RESERVED, "|||")
+    for line, words in enumerate(segments, 1):
+        for word in words:
+            if word in taken:
+                raise ReplituneError(
+                    f"a word with a meaning of its own stands in the {where}",
+                    line=line,
+                    found=f"{word} in line {line}",
+                    fix=f"write it in another way: {', '.join(taken)} are taken",
+                )
+            if joiner and word.endswith(JOINER):
+                raise ReplituneError(
+                    f"a word in the {where} ends in {JOINER}, which marks pieces of words",
+                    line=line,
+                    found=f"{word} in line {line}",
+                    fix="is this text in pieces already? Then leave the segmentation out",
+                )
+
+
+def _train_table(
+    pairs: Cleaned, settings: PhraseSettings, folder: Path, threads: int, say: Progress
+) -> dict[str, int]:
+    """Align, extract, score and save the phrase table."""
+    source, target = encode(pairs.source), encode(pairs.target, RESERVED)
+    directed = align(
+        source,
+        target,
+        settings.alignment,
+        iterations=settings.alignment_iterations,
+        seed=settings.seed,
+        threads=threads,
+        progress=say,
+    )
+    links = symmetrise(directed, source, target, settings.symmetrisation)
+    say(f"{len(links.source)} word links ({settings.symmetrisation})")
+    found = extract(source, target, links, settings.max_phrase_length)
+    if len(found.links) == 0:
+        raise ReplituneError(
+            "no phrase pair can be extracted",
+            found=f"{len(source)} pairs with {len(links.source)} word links",
+            fix="train on more text",
+        )
+    distinct = count_pairs(source, target, found, settings.max_phrase_length)
+    say(f"{len(found.links)} phrase pairs extracted, {len(distinct.count)} distinct")
+    table = phrase_table(
+        source,
+        target,
+        links,
+        found,
+        distinct,
+        good_turing=settings.good_turing,
+        smoothing=settings.reordering_smoothing,
+        max_options=settings.max_options,
+    )
+    table.save(folder)
+    return {
+        "source_words": len(source.words),
+        "target_words": len(target.words),
+        "links": len(links.source),
+        "extracted": len(found.links),
+        "distinct": len(distinct.count),
+        "source_phrases": len(table.option_start) - 1,
+        "options": len(table.scores),
+    }
+
+
+def _train_lm(
+    target: list[list[str]], more: list[list[str]], settings: PhraseSettings, say: Progress
+) -> NgramModel:
+    """The language model of the target side and of the lines of `more` that have words."""
+    text = [words for words in more if words]
+    say(
+        f"language model of order {settings.lm_order}: {len(target)} lines of the training text"
+        + (f", {len(text)} more ({len(more) - len(text)} blank lines left out)" if more else "")
+    )
+    return train_lm([*target, *text], settings.lm_order, say)
+
+
+def _write_summary(
+    folder: Path, settings: PhraseSettings, counts: dict[str, int], inputs: dict[str, str]
+) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    summary = {
+        "format": FORMAT,
+        "backend": "phrase",
+        "version": replitune.__version__,
+        "features": {
+            name: scores for name, (group, scores) in FEATURES.items() if group in settings.features
+        },
+        "settings": asdict(settings),
+        "counts": counts,
+        "inputs": inputs,
+        "files": {path.relative_to(folder).as_posix(): sha256_file(path) for path in files},
+    }
+    with atomic_open(folder / "model.json") as handle:
+        handle.write(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+
+
+@contextlib.contextmanager
+def building(out: Path) -> Iterator[Path]:
+    """A folder beside `out` that takes its place on success and is removed on failure."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    suffix = f"{os.getpid()}.{secrets.token_hex(4)}"
+    fresh = out.with_name(f".{out.name}.{suffix}.tmp")
+    fresh.mkdir()
+    try:
+        yield fresh
+        if out.exists():
+            old = out.with_name(f".{out.name}.{suffix}.old")
+            os.replace(out, old)
+            put(fresh, out)
+            shutil.rmtree(old)
+        else:
+            put(fresh, out)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise

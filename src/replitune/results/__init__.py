@@ -1,0 +1,1 @@
+"""What the tests found, in memory and on disk."""

@@ -1,0 +1,1 @@
+"""Files, processes, checkpoints, failures: how jobs run."""

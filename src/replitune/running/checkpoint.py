@@ -1,0 +1,104 @@
+"""A working folder from which a killed tuning run goes on.
+
+It holds one file per finished decoding and a small ``state.json``, written last, whole or not
+at all. A fingerprint of settings and inputs guards against another run's remains, sha256 of
+everything against a damaged disk, and a lock, which dies with its process, against two runs at
+once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.running.files import atomic_open, sha256_file
+
+_STATE = "state.json"
+
+
+def fingerprint(settings: Mapping[str, Any]) -> str:
+    """SHA-256 of settings, hashes of inputs and the like (anything JSON can write)."""
+    text = json.dumps(settings, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Checkpoint:
+    """The state of one run in its folder, which `opened` has locked."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self.folder = folder
+        self.mark = mark
+        self.files: dict[str, str] = {}
+
+    def load(self) -> dict[str, Any] | None:
+        """The saved state, or None. Remains of a run with another fingerprint, and damaged ones,
+        are removed."""
+        state = self._whole_state()
+        if state is not None:
+            self.files = state["files"]
+            content: dict[str, Any] = state["content"]
+            return content
+        for path in self.folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "lock":
+                path.unlink()
+        return None
+
+    def _whole_state(self) -> dict[str, Any] | None:
+        """The state, when it and all that it names are as they were written."""
+        try:
+            state: dict[str, Any] = json.loads((self.folder / _STATE).read_text(encoding="utf-8"))
+            said = state.pop("sha256")
+            files = state["files"].items()
+            whole = said == fingerprint(state) and all(
+                sha256_file(self.folder / name) == sha256 for name, sha256 in files
+            )
+        except (OSError, ValueError, KeyError, AttributeError):
+            return None
+        return state if whole and state["fingerprint"] == self.mark else None
+
+    def save_state(self, content: Mapping[str, Any]) -> None:
+        """Numbers survive exactly: JSON writes the shortest text that reads back the same."""
+        state = {"fingerprint": self.mark, "content": content, "files": self.files}
+        state = json.loads(json.dumps(state, allow_nan=False))  # as it will be read
+        with atomic_open(self.folder / _STATE) as handle:
+            json.dump({**state, "sha256": fingerprint(state)}, handle, allow_nan=False)
+
+    def save_arrays(self, name: str, arrays: Mapping[str, NDArray]) -> None:
+        path = self.folder / f"{name}.npz"
+        with atomic_open(path, "wb") as handle:
+            np.savez(handle, allow_pickle=False, **arrays)
+        self.files[path.name] = sha256_file(path)
+
+    def load_arrays(self, name: str) -> dict[str, NDArray]:
+        with np.load(self.folder / f"{name}.npz", allow_pickle=False) as file:
+            return {key: file[key] for key in file.files}
+
+
+@contextlib.contextmanager
+def opened(folder: str | Path, mark: str) -> Iterator[Checkpoint]:
+    """The locked checkpoint of a run; the folder is removed when the block ends well."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ReplituneError(
+                "another process is tuning in this folder",
+                file=folder,
+                fix="wait for it, or end it",
+            ) from None
+        yield Checkpoint(folder, mark)
+        shutil.rmtree(folder)

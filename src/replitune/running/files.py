@@ -1,0 +1,230 @@
+"""Reading text strictly and writing files whole.
+
+Text rules, for every file of segments: UTF-8; gzip when the content is gzip, whatever the
+name; one segment a line; lines end at LF, and one CR before it is dropped; a byte order mark
+at the start is dropped; NUL is an error. A file may have `largest_text()` bytes when unpacked,
+and a line of segments `LONGEST_LINE` characters. A last line without LF counts as a line. Other
+"line ends" of Unicode (U+2028, U+0085, ...) are text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import os
+import resource
+import secrets
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from replitune.errors import ReplituneError
+from replitune.running.processes import leave_if_orphaned
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+LONGEST_LINE = 1_000_000
+"""Characters of a segment. A book has half as many."""
+
+BOMB = 200
+"""Text is unpacked to a few times its size; more than this, and more than `HARMLESS` bytes, is
+no text."""
+HARMLESS = 64 << 20
+
+
+def largest_text() -> int:
+    """Bytes of a text that this machine reads: a quarter of its memory, because text takes four
+    times its size when it is split into lines."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return (memory if limit == resource.RLIM_INFINITY else min(memory, limit)) // 4
+
+
+written: dict[Path, None] = {}
+"""Files and folders that this process gave their final name, in order: what its record lists."""
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of `path`, unpacked when it is gzip."""
+    path = Path(path)
+    most = largest_text()
+    try:
+        with open(path, "rb") as handle:
+            data = b"" if os.fstat(handle.fileno()).st_size > most else _all_of(handle, most)
+            size = max(len(data), os.fstat(handle.fileno()).st_size)
+    except (FileNotFoundError, ValueError):  # a NUL in a name is a ValueError
+        raise ReplituneError(
+            "no such file", file=path, fix=f"check the path; a relative one starts at {Path.cwd()}"
+        ) from None
+    except IsADirectoryError:
+        raise ReplituneError("is a folder", file=path, expected="a text file") from None
+    except PermissionError:
+        raise ReplituneError("not readable", file=path, fix="check its permissions") from None
+    if size > most:
+        raise _too_large(path, most)
+    if data[:2] == GZIP_MAGIC:
+        try:
+            data = _unpacked(data, path, most)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ReplituneError(
+                "gzip data is damaged or cut off",
+                file=path,
+                found=str(error),
+                fix="make or fetch the file again",
+            ) from None
+    return data
+
+
+def _all_of(handle: IO[bytes], most: int) -> bytes:
+    """Everything, and of what has no end (a pipe, a device) a little more than `most`."""
+    pieces: list[bytes] = []
+    size = 0
+    while size <= most and (piece := handle.read(1 << 24)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+
+
+def _unpacked(data: bytes, path: Path, most: int) -> bytes:
+    """Content of gzip data, in pieces, so that a small file that unpacks to terabytes is refused
+    before it has filled the memory."""
+    allowed = min(most, max(HARMLESS, BOMB * len(data)))
+    pieces: list[bytes] = []
+    size = 0
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while piece := file.read(1 << 22):
+            size += len(piece)
+            if size > most:
+                raise _too_large(path, most)
+            if size > allowed:
+                raise ReplituneError(
+                    "gzip data that unpacks to far more than text does",
+                    file=path,
+                    found=f"more than {allowed:,} bytes from {len(data):,}",
+                    fix="unpack it, if it is what it should be",
+                )
+            pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _too_large(path: Path, most: int) -> ReplituneError:
+    return ReplituneError(
+        "too large for the memory of this machine",
+        file=path,
+        found=f"more than {most:,} bytes of text",
+        expected="at most a quarter of the memory",
+        fix="split the file, or take a larger machine",
+    )
+
+
+def read_text(path: str | Path) -> str:
+    """The text of `path`: strict UTF-8, no NUL, no byte order mark."""
+    data = read_bytes(path)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ReplituneError(
+            "invalid UTF-8",
+            file=path,
+            line=line,
+            found=f"byte 0x{data[error.start]:02x} at offset {error.start}",
+            expected="UTF-8 text",
+            fix="convert it, for example with iconv -t UTF-8",
+        ) from None
+    nul = text.find("\0")
+    if nul >= 0:
+        raise ReplituneError(
+            "NUL character in text",
+            file=path,
+            line=text.count("\n", 0, nul) + 1,
+            expected="plain text",
+            fix="remove it, or check that the right file was given",
+        )
+    return text.removeprefix("\ufeff")
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines of `text` by the rules above."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    return lines
+
+
+def read_lines(path: str | Path) -> list[str]:
+    """The lines of a text file, gz or plain."""
+    lines = split_lines(read_text(path))
+    if lines and len(longest := max(lines, key=len)) > LONGEST_LINE:
+        raise ReplituneError(
+            "a line that is too long for a segment",
+            file=path,
+            line=lines.index(longest) + 1,
+            found=f"{len(longest):,} characters",
+            expected=f"at most {LONGEST_LINE:,}",
+            fix="is this a text with one segment a line?",
+        )
+    return lines
+
+
+def sha256_file(path: str | Path) -> str:
+    """Hexadecimal SHA-256 of the bytes on disk."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def sha256_lines(lines: Iterable[str]) -> str:
+    """SHA-256 of segments: the same for a file, its gz, and its CRLF copy."""
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line.encode("utf-8", "surrogatepass"))
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def put(temporary: Path, path: Path) -> None:
+    """Give something that is whole its final name."""
+    leave_if_orphaned()
+    os.replace(temporary, path)
+    written[path] = None
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary name beside `path`; renamed to it on success, removed on failure."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield temporary
+        put(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def atomic_open(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open for writing text (UTF-8, LF) or bytes ("wb"); the file appears whole or not at all."""
+    with atomic_path(path) as temporary:
+        if "b" in mode:
+            with open(temporary, mode) as handle:
+                yield handle
+        else:
+            with open(temporary, mode, encoding="utf-8", newline="\n") as handle:
+                yield handle
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Write segments, one a line."""
+    with atomic_open(path) as handle:
+        buffer = io.StringIO()
+        for line in lines:
+            buffer.write(line)
+            buffer.write("\n")
+        handle.write(buffer.getvalue())

@@ -1,0 +1,1 @@
+"""What replicas say beyond the tests of pairs."""

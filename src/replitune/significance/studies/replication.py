@@ -1,0 +1,323 @@
+"""What could a paper with fewer tuner runs have reported? (Clark et al. 2011; Fu et al. 2016)
+
+From a pool of replicas, small experiments are drawn again and again, and tested as their authors
+would have: the spread of p (Clark, Table 2) and of delta (Clark, Fig. 2), the single-run papers
+that luck could have written (Clark, Table 2, top), and the difference at which p reaches .05 (Fu,
+Fig. 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.significance import arguments as iv
+from replitune.significance.base import Comparison, join_notes
+from replitune.significance.studies.calibrate import Test, p_values, take
+
+
+@dataclass(frozen=True)
+class ReplicaDraws:
+    """Small experiments of n replicas each, drawn with replacement from both pools."""
+
+    a: str
+    b: str
+    n: int
+    method: str
+    draws: int
+    without_p: int
+    p_low: float | None
+    """2.5, 50 and 97.5 percentiles of p; None when the test had no p in any draw."""
+    p_median: float | None
+    p_high: float | None
+    significant: float
+    """Share of draws with p <= alpha and B ahead, and (`opposite`) with A ahead."""
+    opposite: float
+    alpha: float
+    deltas: NDArray[np.float64] = field(repr=False, compare=False)
+    """(draws,) score(B) - score(A): their relative frequencies are Clark's Fig. 2."""
+
+
+@dataclass(frozen=True)
+class SingleRun:
+    """A paper with one tuner run of each system, chosen by its test score."""
+
+    a: str
+    b: str
+    case: str
+    replica_a: str
+    replica_b: str
+    score_a: float
+    score_b: float
+    delta: float
+    method: str
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The absolute difference at which a decreasing fit of p crosses alpha (Fu et al., Fig. 5)."""
+
+    method: str
+    n: int
+    pairs: int
+    alpha: float
+    crossing: float | None
+    low: float | None
+    high: float | None
+    """95% bootstrap interval over pairs; None where resampled fits do not cross."""
+    delta: NDArray[np.float64] = field(repr=False, compare=False)
+    """(pairs,) sorted abs(delta), and p and the fitted p at each."""
+    p: NDArray[np.float64] = field(repr=False, compare=False)
+    fitted: NDArray[np.float64] = field(repr=False, compare=False)
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class ReplicationRow:
+    """One row of `studies/replication/<testset>/<metric>.parquet`: a single-run paper, or all
+    small experiments of one size. What does not apply is None."""
+
+    a: str
+    b: str
+    method: str
+    n: int
+    """Replicas of each system in an experiment; the pools have `pool_a` and `pool_b`."""
+    pool_a: int
+    pool_b: int
+    alpha: float
+    delta: float
+    """Of the two runs; mean over the small experiments."""
+    case: str | None = None
+    """Which single runs; None for small experiments."""
+    replica_a: str | None = None
+    replica_b: str | None = None
+    score_a: float | None = None
+    score_b: float | None = None
+    p: float | None = None
+    repeats: int | None = None
+    without_p: int | None = None
+    p_low: float | None = None
+    p_median: float | None = None
+    p_high: float | None = None
+    significant: float | None = None
+    opposite: float | None = None
+    deltas: list[float] | None = None
+    """The difference that each small experiment observed."""
+
+
+def replicate(
+    comparison: Comparison,
+    sizes: Sequence[int],
+    tests: Mapping[str, Test],
+    *,
+    rng: Callable[[int], np.random.Generator],
+    repeats: int = 250,
+    alpha: float = 0.05,
+) -> list[ReplicationRow]:
+    """Clark et al. (2011), Table 2 and Fig. 2, of one pair.
+
+    Sizes beyond the smaller pool are left out. `rng` makes the generator of a size (0: of single
+    runs), so that no size changes the numbers of another.
+    """
+    a, b = comparison.a, comparison.b
+    pool: dict[str, Any] = {"a": a.name, "b": b.name, "pool_a": a.n, "pool_b": b.n, "alpha": alpha}
+    rows = [
+        ReplicationRow(n=1, **pool, **{name: getattr(run, name) for name in SINGLE})
+        for run in single_runs(comparison, tests, rng=rng(0))
+    ]
+    for n in sorted({n for n in sizes if n <= min(a.n, b.n)}):
+        for drawn in draw_replicas(comparison, [n], tests, draws=repeats, alpha=alpha, rng=rng(n)):
+            rows.append(
+                ReplicationRow(
+                    **pool,
+                    **{name: getattr(drawn, name) for name in DRAWN},
+                    delta=float(drawn.deltas.mean()),
+                    repeats=drawn.draws,
+                    deltas=drawn.deltas.tolist(),
+                )
+            )
+    return rows
+
+
+SINGLE = ("method", "case", "replica_a", "replica_b", "score_a", "score_b", "delta", "p")
+DRAWN = ("method", "n", "without_p", "p_low", "p_median", "p_high", "significant", "opposite")
+
+
+def draw_replicas(
+    comparison: Comparison,
+    ns: Sequence[int],
+    tests: Mapping[str, Test],
+    *,
+    draws: int = 250,
+    alpha: float = 0.05,
+    rng: np.random.Generator,
+) -> list[ReplicaDraws]:
+    """Draw n replicas with replacement from A's pool and from B's, independently, and test them.
+
+    Whole outputs are drawn, regardless of tuners.
+    """
+    draws = iv.samples_iv(draws)
+    a, b, metric = comparison.a, comparison.b, comparison.metric
+    found = []
+    for n in ns:
+        if n < 1:
+            raise ReplituneError("`n` must be a positive number of replicas", found=str(n))
+        chosen = [(rng.integers(0, a.n, n), rng.integers(0, b.n, n)) for _ in range(draws)]
+        deltas = np.array(
+            [
+                comparison.scores_b[of_b].mean() - comparison.scores_a[of_a].mean()
+                for of_a, of_b in chosen
+            ]
+        )
+        small = (
+            Comparison(metric, take(a, of_a, a.name), take(b, of_b, b.name), comparison.documents)
+            for of_a, of_b in chosen
+        )
+        ahead = deltas > 0 if metric.higher_is_better else deltas < 0
+        for method, values in p_values(small, tests, rng).items():
+            p = np.array([np.nan if value is None else value for value in values])
+            have = p[~np.isnan(p)]
+            low, median, high = (
+                map(float, np.percentile(have, [2.5, 50, 97.5])) if len(have) else (None,) * 3
+            )
+            small_p = np.nan_to_num(p, nan=1.0) <= alpha
+            found.append(
+                ReplicaDraws(
+                    a=a.name,
+                    b=b.name,
+                    n=n,
+                    method=method,
+                    draws=draws,
+                    without_p=draws - len(have),
+                    p_low=low,
+                    p_median=median,
+                    p_high=high,
+                    significant=float((small_p & ahead).mean()),
+                    opposite=float((small_p & ~ahead).mean()),
+                    alpha=alpha,
+                    deltas=deltas,
+                )
+            )
+    return found
+
+
+def single_runs(
+    comparison: Comparison, tests: Mapping[str, Test], *, rng: np.random.Generator
+) -> list[SingleRun]:
+    """A's worst run with B's best, A's best with B's worst, and median with median."""
+    a, b, metric = comparison.a, comparison.b, comparison.metric
+    sign = 1 if metric.higher_is_better else -1
+    order_a, order_b = (
+        sorted(range(s.n), key=lambda r: (sign * scores[r], s.replicas[r]))
+        for s, scores in ((a, comparison.scores_a), (b, comparison.scores_b))
+    )
+    cases = (
+        ("A's worst, B's best", order_a[0], order_b[-1]),
+        ("A's best, B's worst", order_a[-1], order_b[0]),
+        ("median, median", order_a[(a.n - 1) // 2], order_b[(b.n - 1) // 2]),
+    )
+    pairs = [
+        Comparison(
+            metric,
+            take(a, np.array([r]), a.name),
+            take(b, np.array([s]), b.name),
+            comparison.documents,
+        )
+        for _, r, s in cases
+    ]
+    found = []
+    for method, values in p_values(pairs, tests, rng).items():
+        for (case, r, s), p in zip(cases, values, strict=True):
+            score_a, score_b = float(comparison.scores_a[r]), float(comparison.scores_b[s])
+            found.append(
+                SingleRun(
+                    a=a.name,
+                    b=b.name,
+                    case=case,
+                    replica_a=a.replicas[r],
+                    replica_b=b.replicas[s],
+                    score_a=score_a,
+                    score_b=score_b,
+                    delta=score_b - score_a,
+                    method=method,
+                    p=p,
+                )
+            )
+    return found
+
+
+def crossing(
+    delta: NDArray[np.float64], p: NDArray[np.float64], alpha: float
+) -> tuple[float | None, NDArray[np.float64]]:
+    """Where the decreasing least-squares fit of p (m,) on sorted delta (m,) reaches alpha.
+
+    Linear between the last difference above alpha and the first not above; None when the fit
+    stays on one side.
+    """
+    from scipy.optimize import isotonic_regression
+
+    fitted = np.asarray(isotonic_regression(p, increasing=False).x)
+    below = np.flatnonzero(fitted <= alpha)
+    if len(below) == 0 or below[0] == 0:
+        return None, fitted
+    k = int(below[0])
+    share = (fitted[k - 1] - alpha) / (fitted[k - 1] - fitted[k])
+    return float(delta[k - 1] + share * (delta[k] - delta[k - 1])), fitted
+
+
+def threshold(
+    delta: NDArray[np.float64],
+    p: NDArray[np.float64],
+    *,
+    method: str,
+    n: int,
+    alpha: float = 0.05,
+    samples: int = 1000,
+    rng: np.random.Generator,
+) -> Threshold:
+    """Fit p of m pairs on abs(delta): valid for this test set and number of replicas only."""
+    delta, p = np.abs(np.asarray(delta, float)), np.asarray(p, float)
+    if len(delta) != len(p) or len(p) < 2 or not np.isfinite(p).all():
+        raise ReplituneError(
+            "a threshold needs two pairs or more, each with a difference and a p",
+            found=f"{len(delta)} differences, {int(np.isfinite(p).sum())} p",
+        )
+    order = np.argsort(delta, kind="stable")
+    delta, p = delta[order], p[order]
+    at, fitted = crossing(delta, p, alpha)
+    notes = [f"this test set and {n} replicas only"]
+    if at is None:
+        side = "every" if fitted[0] <= alpha else "no"
+        notes.append(f"the fit does not cross {alpha:g}: {side} pair is significant")
+    drawn = []
+    for _ in range(iv.samples_iv(samples)):
+        rows = np.sort(rng.integers(0, len(p), len(p)))
+        again, fit = crossing(delta[rows], p[rows], alpha)
+        if again is None:  # beyond the pairs, on the side where it does not show
+            again = -np.inf if fit[0] <= alpha else np.inf
+        drawn.append(again)
+    low, high = (
+        float(x) if np.isfinite(x) else None
+        for x in np.quantile(drawn, [0.025, 0.975], method="nearest")
+    )
+    if at is not None and (low is None or high is None):
+        notes.append("the interval is open where resampled fits do not cross")
+    return Threshold(
+        method=method,
+        n=n,
+        pairs=len(p),
+        alpha=alpha,
+        crossing=at,
+        low=low if at is not None else None,
+        high=high if at is not None else None,
+        delta=delta,
+        p=p,
+        fitted=fitted,
+        note=join_notes(*notes),
+    )

@@ -1,0 +1,1 @@
+"""Segment statistics: made from outputs, kept on disk, read again."""

@@ -1,1 +1,0 @@
-"""Tuning a linear model on n-best lists and lattices: MERT, batch MIRA, PRO, one interface."""

@@ -1,0 +1,1 @@
+"""Tuning of weights: pools, tuners, and the loop around a decoder."""

@@ -1,0 +1,66 @@
+"""The stage `tune`: the outer loop around the decoder of a system."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from replitune.cli.words import checked_settings
+from replitune.errors import ReplituneError
+from replitune.streams import stream
+from replitune.tuning.combination import get_objective
+from replitune.tuning.from_files import make_tuner
+from replitune.tuning.loop import LoopResult, LoopSettings, run_loop, write_history
+from replitune.tuning.objective import Objective
+from replitune.tuning.weights import WeightsFile, write_weights
+
+if TYPE_CHECKING:
+    from replitune.backends.interface import Backend, ReplicaJob
+
+
+def tune_around(backend: Backend, job: ReplicaJob) -> None:
+    """Tune what `backend.tunable` gives; writes `job.out` and `job.history`."""
+    # Everything that can be wrong is looked at before anything takes long.
+    loop = LoopSettings(**checked_settings(job.loop, LoopSettings, "--loop"))
+    objective = Objective(get_objective(job.metric))
+    make_tuner(job.algorithm, {k: v for k, v in job.tuner.items() if k != "frozen"})
+    system = backend.tunable(job)
+    if job.algorithm == "mert-lattice" and "mert-lattice" not in backend.prefixes:
+        raise ReplituneError(f"the decoder of backend {backend.name} gives no lattices")
+    tuner = make_tuner(job.algorithm, job.tuner, system.layout)
+    named = () if job.paired else (backend.system,)
+
+    def finish(result: LoopResult) -> None:
+        if job.history is not None:
+            write_history(job.history, result.history)
+        write_weights(
+            job.out,
+            WeightsFile(
+                system.layout.to_weights(result.weights),
+                dev_score=result.dev_score,
+                metric=objective.metric.id,
+                algorithm=job.algorithm,
+                seed=job.seed,
+                iteration=result.iteration,
+            ),
+        )
+
+    run_loop(
+        system.decode,
+        tuner,
+        objective,
+        system.start,
+        system.segments,
+        partial(stream, job.seed, "tune", *named, job.algorithm, job.replica.index),
+        loop,
+        folder=job.work,
+        inputs=system.inputs,
+        finish=finish,
+        log=say,
+        threads=job.threads,
+    )
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)

@@ -1,0 +1,338 @@
+"""The outer loop of tuning: decode, pool, optimise, until the dev score stops improving."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.running.checkpoint import Checkpoint, fingerprint, opened
+from replitune.running.files import atomic_path
+from replitune.tuning.interface import Hypotheses, Tuner, TuningResult, l1_normalised
+from replitune.tuning.lattice import Lattices
+from replitune.tuning.mert import Mert
+from replitune.tuning.mert_lattice import MertLattice, WordStatistics, together
+from replitune.tuning.objective import Objective
+from replitune.tuning.pool import Pool
+
+
+@dataclass(frozen=True)
+class Decoded(Hypotheses):
+    """n-best lists of all segments under one weight vector; rows of a segment best first."""
+
+    lattices: Lattices | None = None
+    """Search graphs, for `mert-lattice`."""
+    word_statistics: WordStatistics | None = None
+    """Statistics of the lattices' paths."""
+
+
+class Decode(Protocol):
+    """A decoder with its dev set."""
+
+    def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
+        """n-best lists under `weights` (F,); the same for the same arguments."""
+        ...
+
+
+Streams = Callable[..., np.random.Generator]
+"""A replica's random streams by name: ``partial(stream, seed, "tune", system, "mert", 3)``."""
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """How long to go on, and the sources of chance beside the tuner's own."""
+
+    iterations: int = 10
+    """Most decodings."""
+    patience: int = 2
+    """Stop after so many decodings without a better dev score."""
+    min_gain: float = 0.01
+    """A better dev score is better by more than this, in the metric's units."""
+    init: str = "given"
+    """"given" weights, or "random" ones, uniform in `init_range`."""
+    init_range: tuple[float, float] = (-1.0, 1.0)
+    resample_dev: bool = False
+    """Tune on a bootstrap sample of the dev set, drawn once per replica."""
+
+    def __post_init__(self) -> None:
+        for name, good, expected in (
+            ("iterations", self.iterations >= 1, "1 or more"),
+            ("patience", self.patience >= 1, "1 or more"),
+            ("min_gain", self.min_gain >= 0, "0 or more"),
+            ("init", self.init in ("given", "random"), "given or random"),
+            ("init_range", self.init_range[0] < self.init_range[1], "low, high"),
+        ):
+            if not good:
+                raise ReplituneError(
+                    f"tuning: {name} is out of range",
+                    found=str(getattr(self, name)),
+                    expected=expected,
+                )
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One row of ``history.parquet``."""
+
+    iteration: int
+    dev_score: float
+    """Corpus score of the decoder's output under this iteration's weights."""
+    pool_score: float | None
+    """Score of the next weights on the pool; None after the last decoding."""
+    pool_size: int
+    """With what this iteration's decoding, and its tuning on lattices, added."""
+    new_hypotheses: int
+    change: float | None
+    """Largest change of a weight by tuning, both vectors with L1 norm 1."""
+    seconds: float
+    tune_seconds: float
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """The weights with the best dev score, and the way there."""
+
+    weights: NDArray[np.float64]
+    dev_score: float
+    iteration: int
+    """In which the best weights decoded."""
+    history: tuple[Iteration, ...]
+
+
+def run_loop(
+    decode: Decode,
+    tuner: Tuner,
+    objective: Objective,
+    start: NDArray[np.float64],
+    n_segments: int,
+    streams: Streams,
+    settings: LoopSettings | None = None,
+    *,
+    folder: str | Path | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    finish: Callable[[LoopResult], None] = lambda result: None,
+    log: Callable[[str], None] = lambda line: None,
+    threads: int = 1,
+) -> LoopResult:
+    """Tune from `start` (F,).
+
+    With `folder`, a killed run resumes at the iteration it was in and ends with the same
+    weights; `inputs` are the hashes and settings, beside the loop's own, that decide the
+    result. `finish` gets the result to keep before the folder is removed.
+    """
+    settings = settings or LoopSettings()
+    loop = _Loop(decode, tuner, objective, start, n_segments, streams, settings, log, threads)
+    if folder is None:
+        result = loop.run(None)
+        finish(result)
+        return result
+    mark = fingerprint(
+        {
+            "inputs": dict(inputs or {}),
+            "settings": asdict(settings),
+            "tuner": {name: _plain(value) for name, value in vars(tuner).items()},
+            "metric": objective.metric.signature(),
+            "start": start.tolist(),
+            "segments": n_segments,
+            "stream": int(streams("fingerprint").integers(2**62)),
+        }
+    )
+    with opened(folder, mark) as checkpoint:
+        result = loop.run(checkpoint)
+        finish(result)
+        return result
+
+
+def _plain(setting: Any) -> Any:
+    if isinstance(setting, np.ndarray):
+        return setting.tolist()
+    if isinstance(setting, Mert):
+        return {name: _plain(value) for name, value in vars(setting).items()}
+    return setting
+
+
+@dataclass
+class _State:
+    """What the next iteration needs beside the pool."""
+
+    weights: list[float]
+    best_weights: list[float]
+    best_score: float | None
+    best_iteration: int
+    stale: int
+    history: list[dict[str, Any]]
+
+    @property
+    def iteration(self) -> int:
+        return len(self.history)
+
+
+class _Loop:
+    def __init__(
+        self,
+        decode: Decode,
+        tuner: Tuner,
+        objective: Objective,
+        start: NDArray[np.float64],
+        n_segments: int,
+        streams: Streams,
+        settings: LoopSettings,
+        log: Callable[[str], None],
+        threads: int,
+    ) -> None:
+        self.decode, self.tuner, self.objective = decode, tuner, objective
+        self.streams, self.settings, self.log, self.threads = streams, settings, log, threads
+        self.start = start
+        self.iterations = settings.iterations
+        if isinstance(tuner, MertLattice):
+            self.iterations = min(self.iterations, tuner.decodings)
+        self.sample: NDArray[np.int64] | None = None
+        if settings.resample_dev:
+            self.sample = streams("dev-sample").integers(n_segments, size=n_segments)
+        metric = objective.metric
+        self.pool = Pool.empty(
+            n_segments, len(start), len(metric.statistic_names), integer=metric.integer_statistics
+        )
+
+    def run(self, checkpoint: Checkpoint | None) -> LoopResult:
+        saved = checkpoint.load() if checkpoint else None
+        if saved is not None and checkpoint is not None:
+            state = _State(**saved)
+            for i in range(state.iteration):
+                arrays = checkpoint.load_arrays(f"iteration-{i:03d}")
+                self._extend(Hypotheses(**arrays))
+            self.log(f"resuming at iteration {state.iteration}")
+        else:
+            weights = self._first_weights()
+            state = _State(weights.tolist(), weights.tolist(), None, 0, 0, [])
+        while not self._finished(state):
+            gathered = self._iterate(state)
+            if checkpoint:
+                # The state names only files that are whole, so it comes last.
+                checkpoint.save_arrays(f"iteration-{state.iteration - 1:03d}", vars(gathered))
+                checkpoint.save_state(asdict(state))
+        assert state.best_score is not None
+        return LoopResult(
+            np.array(state.best_weights),
+            state.best_score,
+            state.best_iteration,
+            tuple(Iteration(**row) for row in state.history),
+        )
+
+    def _first_weights(self) -> NDArray[np.float64]:
+        if self.settings.init == "given":
+            return self.start.astype(np.float64)
+        low, high = self.settings.init_range
+        return self.streams("init").uniform(low, high, len(self.start))
+
+    def _finished(self, state: _State) -> bool:
+        if not state.history:
+            return False
+        return (
+            state.iteration >= self.iterations
+            or state.stale >= self.settings.patience
+            or state.history[-1]["change"] == 0.0
+        )
+
+    def _iterate(self, state: _State) -> Hypotheses:
+        """Decode, pool and optimise once; `state` moves on. Returns what joined the pool."""
+        began = time.perf_counter()
+        i = state.iteration
+        weights = np.array(state.weights)
+        decoded = self.decode(weights, i)
+        dev_score = self._dev_score(decoded)
+        known = len(self.pool)
+        self._extend(decoded)
+        sign = self.objective.sign
+        if (
+            state.best_score is None
+            or sign * dev_score > sign * state.best_score + self.settings.min_gain
+        ):
+            state.best_score, state.best_weights = dev_score, state.weights
+            state.best_iteration, state.stale = i, 0
+        else:
+            state.stale += 1
+        tuning = time.perf_counter()
+        gathered = Hypotheses(decoded.segments, decoded.features, decoded.statistics)
+        pool_score = change = None
+        if i + 1 < self.iterations and state.stale < self.settings.patience:
+            pool = self.pool if self.sample is None else self.pool.select(self.sample)
+            result = self._tune(pool, self._better_start(pool, state), decoded, i)
+            if result.added is not None:
+                self._extend(result.added)
+                gathered = together([gathered, result.added])
+            pool_score = result.score
+            change = float(np.abs(l1_normalised(result.weights) - l1_normalised(weights)).max())
+            state.weights = result.weights.tolist()
+        now = time.perf_counter()
+        row = Iteration(
+            i, dev_score, pool_score, len(self.pool), len(self.pool) - known, change,
+            now - began, now - tuning,
+        )  # fmt: skip
+        state.history.append(asdict(row))
+        self.log(
+            f"iteration {i}: dev {self.objective.metric.id} {dev_score:.2f}"
+            + (" (best)" if state.best_iteration == i else "")
+            + f", pool {len(self.pool):,} (+{row.new_hypotheses:,})"
+            + (f", change in weights {change:.4f}" if change is not None else "")
+            + f", {row.seconds:.1f} s"
+        )
+        return gathered
+
+    def _tune(
+        self, pool: Pool, start: NDArray[np.float64], decoded: Decoded, iteration: int
+    ) -> TuningResult:
+        rng = self.streams("optimise", iteration)
+        if not isinstance(self.tuner, MertLattice):
+            return self.tuner.tune(pool, self.objective, start, rng, self.threads)
+        if decoded.lattices is None or decoded.word_statistics is None:
+            raise ReplituneError("mert-lattice needs a decoder that gives search graphs")
+        if self.sample is not None:
+            raise ReplituneError("mert-lattice does not tune on a resampled dev set")
+        return self.tuner.tune_lattices(
+            decoded.lattices, decoded.word_statistics, pool, self.objective, start, rng,
+            self.threads,
+        )  # fmt: skip
+
+    def _better_start(self, pool: Pool, state: _State) -> NDArray[np.float64]:
+        """The last weights or the best so far, whichever does better on the pool: after a
+        collapse, the tuner should not begin in it."""
+        last, best = np.array(state.weights), np.array(state.best_weights)
+        if state.weights == state.best_weights:
+            return last
+        sign = self.objective.sign
+        better = sign * self.objective.score(pool, best) > sign * self.objective.score(pool, last)
+        return best if better else last
+
+    def _dev_score(self, decoded: Decoded) -> float:
+        _, first = np.unique(decoded.segments, return_index=True)
+        if len(first) != self.pool.n_segments:
+            raise ReplituneError(
+                "the decoder gave no translation of some segments",
+                found=f"{len(first)} of {self.pool.n_segments} segments",
+            )
+        statistics = decoded.statistics[first]
+        if self.sample is not None:
+            statistics = statistics[self.sample]
+        return float(self.objective.metric.score(statistics.sum(axis=0)))
+
+    def _extend(self, found: Hypotheses) -> None:
+        self.pool = self.pool.absorb(found.segments, found.features, found.statistics)
+
+
+def write_history(path: str | Path, history: tuple[Iteration, ...]) -> None:
+    """``history.parquet``: a row per iteration."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {f.name: [getattr(row, f.name) for row in history] for f in fields(Iteration)}
+    types = {"iteration": pa.int32(), "pool_size": pa.int64(), "new_hypotheses": pa.int64()}
+    schema = pa.schema([(name, types.get(name, pa.float64())) for name in columns])
+    with atomic_path(path) as temporary:
+        pq.write_table(pa.table(columns, schema=schema), temporary)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from replitune.cli.main import COMMANDS
+from support import ROOT, Ran
+
+
+def test_help_names_every_command(replitune: Callable[..., Ran]):
+    ran = replitune("--help")
+    assert ran.code == 0
+    for name in COMMANDS:
+        assert f"  {name} " in ran.out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(replitune: Callable[..., Ran], name: str):
+    ran = replitune(name, "--help")
+    assert ran.code == 0
+    assert f"replitune {name}" in ran.out
+
+
+def test_an_unknown_command_names_the_nearest(replitune: Callable[..., Ran]):
+    ran = replitune("comapre")
+    assert ran.code == 2
+    assert "did you mean `replitune compare`" in ran.err
+
+
+def test_the_command_line_imports_nothing_heavy():
+    heavy = "numpy numba pandas scipy pyarrow matplotlib sacrebleu jinja2 jsonschema yaml"
+    code = (
+        "import sys; import replitune.cli.main as c; c.main(['--help']);"
+        f"loaded = [m for m in {heavy.split()} if m in sys.modules];"
+        "sys.exit(', '.join(loaded) or 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_check_prints_what_an_experiment_would_do(replitune: Callable[..., Ran]):
+    ran = replitune("check", ROOT / "config" / "config.yaml", "--scale", "small")
+    assert ran.code == 0
+    assert "quickstart-small" in ran.out
+    assert "lexro (1 replicas)" in ran.out
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config" / "experiments").glob("*.yaml")), ids=str)
+def test_every_experiment_of_the_repository_is_valid(replitune: Callable[..., Ran], path: Path):
+    ran = replitune("check", path)
+    assert ran.code == 0, ran.err
+
+
+def test_check_refuses_unknown_metrics_and_tests(replitune: Callable[..., Ran], tmp_path: Path):
+    text = (ROOT / "config" / "config.yaml").read_text()
+    path = tmp_path / "x.yaml"
+    path.write_text(text.replace("metrics: [bleu,", "metrics: [blue,"))
+    ran = replitune("check", path)
+    assert (ran.code, "bleu" in ran.err, "Traceback" in ran.err) == (2, True, False)
+    path.write_text(text.replace("[crossed, clark, ", "[crosed, clark, "))
+    ran = replitune("check", path)
+    assert (ran.code, "crossed" in ran.err) == (2, True)
+
+
+def test_a_log_holds_the_message_and_a_record_what_ran(
+    replitune: Callable[..., Ran], tmp_path: Path
+):
+    log, record = tmp_path / "a.log", tmp_path / "a.json"
+    ran = replitune("check", tmp_path / "missing.yaml", "--log", log, "--record", record)
+    assert ran.code == 2
+    assert "no such file" in ran.err
+    assert "no such file" in log.read_text()
+    assert not record.exists()
+    ran = replitune("check", ROOT / "config" / "config.yaml", "--log", log, "--record", record)
+    assert ran.code == 0
+    assert "quickstart" in log.read_text()
+    assert '"cpu_seconds"' in record.read_text()

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from replitune.errors import ReplituneError
+from replitune.ledger import records
+from replitune.running.files import sha256_file
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two decodes, statistics of them, and a report."""
+    folder = tmp_path / "results" / "x"
+    decodes = [f"decodes/t/a/seed-00{i}.txt" for i in (1, 2)]
+    for name in (*decodes, "stats/t/a.b/a.parquet", "tables/p.csv"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    sha256 = {name: sha256_file(folder / name) for name in (*decodes, "stats/t/a.b/a.parquet")}
+    write(folder, "decode/t/a", {}, {name: sha256[name] for name in decodes})
+    stats = {"stats/t/a.b/a.parquet": sha256["stats/t/a.b/a.parquet"]}
+    write(folder, "score/t/a.b/a", {name: sha256[name] for name in decodes}, stats)
+    write(folder, "report/report", stats, {"tables/p.csv": sha256_file(folder / "tables/p.csv")})
+    return folder
+
+
+def write(folder: Path, job: str, inputs: dict[str, str], outputs: dict[str, str]) -> None:
+    path = folder / "logs" / f"{job}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"inputs": inputs, "outputs": outputs}))
+    records._cache.clear()
+
+
+def test_what_is_as_it_was_made_is_read(results: Path):
+    (results / "decodes/t/a/.hidden.tmp").write_text("half")
+    found = records.checked(results, [results / "decodes", results / "stats"])
+    assert sorted(found) == [
+        "decodes/t/a/seed-001.txt", "decodes/t/a/seed-002.txt", "stats/t/a.b/a.parquet",
+    ]  # fmt: skip
+    records.check_results(results)
+
+
+@pytest.mark.parametrize("name", ["decodes/t/a/seed-002.txt", "stats/t/a.b/a.parquet"])
+def test_what_has_changed_is_refused(results: Path, name: str):
+    (results / name).write_text("by hand")
+    with pytest.raises(ReplituneError, match=f"{name}: is not what the workflow made"):
+        records.checked(results, [results / name])
+    with pytest.raises(ReplituneError, match="is not what"):
+        records.check_results(results)
+
+
+def test_files_of_others_are_not_checked(results: Path, tmp_path: Path):
+    (tmp_path / "mine.txt").write_text("x")
+    (results / "decodes/t/a/seed-003.txt").write_text("not recorded")
+    found = records.checked(results, [tmp_path / "mine.txt", results / "decodes/t/a/seed-003.txt"])
+    assert list(found) == ["decodes/t/a/seed-003.txt"]
+
+
+def test_results_of_two_pieces_are_refused(results: Path):
+    """The translations were made again, and the statistics are still of the old ones."""
+    path = results / "decodes/t/a/seed-001.txt"
+    path.write_text("new")
+    two = results / "decodes/t/a/seed-002.txt"
+    names = [f"decodes/t/a/{p.name}" for p in (path, two)]
+    write(results, "decode/t/a", {}, dict(zip(names, map(sha256_file, (path, two)), strict=True)))
+    records.checked(results, [path])
+    with pytest.raises(ReplituneError, match="a was made from another version of decodes"):
+        records.check_origins(results)
+
+
+def test_results_without_records_are_no_error(tmp_path: Path):
+    records.check_origins(tmp_path)
+    (tmp_path / "logs" / "report").mkdir(parents=True)
+    (tmp_path / "logs" / "report" / "report.json").write_text("{ half")
+    records._cache.clear()
+    records.check_origins(tmp_path)
+
+
+def test_inputs_are_the_files_that_options_name(tmp_path: Path):
+    for name in ("a", "b", "written"):
+        (tmp_path / name).touch()
+    options = argparse.Namespace(
+        refs=[str(tmp_path / "a"), "nowhere"], model=str(tmp_path / "b"), seed=3, dev=None,
+        out=str(tmp_path / "written"), settings='{"x": 1}',
+    )  # fmt: skip
+    assert records.inputs_of(options) == [tmp_path / "a", tmp_path / "b"]
+
+
+def test_the_folder_of_results_is_above_the_logs():
+    assert records.results_of("/a/logs/results/x/logs/score/t/b.json") == Path("/a/logs/results/x")

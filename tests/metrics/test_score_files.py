@@ -1,0 +1,92 @@
+"""Names of files of segment scores in an experiment."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from replitune.errors import ReplituneError
+from replitune.experiment.configuration import resolve
+from replitune.experiment.experiment import Experiment
+from replitune.metrics.registry import get_metric
+
+
+def experiment(metric: Any, tests: tuple[str, ...] = ("t1", "t2")) -> Experiment:
+    return Experiment(
+        resolve(
+            {
+                "experiment": "x",
+                "corpora": "data",
+                "corpus": {"kind": "synthetic", "tests": dict.fromkeys(tests, 3)},
+                "systems": {"a": {"backend": "corruption"}},
+                "replicas": {"seeds": 2},
+                "metrics": ["bleu", metric],
+            }
+        )
+    )
+
+
+def test_each_test_set_has_its_file():
+    found = experiment({"name": "external", "id": "comet", "file": "comet.{testset}.tsv"})
+    assert found.metric("comet", "t2") == "external:id=comet,file=data/comet.t2.tsv"
+    assert found.score_files("comet", "t1", "a") == [Path("data/comet.t1.tsv")]
+    assert found.score_files("bleu", "t1", "a") == []
+    assert (found.scored("comet", "t1"), found.scored("comet", "dev")) == (True, False)
+    assert found.scored("bleu", "dev")
+
+
+def test_dev_has_scores_where_it_is_named():
+    files = {"t1": "one.tsv", "t2": "two.tsv", "dev": "dev.tsv"}
+    found = experiment({"name": "external", "id": "h", "options": {"file": files}})
+    assert found.scored("h", "dev")
+    assert found.metric("h", "dev") == "external:id=h,file=data/dev.tsv"
+
+
+def test_each_output_may_have_its_file():
+    entry = {"name": "external", "id": "c", "file": "c/{testset}.{system}.{number}.{replica}.txt"}
+    found = experiment(entry)
+    assert found.score_files("c", "t1", "a") == [
+        Path("data/c/t1.a.1.seed-001.txt"),
+        Path("data/c/t1.a.2.seed-002.txt"),
+    ]
+
+
+def test_one_test_set_needs_no_place_for_its_name():
+    assert experiment("external:file=s.tsv", ("t",)).metric("external") == (
+        "external:file=data/s.tsv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ({"name": "external", "file": "s.tsv"}, "write {testset} in its name"),
+        ("external:file=s.tsv", "write {testset} in its name"),
+        ({"name": "external", "file": {"t1": "s.tsv"}}, "no scores for test set t2"),
+        ({"name": "external", "file": {"t1": "a", "t2": "b", "t3": "c"}}, "unknown test set 't3'"),
+        ({"name": "external", "file": "a,{testset}"}, "without a comma"),
+        ({"name": "external", "id": "x"}, "needs a file"),
+    ],
+)
+def test_what_is_wrong_is_said(metric: Any, message: str):
+    with pytest.raises(ReplituneError, match=re.escape(message)):
+        experiment(metric)
+
+
+def test_scores_are_read_line_by_line(tmp_path: Path):
+    (tmp_path / "a.1.txt").write_text("0.5\n\n-1e-1\n")
+    (tmp_path / "a.2.txt").write_text("1\n2\n3\n")
+    metric = get_metric(f"external:file={tmp_path}/{{system}}.{{number}}.txt,id=comet")
+    statistics, missing = metric.system_statistics("a", ["run-001", "run-002"], 3)
+    np.testing.assert_array_equal(statistics[0], [[0.5, 1], [0, 0], [-0.1, 1]])
+    np.testing.assert_array_equal(statistics[1], [[1, 1], [2, 1], [3, 1]])
+    assert missing == 1
+    with pytest.raises(ReplituneError, match="wrong number of scores for a run-001"):
+        metric.system_statistics("a", ["run-001"], 4)
+    (tmp_path / "a.1.txt").write_text("0.5\nbad\n1\n")
+    with pytest.raises(ReplituneError, match="not a finite number"):
+        metric.system_statistics("a", ["run-001"], 3)

@@ -1,0 +1,107 @@
+"""Word alignment by sil-thot: sensible, repeatable, and tidy when it goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import replitune
+from replitune.errors import ReplituneError
+from replitune.phrase.align import ALIGNERS, DirectedAlignments, align
+from replitune.phrase.encode import Encoded, encode, split_words
+from replitune.phrase.symmetrise import symmetrise
+
+WORDS = {"das": "the", "haus": "house", "buch": "book", "ein": "a", "ist": "is", "klein": "small"}
+
+
+def text(segments: int = 80) -> tuple[Encoded, Encoded]:
+    """Word-for-word translations with the last two words swapped."""
+    rng = np.random.default_rng(0)
+    source = [rng.permutation(list(WORDS))[: rng.integers(2, 6)].tolist() for _ in range(segments)]
+    target = [[WORDS[w] for w in [*s[:-2], s[-1], s[-2]]] for s in source]
+    return encode(source), encode(target)
+
+
+def equal(one: DirectedAlignments, two: DirectedAlignments) -> bool:
+    return np.array_equal(one.to_source, two.to_source) and np.array_equal(
+        one.to_target, two.to_target
+    )
+
+
+@pytest.mark.parametrize("kind", ALIGNERS)
+def test_finds_the_dictionary_and_repeats_itself(kind: str) -> None:
+    source, target = text()
+    said: list[str] = []
+    first = align(source, target, kind, threads=2, progress=said.append)
+    assert any(line.startswith("align source to target: step 1 of") for line in said)
+    links = symmetrise(first, source, target)
+    right = 0
+    for i in range(len(source)):
+        for k in range(links.start[i], links.start[i + 1]):
+            f = source.vocab[source.words[source.start[i] + links.source[k]]]
+            e = target.vocab[target.words[target.start[i] + links.target[k]]]
+            right += WORDS[f] == e
+    # of that many words this many links are right, and few are wrong
+    assert right >= 0.75 * len(source.words)
+    assert len(links.source) - right <= 0.25 * len(source.words)
+    assert equal(first, align(source, target, kind, threads=1))
+
+
+def test_unknown_aligner() -> None:
+    source, target = text(2)
+    with pytest.raises(ReplituneError, match="unknown word aligner"):
+        align(source, target, "giza")
+
+
+def test_a_failing_worker_is_reported() -> None:
+    source, target = text(3)
+    unequal = Encoded(target.vocab, target.words, target.start[:-1])
+    with pytest.raises(ReplituneError, match="the word aligner failed") as error:
+        align(source, unequal)
+    assert "ValueError" in (error.value.found or "")
+
+
+def test_a_worker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    parent = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'from replitune.phrase."
+        "align_worker import leave_with_parent; import time; leave_with_parent(); "
+        "time.sleep(60)'], stdin=subprocess.PIPE)\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    package = str(Path(replitune.__file__).parents[1])
+    process = subprocess.Popen(
+        [sys.executable, "-c", parent],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": package},
+    )
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    status = Path(f"/proc/{child}/stat")
+    if not status.parent.parent.exists():
+        pytest.skip("needs /proc")
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        # gone, or a zombie waiting for whoever adopted it
+        if not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    pytest.fail("the worker outlived its parent")
+
+
+def test_words_end_at_ascii_white_space_only() -> None:
+    assert split_words(" a\tb\u00a0c \u2028 d\r") == ["a", "b\u00a0c", "\u2028", "d"]
+    assert split_words("") == []

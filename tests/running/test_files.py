@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replitune.errors import ReplituneError
+from replitune.running.files import (
+    atomic_open,
+    read_lines,
+    sha256_lines,
+    split_lines,
+    write_lines,
+)
+
+SEGMENTS = st.lists(
+    st.text(st.characters(blacklist_characters="\n\r\0", blacklist_categories=("Cs",)))
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(SEGMENTS)
+def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, lines: list[str]):
+    path = tmp_path_factory.mktemp("files") / "a.txt"
+    write_lines(path, lines)
+    expected = list(lines)
+    if expected and expected[0].startswith("\ufeff"):
+        expected[0] = expected[0][1:]  # taken for a byte order mark
+    assert read_lines(path) == expected
+
+
+def test_only_line_feeds_end_lines():
+    assert split_lines("a\u2028b\x85c\x0cd\re\n") == ["a\u2028b\x85c\x0cd\re"]
+
+
+def test_one_carriage_return_before_a_line_feed_is_dropped():
+    assert split_lines("a\r\nb\r\r\n\r\n") == ["a", "b\r", ""]
+
+
+def test_the_last_line_feed_may_be_missing():
+    assert split_lines("a\nb") == split_lines("a\nb\n") == ["a", "b"]
+
+
+def test_an_empty_file_has_no_lines_and_blank_lines_count():
+    assert split_lines("") == []
+    assert split_lines("\n\n") == ["", ""]
+
+
+def test_gzip_is_recognised_by_content(tmp_path: Path):
+    path = tmp_path / "no-suffix"
+    path.write_bytes(gzip.compress(b"one\ntwo\n"))
+    assert read_lines(path) == ["one", "two"]
+
+
+def test_byte_order_mark_is_dropped(tmp_path: Path):
+    path = tmp_path / "bom.txt"
+    path.write_bytes(b"\xef\xbb\xbfone\n")
+    assert read_lines(path) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        (b"ok\nb\xffd\n", 2, "invalid UTF-8"),
+        (b"ok\nok\na\0b\n", 3, "NUL"),
+        (b"\xed\xa0\x80\n", 1, "invalid UTF-8"),  # an unpaired surrogate
+    ],
+)
+def test_bad_text_is_refused_with_its_line(tmp_path: Path, content: bytes, line: int, message: str):
+    path = tmp_path / "bad.txt"
+    path.write_bytes(content)
+    with pytest.raises(ReplituneError, match=message) as error:
+        read_lines(path)
+    assert error.value.line == line
+    assert error.value.file == str(path)
+
+
+def test_a_cut_gzip_file_is_refused(tmp_path: Path):
+    path = tmp_path / "cut.gz"
+    path.write_bytes(gzip.compress(b"one\ntwo\n" * 1000)[:-20])
+    with pytest.raises(ReplituneError, match="damaged or cut off"):
+        read_lines(path)
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path):
+    path = tmp_path / "a.txt"
+    write_lines(path, ["old"])
+    with pytest.raises(RuntimeError), atomic_open(path) as handle:  # noqa: PT012
+        handle.write("half of the new")
+        raise RuntimeError
+    assert read_lines(path) == ["old"]
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_the_hash_of_segments_does_not_depend_on_how_they_are_stored(tmp_path: Path):
+    plain, packed, dos = tmp_path / "a", tmp_path / "b.gz", tmp_path / "c"
+    plain.write_bytes(b"one\ntwo\n")
+    packed.write_bytes(gzip.compress(b"one\ntwo"))
+    dos.write_bytes(b"one\r\ntwo\r\n")
+    assert len({sha256_lines(read_lines(path)) for path in (plain, packed, dos)}) == 1
+    assert sha256_lines(["one", "two"]) != sha256_lines(["one two"])

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from replitune.errors import ReplituneError
+from replitune.metrics.bleu import Bleu
+from replitune.streams import stream
+from replitune.tuning.lattice import Lattice, Lattices
+from replitune.tuning.loop import Decoded, LoopSettings, run_loop
+from replitune.tuning.mert import Mert, PoolSearch
+from replitune.tuning.mert_lattice import LatticeSearch, MertLattice
+from replitune.tuning.objective import Objective
+from replitune.tuning.pool import Pool
+
+VOCABULARY = [f"w{i}" for i in range(12)]
+N, F = 6, 3
+METRIC = Bleu(tokenize="none")
+
+
+def draw_lattice(rng: np.random.Generator, nodes: int) -> Lattice:
+    """Every node has arcs to the next one or two nodes; arcs of 0 to 2 words, unsorted."""
+    arcs = [(u, v) for u in range(nodes) for v in range(u + 1, min(u + 3, nodes + 1))]
+    arcs += [(u, u + 1) for u in range(nodes)]
+    order = rng.permutation(len(arcs))
+    lengths = rng.integers(0, 3, len(arcs))
+    return Lattice(
+        np.array([arcs[i][0] for i in order]),
+        np.array([arcs[i][1] for i in order]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        rng.integers(0, len(VOCABULARY), lengths.sum()),
+        rng.normal(size=(len(arcs), F)),
+        nodes,
+    )
+
+
+def paths(lattice: Lattice, node: int = 0) -> list[tuple[list[int], np.ndarray]]:
+    """Every path from a node to the end: words and features, by recursion."""
+    if node == lattice.final:
+        return [([], np.zeros(F))]
+    out = []
+    for a in np.flatnonzero(lattice.arc_from == node):
+        words = lattice.words[lattice.word_start[a] : lattice.word_start[a + 1]].tolist()
+        for rest, features in paths(lattice, int(lattice.arc_to[a])):
+            out.append((words + rest, lattice.features[a] + features))
+    return out
+
+
+class Space:
+    def __init__(self, seed: int, nodes: int = 5) -> None:
+        rng = np.random.default_rng(seed)
+        self.each = [draw_lattice(rng, nodes) for _ in range(N)]
+        self.lattices = Lattices.pack(self.each)
+        refs = [" ".join(rng.choice(VOCABULARY, 5)) for _ in range(N)]
+        self.prepared = METRIC.prepare([refs])
+        segments, features, texts = [], [], []
+        for s, lattice in enumerate(self.each):
+            for words, values in paths(lattice):
+                segments.append(s)
+                features.append(values)
+                texts.append(" ".join(VOCABULARY[w] for w in words))
+        statistics = METRIC.segment_statistics(texts, np.array(segments), self.prepared)
+        self.n_paths = len(texts)
+        self.pool = Pool.empty(N, F, 10, dtype=np.float64).extend(segments, features, statistics)
+
+    def statistics(self, segments, word_start, words):
+        texts = [" ".join(VOCABULARY[w] for w in words[i:j]) for i, j in pairwise(word_start)]
+        return METRIC.segment_statistics(texts, segments, self.prepared)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_envelope_holds_the_best_path_everywhere(seed: int, bleu: Objective):
+    space = Space(seed)
+    assert space.n_paths > 100
+    rng = np.random.default_rng(seed)
+    weights, direction = rng.normal(size=F), rng.normal(size=F)
+    envelope = space.lattices.envelope(weights, direction)
+    for s in range(N):
+        rows = slice(envelope.offsets[s], envelope.offsets[s + 1])
+        begins, features = envelope.begins[rows], envelope.features[rows]
+        assert begins[0] == -np.inf
+        assert (np.diff(begins) > 0).all()
+        every = np.array([values for _, values in paths(space.each[s])])
+        for gamma in np.linspace(-6, 6, 121):
+            best = (every @ (weights + gamma * direction)).max()
+            line = features[np.searchsorted(begins, gamma, side="right") - 1]
+            assert line @ (weights + gamma * direction) == pytest.approx(best, abs=1e-9)
+
+
+def test_words_and_features_of_a_hypothesis_belong_to_one_path():
+    space = Space(3)
+    envelope = space.lattices.envelope(np.ones(F), np.array([1.0, -1.0, 0.5]))
+    for i, s in enumerate(envelope.segments):
+        words = envelope.words[envelope.word_start[i] : envelope.word_start[i + 1]].tolist()
+        known = [values for text, values in paths(space.each[s]) if text == words]
+        assert any(np.allclose(values, envelope.features[i], atol=1e-12) for values in known)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_line_on_lattices_is_that_on_all_their_paths(seed: int, bleu: Objective):
+    space = Space(seed)
+    rng = np.random.default_rng(seed)
+    weights, direction = rng.normal(size=F), rng.normal(size=F)
+    lattice = LatticeSearch(space.lattices, bleu, space.statistics).at(weights)
+    listed = PoolSearch(space.pool, bleu).at(weights)
+    one, other = lattice.search(direction), listed.search(direction)
+    assert one.here == pytest.approx(other.here)
+    assert one.best == pytest.approx(other.best)
+    assert one.gamma == pytest.approx(other.gamma)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mert_on_lattices_is_mert_on_all_their_paths(seed: int, bleu: Objective):
+    space = Space(seed)
+    tuner = Mert(restarts=2)
+    start = np.random.default_rng(seed).normal(size=F)
+    search = LatticeSearch(space.lattices, bleu, space.statistics)
+    one = tuner.optimise(search, start, np.random.default_rng(1))
+    other = tuner.tune(space.pool, bleu, start, np.random.default_rng(1))
+    assert one.score == pytest.approx(other.score)
+    np.testing.assert_allclose(one.weights, other.weights, atol=1e-9)
+    two = tuner.optimise(
+        LatticeSearch(space.lattices, bleu, space.statistics), start,
+        np.random.default_rng(1), threads=2,
+    )  # fmt: skip
+    assert one.weights.tobytes() == two.weights.tobytes()
+
+
+def test_the_tuner_ends_where_lattices_and_pool_agree(bleu: Objective):
+    space = Space(8, nodes=7)
+    start = np.array([0.2, -1.0, 0.4])
+    empty = Pool.empty(N, F, 10)
+    result = MertLattice(rounds=8, reach=np.inf).tune_lattices(
+        space.lattices, space.statistics, empty, bleu, start, np.random.default_rng(0)
+    )
+    whole = Mert().tune(space.pool, bleu, start, np.random.default_rng(0))
+    assert result.score == pytest.approx(bleu.score(space.pool, result.weights), abs=1e-6)
+    assert result.score >= whole.score - 1.0
+    last = result.history[-1]
+    assert last["score"] >= last["pool_score"] - 0.01
+    assert result.added is not None
+    assert len(empty.extend(*vars(result.added).values())) < len(space.pool)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_within_reach_the_envelope_is_the_whole_one(seed: int):
+    space = Space(seed)
+    rng = np.random.default_rng(seed)
+    weights, direction = rng.normal(size=F), rng.normal(size=F)
+    whole = space.lattices.envelope(weights, direction)
+    near = space.lattices.envelope(weights, direction, 0.3)
+    assert len(near.begins) < len(whole.begins)
+    for s in range(N):
+        rows = slice(near.offsets[s], near.offsets[s + 1])
+        every = slice(whole.offsets[s], whole.offsets[s + 1])
+        ends = np.append(whole.begins[every][1:], np.inf)
+        expected = (whole.begins[every] < 0.3) & (ends > -0.3)
+        assert near.begins[rows][0] == -np.inf
+        np.testing.assert_allclose(near.features[rows], whole.features[every][expected], atol=1e-9)
+
+
+def test_a_blank_line_has_the_empty_path():
+    none = np.zeros(0, dtype=np.int64)
+    blank = Lattice(none, none, np.zeros(1, dtype=np.int64), none, np.zeros((0, F)), 0)
+    full = Space(1).each[0]
+    both = Lattices.pack([blank, full, blank]).envelope(np.ones(F), np.zeros(F))
+    alone = Lattices.pack([full]).envelope(np.ones(F), np.zeros(F))
+    assert both.offsets.tolist() == [0, 1, 2, 3]
+    assert both.words.tolist() == alone.words.tolist()
+    assert (both.features[[0, 2]] == 0).all()
+
+
+def test_dead_ends_are_dropped():
+    words = np.array([1, 2, 3, 4])
+    lattice = Lattice(
+        np.array([0, 0, 1, 2]), np.array([1, 2, 4, 3]), np.arange(5), words, np.eye(4), 4
+    )
+    packed = Lattices.pack([lattice])
+    assert packed.arc_to.tolist() == [1, 4]
+    assert packed.envelope(np.ones(4), np.zeros(4)).words.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arc_from": np.array([1, 1])}, "smaller to larger"),
+        ({"arc_to": np.array([1, 3])}, "beyond the final"),
+        ({"arc_from": np.array([0, 0]), "arc_to": np.array([1, 1])}, "no path"),
+        ({"features": np.array([[1.0], [np.nan]])}, "not finite"),
+        ({"features": np.ones((3, 1))}, "arrays of"),
+        ({"word_start": np.array([0, 1, 1])}, "word_start"),
+    ],
+)
+def test_graphs_that_are_none(change, message):
+    good = {
+        "arc_from": np.array([0, 1]), "arc_to": np.array([1, 2]),
+        "word_start": np.array([0, 1, 2]), "words": np.array([5, 6]),
+        "features": np.ones((2, 1)), "final": 2,
+    }  # fmt: skip
+    assert Lattices.pack([Lattice(**good)]).n_segments == 1
+    with pytest.raises(ReplituneError, match=f"segment 0.*{message}"):
+        Lattices.pack([Lattice(**(good | change))])
+
+
+def test_the_loop_tunes_on_lattices_and_resumes(tmp_path):
+    space = Space(8, nodes=7)
+    tuner = MertLattice(mert=Mert(restarts=2), directions=2, decodings=4)
+    offsets = space.pool.offsets
+
+    def decode(weights, iteration, die_at=None):
+        if iteration == die_at:
+            raise KeyboardInterrupt
+        scores = weights @ space.pool.features
+        best = [
+            offsets[s] + np.argsort(-scores[offsets[s] : offsets[s + 1]], kind="stable")[:3]
+            for s in range(N)
+        ]
+        rows = np.concatenate(best)
+        return Decoded(
+            np.repeat(np.arange(N), 3), space.pool.features[:, rows].T,
+            space.pool.statistics[rows], space.lattices, space.statistics,
+        )  # fmt: skip
+
+    def run(**more):
+        return run_loop(
+            more.pop("decode", decode), tuner, Objective(METRIC), np.array([0.2, -1.0, 0.4]), N,
+            partial(stream, 1, "tune"), LoopSettings(iterations=4, patience=4), **more,
+        )  # fmt: skip
+
+    whole = run()
+    with pytest.raises(KeyboardInterrupt):
+        run(decode=partial(decode, die_at=2), folder=tmp_path / "work")
+    resumed = run(folder=tmp_path / "work")
+    assert resumed.weights.tobytes() == whole.weights.tobytes()
+    # the pool has what was found in the lattices, not only three paths of each
+    assert whole.history[0].pool_size > 6 * N
+    assert whole.dev_score > whole.history[0].dev_score

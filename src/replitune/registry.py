@@ -1,0 +1,304 @@
+"""Things that are chosen by name: metrics, tests, intervals, tuners, backends, tables, figures.
+
+All registries have this one shape. Ours are a table of names; other packages bring theirs as
+entry points. Only the module of what is asked for is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from replitune.errors import ReplituneError, nearest
+from replitune.settings import (
+    WRONG,
+    Kind,
+    Path_,
+    Reading,
+    Setting,
+    from_text,
+    json_schema,
+    settings_of,
+    shown,
+)
+
+T = TypeVar("T")
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$(?!\n)"
+"""A safe file name. $ also matches before a line feed at the end, which is no part of a name."""
+NAME_WORDS = (
+    "a safe file name of letters, digits and . _ + - (at most 64, not starting with a sign)"
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something chosen by name, with the options that differ from its defaults:
+    ``bleu:tokenize=none``, or ``{name: ter, id: ter-norm, normalized: true}``."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Checked, as code uses them."""
+    id: str = ""
+    """What its files and rows are called; by default the name."""
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            object.__setattr__(self, "id", self.name)
+
+    @property
+    def word(self) -> str:
+        """As on a command line; the same for the same options, in the order in which they were
+        given."""
+        options = dict(self.options)
+        if self.id != self.name:
+            options = {"id": self.id, **options}
+        words = [f"{key}={_written(value)}" for key, value in options.items()]
+        return f"{self.name}:{','.join(words)}" if words else self.name
+
+    @property
+    def mapping(self) -> dict[str, Any]:
+        """As in an experiment file, and on the wire."""
+        id = {"id": self.id} if self.id != self.name else {}
+        return {"name": self.name, **id, **self.options}
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+class Registry(Generic[T]):
+    """Things of one kind by name."""
+
+    def __init__(
+        self,
+        kind: str,
+        own: Mapping[str, str],
+        *,
+        group: str | None = None,
+        accepts: Callable[[T], bool] = callable,
+        expected: str = "",
+    ) -> None:
+        """`kind`: what a message calls one of them. `own`: name -> ``module:attribute``. `group`:
+        of the entry points of other packages. `accepts`: whether what an entry point gives is one;
+        `expected` says what is, otherwise."""
+        self.kind, self.own, self.group = kind, own, group
+        self._accepts, self._expected = accepts, expected
+        self._loaded: dict[str, T] = {}
+
+    @cached_property
+    def _points(self) -> dict[str, EntryPoint]:
+        found = entry_points(group=self.group) if self.group is not None else ()
+        return {point.name: point for point in found}
+
+    @property
+    def names(self) -> list[str]:
+        """Everything that can be named, ours first."""
+        return list(dict.fromkeys([*self.own, *sorted(self._points)]))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in self._points
+
+    def __getitem__(self, name: str) -> T:
+        """What is called so."""
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def _load(self, name: str) -> T:
+        if name in self.own:
+            module, _, attribute = self.own[name].partition(":")
+            found: T = getattr(import_module(module), attribute)
+            return found
+        if name not in self._points:
+            raise self.unknown(name)
+        brought: T = self._points[name].load()
+        if not self._accepts(brought):
+            raise ReplituneError(
+                f"entry point {name} of {self.group} is not a {self.kind}",
+                found=self._points[name].value, expected=self._expected,
+            )  # fmt: skip
+        return brought
+
+    def unknown(self, name: str) -> ReplituneError:
+        close = nearest(name.lower(), self.names)
+        return ReplituneError(
+            f"unknown {self.kind} {name!r}", expected=", ".join(self.names),
+            fix=f"did you mean `{close}`?" if close else None,
+        )  # fmt: skip
+
+    def settings(self, name: str) -> dict[str, Setting]:
+        """The options of what is called so: its own, or those of its class `Settings`."""
+        found: Any = self[name]
+        return settings_of(getattr(found, "Settings", found))
+
+    def entry(self, given: str | Mapping[str, Any] | Entry) -> Entry:
+        """The entry that a word or a mapping names; the first mistake is raised."""
+        if isinstance(given, Entry):
+            return given
+        reading = Reading()
+        entry: Entry = Named(self).read(reading, given, ())
+        if reading.mistakes:
+            raise reading.mistakes[0].error()
+        return entry
+
+    def entries(self, given: Iterable[str | Mapping[str, Any] | Entry]) -> list[Entry]:
+        """Several, which are called differently: their ids name files and rows."""
+        found = [self.entry(one) for one in given]
+        twice = repeated(entry.id for entry in found)
+        if twice is not None:
+            raise ReplituneError(
+                f"two {self.kind}s are called {twice!r}", fix="give one of them an `id` of its own"
+            )
+        return found
+
+
+def repeated(ids: Iterable[str]) -> str | None:
+    """The first id that was there before. Some file systems do not tell upper from lower case."""
+    seen: set[str] = set()
+    for id in ids:
+        if id.lower() in seen:
+            return id
+        seen.add(id.lower())
+    return None
+
+
+class Named(Kind):
+    """A name of a registry with options: text as on a command line, or a mapping."""
+
+    def __init__(self, registry: Registry[Any]) -> None:
+        self.registry = registry
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"the name of a {self.registry.kind}, or a mapping with its name and options"
+
+    def read(self, reading: Reading, value: Any, path: Path_) -> Any:
+        kind = self.registry.kind
+        if isinstance(value, Entry):
+            return value
+        if isinstance(value, str):
+            name, given, id = self._parsed(reading, value, path)
+        elif isinstance(value, Mapping) and isinstance(value.get("name"), str):
+            name, id = value["name"], value.get("id")
+            given = {k: v for k, v in value.items() if k not in ("name", "id", "options")}
+            nested = value.get("options")
+            if nested is not None and not isinstance(nested, Mapping):
+                return reading.not_allowed(nested, (*path, "options"), "a mapping, key: value")
+            for option, item in (nested or {}).items():
+                if option in given:
+                    return reading.wrong(
+                        (*path, "options", option), f"{kind} {name}: option {option} is given twice"
+                    )
+                given[option] = item
+        else:
+            return reading.wrong(
+                path, f"a {kind} needs a name", found=shown(value), expected=self.words
+            )
+        if name is WRONG:
+            return WRONG
+        try:
+            known = self.registry.settings(name)
+        except ReplituneError as error:
+            place = (*path, "name") if isinstance(value, Mapping) else path
+            return reading.caught(place, error)
+        options = self._options(reading, name, known, given, path, isinstance(value, str))
+        if id is not None and (not isinstance(id, str) or not re.search(NAME, id)):
+            return reading.wrong(
+                (*path, "id"), f"the id of {kind} {name} is not allowed", found=shown(id),
+                expected=NAME_WORDS,
+            )  # fmt: skip
+        return WRONG if options is WRONG else Entry(name, options, id or name)
+
+    def _parsed(self, reading: Reading, text: str, path: Path_) -> tuple[Any, dict, Any]:
+        """``NAME:key=value,key=value``"""
+        name, colon, rest = text.partition(":")
+        given: dict[str, str] = {}
+        for item in rest.split(",") if colon and rest else ():
+            key, equals, value = (part.strip() for part in item.partition("="))
+            if not equals or not key or key in given:
+                twice = key in given
+                reading.wrong(
+                    path,
+                    f"{self.registry.kind} {text!r}: "
+                    + (f"option {key} is given twice" if twice else f"{item!r} is not an option"),
+                    expected="NAME:key=value,key=value",
+                )
+                return WRONG, {}, None
+            given[key] = value
+        return name.strip(), given, given.pop("id", None)
+
+    def _options(
+        self,
+        reading: Reading,
+        name: str,
+        known: Mapping[str, Setting],
+        given: Mapping[str, Any],
+        path: Path_,
+        is_text: bool,
+    ) -> Any:
+        options: dict[str, Any] = {}
+        good = True
+        for key, value in given.items():
+            option = key if key in known else key.replace("-", "_")
+            if option not in known:
+                close = nearest(str(key), list(known))
+                reading.wrong(
+                    (*path, key), f"{self.registry.kind} {name} has no option {key!r}",
+                    expected=", ".join(known) or "no options",
+                    fix=f"did you mean `{close}`?" if close else None,
+                )  # fmt: skip
+                good = False
+                continue
+            hint = known[option].type
+            # YAML reads an unquoted 13 as a number where a text is meant
+            typed = from_text(hint, value if isinstance(value, str) else _written(value)) if (
+                isinstance(value, (str, int, float)) and not isinstance(value, bool)
+            ) else value  # fmt: skip
+            read = reading.read(hint, typed, (*path, option))
+            good = good and read is not WRONG
+            options[option] = read
+        for key, setting in known.items():
+            if setting.required and key not in options:
+                reading.wrong(
+                    path, f"{self.registry.kind} {name} needs the option {key}",
+                    expected=f"{name}:{key}=...",
+                )  # fmt: skip
+                good = False
+        return options if good else WRONG
+
+    def schema(self) -> dict[str, Any]:
+        names = self.registry.names
+        words = [
+            {"enum": names},
+            {"type": "string", "pattern": f"^({'|'.join(map(re.escape, names))}):"},
+        ]
+        mappings = []
+        for name in names:
+            known = self.registry.settings(name)
+            options = {key: json_schema(setting.type, {}) for key, setting in known.items()}
+            mappings.append(
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["name"],
+                    "properties": {
+                        "name": {"const": name},
+                        "id": {"type": "string", "pattern": NAME},
+                        **options,
+                        "options": {
+                            "type": "object", "additionalProperties": False, "properties": options,
+                        },
+                    },
+                }
+            )  # fmt: skip
+        return {"anyOf": [*words, *mappings]}

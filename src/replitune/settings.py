@@ -1,0 +1,565 @@
+"""Settings: each is declared once, as an annotated field or parameter, and read in one place.
+
+A setting is a field of a `Settings` class, or a parameter of a function or a class, whose
+annotation says what it may be and what it means:
+
+    class Tests(Settings):
+        alpha: Annotated[float, about("Level of the tests.", gt=0, lt=1)] = 0.05
+
+    def crossed(comparison, *, unit: Annotated[Unit, about("What is drawn.")] = "segment"): ...
+
+From the declaration come the value that code uses (`read`), the messages for everything that is
+wrong with what a user wrote (all of it at once), the JSON schema, the pages of the documentation
+and the options of commands. Parameters without `about` are no settings.
+
+Types: bool, int, float, str, None, Literal, list, tuple, dict, unions, `Settings` classes,
+dataclasses with annotated fields, and any `Kind` (`Annotated[Any, Kind(...)]`) for what depends on
+names that are looked up.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+
+from replitune.errors import ReplituneError, nearest
+
+Path_ = tuple[str | int, ...]
+"""Where a value stands: keys and places in lists, from the outside in."""
+
+
+def about(description: str = "", **bounds: Any) -> msgspec.Meta:
+    """Declares a setting by a sentence, and its bounds: ge, gt, le, lt of numbers, min_length and
+    max_length of texts and lists, pattern of texts."""
+    return msgspec.Meta(description=description, **bounds)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of classes whose fields are settings. A subclass may raise ReplituneError in
+    `__post_init__` for what single fields cannot say."""
+
+
+class Kind:
+    """What a value may be where that depends on names that are looked up."""
+
+    words: str = ""
+    """What is expected, in a message."""
+
+    def read(self, reading: Reading, value: Any, path: Path_) -> Any:
+        """The value as code uses it, or `WRONG` after `reading.wrong(...)`."""
+        raise NotImplementedError
+
+    def schema(self) -> dict[str, Any]:
+        """As JSON schema."""
+        return {}
+
+
+class _Wrong:
+    def __bool__(self) -> bool:
+        return False
+
+
+WRONG: Any = _Wrong()
+"""What stands for a value that cannot be used; what is wrong with it was said."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One declared setting."""
+
+    name: str
+    type: Any
+    default: Any
+    """`inspect.Parameter.empty` when it must be given."""
+    description: str
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+@cache
+def settings_of(declared: Any) -> dict[str, Setting]:
+    """The settings of a `Settings` class, a dataclass, or any function or class, by name."""
+    hints = _hints(declared)
+    found: dict[str, Setting] = {}
+    if isinstance(declared, type) and issubclass(declared, Settings):
+        for item in msgspec.structs.fields(declared):
+            default = inspect.Parameter.empty
+            if item.default is not msgspec.NODEFAULT:
+                default = item.default
+            elif item.default_factory is not msgspec.NODEFAULT:
+                default = item.default_factory()
+            hint = hints[item.name]
+            found[item.encode_name] = Setting(item.encode_name, hint, default, _description(hint))
+        return found
+    for name, parameter in inspect.signature(declared).parameters.items():
+        hint = hints.get(name)
+        if _metas(hint):
+            found[name] = Setting(name, hint, parameter.default, _description(hint))
+    return found
+
+
+def _hints(declared: Any) -> dict[str, Any]:
+    if isinstance(declared, type) and not (
+        issubclass(declared, Settings) or hasattr(declared, "__dataclass_fields__")
+    ):
+        declared = declared.__init__
+    return typing.get_type_hints(declared, include_extras=True)
+
+
+def _metas(hint: Any) -> list[msgspec.Meta]:
+    if get_origin(hint) is not Annotated:
+        return []
+    return [item for item in get_args(hint)[1:] if isinstance(item, msgspec.Meta)]
+
+
+def _description(hint: Any) -> str:
+    return next((meta.description for meta in _metas(hint) if meta.description), "")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong with what a user wrote."""
+
+    path: Path_
+    message: str
+    found: str | None = None
+    expected: str | None = None
+    fix: str | None = None
+
+    def error(self, file: Any = None, line: int | None = None) -> ReplituneError:
+        return ReplituneError(
+            self.message, file=file, line=line, found=self.found, expected=self.expected,
+            fix=self.fix,
+        )  # fmt: skip
+
+
+def joined(path: Path_, otherwise: str = "the settings") -> str:
+    """``systems.lexro.search``"""
+    return ".".join(map(str, path)) or otherwise
+
+
+def shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def did_you_mean(word: Any, known: list[str] | tuple[str, ...]) -> str | None:
+    close = nearest(str(word), known)
+    return f"did you mean `{close}`?" if close else None
+
+
+@dataclass
+class Reading:
+    """One reading of what a user wrote; it goes on after a mistake."""
+
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def wrong(self, path: Path_, message: str, **fields: str | None) -> Any:
+        """Note a mistake; returns `WRONG`."""
+        self.mistakes.append(Mistake(path, message, **fields))
+        return WRONG
+
+    def caught(self, path: Path_, error: ReplituneError) -> Any:
+        """Note what code complained of."""
+        return self.wrong(
+            path, error.message, found=error.found, expected=error.expected, fix=error.fix
+        )
+
+    def not_allowed(self, value: Any, path: Path_, expected: str) -> Any:
+        name = joined(path)
+        return self.wrong(path, f"{name} is not allowed", found=shown(value), expected=expected)
+
+    # ---- one value
+
+    def read(self, hint: Any, value: Any, path: Path_) -> Any:
+        """`value` as the type `hint`, or `WRONG`."""
+        bounds: list[msgspec.Meta] = []
+        while get_origin(hint) is Annotated:
+            hint, *extras = get_args(hint)
+            for extra in extras:
+                if isinstance(extra, Kind):
+                    return extra.read(self, value, path)
+                if isinstance(extra, msgspec.Meta):
+                    bounds.append(extra)
+        read = self._read_plain(hint, value, path, bounds)
+        if read is not WRONG and not all(_within(read, bound) for bound in bounds):
+            return self.not_allowed(value, path, words_of(hint, bounds))
+        return read
+
+    def _read_plain(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
+        origin = get_origin(hint)
+        if hint is Any:
+            return value
+        if origin in (typing.Union, types.UnionType):
+            return self._read_union(hint, value, path, bounds)
+        if origin is Literal:
+            return self._read_literal(hint, value, path)
+        if origin in (list, tuple):
+            return self._read_list(hint, value, path, bounds)
+        if origin is dict:
+            return self._read_dict(hint, value, path, bounds)
+        if isinstance(hint, type) and _is_model(hint):
+            return self.read_model(hint, value, path)
+        if fits(hint, value):
+            return float(value) if hint is float else value
+        return self.not_allowed(value, path, words_of(hint, bounds))
+
+    def _read_union(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
+        """The first member that takes the value; of what has the value's form, its complaint."""
+        form = None
+        for member in get_args(hint):
+            attempt = Reading()
+            read = attempt.read(member, value, path)
+            if read is not WRONG:
+                return read
+            if form is None and isinstance(value, (list, dict)) and _has_form(member, value):
+                form = attempt
+        if form is not None:
+            self.mistakes += form.mistakes
+            return WRONG
+        allowed = [str(x) for m in get_args(hint) for x in _literals(m)]
+        return self.wrong(
+            path, f"{joined(path)} is not allowed", found=shown(value),
+            expected=words_of(hint, bounds), fix=did_you_mean(value, allowed),
+        )  # fmt: skip
+
+    def _read_literal(self, hint: Any, value: Any, path: Path_) -> Any:
+        allowed = get_args(hint)
+        if any(value == item and type(value) is type(item) for item in allowed):
+            return value
+        return self.wrong(
+            path, f"{joined(path)} is not one of the allowed values", found=shown(value),
+            expected=", ".join(map(str, allowed)), fix=did_you_mean(value, [*map(str, allowed)]),
+        )  # fmt: skip
+
+    def _read_list(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return self.not_allowed(value, path, words_of(hint, bounds))
+        kinds = get_args(hint)
+        if get_origin(hint) is tuple and Ellipsis not in kinds:
+            if len(kinds) != len(value):
+                return self.not_allowed(value, path, words_of(hint, bounds))
+            pairs = list(zip(kinds, value, strict=True))
+        else:
+            pairs = [(kinds[0], item) for item in value]
+        items = [self.read(kind, item, (*path, i)) for i, (kind, item) in enumerate(pairs)]
+        if any(item is WRONG for item in items):
+            return WRONG
+        return tuple(items) if get_origin(hint) is tuple else items
+
+    def _read_dict(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
+        if not isinstance(value, Mapping):
+            return self.not_allowed(value, path, words_of(hint, bounds))
+        of_key, of_value = get_args(hint)
+        read: dict[Any, Any] = {}
+        good = True
+        for key, item in value.items():
+            before = len(self.mistakes)
+            if self.read(of_key, key, (*path, key)) is WRONG:
+                del self.mistakes[before:]
+                self.wrong(
+                    (*path, key), f"a name is not allowed in {joined(path)}", found=shown(key),
+                    expected=words_of(of_key, []),
+                )  # fmt: skip
+                good = False
+            read[key] = self.read(of_value, item, (*path, key))
+            good = good and read[key] is not WRONG
+        return read if good else WRONG
+
+    # ---- a mapping of settings
+
+    def read_model(self, declared: Callable[..., Any], value: Any, path: Path_) -> Any:
+        """The object that `declared` makes of a mapping of its settings."""
+        values = self.read_values(declared, value, path)
+        if values is WRONG:
+            return WRONG
+        try:
+            return declared(**values)
+        except ReplituneError as error:
+            return self.caught(path, error)
+
+    def read_values(self, declared: Callable[..., Any], value: Any, path: Path_) -> Any:
+        """The values of a mapping of settings, without those that are not given."""
+        if not isinstance(value, Mapping):
+            return self.not_allowed(value, path, "a mapping, key: value")
+        known = settings_of(declared)
+        good = True
+        values: dict[str, Any] = {}
+        for key, item in value.items():
+            if key not in known:
+                good = bool(self.unknown(key, list(known), path))
+                continue
+            read = self.read(known[key].type, item, (*path, key))
+            good = good and read is not WRONG
+            values[key.replace("-", "_")] = read
+        for key, setting in known.items():
+            if setting.required and key not in value:
+                name = joined(path, "the experiment")
+                self.wrong(path, f"key `{key}` is missing in {name}", found=shown(dict(value)))
+                good = False
+        return values if good else WRONG
+
+    def unknown(self, key: Any, known: list[str], path: Path_) -> Any:
+        """A key that is not among those that are known."""
+        return self.wrong(
+            (*path, key), f"unknown key `{key}` in {joined(path, 'the experiment')}",
+            expected=", ".join(known) or "no keys", fix=did_you_mean(key, known),
+        )  # fmt: skip
+
+
+def read(hint: Any, value: Any, name: str = "") -> Any:
+    """`value` as the type `hint`; the first mistake is raised. `name` is what the value is called
+    in messages."""
+    reading = Reading()
+    found = reading.read(hint, value, (name,) if name else ())
+    if reading.mistakes:
+        raise reading.mistakes[0].error()
+    return found
+
+
+def fits(hint: Any, value: Any) -> bool:
+    """Whether a value is of a plain type: true is no number, 3.0 no whole one."""
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if hint is None:
+        return value is None
+    return isinstance(value, hint)
+
+
+def _within(value: Any, bound: msgspec.Meta) -> bool:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return (
+            math.isfinite(value)
+            and (bound.ge is None or value >= bound.ge)
+            and (bound.gt is None or value > bound.gt)
+            and (bound.le is None or value <= bound.le)
+            and (bound.lt is None or value < bound.lt)
+        )
+    if isinstance(value, str) and bound.pattern is not None:
+        return re.search(bound.pattern, value) is not None
+    if isinstance(value, (str, list, tuple, dict)):
+        longest = math.inf if bound.max_length is None else bound.max_length
+        return (bound.min_length or 0) <= len(value) <= longest
+    return True
+
+
+def _is_model(hint: type) -> bool:
+    return issubclass(hint, Settings) or hasattr(hint, "__dataclass_fields__")
+
+
+def _has_form(hint: Any, value: Any) -> bool:
+    """Whether a list or a mapping is what a type takes, whatever is in it."""
+    while get_origin(hint) is Annotated:
+        if any(isinstance(extra, Kind) for extra in get_args(hint)):
+            return True
+        hint = get_args(hint)[0]
+    if isinstance(value, dict):
+        return get_origin(hint) is dict or (isinstance(hint, type) and _is_model(hint))
+    return get_origin(hint) in (list, tuple)
+
+
+def _literals(hint: Any) -> tuple[Any, ...]:
+    while get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+# ---- what is expected, in words
+
+WORDS = {
+    bool: "true or false", int: "a whole number", float: "a number", str: "a text",
+    None: "null", types.NoneType: "null",
+}  # fmt: skip
+
+
+def words_of(hint: Any, bounds: list[msgspec.Meta]) -> str:
+    """``a whole number, at least 1``"""
+    while get_origin(hint) is Annotated:
+        hint, *extras = get_args(hint)
+        for extra in extras:
+            if isinstance(extra, Kind):
+                return extra.words
+        bounds = [*bounds, *(extra for extra in extras if isinstance(extra, msgspec.Meta))]
+    limits = []
+    for bound in bounds:
+        if bound.pattern is not None:
+            return bound.description or f"a text like {bound.pattern}"
+        for name, said in (
+            ("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")
+        ):  # fmt: skip
+            limit = getattr(bound, name)
+            if limit is not None:
+                limits.append(f"{said} {limit}")
+        if bound.min_length:
+            if hint is str:
+                return "a text that is not empty"
+            limits.append(f"at least {bound.min_length} item(s)")
+    return ", ".join([_plain_words(hint), *limits])
+
+
+def _plain_words(hint: Any) -> str:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(dict.fromkeys(words_of(member, []) for member in inner))
+    if origin is Literal:
+        return ", ".join(map(str, inner))
+    if origin is tuple and Ellipsis not in inner:
+        return f"a list of {len(inner)}: {', '.join(words_of(kind, []) for kind in inner)}"
+    if origin in (list, tuple):
+        return f"a list, each of which is {words_of(inner[0], [])}"
+    if origin is dict or (isinstance(hint, type) and _is_model(hint)):
+        return "a mapping, key: value"
+    return WORDS.get(hint, str(hint))
+
+
+# ---- values that people type on a command line
+
+_YES_NO = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def from_text(hint: Any, text: str) -> Any:
+    """What a word on a command line means as the type `hint`; it is not checked here.
+
+    >>> from_text(bool, "true"), from_text(float | None, "none"), from_text(str, "13")
+    (True, None, '13')
+    """
+    while get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        for member in sorted(inner, key=lambda kind: kind is str):
+            value = from_text(member, text)
+            if Reading().read(member, value, ()) is not WRONG:
+                return value
+        return text
+    if origin is Literal:
+        return next((item for item in inner if str(item) == text), text)
+    if hint in (None, types.NoneType):
+        return None if text.lower() in ("none", "null") else text
+    if hint is bool:
+        return _YES_NO.get(text.lower(), text)
+    if hint in (int, float):
+        for kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+        return text
+    if hint is str:
+        return text
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+# ---- JSON schema
+
+
+def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a type; classes of settings go into `definitions` under their names."""
+    bounds: dict[str, Any] = {}
+    while get_origin(hint) is Annotated:
+        hint, *extras = get_args(hint)
+        for extra in extras:
+            if isinstance(extra, Kind):
+                return {**extra.schema(), **bounds}
+            if isinstance(extra, msgspec.Meta):
+                bounds = {**_schema_of_bounds(extra, hint), **bounds}
+    return {**_plain_schema(hint, definitions), **bounds}
+
+
+SCHEMA_WORDS = {
+    "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum",
+    "pattern": "pattern", "description": "description",
+}  # fmt: skip
+
+
+def _schema_of_bounds(meta: msgspec.Meta, hint: Any) -> dict[str, Any]:
+    found = {
+        word: getattr(meta, name)
+        for name, word in SCHEMA_WORDS.items()
+        if getattr(meta, name) is not None
+    }
+    what = "Length" if hint is str else "Properties" if get_origin(hint) is dict else "Items"
+    if meta.min_length is not None:
+        found[f"min{what}"] = meta.min_length
+    if meta.max_length is not None:
+        found[f"max{what}"] = meta.max_length
+    return found
+
+
+def _plain_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return {}
+    if origin in (typing.Union, types.UnionType):
+        return {"anyOf": [json_schema(member, definitions) for member in inner]}
+    if origin is Literal:
+        return {"enum": list(inner)}
+    if origin in (list, tuple):
+        fixed = origin is tuple and Ellipsis not in inner
+        length = {"minItems": len(inner), "maxItems": len(inner)} if fixed else {}
+        return {"type": "array", "items": json_schema(inner[0], definitions), **length}
+    if origin is dict:
+        return {
+            "type": "object",
+            "propertyNames": json_schema(inner[0], definitions),
+            "additionalProperties": json_schema(inner[1], definitions),
+        }
+    if isinstance(hint, type) and _is_model(hint):
+        if hint.__name__ not in definitions:
+            definitions[hint.__name__] = {}  # it may stand inside of itself
+            definitions[hint.__name__] = model_schema(hint, definitions)
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    names = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    return {"type": names.get(hint, "null")}
+
+
+def model_schema(declared: Callable[..., Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a mapping of settings."""
+    known = settings_of(declared)
+    properties = {}
+    for name, setting in known.items():
+        properties[name] = json_schema(setting.type, definitions)
+        if not setting.required and setting.default is not None:
+            properties[name]["default"] = plain(setting.default)
+    required = [name for name, setting in known.items() if setting.required]
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        **({"required": required} if required else {}),
+        "properties": properties,
+    }
+
+
+def plain(value: Any) -> Any:
+    """Settings as mappings, lists and plain values, as they would stand in a file."""
+    if isinstance(value, Settings):
+        return {
+            item.encode_name: plain(getattr(value, item.name))
+            for item in msgspec.structs.fields(type(value))
+        }
+    if hasattr(value, "__dataclass_fields__"):
+        kind: Any = type(value)
+        return {name: plain(getattr(value, name)) for name in settings_of(kind)}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value

@@ -276,7 +276,7 @@ class Named(Kind):
                 good = False
         return options if good else WRONG
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         names = self.registry.names
         words = [
             {"enum": names},
@@ -285,7 +285,9 @@ class Named(Kind):
         mappings = []
         for name in names:
             known = self.registry.settings(name)
-            options = {key: json_schema(setting.type, {}) for key, setting in known.items()}
+            options = {
+                key: json_schema(setting.type, definitions) for key, setting in known.items()
+            }
             mappings.append(
                 {
                     "type": "object",

@@ -73,14 +73,14 @@ class Experiment:
         """The corpus settings of these parts."""
         corpus = dict(self.settings["corpus"])
         if not self.trains:
-            corpus.pop("train", None)
+            corpus["train"] = None
         return corpus
 
     def corpus_settings(self, part: str) -> dict[str, Any]:
         """The corpus settings that decide one part, and nothing else."""
         corpus = self.settings["corpus"]
         if part in ("train", "dev"):
-            return {"kind": corpus["kind"], part: corpus.get(part)}
+            return {"kind": corpus["kind"], part: corpus.get(part), "tests": {}}
         return {"kind": corpus["kind"], "tests": {part: corpus["tests"][part]}}
 
     def corpus_files(self, part: str) -> list[Path]:

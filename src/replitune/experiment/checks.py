@@ -7,12 +7,14 @@ when one of them is wrong by itself.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 from replitune.backends.interface import Backend, Given
 from replitune.backends.registry import BACKENDS
+from replitune.corpus.reader import recognise
+from replitune.corpus.settings import FilesCorpus, TestSetFiles
 from replitune.metrics.score_files import check_scores
 from replitune.registry import Entry, repeated
 from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain
@@ -31,11 +33,8 @@ def cross_check(reading: Reading, parts: Mapping[str, Any]) -> None:
 
 
 def has_testsets(complain: Complain, corpus: Any) -> None:
-    if "dev" in corpus.tests:
-        complain(
-            ("corpus", "tests", "dev"), "a test set may not be called dev",
-            fix="dev is the tuning set: give it as corpus.dev",
-        )  # fmt: skip
+    if not corpus.tests:
+        complain(("corpus",), "no test set", fix="name one under corpus.tests")
 
 
 def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> None:
@@ -117,9 +116,9 @@ def texts_are_there(complain: Complain, systems: Mapping[str, Any], corpus: Any)
         for part in PARTS:
             if part in read and not getattr(corpus, part):
                 lacking.setdefault(("corpus", part), []).append(name)
-        for where, given in described_testsets(corpus):
+        for where, given in corpus.described if isinstance(corpus, FilesCorpus) else ():
             wanted = "source" in read or ("dev" in read and where == ("dev",))
-            if wanted and not given.has_source:
+            if wanted and not may_have_source(given):
                 lacking.setdefault(("corpus", *where), []).append(name)
     for path, names in lacking.items():
         some = f"system {names[0]}" if len(names) == 1 else f"systems {', '.join(names)}"
@@ -233,25 +232,11 @@ CHECKS: tuple[Callable[..., None], ...] = (
 # ---- what they look at
 
 
-class TestSetText(Protocol):
-    """What the corpus says of one test set."""
-
-    has_source: bool
-
-
-def described_testsets(corpus: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Dev and the test sets of a corpus of files, and instead of those that are joined what they
-    are joined of, each with its place below `corpus`."""
-    if corpus.kind != "files":
-        return
-    whole = [(("dev",), corpus.dev)] if corpus.dev else []
-    whole += [(("tests", name), given) for name, given in corpus.tests.items()]
-    for where, given in whole:
-        if given.parts:
-            for name, part in given.parts.items():
-                yield (*where, "parts", name), part
-        else:
-            yield where, given
+def may_have_source(given: TestSetFiles) -> bool:
+    """Whether a test set has a source, as far as that is known without reading it: files of text
+    have none of their own."""
+    formats = [given.format or recognise(name) for name in given.reference_files]
+    return given.source is not None or not {"text", "blank-lines"}.issuperset(formats)
 
 
 def backends_of(systems: Mapping[str, Any]) -> dict[str, Backend]:

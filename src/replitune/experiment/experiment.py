@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from replitune.backends.interface import Backend, Given
+from replitune.corpus.settings import files_of, list_testsets, only
 from replitune.errors import ReplituneError
 from replitune.experiment import stages
 from replitune.experiment.checks import backends_of, replica_counts, tested_pairs
@@ -60,7 +61,7 @@ class Experiment:
     @property
     def testsets(self) -> list[str]:
         """Test sets that are decoded and scored: dev, when there is one, comes first."""
-        return (["dev"] if self.settings.corpus.dev else []) + self.tests
+        return list_testsets(self.settings.corpus)
 
     @property
     def corpora(self) -> Path:
@@ -164,7 +165,7 @@ class Experiment:
 
     def corpus_files(self, part: str) -> list[Path]:
         """Data files that a part of the corpus is made from."""
-        return [self.corpora / name for name in self.settings.corpus.files(part)]
+        return [self.corpora / name for name in files_of(self.settings.corpus, part)]
 
     # ---- scores that something else computed
 
@@ -265,14 +266,12 @@ class Experiment:
 
     def _corpus(self, part: str) -> dict[str, Any]:
         files = [str(path) for path in self.corpus_files(part)]
-        decides = self.settings.corpus.of(part)
-        return {"part": part, "corpus": decides, "base": str(self.corpora), "files": files}
+        corpus = plain(only(self.settings.corpus, part), sparse=True)
+        return {"part": part, "corpus": corpus, "base": str(self.corpora), "files": files}
 
     def _account(self) -> dict[str, Any]:
-        corpus = plain(self.settings.corpus)
-        if "train" not in self.corpus_parts:
-            corpus.pop("train", None)
-        return {"corpus": corpus, "parts": self.corpus_parts}
+        corpus = only(self.settings.corpus, *self.corpus_parts)
+        return {"corpus": plain(corpus, sparse=True), "parts": self.corpus_parts}
 
     def _kernels(self) -> dict[str, Any]:
         """Metrics and tests of the experiment and of its studies, each in one way only: numba

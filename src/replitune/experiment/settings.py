@@ -12,10 +12,10 @@ import msgspec
 
 from replitune.backends.registry import BACKENDS
 from replitune.backends.settings import ReplicaCounts
-from replitune.corpus.settings import CORPORA
+from replitune.corpus.settings import CORPUS
 from replitune.meta.settings import MetaSettings
 from replitune.metrics.registry import METRICS
-from replitune.registry import NAME, NAME_WORDS, Entry, Named
+from replitune.registry import NAME, Entry, Name, Named
 from replitune.results.settings import TestSettings
 from replitune.settings import WRONG, Chosen, Kind, Path_, Reading, Settings, about, json_schema
 from replitune.significance.studies.settings import (
@@ -25,7 +25,6 @@ from replitune.significance.studies.settings import (
 )
 from replitune.tuning.settings import Tuning
 
-Name = Annotated[str, about(NAME_WORDS, pattern=NAME)]
 
 
 class Systems(Kind):
@@ -110,7 +109,7 @@ class ExperimentSettings(Settings):
     seed: Annotated[int, about("The only source of randomness; 0 is a seed.", ge=0)] = 2011
     corpus: Annotated[
         Any,
-        Chosen("kind", lambda: list(CORPORA), CORPORA.__getitem__),
+        CORPUS,
         about("Where texts come from."),
     ]
     systems: Annotated[Any, Systems(), about("The configurations under study, by name.")]

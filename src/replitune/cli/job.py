@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings", required=True, metavar="JSON", help="what this job is told, as JSON"
     )
+    parser.add_argument("--record", metavar="FILE", help="write how this job ran, as JSON")
 
 
 def told(options: argparse.Namespace) -> Stage:
@@ -154,20 +155,25 @@ def collect(job: stages.Collect, options: argparse.Namespace) -> None:
 
 
 def score(job: stages.Score, options: argparse.Namespace) -> None:
-    from replitune.cli.score import score_system
+    from replitune.cli.score import score_outputs
+    from replitune.corpus.testset import read_prepared
+    from replitune.ledger.records import as_noted, note
+    from replitune.metrics.registry import METRICS
     from replitune.replicas import replica_ids
+    from replitune.statistics.scorer import Scorer
 
-    replicas = replica_ids(job.replicas)
-    score_system(
-        job.system,
-        dict(zip(replicas, job.decodes, strict=True)),
-        job.metric,
-        testset=job.testset,
-        refs=job.at.testset(job.testset),
-        out=Path(job.at.store(job.testset, job.id, job.system)),
+    references = job.at.testset(job.testset)
+    out = Path(job.at.store(job.testset, job.id, job.system))
+    files = dict(zip(replica_ids(job.replicas), job.decodes, strict=True))
+    score_outputs(
+        {job.system: files},
+        [Scorer(METRICS.entry(job.metric), read_prepared(references), job.testset)],
+        out,
+        references,
         allow_missing=job.allow_missing,
-        record=options.record,
+        take_over=as_noted(options.record, out),
     )
+    note(options.record, out)
 
 
 def test(job: stages.Test, options: argparse.Namespace) -> None:

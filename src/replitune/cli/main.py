@@ -31,16 +31,13 @@ COMMANDS = {
     "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
-    "check": "validate an experiment file",
-    "kernels": "compile what an experiment needs, once",
-    "corpus": "prepare the texts of an experiment",
+    "check": "validate an experiment file; with --data, look at its files, too",
     "train": "train a phrase-based system on parallel text",
     "tune": "weights of a system, or from n-best files of any decoder",
     "decode": "translations of one system on one test set",
-    "report": "tables, figures and report.html of an experiment",
-    "manifest": "what made every file of an experiment",
     "verify": "whether results still are what the workflow made",
     "archive": "results as one file to publish, with the experiment that makes them again",
+    "job": "one job of the workflow; Snakemake's rules call it",
 }
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -142,12 +139,11 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         help=f"threads to use (default {said})",
     )
     parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
-    parser.add_argument("--record", metavar="FILE", help="write how this command ran, as JSON")
     return parser
 
 
 def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
-    if options.record is None:
+    if getattr(options, "record", None) is None:
         return int(module.run(options) or 0)
     from replitune.ledger import records
     from replitune.ledger.provenance import recording

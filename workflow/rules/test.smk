@@ -15,6 +15,7 @@ rule test:
         systems=f"{RESULTS}/tests/{{testset}}/{{metric}}.systems.parquet",
         overlaps=f"{RESULTS}/tests/{{testset}}/{{metric}}.overlaps.parquet",
         null=f"{RESULTS}/tests/{{testset}}/{{metric}}.null.parquet",
+        notes=f"{RESULTS}/tests/{{testset}}/{{metric}}.notes.parquet",
     log:
         text=f"{RESULTS}/logs/test/{{testset}}/{{metric}}.log",
         record=f"{RESULTS}/logs/test/{{testset}}/{{metric}}.json",

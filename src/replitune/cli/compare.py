@@ -76,10 +76,9 @@ def run(options: argparse.Namespace) -> None:
     from replitune.metrics.registry import get_metrics
     from replitune.report.terminal import print_comparison
     from replitune.results.comparing import Settings, compare
-    from replitune.statistics.scorer import Scorer, load_testset
+    from replitune.statistics.scorer import Scored, Scorer, load_testset
     from replitune.statistics.scoring import Outputs, read_outputs
     from replitune.statistics.store import write_store
-    from replitune.statistics.systems import SystemStatistics
 
     words.check_test_options(options)
     words.checked_name(options.testset, "--testset")
@@ -90,7 +89,7 @@ def run(options: argparse.Namespace) -> None:
     warnings: list[str] = []
     hashes: dict[str, list[str]] = {}
     texts: dict[str, Outputs] = {}
-    scored: dict[str, dict[str, SystemStatistics]] = {scorer.metric.id: {} for scorer in scorers}
+    scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
     for name, paths in files.items():
         outputs = read_outputs(paths, testset.segments, options.refs[0])
         warnings += diagnose(name, outputs, testset.references, words=0)
@@ -98,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
         texts[name] = outputs
         for scorer in scorers:
             result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
-            scored[scorer.metric.id][name] = result.system
+            scored[scorer.metric.id].append(result)
             if options.stats_dir is not None:
                 path = Path(options.stats_dir) / scorer.metric.id / f"{name}.parquet"
                 write_store(
@@ -120,11 +119,7 @@ def run(options: argparse.Namespace) -> None:
         threads=options.threads,
     )
     comparison = compare(
-        {
-            scorer.metric.id: (scorer.metric, scorer.signature, scored[scorer.metric.id])
-            for scorer in scorers
-        },
-        testset.document_codes(),
+        [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
         settings,
         warnings=[*warnings, *find_copies(hashes)],
     )
@@ -139,10 +134,10 @@ def run(options: argparse.Namespace) -> None:
 
         made = written.Compared(
             comparison,
-            {scorer.metric.id: scorer.word for scorer in scorers},
+            {scorer.metric.id: scorer.metric for scorer in scorers},
             testset,
             texts,
-            scored,
+            {id: {item.system.name: item.system for item in found} for id, found in scored.items()},
             "baseline" if options.baseline else None,
         )
         for path, write in (

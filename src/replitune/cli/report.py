@@ -21,7 +21,7 @@ def inputs(options: argparse.Namespace) -> list[Path]:
     for testset in settings["tests"]:
         found.append(folder / "corpus" / f"{testset}.jsonl")
         for metric in settings["metrics"]:
-            for suffix in ("", ".systems", ".overlaps", ".null"):
+            for suffix in ("", ".systems", ".overlaps", ".null", ".notes"):
                 found.append(folder / "tests" / testset / f"{metric}{suffix}.parquet")
         for system in settings["systems"]:
             lead = settings["metrics"][0]

@@ -48,14 +48,7 @@ def inputs(options: argparse.Namespace) -> list[Path]:
 def run(options: argparse.Namespace) -> None:
     from replitune.cli.stores import one_testset
     from replitune.report.terminal import print_comparison
-    from replitune.results.comparing import Settings, compare_stores
-    from replitune.results.rows import (
-        OverlapRow,
-        write_histograms,
-        write_rows,
-        write_system_rows,
-        write_tests,
-    )
+    from replitune.results.comparing import Settings, compare
     from replitune.statistics.store import read_stores
 
     words.check_test_options(options)
@@ -73,17 +66,13 @@ def run(options: argparse.Namespace) -> None:
         intervals=tuple(options.intervals),
         threads=options.threads,
     )
-    comparison = compare_stores(stores, settings, dev=dev, systems=options.systems)
+    comparison = compare(stores, settings, dev=dev, systems=options.systems)
     if options.out is not None:
         if len(comparison.metrics) != 1:
             raise ReplituneError("--out takes one metric", found=", ".join(comparison.metrics))
         out = Path(options.out)
-        (compared,) = comparison.metrics.values()
-        write_system_rows(out.with_suffix(".systems.parquet"), compared.system_rows())
-        write_histograms(out.with_suffix(".null.parquet"), compared.tests)
-        overlaps = compared.overlap_rows(options.alpha)
-        write_rows(out.with_suffix(".overlaps.parquet"), overlaps, OverlapRow)
-        write_tests(out, compared.tests)
+        (result,) = comparison.metrics.values()
+        result.write(out.parent, out.stem)
         return
     if options.json is not None:
         from replitune.running.files import atomic_open

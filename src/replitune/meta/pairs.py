@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.meta.agreement import RankSum, agreement, combined_outcome, rank_sum
-from replitune.meta.rows import MetaRow, MetaSettings
+from replitune.meta.rows import MetaRow, MetaSettings, join_notes
 from replitune.meta.scores import Scores
-from replitune.significance.base import join_notes
 from replitune.significance.multiple import verdict
 from replitune.significance.run import run_tests
 from replitune.statistics.systems import SystemStatistics

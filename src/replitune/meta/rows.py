@@ -118,6 +118,11 @@ class MetaStudy:
         }
 
 
+def join_notes(*notes: str | None) -> str | None:
+    """Notes in one text, or None."""
+    return "; ".join(note for note in notes if note) or None
+
+
 SAID: dict[str, tuple[str, ...]] = {
     "correlation": ("value", "ci_low", "ci_high", "note"),
     "comparison": ("value", "p", "note"),

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.significance.base import Comparison, TestResult
+from replitune.significance.base import Comparison, Note, TestResult
 
 RELATIVE_TOLERANCE = 1e-10
 """Scores that differ by less are equal: the same sums added up in another order."""
 
-ONE_REPLICA_NOTE = "one replica each: says nothing about other tuner runs"
+ONE_REPLICA_NOTE = Note("one-replica", "one replica each: says nothing about other tuner runs")
 
 
 def tolerance(score_a: float, score_b: float) -> float:
@@ -70,10 +70,13 @@ def zero_variance(deltas: NDArray[np.float64], slack: float) -> bool:
 
 COMPATS = (None, "folded")
 
-FOLDED_NOTE = (
+FOLDED_NOTE = Note(
+    "not-valid",
     "`compat: folded` reproduces published numbers and is not a valid test: "
-    "a nominal .05 is really .11"
+    "a nominal .05 is really .11",
 )
+
+ZERO_VARIANCE_NOTE = Note("zero-variance", "zero variance: every resample has the same difference")
 
 
 def shifted_p(
@@ -84,7 +87,7 @@ def shifted_p(
     metric: Metric,
     compat: str | None,
     identical: bool,
-) -> tuple[float | None, str | None]:
+) -> tuple[float | None, Note | None]:
     """p of a bootstrap that is shifted to the null hypothesis (Graham et al. 2014), and a note.
 
     With tau the mean of the signed delta_b: c = #{delta_b - tau >= delta} one-sided, and
@@ -96,7 +99,7 @@ def shifted_p(
     if abs(delta) <= slack and (identical or zero_variance(deltas, slack)):
         return 1.0, None
     if zero_variance(deltas, slack):
-        return None, "zero variance: every resample has the same difference"
+        return None, ZERO_VARIANCE_NOTE
     if compat == "folded":
         size = np.abs(deltas)
         count = int(np.count_nonzero(size - size.mean() > abs(delta)))
@@ -122,13 +125,14 @@ def identical(comparison: Comparison) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b))
 
 
-def few_replicas(n_a: int, n_b: int) -> str | None:
+def few_replicas(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
-        return "one replica: differences between tuner runs are not seen"
+        return Note("one-replica", "one replica: differences between tuner runs are not seen")
     if n < 10:
-        return f"{n} replicas: bootstrapping so few is liberal (about .19 for .05 at n = 3)"
+        text = f"{n} replicas: bootstrapping so few is liberal (about .19 for .05 at n = 3)"
+        return Note("few-replicas", text)
     return None
 
 

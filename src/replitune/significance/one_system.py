@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
-from replitune.significance.base import join_notes
+from replitune.significance.base import Note, some
 from replitune.significance.counting import few_replicas, percentile_interval
 from replitune.significance.draws import Draws, PoolDraws, SegmentDraws, named_draws
 from replitune.significance.intervals import Interval, bca_interval
@@ -33,13 +33,14 @@ from replitune.streams import stream
 
 KINDS = ("percentile", "bca")
 HALVES = (None, "with replacement", "without replacement")
-ONE_REPLICA = "one replica: a standard deviation needs two"
+NO_VARIANCE = Note("one-replica", "one replica has no variance to draw from")
+ONE_REPLICA = Note("one-replica", "one replica: a standard deviation needs two")
 
 
 @dataclass(frozen=True)
 class SystemSummary:
     """One system on one test set under one metric. What cannot be computed is None, and `notes`
-    says why, under the name of the field (of an interval: `ci_<method>`)."""
+    say why."""
 
     name: str
     n: int
@@ -52,7 +53,8 @@ class SystemSummary:
     median_replica: str
     ci: dict[str, tuple[float, float] | None] = field(default_factory=dict)
     """By method: riezler, clark, fu."""
-    notes: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, tuple[Note, ...]] = field(default_factory=dict)
+    """By field; of an interval `ci_<method>`."""
     intervals: dict[str, Interval] = field(default_factory=dict, repr=False, compare=False)
     """The same with their bootstrap distributions, for `intervals.overlap_ratio`."""
 
@@ -126,7 +128,9 @@ def riezler_interval(
     wide = _wide(statistics)
     name = "riezler" if half is None else f"riezler, half {half}"
     jackknife = metric.score(wide.sum(axis=1) - wide[0])
-    note = f"one {unit}: nothing to draw from" if statistics.shape[1] == 1 else None
+    note = None
+    if statistics.shape[1] == 1:
+        note = Note("one-unit", f"one {unit}: nothing to draw from")
     return _interval(found, float(scores[r]), jackknife, name, kind, confidence, note)
 
 
@@ -173,7 +177,7 @@ def fu_interval(
     iv.one_of("strata", strata, iv.STRATA)
     scores = metric.score(system.sums)
     if system.n == 1:
-        return Interval(None, None, "fu", "one replica has no variance to draw from")
+        return Interval(None, None, "fu", (NO_VARIANCE,))
     found = replica_counts(system, strata, samples, rng) @ scores / system.n
     jackknife = np.empty(system.n)
     for members in iv.own_strata(system, strata):
@@ -200,12 +204,12 @@ def _interval(
     name: str,
     kind: str,
     confidence: float,
-    note: str | None,
+    note: Note | None,
 ) -> Interval:
     if kind == "bca":
         low, high, reason = bca_interval(found, observed, jackknife, confidence)
-        return Interval(low, high, f"{name}, BCa", join_notes(note, reason), found)
-    return Interval(*percentile_interval(found, confidence), name, note, found)
+        return Interval(low, high, f"{name}, BCa", some(note, reason), found)
+    return Interval(*percentile_interval(found, confidence), name, some(note), found)
 
 
 INTERVALS: dict[str, Callable[..., Interval]] = {
@@ -278,21 +282,23 @@ def summarise(
     iv.between_0_and_1("alpha", alpha)
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
-    notes = {}
+    notes: dict[str, tuple[Note, ...]] = {}
     if system.n == 1:
-        notes["s_test"] = ONE_REPLICA
+        notes["s_test"] = (ONE_REPLICA,)
     s_dev = None
     if dev is None:
-        notes["s_dev"] = "no scores on the dev set"
+        notes["s_dev"] = (Note("no-dev", "no scores on the dev set"),)
     else:
         s_dev = sd(metric.score(dev.sums))
         if s_dev is None:
-            notes["s_dev"] = ONE_REPLICA
+            notes["s_dev"] = (ONE_REPLICA,)
         elif not tuned:
-            notes["s_dev"] = "replicas were not tuned for this metric"
+            text = "replicas were not tuned for this metric"
+            notes["s_dev"] = (Note("not-tuned", text),)
     selection = s_sel(metric, system, documents, shared.segments, samples=test_sets, unit=unit)
     if selection is None:
-        notes["s_sel"] = "one bootstrap test set: a standard deviation needs two"
+        text = "one bootstrap test set: a standard deviation needs two"
+        notes["s_sel"] = (Note("one-resample", text),)
     general = {
         "samples": samples, "kind": kind, "unit": unit, "strata": strata, "confidence": 1 - alpha,
     }  # fmt: skip
@@ -310,8 +316,8 @@ def summarise(
             source = shared.segments if wanted.name == "riezler" else shared.pools(system.name)
             drawn[wanted.label] = function(metric, system, documents, source, **options)
     for name, interval in drawn.items():
-        if interval.note:
-            notes[f"ci_{name}"] = interval.note
+        if interval.notes:
+            notes[f"ci_{name}"] = interval.notes
     return SystemSummary(
         name=system.name,
         n=system.n,

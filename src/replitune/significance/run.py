@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.methods import METHODS as METHODS
 from replitune.significance.methods import Method as Method
@@ -204,7 +204,7 @@ def _run_pair(
             found[id],
             method=method.label,
             seed=used,
-            note=join_notes(found[id].note, dropped_note(len(documents) - comparison.segments)),
+            notes=(*found[id].notes, *some(dropped_note(len(documents) - comparison.segments))),
         )
         for id, comparison in comparisons.items()
     }
@@ -240,10 +240,11 @@ def scored_by_both(comparison: Comparison) -> Comparison:
     )
 
 
-def dropped_note(segments: int) -> str | None:
+def dropped_note(segments: int) -> Note | None:
     if segments == 0:
         return None
-    return f"{segments} segment{'s' if segments > 1 else ''} without a score left out"
+    text = f"{segments} segment{'s' if segments > 1 else ''} without a score left out"
+    return Note("segments-dropped", text)
 
 
 def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
@@ -279,12 +280,12 @@ def adjusted(
             p = adjust(p, correction)
         tests = sum(rows[i].p is not None for i in family)
         for i, value in zip(family, p, strict=True):
-            note = join_notes(rows[i].note, out_of_reach(rows[i], alpha, correction, tests))
-            rows[i] = replace(rows[i], p_adjusted=value, note=note)
+            notes = some(*rows[i].notes, out_of_reach(rows[i], alpha, correction, tests))
+            rows[i] = replace(rows[i], p_adjusted=value, notes=notes)
     return rows
 
 
-def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> str | None:
+def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> Note | None:
     """A note when even the smallest p of this test is above alpha, or above alpha / tests, which
     Holm asks of the smallest p of a family."""
     if result.p is None or result.p_min is None:
@@ -292,12 +293,14 @@ def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) 
     # R resamples give p in steps of 1/(R + 1): "cannot" means more than rounding.
     smallest = result.p_min * (1 - 1e-12)
     if smallest > alpha:
-        return f"cannot reach {alpha:g}: its smallest p is {result.p_min:.3g}"
+        text = f"cannot reach {alpha:g}: its smallest p is {result.p_min:.3g}"
+        return Note("out-of-reach", text)
     if correction == "holm" and tests > 1 and smallest > alpha / tests:
-        return (
+        text = (
             f"cannot reach {alpha:g}/{tests} (Holm, first of {tests} pairs): "
             f"its smallest p is {result.p_min:.3g}"
         )
+        return Note("out-of-reach", text)
     return None
 
 

@@ -29,7 +29,7 @@ from replitune.statistics.scoring import (
     score_system,
     scoring_identity,
 )
-from replitune.statistics.store import StoreMetadata, read_metadata, read_systems
+from replitune.statistics.store import SegmentStatistics, StoreMetadata, read_metadata, read_systems
 from replitune.statistics.systems import SystemStatistics
 
 
@@ -113,6 +113,19 @@ class Scorer:
             decode_sha256={item.system.name: item.decode_sha256 for item in scored},
             missing={item.system.name: item.missing for item in scored if item.missing},
             settings_sha256=sha256_lines([self.published_word, self.name]),
+        )
+
+    def statistics(self, scored: Sequence[Scored]) -> SegmentStatistics:
+        """What a store of these systems says."""
+        documents = self.testset.documents
+        return SegmentStatistics(
+            testset=self.name,
+            metric=self.metric,
+            signature=self.signature,
+            systems={item.system.name: item.system for item in scored},
+            documents=self.testset.document_codes(),
+            document_names=None if documents is None else tuple(dict.fromkeys(documents)),
+            metadata={item.system.name: self.metadata([item]) for item in scored},
         )
 
     def _previous(self, path: str | Path) -> PreviousRows | None:

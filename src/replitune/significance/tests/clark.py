@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.counting import (
     ONE_REPLICA_NOTE,
     oriented,
@@ -30,6 +30,12 @@ from replitune.significance.counting import (
 )
 from replitune.significance.exchange import Exchanged, Sides, free_exchange, paired_exchange
 from replitune.significance.kernels.random import resample_keys
+
+PAIRED_NOTE = Note("paired", "replicas paired in stored order")
+NOT_PAIRED_NOTE = Note(
+    "not-paired",
+    "not as many replicas of one system as of the other: use `pairing: free`",
+)
 
 
 def clark(
@@ -168,9 +174,9 @@ def _result(
         exact=exchanged.exact,
         pairing=pairing,
         samples=len(exchanged.deltas),
-        note=join_notes(
+        notes=some(
             ONE_REPLICA_NOTE if a.n == b.n == 1 else None,
-            f"replicas paired in {how}" if how == "stored order" and a.n > 1 else None,
+            PAIRED_NOTE if how == "stored order" and a.n > 1 else None,
         ),
         distribution=exchanged.deltas,
     )
@@ -189,7 +195,7 @@ def _not_paired(
         aggregation=aggregation,
         generalises_to=f"new {unit}s",
         pairing="index",
-        note="not as many replicas of one system as of the other: use `pairing: free`",
+        notes=(NOT_PAIRED_NOTE,),
     )
 
 
@@ -220,6 +226,6 @@ def _as_multeval(
         generalises_to=f"new {unit}s",
         p_min=1 / (len(keys) + 1),
         samples=len(keys),
-        note=NOTE,
+        notes=(NOTE,),
         distribution=deltas,
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, TestResult, some
 from replitune.significance.counting import (
     ONE_REPLICA_NOTE,
     compat_iv,
@@ -91,6 +91,6 @@ def clark_bootstrap(
         ci_high=interval[1] if interval else None,
         p_min=1 / (samples + 1),
         samples=samples,
-        note=join_notes(note, ONE_REPLICA_NOTE if a.n == b.n == 1 else None),
+        notes=some(note, ONE_REPLICA_NOTE if a.n == b.n == 1 else None),
         distribution=deltas,
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.components import (
     FEW_DOCUMENTS,
     SMALLEST_DOCUMENTS,
@@ -76,13 +76,14 @@ def crossed(
     p: float | None = None
     se = df = low = high = None
     strata_a, strata_b, pooled = strata_numbers(comparison, strata)
-    notes: list[str | None] = [pooled]
+    notes = [*some(pooled)]
     units = comparison.n_documents if documents is not None else comparison.segments
     lonely = [s.name for s in (a, b) if s.n == 1]
     if lonely:
-        notes.append(f"one replica of {' and of '.join(lonely)}: tuner noise unknown, no p")
+        text = f"one replica of {' and of '.join(lonely)}: tuner noise unknown, no p"
+        notes.append(Note("one-replica", text))
     if units == 1:
-        notes.append(f"one {unit}: no p")
+        notes.append(Note("one-unit", f"one {unit}: no p"))
     if not lonely and units > 1:
         La, smooth_a = linearise(metric, a.statistics, a.sums)
         Lb, smooth_b = linearise(metric, b.statistics, b.sums)
@@ -99,18 +100,20 @@ def crossed(
         if smooth_a and smooth_b:
             notes += kink_notes(comparison, documents)
         else:
-            notes.append("no gradient: jackknife pseudo-values")
+            notes.append(Note("no-gradient", "no gradient: jackknife pseudo-values"))
         if min(part.df for part in parts.replicas) == 1:
             of = "" if min(a.n, b.n) == 2 else " in a group"
-            notes.append(f"two replicas{of}: level approximate")
+            notes.append(Note("two-replicas", f"two replicas{of}: level approximate"))
         G_eff = effective_documents(documents) if documents is not None else np.inf
         if G_eff < SMALLEST_DOCUMENTS:
-            notes.append(f"only {G_eff:.1f} effective documents: no p")
+            text = f"only {G_eff:.1f} effective documents: no p"
+            notes.append(Note("few-documents", text))
         elif G_eff < FEW_DOCUMENTS:
-            notes.append(f"only {G_eff:.1f} effective documents: level approximate")
+            text = f"only {G_eff:.1f} effective documents: level approximate"
+            notes.append(Note("few-documents", text))
         if se <= zero:
             se = 0.0
-            notes.append("zero variance")
+            notes.append(Note("zero-variance", "zero variance"))
         elif G_eff >= SMALLEST_DOCUMENTS:
             weight, nu = layers(*parts.arrays)
             df = effective_df(weight, nu, alpha)
@@ -145,5 +148,5 @@ def crossed(
         ci_low=low,
         ci_high=high,
         pairing="id" if paired else None,
-        note=join_notes(*notes),
+        notes=tuple(notes),
     )

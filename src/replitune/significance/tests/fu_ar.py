@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import oriented, p_value, result, smallest_p, tolerance
 
 
@@ -47,11 +47,12 @@ def fu_ar(
         "pairing": "index",
     }
     if a.n != b.n:
-        note = (
+        text = (
             f"replicas cannot be paired: {a.n} of {a.name}, {b.n} of {b.name}; "
             "use replica-permutation"
         )
-        return result(comparison, score_a, score_b, p=None, note=note, **row)
+        notes = (Note("not-paired", text),)
+        return result(comparison, score_a, score_b, p=None, notes=notes, **row)
     in_a, in_b, how = iv.pair_replicas(a, b, strata)
     differences = comparison.scores_b[in_b] - comparison.scores_a[in_a]
     log_arrangements = a.n * math.log(2)
@@ -71,9 +72,7 @@ def fu_ar(
         p_min=smallest_p(samples, exact, log_arrangements, mirrored=alternative == "two-sided"),
         exact=exact,
         samples=len(deltas),
-        note=join_notes(
-            f"replicas paired by {how}" if how == "replica id" else f"replicas paired in {how}"
-        ),
+        notes=(Note("paired", f"replicas paired {'by' if how == 'replica id' else 'in'} {how}"),),
         distribution=deltas,
         **row,
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.counting import (
     compat_iv,
     few_replicas,
@@ -25,6 +25,8 @@ from replitune.significance.counting import (
     zero_variance,
 )
 from replitune.statistics.systems import SystemStatistics
+
+ONE_REPLICA_NOTE = Note("one-replica", "one replica has no variance to draw from")
 
 
 def fu_bootstrap(
@@ -63,8 +65,7 @@ def fu_bootstrap(
         "generalises_to": "new tuner runs",
     }
     if min(a.n, b.n) == 1:
-        reason = "one replica has no variance to draw from"
-        return result(comparison, score_a, score_b, p=None, note=reason, **row)
+        return result(comparison, score_a, score_b, p=None, notes=(ONE_REPLICA_NOTE,), **row)
     mean_a = replica_counts(a, strata, samples, rng) @ comparison.scores_a / a.n
     mean_b = replica_counts(b, strata, samples, rng) @ comparison.scores_b / b.n
     deltas = mean_b - mean_a
@@ -82,7 +83,7 @@ def fu_bootstrap(
         ci_high=interval[1] if interval else None,
         p_min=1 / (samples + 1),
         samples=samples,
-        note=join_notes(note, few_replicas(a.n, b.n)),
+        notes=some(note, few_replicas(a.n, b.n)),
         distribution=deltas,
         **row,
     )

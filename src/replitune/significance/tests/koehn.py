@@ -13,9 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, TestResult, some
 from replitune.significance.counting import (
     ONE_REPLICA_NOTE,
+    ZERO_VARIANCE_NOTE,
     percentile_interval,
     result,
     tolerance,
@@ -85,8 +86,8 @@ def koehn(
         replica_a=a.replicas[r],
         replica_b=b.replicas[s],
         samples=samples,
-        note=join_notes(
-            "zero variance: every resample has the same difference" if constant else None,
+        notes=some(
+            ZERO_VARIANCE_NOTE if constant else None,
             ONE_REPLICA_NOTE if a.n == b.n == 1 else None,
         ),
         details={"won": won / samples, "lost": lost / samples, "tied": tied / samples},

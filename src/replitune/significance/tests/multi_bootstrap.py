@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, TestResult, some
 from replitune.significance.counting import (
+    ZERO_VARIANCE_NOTE,
     few_replicas,
     oriented,
     p_value,
@@ -85,7 +86,7 @@ def multi_bootstrap(
     )
     note = None
     if constant and abs(delta) > slack:
-        p, note = None, "zero variance: every resample has the same difference"
+        p, note = None, ZERO_VARIANCE_NOTE
     low, high = (None, None) if constant else percentile_interval(deltas, 1 - alpha)
     return result(
         comparison,
@@ -102,7 +103,7 @@ def multi_bootstrap(
         p_min=1 / (samples + 1),
         pairing="id" if paired else None,
         samples=samples,
-        note=join_notes(note, few_replicas(a.n, b.n)),
+        notes=some(note, few_replicas(a.n, b.n)),
         distribution=deltas,
     )
 

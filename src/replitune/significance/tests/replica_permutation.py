@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.counting import oriented, p_value, result, smallest_p, tolerance
 from replitune.significance.exchange import Strata
 
@@ -75,7 +75,7 @@ def replica_permutation(
         exact=exact,
         pairing="free",
         samples=len(deltas),
-        note=join_notes("Welch's t, since n differs" if welch else None),
+        notes=some(Note("welch", "Welch's t, since n differs") if welch else None),
         distribution=deltas,
     )
 

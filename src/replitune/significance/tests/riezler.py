@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.counting import (
     ONE_REPLICA_NOTE,
     oriented,
@@ -143,7 +143,7 @@ def _result(
         replica_a=a.replicas[r],
         replica_b=b.replicas[s],
         samples=len(exchanged.deltas),
-        note=join_notes(ONE_REPLICA_NOTE if a.n == b.n == 1 else None),
+        notes=some(ONE_REPLICA_NOTE if a.n == b.n == 1 else None),
         distribution=exchanged.deltas,
     )
 
@@ -183,9 +183,12 @@ def _every_pair(
         score_b=float(comparison.scores_b.mean()),
         delta=float(comparison.scores_b.mean() - comparison.scores_a.mean()),
         p_min=None if middle.p_min is None else min(1.0, 2 * middle.p_min),
-        note=join_notes(
-            f"p of {p.size} pairs of replicas: median {median:.4f}, "
-            f"2.5% {low:.4f}, 97.5% {high:.4f}; p is twice the median"
+        notes=(
+            Note(
+                "every-pair",
+                f"p of {p.size} pairs of replicas: median {median:.4f}, "
+                f"2.5% {low:.4f}, 97.5% {high:.4f}; p is twice the median",
+            ),
         ),
         details={"p_median": float(median), "p_low": float(low), "p_high": float(high)},
         p_values=p,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from replitune.backends.interface import Backend, DecodeJob, Given, ReplicaError
+from replitune.backends.interface import Backend, DecodeJob, Given
 from replitune.cli import words
 from replitune.cli.jobs import (
     add_backend_options,
@@ -21,7 +21,7 @@ from replitune.cli.jobs import (
     noted,
     path,
 )
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure, write_failure
 from replitune.running.files import write_lines

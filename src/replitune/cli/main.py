@@ -21,7 +21,8 @@ from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.errors import ReplituneError, machine_trouble, nearest
-from replitune.running import processes
+from replitune.running import supervisor
+from replitune.running.locks import only_one
 
 COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
@@ -53,7 +54,7 @@ THREAD_VARIABLES = (
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
-    processes.watch()
+    supervisor.watch()
     try:
         return _run(arguments)
     except ReplituneError as error:
@@ -102,7 +103,7 @@ def _run(arguments: list[str]) -> int:
     if options.log is None:
         return _recorded(module, options, arguments)
     with (
-        processes.only_one(options.log),
+        only_one(options.log),
         open(options.log, "w", encoding="utf-8") as log,
         _logging_to(log),
     ):

@@ -96,7 +96,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
-    from replitune.backends.interface import ReplicaError, ReplicaJob, needed
+    from replitune.backends.interface import ReplicaJob, needed
+    from replitune.errors import ReplicaError
     from replitune.running.failures import IN_FOLDER, write_failure
 
     backend = chosen_backend(

@@ -16,6 +16,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
@@ -49,6 +50,9 @@ THREAD_VARIABLES = (
     "MKL_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
+
+WRITTEN = ("out", "history", "work", "log", "record", "nbest_out")
+"""Options that name what a command writes."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -150,13 +154,24 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
     if options.record is None:
         return int(module.run(options) or 0)
-    from replitune.ledger import records
-    from replitune.ledger.provenance import recording
+    from replitune.ledger.records import recording
+    from replitune.running.files import written
 
-    read = getattr(module, "inputs", records.inputs_of)(options)
-    inputs = records.checked(records.results_of(options.record), read)
-    with recording(options.record, arguments, inputs):
+    read = getattr(module, "inputs", inputs_of)(options)
+    with recording(options.record, command=arguments, inputs=read, outputs=written):
         return int(module.run(options) or 0)
+
+
+def inputs_of(options: argparse.Namespace) -> list[Path]:
+    """Files and folders that the options of a command name to be read."""
+    words = [
+        word
+        for name, value in vars(options).items()
+        if name not in WRITTEN
+        for word in (value if isinstance(value, list) else [value])
+        if isinstance(word, str)
+    ]
+    return [Path(word) for word in words if os.path.exists(word)]
 
 
 @contextlib.contextmanager

@@ -64,7 +64,7 @@ def inputs(options: argparse.Namespace) -> list[Path]:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.ledger.records import as_noted, note
+    from replitune.ledger.records import is_as_made
     from replitune.metrics.diagnosis import diagnose, find_copies, is_note
     from replitune.metrics.registry import get_metrics
     from replitune.statistics.scorer import Scorer, load_testset
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
         hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
-            kept = options.record is None or as_noted(options.record, path)
+            kept = options.record is None or is_as_made(options.record, path)
             scored, cost = scorer.score(name, list(files), outputs, previous=path if kept else None)
             scored = replace(scored, missing=missing)
             print(
@@ -126,8 +126,6 @@ def run(options: argparse.Namespace) -> None:
             scorers[0].metadata(collected),
             testset.documents,
         )
-        if options.record is not None:
-            note(options.record, out)
 
 
 def _there(

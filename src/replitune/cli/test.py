@@ -49,13 +49,6 @@ def run(options: argparse.Namespace) -> None:
     from replitune.cli.stores import one_testset
     from replitune.report.terminal import print_comparison
     from replitune.results.comparing import Settings, compare_stores
-    from replitune.results.rows import (
-        OverlapRow,
-        write_histograms,
-        write_rows,
-        write_system_rows,
-        write_tests,
-    )
     from replitune.statistics.store import read_stores
 
     words.check_test_options(options)
@@ -77,13 +70,8 @@ def run(options: argparse.Namespace) -> None:
     if options.out is not None:
         if len(comparison.metrics) != 1:
             raise ReplituneError("--out takes one metric", found=", ".join(comparison.metrics))
-        out = Path(options.out)
         (compared,) = comparison.metrics.values()
-        write_system_rows(out.with_suffix(".systems.parquet"), compared.system_rows())
-        write_histograms(out.with_suffix(".null.parquet"), compared.tests)
-        overlaps = compared.overlap_rows(options.alpha)
-        write_rows(out.with_suffix(".overlaps.parquet"), overlaps, OverlapRow)
-        write_tests(out, compared.tests)
+        compared.write(Path(options.out), options.alpha)
         return
     if options.json is not None:
         from replitune.running.files import atomic_open

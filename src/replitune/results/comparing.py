@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,14 @@ from replitune import __version__
 from replitune.cli import words
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.results.rows import OverlapRow, SystemRow
+from replitune.results.rows import (
+    OverlapRow,
+    SystemRow,
+    write_histograms,
+    write_rows,
+    write_system_rows,
+    write_tests,
+)
 from replitune.significance.base import TestResult
 from replitune.significance.draws import named_draws
 from replitune.significance.intervals import overlap_ratio
@@ -123,6 +131,13 @@ class Compared:
             for replica, score in summary.scores.items():
                 rows.append(SystemRow(name, "score", score, n=1, replica=replica))
         return rows
+
+    def write(self, out: Path, alpha: float) -> None:
+        """`<metric>.parquet`, and beside it what the systems are and how the tests drew."""
+        write_system_rows(out.with_suffix(".systems.parquet"), self.system_rows())
+        write_histograms(out.with_suffix(".null.parquet"), self.tests)
+        write_rows(out.with_suffix(".overlaps.parquet"), self.overlap_rows(alpha), OverlapRow)
+        write_tests(out, self.tests)
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.errors import ReplituneError, machine_trouble, nearest
-from replitune.running import processes
+from replitune.running import supervisor
+from replitune.running.locks import only_one
 
 COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
@@ -46,11 +48,14 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
+WRITTEN = ("out", "history", "work", "log", "record", "nbest_out")
+"""Options that name what a command writes."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
-    processes.watch()
+    supervisor.watch()
     try:
         return _run(arguments)
     except ReplituneError as error:
@@ -99,7 +104,7 @@ def _run(arguments: list[str]) -> int:
     if options.log is None:
         return _recorded(module, options, arguments)
     with (
-        processes.only_one(options.log),
+        only_one(options.log),
         open(options.log, "w", encoding="utf-8") as log,
         _logging_to(log),
     ):
@@ -145,13 +150,24 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
     if getattr(options, "record", None) is None:
         return int(module.run(options) or 0)
-    from replitune.ledger import records
-    from replitune.ledger.provenance import recording
+    from replitune.ledger.records import recording
+    from replitune.running.files import written
 
-    read = getattr(module, "inputs", records.inputs_of)(options)
-    inputs = records.checked(records.results_of(options.record), read)
-    with recording(options.record, arguments, inputs):
+    read = getattr(module, "inputs", inputs_of)(options)
+    with recording(options.record, command=arguments, inputs=read, outputs=written):
         return int(module.run(options) or 0)
+
+
+def inputs_of(options: argparse.Namespace) -> list[Path]:
+    """Files and folders that the options of a command name to be read."""
+    words = [
+        word
+        for name, value in vars(options).items()
+        if name not in WRITTEN
+        for word in (value if isinstance(value, list) else [value])
+        if isinstance(word, str)
+    ]
+    return [Path(word) for word in words if os.path.exists(word)]
 
 
 @contextlib.contextmanager

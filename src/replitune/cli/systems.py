@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from replitune.backends.interface import Backend, ReplicaError
+from replitune.backends.interface import Backend
 from replitune.backends.registry import get_backend
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.running.failures import Failure
 
 

@@ -43,6 +43,10 @@ def inputs(options: argparse.Namespace) -> list[Path]:
     return [path for path in paths_of(told(options).inputs) if path.exists()]
 
 
+def outputs(options: argparse.Namespace) -> list[Path]:
+    return paths_of(told(options).outputs)
+
+
 def paths_of(files: Files) -> list[Path]:
     return [
         Path(path)
@@ -157,7 +161,7 @@ def collect(job: stages.Collect, options: argparse.Namespace) -> None:
 def score(job: stages.Score, options: argparse.Namespace) -> None:
     from replitune.cli.score import score_outputs
     from replitune.corpus.testset import read_prepared
-    from replitune.ledger.records import as_noted, note
+    from replitune.ledger.records import is_as_made
     from replitune.metrics.registry import METRICS
     from replitune.replicas import replica_ids
     from replitune.statistics.scorer import Scorer
@@ -171,9 +175,8 @@ def score(job: stages.Score, options: argparse.Namespace) -> None:
         out,
         references,
         allow_missing=job.allow_missing,
-        take_over=as_noted(options.record, out),
+        take_over=options.record is None or is_as_made(options.record, out),
     )
-    note(options.record, out)
 
 
 def test(job: stages.Test, options: argparse.Namespace) -> None:

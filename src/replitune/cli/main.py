@@ -16,7 +16,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
@@ -47,10 +46,6 @@ THREAD_VARIABLES = (
     "MKL_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
-
-WRITTEN = ("out", "history", "work", "log", "record", "nbest_out")
-"""Options that name what a command writes."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -151,23 +146,10 @@ def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) ->
     if getattr(options, "record", None) is None:
         return int(module.run(options) or 0)
     from replitune.ledger.records import recording
-    from replitune.running.files import written
 
-    read = getattr(module, "inputs", inputs_of)(options)
-    with recording(options.record, command=arguments, inputs=read, outputs=written):
+    inputs, outputs = module.inputs(options), module.outputs(options)
+    with recording(options.record, command=arguments, inputs=inputs, outputs=outputs):
         return int(module.run(options) or 0)
-
-
-def inputs_of(options: argparse.Namespace) -> list[Path]:
-    """Files and folders that the options of a command name to be read."""
-    words = [
-        word
-        for name, value in vars(options).items()
-        if name not in WRITTEN
-        for word in (value if isinstance(value, list) else [value])
-        if isinstance(word, str)
-    ]
-    return [Path(word) for word in words if os.path.exists(word)]
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ import yaml
 
 from replitune.errors import ReplituneError, nearest
 from replitune.experiment.plain_values import Path_, Source, require_plain, require_small
+from replitune.metrics.registry import METRICS
 from replitune.metrics.score_files import check_scores
 from replitune.running.files import read_text
 
@@ -330,8 +331,19 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
     from replitune.experiment.studies import check
 
     check(settings, source)
-    for entry in settings["metrics"]:
-        check_scores(entry, tests, source.error)
+
+    def complain(path: Path_, message: str, **fields: Any) -> None:
+        raise source.error(path, message, **fields)
+
+    for given in settings["metrics"]:
+        try:
+            entry = METRICS.entry(given)
+        except ReplituneError as error:
+            complain(
+                ("metrics",), error.message, found=error.found, expected=error.expected,
+                fix=error.fix,
+            )  # fmt: skip
+        check_scores(entry, tests, complain)
     for name, system in settings["systems"].items():
         backend = _backend_class(name, system, source)(name, system)
         _check_parts(settings, backend, source)

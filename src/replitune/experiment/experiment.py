@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from replitune.backends.registry import get_backend
 from replitune.errors import ReplituneError
 from replitune.experiment.configuration import entry_id, replicas_wanted, test_names
 from replitune.experiment.studies import BY_METRIC, Studies
+from replitune.metrics.registry import METRICS
 from replitune.metrics.score_files import has_scores, output_file, scores_file, scores_named
+from replitune.registry import Entry
 from replitune.replicas import UNGROUPED, Replica, replica_ids
 
 LOOP = ("iterations", "patience", "min_gain", "init", "init_range", "resample_dev")
@@ -105,25 +108,25 @@ class Experiment:
 
     def metric(self, id: str, testset: str | None = None) -> str:
         """The metric as it is given on a command line, for a test set (or else the first)."""
-        entry = self.settings["metrics"][self.metrics.index(id)]
+        entry = self._metric(id)
         scores = scores_named(entry)
         if not scores:
-            return argument(entry)
+            return entry.word
         file = str(self.corpora / scores_file(scores, testset or self.tests[0]))
-        if isinstance(entry, str):
-            return entry.replace(f"file={scores}", f"file={file}")
-        kept = {key: value for key, value in entry.items() if key != "options"}
-        return argument({**kept, **entry.get("options", {}), "file": file})
+        return replace(entry, options={**entry.options, "file": file}).word
+
+    def _metric(self, id: str) -> Entry:
+        return METRICS.entry(self.settings["metrics"][self.metrics.index(id)])
 
     def scored(self, id: str, testset: str) -> bool:
         """Whether a metric scores a test set: all of them, but for scores from files, which dev
         has only where it is named."""
-        scores = scores_named(self.settings["metrics"][self.metrics.index(id)])
+        scores = scores_named(self._metric(id))
         return not scores or testset in self.tests or has_scores(scores, testset)
 
     def score_files(self, id: str, testset: str, system: str) -> list[Path]:
         """The files that a metric reads its scores of a system from."""
-        scores = scores_named(self.settings["metrics"][self.metrics.index(id)])
+        scores = scores_named(self._metric(id))
         if not scores:
             return []
         file = str(self.corpora / scores_file(scores, testset))

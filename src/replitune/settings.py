@@ -26,8 +26,8 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Annotated, Any, Literal, get_args, get_origin
+from functools import cache, wraps
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -368,6 +368,25 @@ def read(hint: Any, value: Any, name: str = "") -> Any:
     if reading.mistakes:
         raise reading.mistakes[0].error()
     return found
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def check_arguments(function: _F) -> _F:
+    """Hold the arguments of a function to its declared settings, whoever calls it; the first
+    mistake is raised."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def checking(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        for name, setting in settings_of(function).items():
+            if name in given.arguments:
+                given.arguments[name] = read(setting.type, given.arguments[name], name)
+        return function(*given.args, **given.kwargs)
+
+    return typing.cast(_F, checking)
 
 
 def fits(hint: Any, value: Any) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,6 @@ def account(job: stages.Account, options: argparse.Namespace) -> None:
 
     for warning in write_inputs(job.corpus, job.at.corpus, seed=job.seed):
         print(f"warning: {warning}", file=sys.stderr)
-
-
-def kernels(job: stages.Kernels, options: argparse.Namespace) -> None:
-    from replitune.cli.kernels import compile_kernels
-
-    compile_kernels(job)
 
 
 def train(job: stages.Train, options: argparse.Namespace) -> None:
@@ -179,38 +174,9 @@ def score(job: stages.Score, options: argparse.Namespace) -> None:
     )
 
 
-def test(job: stages.Test, options: argparse.Namespace) -> None:
-    from replitune.results.settings import TestSettings
-    from replitune.results.testing import test_stores
-    from replitune.settings import read
-
-    result = test_stores(
-        job.stores(job.testset),
-        read(TestSettings, job.tests, "tests"),
-        dev=[job.at.store("dev", job.metric, system) for system in job.dev],
-        testset=job.testset,
-        seed=job.seed,
-        threads=options.threads,
-    )
-    result.write(Path(job.at.tests(job.testset, job.metric)))
-
-
-def study(job: stages.Study, options: argparse.Namespace) -> None:
-    from importlib import import_module
-
+def as_command(job: Stage, options: argparse.Namespace) -> None:
+    """What a command of that name does."""
     import_module(f"replitune.cli.{job.NAME}").job(job, options)
-
-
-def meta(job: stages.Meta, options: argparse.Namespace) -> None:
-    from replitune.cli import meta as command
-
-    command.job(job, options)
-
-
-def report(job: stages.Report, options: argparse.Namespace) -> None:
-    from replitune.report.build import write_report
-
-    write_report(job)
 
 
 def manifest(job: stages.Manifest, options: argparse.Namespace) -> None:
@@ -220,10 +186,10 @@ def manifest(job: stages.Manifest, options: argparse.Namespace) -> None:
 
 
 JOBS: dict[str, Callable[[Any, argparse.Namespace], None]] = {
-    "corpus": corpus, "account": account, "kernels": kernels, "train": train, "tune": tune,
-    "train_replica": tune, "decode": decode, "collect": collect, "score": score, "test": test,
-    "power": study, "replication": study, "calibrate": study, "meta": meta, "report": report,
-    "manifest": manifest,
+    "corpus": corpus, "account": account, "kernels": as_command, "train": train, "tune": tune,
+    "train_replica": tune, "decode": decode, "collect": collect, "score": score,
+    "test": as_command, "power": as_command, "replication": as_command, "calibrate": as_command,
+    "meta": as_command, "report": as_command, "manifest": manifest,
 }  # fmt: skip
 
 

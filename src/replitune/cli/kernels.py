@@ -62,8 +62,16 @@ def _metrics_and_tests(metrics: list[Entry], methods: list[Entry]) -> None:
             systems.append(scored)
         stores.append(scorer.statistics(systems))
     if stores:
-        # the same test may be asked for twice, in the experiment and in a study of it
-        numbered = [Entry(m.name, m.options, f"{m.name}-{i}") for i, m in enumerate(methods)]
+        # a test may be asked for twice, in the experiment and in a study of it, and may name
+        # replicas that are not here
+        numbered = [
+            Entry(
+                method.name,
+                {k: v for k, v in method.options.items() if not k.startswith("replica")},
+                f"{method.name}-{number}",
+            )
+            for number, method in enumerate(methods)
+        ]
         settings = TestSettings(methods=tuple(numbered), samples=64)
         compare(stores, settings, testset="kernels", seed=1)
 

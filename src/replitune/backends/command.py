@@ -13,7 +13,6 @@ from replitune.backends.interface import (
     Complain,
     DecodeJob,
     Job,
-    ReplicaError,
     ReplicaJob,
     TrainJob,
     Tunable,
@@ -21,16 +20,16 @@ from replitune.backends.interface import (
     replica_seed,
     source_of,
 )
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.running.folders import kept_folder, listing, new_folder
 from replitune.running.programs import (
     Value,
     filled,
     missing_file,
     missing_program,
-    run_shell,
     uses,
 )
+from replitune.running.supervisor import run_shell
 
 TEXT = ("source", "target")
 DEV = ("dev_source", "dev_reference", "dev_references")

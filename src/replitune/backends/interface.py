@@ -34,12 +34,6 @@ TUNERS = ("mert", "mert-lattice", "mira", "pro")
 """Replicas made by an algorithm that tunes weights on dev."""
 
 
-class ReplicaError(ReplituneError):
-    """One replica cannot be made, and its neighbours perhaps can: a decode with too few lines,
-    a training that diverges, a vocabulary that does not match. With `allow_missing_replicas` the
-    experiment goes on without it; any other error always stops what depends on it."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What every job knows. Paths of parts that the stage does not read are None."""

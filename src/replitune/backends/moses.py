@@ -19,7 +19,8 @@ from replitune.backends.interface import (
 )
 from replitune.errors import ReplituneError
 from replitune.running.folders import listing, new_folder
-from replitune.running.programs import missing_file, missing_program, run
+from replitune.running.programs import missing_file, missing_program
+from replitune.running.supervisor import run
 
 PROGRAMS = ("moses", "programs", "revision")
 USED = {

@@ -21,7 +21,8 @@ from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.errors import ReplituneError, machine_trouble, nearest
-from replitune.running import processes
+from replitune.running import supervisor
+from replitune.running.locks import only_one
 
 COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
@@ -31,16 +32,13 @@ COMMANDS = {
     "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
-    "check": "validate an experiment file",
-    "kernels": "compile what an experiment needs, once",
-    "corpus": "prepare the texts of an experiment",
+    "check": "validate an experiment file; with --data, look at its files, too",
     "train": "train a phrase-based system on parallel text",
     "tune": "weights of a system, or from n-best files of any decoder",
     "decode": "translations of one system on one test set",
-    "report": "tables, figures and report.html of an experiment",
-    "manifest": "what made every file of an experiment",
     "verify": "whether results still are what the workflow made",
     "archive": "results as one file to publish, with the experiment that makes them again",
+    "job": "one job of the workflow; Snakemake's rules call it",
 }
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -49,11 +47,10 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
-
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
-    processes.watch()
+    supervisor.watch()
     try:
         return _run(arguments)
     except ReplituneError as error:
@@ -102,7 +99,7 @@ def _run(arguments: list[str]) -> int:
     if options.log is None:
         return _recorded(module, options, arguments)
     with (
-        processes.only_one(options.log),
+        only_one(options.log),
         open(options.log, "w", encoding="utf-8") as log,
         _logging_to(log),
     ):
@@ -142,19 +139,16 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         help=f"threads to use (default {said})",
     )
     parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
-    parser.add_argument("--record", metavar="FILE", help="write how this command ran, as JSON")
     return parser
 
 
 def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
-    if options.record is None:
+    if getattr(options, "record", None) is None:
         return int(module.run(options) or 0)
-    from replitune.ledger import records
-    from replitune.ledger.provenance import recording
+    from replitune.ledger.records import recording
 
-    read = getattr(module, "inputs", records.inputs_of)(options)
-    inputs = records.checked(records.results_of(options.record), read)
-    with recording(options.record, arguments, inputs):
+    inputs, outputs = module.inputs(options), module.outputs(options)
+    with recording(options.record, command=arguments, inputs=inputs, outputs=outputs):
         return int(module.run(options) or 0)
 
 

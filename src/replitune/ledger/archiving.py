@@ -24,7 +24,8 @@ import yaml
 from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import NAME, PAGE, read_manifest, settings_of, stays_inside
+from replitune.ledger.manifest import NAME, read_manifest, settings_of, stays_inside
+from replitune.ledger.records import PAGE
 from replitune.replicas import Replica
 from replitune.running.files import atomic_open, sha256_file
 

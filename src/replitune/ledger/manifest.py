@@ -17,20 +17,9 @@ from replitune.errors import ReplituneError
 from replitune.experiment.configuration import resolve
 from replitune.experiment.experiment import Experiment
 from replitune.ledger.provenance import printable
+from replitune.ledger.records import records, result_files
 from replitune.running.files import read_text, sha256_file
 
-FOLDERS = (
-    "corpus",
-    "models",
-    "tuning",
-    "decodes",
-    "stats",
-    "tests",
-    "studies",
-    "tables",
-    "figures",
-)
-PAGE = "report.html"
 NAME = "manifest.json"
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -38,32 +27,17 @@ ABSOLUTE = re.compile(r"(?<![^\s\"'=,:\[{(\\])/(?:[^\s\"'/\\]+/)+")
 """The folders of an absolute path, at the start of a word."""
 
 
-def result_files(folder: Path) -> list[str]:
-    """Every result below `folder`, by its name there; what begins with a point is no result."""
-    found = [
-        path.relative_to(folder)
-        for name in FOLDERS
-        for path in sorted((folder / name).rglob("*"))
-        if path.is_file()
-    ]
-    names = [path.as_posix() for path in found if not any(p.startswith(".") for p in path.parts)]
-    return names + ([PAGE] if (folder / PAGE).is_file() else [])
-
-
 def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What is to be written: every file below `folder` with its hash."""
     experiment = Experiment(settings, results=folder.parent)
-    records = {
-        path.relative_to(folder / "logs").with_suffix("").as_posix(): json.loads(read_text(path))
-        for path in sorted((folder / "logs").rglob("*.json"))
-    }
+    jobs = records(folder)
     manifest: dict[str, Any] = {
         "replitune": __version__,
         "experiment": experiment.name,
         "seed": experiment.seed,
         "settings": {**settings, "corpora": None},
-        "cpu_types": sorted({record["cpu"] for record in records.values()}),
-        "versions": _united(record["versions"] for record in records.values()),
+        "cpu_types": sorted({record["cpu"] for record in jobs.values()}),
+        "versions": _united(record["versions"] for record in jobs.values()),
         "inputs": json.loads(read_text(folder / "corpus" / "inputs.json"))["parts"],
         "outputs_given": {
             system: {
@@ -94,7 +68,7 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
         },
         "not_repeatable": unrepeatable(folder),
         "files": {name: sha256_file(folder / name) for name in result_files(folder)},
-        "jobs": records,
+        "jobs": jobs,
     }
     places = {str(Path.cwd()): "."}
     home = os.path.expanduser("~")

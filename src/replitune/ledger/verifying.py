@@ -7,7 +7,6 @@ translations and references? And do the tests follow from the statistics, to the
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import read_manifest, result_files, settings_of
+from replitune.ledger.manifest import read_manifest, settings_of
+from replitune.ledger.records import result_files
 from replitune.running.files import read_lines, sha256_file, sha256_lines
 
 SHOWN = 5
@@ -193,28 +193,34 @@ def derive_tests(
     folder: Path, experiment: Experiment, testset: str, metric: str, out: Path, threads: int
 ) -> None:
     """What the workflow's rule `test` does, with `out` as its folder."""
-    from replitune.cli import test
+    from replitune.results.comparing import Settings, compare_stores
+    from replitune.statistics.store import read_stores
 
-    stats = folder / "stats"
-    systems = [
-        system
-        for system in experiment.systems
-        if (stats / testset / metric / f"{system}.parquet").is_file()
-    ]
-    tests = experiment.settings["tests"]
-    words = [str(stats / testset / metric), "--testset", testset, "--systems", *systems]
-    if "dev" in experiment.testsets and experiment.scored(metric, "dev"):
-        words += ["--dev", str(stats / "dev" / metric)]
-    words += ["--pairs", *experiment.pairs.split(), "--methods", *experiment.methods]
-    words += ["--intervals", *experiment.intervals]
-    words += ["--samples", str(tests["samples"]), "--alpha", str(tests["alpha"])]
-    words += ["--correction", tests["correction"], "--seed", str(experiment.seed)]
-    words += ["--paired-replicas"] if tests["paired_replicas"] else []
-    parser = argparse.ArgumentParser()
-    test.add_arguments(parser)
-    options = parser.parse_args([*words, "--out", str(out / f"{metric}.parquet")])
-    options.threads = threads
-    test.run(options)
+    stats, tests = folder / "stats", experiment.settings["tests"]
+    stores = read_stores(stats / testset / metric)
+    if len(stores) != 1:
+        raise ReplituneError("statistics of more than one test set or metric", file=stats)
+    there = stores[0].systems
+    with_dev = "dev" in experiment.testsets and experiment.scored(metric, "dev")
+    settings = Settings(
+        testset=testset,
+        seed=experiment.seed,
+        pairs=tuple(experiment.pairs.split()),
+        methods=tuple(experiment.methods),
+        samples=tests["samples"],
+        alpha=tests["alpha"],
+        correction=tests["correction"],
+        paired_replicas=tests["paired_replicas"],
+        intervals=tuple(experiment.intervals),
+        threads=threads,
+    )
+    comparison = compare_stores(
+        stores, settings,
+        dev=read_stores(stats / "dev" / metric) if with_dev else (),
+        systems=[system for system in experiment.systems if system in there],
+    )  # fmt: skip
+    (compared,) = comparison.metrics.values()
+    compared.write(out / f"{metric}.parquet", settings.alpha)
 
 
 def compare_tables(here: Path, again: Path) -> list[str]:

@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError, nearest
-from replitune.metrics.base import MeanMetric
-from replitune.metrics.score_files import PLACES, output_file
+from replitune.metrics.base import HigherIsBetter, MeanMetric
+from replitune.metrics.score_files import PLACES, ScoreFile, output_file
 from replitune.running.files import read_lines, sha256_file
+from replitune.settings import check_arguments
 
 _COLUMNS = ("system", "replica", "segment", "score")
 _NUMBER_AT_END = re.compile(r"\d+$")
@@ -47,8 +48,16 @@ class External(MeanMetric):
 
     name = "external"
 
-    def __init__(self, file: str, id: str | None = None, higher_is_better: bool = True) -> None:
+    @check_arguments
+    def __init__(
+        self,
+        file: ScoreFile,
+        id: str | None = None,
+        higher_is_better: HigherIsBetter = True,
+    ) -> None:
         super().__init__(id, higher_is_better)
+        if not isinstance(file, str):
+            raise ReplituneError("the scores of one test set are in one file", found=str(file))
         self.file = Path(file)
 
     def signature(self) -> str:

@@ -24,11 +24,10 @@ from typing import Any
 import numpy as np
 import yaml
 
-from replitune.backends.interface import ReplicaError
 from replitune.backends.marian.decoding import DecodingSettings, Program, translate
 from replitune.backends.marian.program import run
 from replitune.corpus.testset import TestSet
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.metrics.base import Metric
 from replitune.running.checkpoint import Checkpoint
 from replitune.running.files import atomic_path

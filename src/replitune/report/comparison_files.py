@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from replitune.corpus.testset import TestSet
 from replitune.metrics.base import Metric
 from replitune.report.data import Cell, cell_of, with_names
-from replitune.report.names import registered_names
 from replitune.report.segments import Output, Segments, sentence_scores
 from replitune.report.tables import pairs_table, systems_table
 from replitune.report.tables_tests import overview_table
@@ -77,13 +76,13 @@ def write_html(path: str | Path, made: Compared) -> None:
         documents.append((lead, found, names, np.bincount(codes).tolist()))
     material = build.Material(
         settings=build.Settings(
-            experiment=settings.testset,
-            seed=settings.seed,
+            experiment=made.comparison.testset,
+            seed=made.comparison.seed,
             alpha=settings.alpha,
             correction=settings.correction,
             samples=settings.samples,
             baseline=made.baseline,
-            methods=registered_names(settings.methods),
+            methods={entry.id: entry.name for entry in settings.methods},
         ),
         cells=cells,
         segments=[made.segments(lead)],

@@ -146,10 +146,10 @@ def test_tsv_keeps_quotes_and_may_serve_one_purpose(write):
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        (TSV + "d1\ts3\n", None, "number of columns"),
+        (TSV + "d1\ts3\n", None, "too few or too many columns"),
         ("a\tb\n1\t2\n", None, "no column of references"),
         ("source\tsrc\tref\n1\t2\t3\n", None, "more than one column of sources"),
-        (TSV, Columns(references=["none"]), "no such column"),
+        (TSV, Columns(references=["none"]), "no column is called none"),
         (TSV, Columns(references=5), "no such column"),
         (TSV, Columns(references=[0]), "no such column"),
         ("ref\tref\n1\t2\n", Columns(references=["ref"]), "two columns"),

@@ -1,4 +1,4 @@
-"""Mistakes that people type: each is found before anything runs, with its line."""
+"""ExperimentError that people type: each is found before anything runs, with its line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 from replitune.errors import ReplituneError
 from replitune.experiment.reading import load
-from replitune.experiment.yaml_file import Mistakes
+from replitune.experiment.yaml_file import ExperimentError
 
 SMT = {
     "experiment": "x",
@@ -219,7 +219,7 @@ def test_a_mistake_is_found_with_its_place(
     tmp_path: Path, base: dict[str, Any], path: str, value: Any, hint: str
 ):
     file = written(tmp_path, changed(base, path, value))
-    with pytest.raises(Mistakes) as raised:
+    with pytest.raises(ExperimentError) as raised:
         load(file)
     errors = raised.value.errors
     assert len(errors) == 1, raised.value.render()
@@ -237,7 +237,7 @@ def test_all_mistakes_of_a_file_are_said_in_its_order(tmp_path: Path):
     data["metrics"].append("bleuu")
     data["tests"]["methods"].append("clrk")
     data["tests"]["intervals"].append("clrk")
-    with pytest.raises(Mistakes) as raised:
+    with pytest.raises(ExperimentError) as raised:
         load(written(tmp_path, data))
     found = raised.value
     assert [error.line for error in found.errors] == sorted(e.line for e in found.errors)
@@ -249,7 +249,7 @@ def test_a_mistake_in_one_place_hides_none_in_another(tmp_path: Path):
     data = changed(SMT, "corpus.kind", "synthetc")
     data["tests"]["pairs"] = [["a", "z"]]
     data["systems"]["a"]["resources"] = {"threads": 0}
-    with pytest.raises(Mistakes) as raised:
+    with pytest.raises(ExperimentError) as raised:
         load(written(tmp_path, data))
     text = raised.value.render()
     assert "synthetc" in text

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load
-from replitune.experiment.yaml_file import Mistakes
+from replitune.experiment.yaml_file import ExperimentError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     if options.data:
         errors += check_data(experiment)
     if errors:
-        raise Mistakes(errors)
+        raise ExperimentError(errors)
     for caution in cautions(experiment):
         print(f"warning: {caution}", file=sys.stderr)
     replicas = {name: len(experiment.replicas(name)) for name in experiment.systems}

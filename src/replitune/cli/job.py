@@ -182,7 +182,7 @@ def as_command(job: Stage, options: argparse.Namespace) -> None:
 def manifest(job: stages.Manifest, options: argparse.Namespace) -> None:
     from replitune.ledger.manifest import write_manifest
 
-    write_manifest(Path(job.folder), job.experiment, Path(job.at.manifest))
+    write_manifest(Path(job.folder), job.experiment)
 
 
 JOBS: dict[str, Callable[[Any, argparse.Namespace], None]] = {

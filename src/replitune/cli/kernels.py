@@ -11,7 +11,6 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from replitune.experiment import stages
 from replitune.registry import Entry

@@ -47,6 +47,7 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
+
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)

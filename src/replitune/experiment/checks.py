@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 from replitune.backends.interface import Backend, Given
 from replitune.backends.registry import BACKENDS
 from replitune.corpus.reader import recognise
 from replitune.corpus.settings import FilesCorpus, TestSetFiles
+from replitune.errors import ReplituneError
 from replitune.metrics.score_files import check_scores
 from replitune.registry import Entry, repeated
 from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain
+from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
+from replitune.significance.settings import Baseline
 
 Complain = Callable[..., Any]
 """``complain(path, message, found=..., expected=..., fix=...)`` notes a mistake."""
@@ -38,22 +40,21 @@ def has_testsets(complain: Complain, corpus: Any) -> None:
 
 
 def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> None:
-    path = ("tests", "pairs")
-    names = list(systems)
-    pairs = [tests.pairs] if isinstance(tests.pairs, str) else tests.pairs
-    given = [tests.pairs.baseline] if hasattr(tests.pairs, "baseline") else [
-        name for pair in pairs if not isinstance(pair, str) for name in pair
-    ]  # fmt: skip
+    path, names, pairs = ("tests", "pairs"), list(systems), tests.pairs
+    if isinstance(pairs, str):
+        return
+    if isinstance(pairs, Baseline):
+        pairs, given = (), [pairs.baseline]
+    else:
+        given = [name for pair in pairs for name in pair]
     for name in dict.fromkeys(given):
         if name not in names:
             unknown(complain, path, "system", name, names)
-    if not isinstance(tests.pairs, str) and not hasattr(tests.pairs, "baseline"):
-        for number, (a, b) in enumerate(tests.pairs):
-            if a == b:
-                complain(
-                    (*path, number), f"a pair of {a!r} with itself",
-                    expected="two different systems",
-                )  # fmt: skip
+    for number, (a, b) in enumerate(pairs):
+        if a == b:
+            complain(
+                (*path, number), f"a pair of {a!r} with itself", expected="two different systems"
+            )
 
 
 def unknown(complain: Complain, path: Path_, what: str, name: str, known: Sequence[str]) -> None:
@@ -164,7 +165,11 @@ def shares_are_equal(
         for name, backend in backends_of(systems).items()
         if not isinstance(backend, Given)
     }
-    for a, b in tested_pairs(tests.pairs, list(systems)):
+    try:
+        pairs = pairs_of_systems(tests.pairs, list(systems))
+    except ReplituneError:
+        return  # which was said of the pairs
+    for a, b in pairs:
         if a not in made or b not in made:
             continue
         path = ("systems", b, "replicas")
@@ -250,13 +255,3 @@ def replica_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, i
     own = backend.settings.replicas
     known = backend.prefixes
     return dict(own or {key: n for key, n in replicas.items() if key in known})
-
-
-def tested_pairs(pairs: Any, systems: Sequence[str]) -> list[tuple[str, str]]:
-    """The pairs (A, B) that an experiment tests, of these systems."""
-    if pairs == "all":
-        return list(combinations(systems, 2))
-    if hasattr(pairs, "baseline"):
-        one = pairs.baseline
-        return [(one, other) for other in systems if other != one and one in systems]
-    return [(a, b) for a, b in pairs if a in systems and b in systems]

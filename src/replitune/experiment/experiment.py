@@ -15,7 +15,7 @@ from replitune.backends.interface import Backend, Given
 from replitune.corpus.settings import files_of, list_testsets, only
 from replitune.errors import ReplituneError
 from replitune.experiment import stages
-from replitune.experiment.checks import backends_of, replica_counts, tested_pairs
+from replitune.experiment.checks import backends_of, replica_counts
 from replitune.experiment.places import Places
 from replitune.experiment.settings import ExperimentSettings
 from replitune.experiment.stages import Stage
@@ -23,6 +23,7 @@ from replitune.metrics.score_files import has_scores, output_file, scores_file, 
 from replitune.registry import Entry
 from replitune.replicas import Replica, replica_ids
 from replitune.settings import plain
+from replitune.significance.pairs import pairs_of_systems
 
 BY_METRIC = ("power", "replication", "calibrate")
 """Studies with a job and a file for each (test set, metric); `meta` has one for a test set."""
@@ -79,7 +80,7 @@ class Experiment:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """The pairs (A, B) that are tested."""
-        return tested_pairs(self.settings.tests.pairs, self.systems)
+        return pairs_of_systems(self.settings.tests.pairs, self.systems)
 
     # ---- systems
 
@@ -385,12 +386,11 @@ class Experiment:
         return build
 
     def _meta(self, testset: str) -> dict[str, Any]:
-        settings = {**plain(self.settings.studies.meta), "human": "", "fluency": None}
         return {
             "testset": testset,
             "metrics": self.studied("meta"),
             "systems": self.decoding(testset),
-            "settings": settings,
+            "settings": plain(self.settings.studies.meta),
             "human": self.human_files(testset),
         }
 

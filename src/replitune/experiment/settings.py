@@ -16,15 +16,14 @@ from replitune.corpus.settings import CORPUS
 from replitune.meta.settings import MetaSettings
 from replitune.metrics.registry import METRICS
 from replitune.registry import NAME, Entry, Name, Named
-from replitune.results.settings import TestSettings
 from replitune.settings import WRONG, Chosen, Kind, Path_, Reading, Settings, about, json_schema
+from replitune.significance.settings import TestSettings
 from replitune.significance.studies.settings import (
     CalibrateSettings,
     PowerSettings,
     ReplicationSettings,
 )
 from replitune.tuning.settings import Tuning
-
 
 
 class Systems(Kind):

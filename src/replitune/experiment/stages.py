@@ -278,7 +278,7 @@ class Test(StoreStage):
     NAME = "test"
     VERSION = 2
     tests: dict[str, Any]
-    dev: list[str] = []
+    dev: list[str]
     """The systems with scores on dev."""
 
     @property

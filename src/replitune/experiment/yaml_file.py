@@ -17,7 +17,7 @@ LARGEST = 200_000
 """Keys and values of an experiment file, aliases written out."""
 
 
-class Mistakes(ReplituneError):
+class ExperimentError(ReplituneError):
     """Everything that is wrong with a file."""
 
     def __init__(self, errors: Sequence[ReplituneError]) -> None:
@@ -54,7 +54,7 @@ class Source:
             return
         placed = [(self.line(mistake.path), mistake) for mistake in mistakes]
         placed.sort(key=lambda item: item[0] or 0)
-        raise Mistakes([mistake.error(self.file, line) for line, mistake in placed])
+        raise ExperimentError([mistake.error(self.file, line) for line, mistake in placed])
 
 
 def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:

@@ -14,11 +14,12 @@ from typing import Any
 
 from replitune import __version__
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
 from replitune.ledger.provenance import printable
-from replitune.ledger.records import records, result_files
-from replitune.running.files import read_text, sha256_file
+from replitune.experiment.settings import ExperimentSettings
+from replitune.ledger.records import check_results, records, result_files
+from replitune.running.files import atomic_open, read_text, sha256_file
 
 NAME = "manifest.json"
 
@@ -27,15 +28,28 @@ ABSOLUTE = re.compile(r"(?<![^\s\"'=,:\[{(\\])/(?:[^\s\"'/\\]+/)+")
 """The folders of an absolute path, at the start of a word."""
 
 
-def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+def write_manifest(folder: Path, given: Mapping[str, Any]) -> None:
+    """`given`: the experiment whose results are in `folder`."""
+    check_results(folder.absolute())
+    with atomic_open(folder / NAME) as handle:
+        json.dump(make_manifest(folder, given), handle, indent=1, ensure_ascii=False)
+        handle.write("\n")
+
+
+def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """What is to be written: every file below `folder` with its hash."""
-    experiment = Experiment(settings, results=folder.parent)
+    experiment = Experiment(without_scales(given), results=folder.parent)
     jobs = records(folder)
     manifest: dict[str, Any] = {
         "replitune": __version__,
         "experiment": experiment.name,
         "seed": experiment.seed,
-        "settings": {**settings, "corpora": None},
+        "settings": {
+            **experiment.plain,
+            "scale": given.get("scale"),
+            "scales": given.get("scales", {}),
+            "corpora": None,
+        },
         "cpu_types": sorted({record["cpu"] for record in jobs.values()}),
         "versions": _united(record["versions"] for record in jobs.values()),
         "inputs": json.loads(read_text(folder / "corpus" / "inputs.json"))["parts"],
@@ -62,9 +76,9 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
         },
         "judgements_given": {
             testset: _below(
-                experiment.corpora, map(Path, experiment.studies.human_files(testset).values())
+                experiment.corpora, map(Path, experiment.human_files(testset).values())
             )
-            for testset in experiment.studies.judged
+            for testset in experiment.judged
         },
         "not_repeatable": unrepeatable(folder),
         "files": {name: sha256_file(folder / name) for name in result_files(folder)},
@@ -157,9 +171,14 @@ def stays_inside(name: str) -> bool:
     return plain and bool(parts) and not name.startswith("/") and ".." not in parts
 
 
-def settings_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a manifest, checked: those of the scale that was run."""
-    return resolve({**manifest["settings"], "scale": None, "scales": {}})
+def experiment_of(manifest: Mapping[str, Any], results: Path) -> Experiment:
+    """The experiment of a manifest, checked: in the scale that was run."""
+    return Experiment(without_scales(manifest["settings"]), results=results)
+
+
+def without_scales(given: Mapping[str, Any]) -> ExperimentSettings:
+    """Settings to which a scale was applied already."""
+    return resolve({**given, "scale": None, "scales": {}})
 
 
 def _damaged(path: Path, found: str) -> ReplituneError:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import read_manifest, settings_of
+from replitune.ledger.manifest import experiment_of, read_manifest
 from replitune.ledger.records import result_files
 from replitune.running.files import read_lines, sha256_file, sha256_lines
 
@@ -192,35 +192,27 @@ def check_tests(
 def derive_tests(
     folder: Path, experiment: Experiment, testset: str, metric: str, out: Path, threads: int
 ) -> None:
-    """What the workflow's rule `test` does, with `out` as its folder."""
-    from replitune.results.comparing import Settings, compare_stores
+    """What the workflow's job `test` does, with `out` as its folder."""
+    from replitune.results.comparing import compare
     from replitune.statistics.store import read_stores
 
-    stats, tests = folder / "stats", experiment.settings["tests"]
+    stats = folder / "stats"
     stores = read_stores(stats / testset / metric)
     if len(stores) != 1:
         raise ReplituneError("statistics of more than one test set or metric", file=stats)
     there = stores[0].systems
     with_dev = "dev" in experiment.testsets and experiment.scored(metric, "dev")
-    settings = Settings(
+    comparison = compare(
+        stores,
+        experiment.settings.tests,
         testset=testset,
         seed=experiment.seed,
-        pairs=tuple(experiment.pairs.split()),
-        methods=tuple(experiment.methods),
-        samples=tests["samples"],
-        alpha=tests["alpha"],
-        correction=tests["correction"],
-        paired_replicas=tests["paired_replicas"],
-        intervals=tuple(experiment.intervals),
         threads=threads,
-    )
-    comparison = compare_stores(
-        stores, settings,
         dev=read_stores(stats / "dev" / metric) if with_dev else (),
         systems=[system for system in experiment.systems if system in there],
-    )  # fmt: skip
-    (compared,) = comparison.metrics.values()
-    compared.write(out / f"{metric}.parquet", settings.alpha)
+    )
+    (result,) = comparison.metrics.values()
+    result.write(out)
 
 
 def compare_tables(here: Path, again: Path) -> list[str]:

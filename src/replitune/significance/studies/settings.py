@@ -35,9 +35,7 @@ class PowerSettings(Settings):
     ] = ()
     delta: Annotated[
         Annotated[float, about(gt=0)] | None,
-        about(
-            "A difference to be found: how many segments would each number of replicas need?"
-        ),
+        about("A difference to be found: how many segments would each number of replicas need?"),
     ] = None
     power: Annotated[
         float, about("The wanted probability of finding a difference.", gt=0, lt=1)
@@ -56,9 +54,7 @@ class ReplicationSettings(Settings):
         ),
     ] = (1, 3, 5, 10, 50)
     repeats: Annotated[int, about("Small experiments of each size.", ge=2)] = 250
-    methods: Annotated[Methods, about("The tests that they use.", min_length=1)] = (
-        Entry("clark"),
-    )
+    methods: Annotated[Methods, about("The tests that they use.", min_length=1)] = (Entry("clark"),)
     samples: Samples = 1000
 
 

@@ -61,7 +61,7 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
     found = Verification()
     check_files(folder, manifest, found)
     check_inputs(manifest, base, found)
-    experiment = Experiment(settings_of(manifest), results=folder.parent)
+    experiment = experiment_of(manifest, folder.parent)
     for testset in experiment.testsets:
         check_origins(folder, experiment, testset, found)
     for testset in experiment.tests:

@@ -52,9 +52,13 @@ include: "workflow/rules/report.smk"
 
 
 onstart:
-    stop_if_missing(workflow.dag)
+    before_first_job(workflow.dag)
 
 
 onsuccess:
-    check_pieces()
+    after_last_job()
     print(f"report: {EXPERIMENT.folder / 'report.html'}", file=sys.stderr)
+
+
+onerror:
+    after_failure()

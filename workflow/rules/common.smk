@@ -2,33 +2,97 @@
 
 import json
 import shlex
+import tempfile
+from contextlib import contextmanager
 from functools import partial
-
-from snakemake.exceptions import WorkflowError
 
 from replitune.experiment.configuration import read_yaml, resolve
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment, Replica
 from replitune.experiment.plain_values import Source
 from replitune.ledger.records import check_origins
+from replitune.running.failures import last_words
 
 
-def _experiment():
-    """The validated experiment; a mistake in it ends the run with one message."""
+@contextmanager
+def one_message():
+    """A mistake ends the run: one message, last on the terminal, and exit code 1. SystemExit
+    passes by Snakemake's own messages, and its lock goes on the way."""
     try:
+        yield
+    except ReplituneError as error:
+        raise SystemExit(f"replitune: {error}") from None
+
+
+def require_writable(folder):
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ReplituneError(
+            "results cannot be written",
+            file=folder,
+            found=error.strerror,
+            fix="make it a folder that can be written, or run somewhere else (--directory)",
+        ) from None
+
+
+def read_experiment():
+    """The validated experiment."""
+    with one_message():
         source = (
             read_yaml(workflow.configfiles[-1])[1] if workflow.configfiles else Source()
         )
         experiment = Experiment(resolve(config, source))
         experiment.outputs  # looks for files of systems that are on disk
-    except ReplituneError as error:
-        print(f"replitune: {error}", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(1)
+        require_writable(".snakemake")
     return experiment
 
 
-EXPERIMENT = _experiment()
+def before_first_job(dag):
+    """Programs and extras are there for the systems that have something to do, and results can be
+    written."""
+    stages = ("train", "tune", "train_replica", "decode")
+    systems = {
+        job.wildcards.system for job in dag.needrun_jobs() if job.rule.name in stages
+    }
+    if errors := EXPERIMENT.missing(sorted(systems)):
+        raise SystemExit("\n".join(f"replitune: {error}" for error in errors))
+    with one_message():
+        require_writable(EXPERIMENT.folder)
+
+
+def after_last_job():
+    """Every result was made from the present version of its inputs, whatever the clock said.
+
+    Not asked of a run that was told to make only some."""
+    asked = workflow.dag_settings
+    if set(asked.targets) - {"all"} or asked.until or asked.omit_from or asked.batch:
+        return
+    with one_message():
+        check_origins(EXPERIMENT.folder.absolute())
+
+
+def after_failure():
+    """What the failed jobs said comes last, and what to do next."""
+    failed = [
+        job
+        for found in workflow.scheduler.failed
+        for job in (found.jobs if found.is_group() else [found])
+    ]
+    said = last_words(
+        {
+            f"{job.message or job.rule.name} ({log})": log
+            for job in failed
+            for log in [job.log.get("text")]
+            if log
+        }
+    )
+    workflow.logger_manager.logfile_hint()
+    raise SystemExit(said)
+
+
+EXPERIMENT = read_experiment()
 RESULTS = str(EXPERIMENT.folder)
 GIVEN_OUTPUTS = [
     (system, testset)
@@ -50,19 +114,6 @@ wildcard_constraints:
 
 def final_outputs():
     return [f"{RESULTS}/report.html", f"{RESULTS}/manifest.json"]
-
-
-def check_pieces():
-    """Every result was made from the present version of its inputs, whatever the clock said.
-
-    Not asked of a run that was told to make only some."""
-    asked = workflow.dag_settings
-    if set(asked.targets) - {"all"} or asked.until or asked.omit_from or asked.batch:
-        return
-    try:
-        check_origins(EXPERIMENT.folder.absolute())
-    except ReplituneError as error:
-        raise WorkflowError(f"replitune: {error}")
 
 
 def existing(paths):
@@ -131,20 +182,6 @@ def system_resource(name, otherwise, growing=False):
             * attempt
         )
     return lambda wildcards: EXPERIMENT.resources(wildcards.system).get(name, otherwise)
-
-
-def stop_if_missing(dag):
-    """Before the first job: programs and extras of the systems that have something to do."""
-    stages = ("train", "tune", "train_replica", "decode")
-    systems = {
-        job.wildcards.system for job in dag.needrun_jobs() if job.rule.name in stages
-    }
-    errors = EXPERIMENT.missing(sorted(systems))
-    if errors:
-        for error in errors:
-            print(f"replitune: {error}", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(1)
 
 
 def missing_allowed(option):

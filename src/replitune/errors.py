@@ -93,6 +93,8 @@ def machine_trouble(error: OSError) -> str | None:
         what = TROUBLES[error.errno]
     elif error.errno is None and "requested and" in text and "written" in text:
         what = TROUBLES[errno.ENOSPC]  # as numpy says it
+    elif "No usable temporary directory" in text:
+        what = "no folder for temporary files can be written (TMPDIR names one)"
     else:
         return None
     where = f"{error.filename}: " if error.filename else ""

@@ -91,10 +91,11 @@ def test_a_record_is_found_by_what_was_made(tmp_path: Path, monkeypatch: pytest.
     results = Path("results/x")
     given, out = results / "corpus/t.jsonl", results / "tuning/s/mert-001"
     write_lines(given, ["text"])
+    write_lines(given.with_name("other.jsonl"), ["not read"])
     record = results / "logs/tune/s/mert-001.json"
     remains = out.parent / ".mert-001.7.ab.tmp"
     with records.recording(
-        record, command=["tune", "s"], inputs=[given, Path("elsewhere")], outputs=[out],
+        record, command=["tune", "s"], inputs=[given, Path("elsewhere"), Path()], outputs=[out],
         settings={"seed": 1},
     ):  # fmt: skip
         remains.mkdir(parents=True)

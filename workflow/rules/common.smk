@@ -3,32 +3,25 @@
 
 import re
 
-from snakemake.exceptions import WorkflowError
-
-from replitune.errors import ReplituneError
 from replitune.experiment.experiment import BY_METRIC, Experiment
 from replitune.experiment.reading import resolve
 from replitune.experiment.stages import TESTS, existing
 from replitune.experiment.yaml_file import Source, read_yaml
-from replitune.ledger.records import check_origins
 
 
-def _experiment():
-    """The validated experiment; mistakes in it end the run with one message."""
-    try:
+def read_experiment():
+    """The validated experiment."""
+    with one_message():
         source = (
             read_yaml(workflow.configfiles[-1])[1] if workflow.configfiles else Source()
         )
         experiment = Experiment(resolve(config, source))
         experiment.outputs  # looks for files of systems that are on disk
-    except ReplituneError as error:
-        print(f"replitune: {error}", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(1)
+        require_writable(".snakemake")
     return experiment
 
 
-EXPERIMENT = _experiment()
+EXPERIMENT = read_experiment()
 AT = EXPERIMENT.at
 
 # Compiled once, before jobs start side by side; its age means nothing to them.
@@ -97,30 +90,3 @@ def threads_of_system(wildcards):
 def having(stage):
     """A wildcard constraint: the systems that have a stage, or nothing at all."""
     return "|".join(map(re.escape, EXPERIMENT.having(stage))) or "(?!)"
-
-
-def check_pieces():
-    """Every result was made from the present version of its inputs, whatever the clock said.
-
-    Not asked of a run that was told to make only some."""
-    asked = workflow.dag_settings
-    if set(asked.targets) - {"all"} or asked.until or asked.omit_from or asked.batch:
-        return
-    try:
-        check_origins(EXPERIMENT.folder.absolute())
-    except ReplituneError as error:
-        raise WorkflowError(f"replitune: {error}")
-
-
-def stop_if_missing(dag):
-    """Before the first job: programs and extras of the systems that have something to do."""
-    stages = ("train", "tune", "train_replica", "decode")
-    systems = {
-        job.wildcards.system for job in dag.needrun_jobs() if job.rule.name in stages
-    }
-    errors = EXPERIMENT.missing(sorted(systems))
-    if errors:
-        for error in errors:
-            print(f"replitune: {error}", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import faulthandler
 import importlib
 import io
@@ -53,7 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     supervisor.watch()
     try:
-        return _run(arguments)
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
     except ReplituneError as error:
         print(f"replitune: {error}", file=sys.stderr)
         return 2
@@ -65,13 +68,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # the reader of our output went away; nothing is left to say to it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return 141
     except OSError as error:
         if (trouble := machine_trouble(error)) is None:
             raise
         print(f"replitune: {trouble}", file=sys.stderr)
+        if error.errno == errno.ENOSPC:
+            _say_no_more()
         return 1
+
+
+def _say_no_more() -> None:
+    """What standard output has not taken is not offered again on the way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -99,11 +109,9 @@ def _run(arguments: list[str]) -> int:
     options = parser.parse_args(arguments[1:])
     if options.log is None:
         return _recorded(module, options, arguments)
-    with (
-        only_one(options.log),
-        open(options.log, "w", encoding="utf-8") as log,
-        _logging_to(log),
-    ):
+    with contextlib.ExitStack() as stack:
+        log = _opened(options.log, stack)
+        stack.enter_context(_logging_to(log))
         try:
             return _recorded(module, options, arguments)
         except MemoryError:
@@ -151,6 +159,20 @@ def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) ->
     inputs, outputs = module.inputs(options), module.outputs(options)
     with recording(options.record, command=arguments, inputs=inputs, outputs=outputs):
         return int(module.run(options) or 0)
+
+
+def _opened(log: str, stack: contextlib.ExitStack) -> TextIO:
+    """The log, for as long as no other process does this job."""
+    try:
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(only_one(log))
+        return stack.enter_context(open(log, "w", encoding="utf-8"))
+    except OSError as error:
+        if machine_trouble(error) is not None:
+            raise
+        raise ReplituneError(
+            "the log cannot be written", file=log, found=error.strerror, fix="give it another name"
+        ) from None
 
 
 @contextlib.contextmanager

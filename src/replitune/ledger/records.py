@@ -106,16 +106,21 @@ def records(results: Path) -> dict[str, dict[str, Any]]:
 
 def names(results: Path, paths: Iterable[Path]) -> list[str]:
     """Names of the results among files and in folders."""
-    found = []
+    found: dict[str, None] = {}
     for path in paths:
         path = path.absolute()
+        if not path.is_relative_to(results):
+            continue  # such as the folder in which everything lies
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            name = file.relative_to(results) if file.is_relative_to(results) else Path()
+            name = file.relative_to(results)
             hidden = any(part.startswith(".") for part in name.parts)
-            known = bool(name.parts) and name.parts[0] in (*FOLDERS, PAGE)
-            if known and not hidden and file.is_file():
-                found.append(name.as_posix())
-    return list(dict.fromkeys(found))
+            if (
+                name.as_posix().partition("/")[0] in (*FOLDERS, PAGE)
+                and not hidden
+                and file.is_file()
+            ):
+                found[name.as_posix()] = None
+    return list(found)
 
 
 def result_files(results: Path) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ from replitune.settings import (
     Path_,
     Reading,
     Setting,
+    about,
     from_text,
     json_schema,
     settings_of,
@@ -36,6 +37,8 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$(?!\n)"
 NAME_WORDS = (
     "a safe file name of letters, digits and . _ + - (at most 64, not starting with a sign)"
 )
+Name = Annotated[str, about(NAME_WORDS, pattern=NAME)]
+"""A name that a user gives."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +279,7 @@ class Named(Kind):
                 good = False
         return options if good else WRONG
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         names = self.registry.names
         words = [
             {"enum": names},
@@ -285,7 +288,9 @@ class Named(Kind):
         mappings = []
         for name in names:
             known = self.registry.settings(name)
-            options = {key: json_schema(setting.type, {}) for key, setting in known.items()}
+            options = {
+                key: json_schema(setting.type, definitions) for key, setting in known.items()
+            }
             mappings.append(
                 {
                     "type": "object",

@@ -12,17 +12,16 @@ import argparse
 from pathlib import Path
 
 from replitune.cli import words
-from replitune.cli.jobs import add_backend_options, chosen_backend
+from replitune.cli.jobs import add_backend_options, chosen_backend, path
 
 
 class _SettingsHelp(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from dataclasses import fields
+        from replitune.phrase.settings import PhraseSettings
+        from replitune.settings import settings_of
 
-        from replitune.phrase.train_settings import PhraseSettings
-
-        for field in fields(PhraseSettings):
-            print(f"{field.name}={field.default}")
+        for name, setting in settings_of(PhraseSettings).items():
+            print(f"{name}={setting.default}  {setting.description}")
         parser.exit()
 
 
@@ -52,8 +51,6 @@ def run(options: argparse.Namespace) -> None:
         {
             "subset": options.subset,
             "training": words.assignments(options.set, "--set"),
-            "lm_text": options.lm_text,
-            "lm_arpa": options.lm_arpa,
         },
     )
     train = None
@@ -67,5 +64,7 @@ def run(options: argparse.Namespace) -> None:
             train=train,
             dev=load_testset([options.dev]) if options.dev else None,
             out=Path(options.out),
+            lm_text=path(options.lm_text),
+            lm_arpa=path(options.lm_arpa),
         )
     )

@@ -28,7 +28,7 @@ from replitune.replicas import Replica
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from replitune.tuning.from_files import ALGORITHMS
+    from replitune.tuning.registry import TUNERS
 
     add_backend_options(parser)
     add_failure_option(parser)
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--refs", nargs="+", metavar="R", help="references of the n-best files")
     parser.add_argument("--testset", metavar="FILE", help="prepared dev set, with its source")
     parser.add_argument("--source", metavar="FILE", help="source of the dev set, with --refs")
-    parser.add_argument("--algorithm", choices=ALGORITHMS, help="the tuner")
+    parser.add_argument("--algorithm", choices=TUNERS.names, help="the tuner")
     parser.add_argument("--metric", default="bleu", metavar="M", help="what to tune for")
     parser.add_argument("--init", metavar="FILE", help="weights to start from")
     parser.add_argument(
@@ -98,6 +98,9 @@ def run(options: argparse.Namespace) -> None:
 def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
     from replitune.backends.interface import ReplicaError, ReplicaJob, needed
     from replitune.running.failures import IN_FOLDER, write_failure
+    from replitune.settings import read
+    from replitune.tuning.registry import get_tuner
+    from replitune.tuning.settings import LoopSettings
 
     backend = chosen_backend(
         options,
@@ -124,12 +127,11 @@ def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
         paired=options.paired,
         work=path(options.work),
         history=path(options.history),
-        algorithm=algorithm,
         metric=options.metric,
         nbest=options.nbest_size,
         init=path(options.init),
-        loop=words.assignments(options.loop, "--loop"),
-        tuner=tuner,
+        loop=read(LoopSettings, words.assignments(options.loop, "--loop"), "--loop"),
+        tuner=get_tuner(algorithm, tuner) if algorithm else None,
     )
     try:
         if seeded:
@@ -140,7 +142,7 @@ def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
         failure = noted(error, "training" if seeded else "tuning", options)
         write_failure(job.out / IN_FOLDER if seeded else job.out, failure)
         if job.history is not None:
-            from replitune.tuning.loop import write_history
+            from replitune.tuning.history import write_history
 
             write_history(job.history, ())
 

@@ -19,6 +19,7 @@ from replitune.errors import ReplituneError, nearest
 from replitune.experiment.plain_values import Path_, Source, require_plain, require_small
 from replitune.metrics.score_files import check_scores
 from replitune.running.files import read_text
+from replitune.settings import Reading, plain
 
 if TYPE_CHECKING:
     from replitune.backends.interface import Backend
@@ -118,8 +119,16 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
         source,
     )
     for name, system in checked["systems"].items():
-        part = _backend_class(name, system, source).schema()
-        checked["systems"][name] = _validate(part, system, ("systems", name), source)
+        reading = Reading()
+        read = reading.read_model(
+            _backend_class(name, system, source).Settings, system, ("systems", name)
+        )
+        for wrong in reading.mistakes:
+            raise source.error(
+                wrong.path, wrong.message, found=wrong.found, expected=wrong.expected,
+                fix=wrong.fix,
+            )  # fmt: skip
+        checked["systems"][name] = plain(read)
     if checked["scale"] is not None:
         checked["experiment"] = f"{checked['experiment']}-{checked['scale']}"
     _cross_check(checked, source)
@@ -127,10 +136,10 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> dict[str, 
 
 
 def _backend_class(name: str, system: Mapping[str, Any], source: Source) -> type[Backend]:
-    from replitune.backends.registry import backend_class
+    from replitune.backends.registry import BACKENDS
 
     try:
-        return backend_class(system["backend"])
+        return BACKENDS[system["backend"]]
     except ReplituneError as error:
         raise source.error(
             ("systems", name, "backend"), f"systems.{name}.backend: {error.message}",
@@ -327,16 +336,21 @@ def _cross_check(settings: dict[str, Any], source: Source) -> None:
                 raise source.error(
                     path, f"two {what}s are called {id!r}", fix="give one of them an `id`"
                 )
+    from replitune.backends.registry import get_backend
     from replitune.experiment.studies import check
 
     check(settings, source)
     for entry in settings["metrics"]:
         check_scores(entry, tests, source.error)
+
+    def complain(path: Path_, message: str, **said: Any) -> None:
+        raise source.error(path, message, **said)
+
     for name, system in settings["systems"].items():
-        backend = _backend_class(name, system, source)(name, system)
+        backend = get_backend(name, system)
         _check_parts(settings, backend, source)
         replicas_wanted(settings, name, backend, source)
-        backend.check(settings, source.error)
+        backend.check(settings, complain)
 
 
 PARTS = {"train": "training pairs", "dev": "a dev set to tune on"}

@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 import replitune
 from replitune.errors import ReplituneError
 from replitune.phrase.encode import Encoded
-
-ALIGNERS = ("hmm", "fast_align", "eflomal")
-LONGEST = 200
-"""Words of a segment that sil-thot's HMM accepts."""
+from replitune.phrase.settings import Aligner
 
 Progress = Callable[[str], None]
 
@@ -41,7 +38,7 @@ class DirectedAlignments:
 def align(
     source: Encoded,
     target: Encoded,
-    kind: str = "hmm",
+    kind: Aligner = "hmm",
     *,
     iterations: int = 5,
     seed: int = 1,
@@ -53,10 +50,6 @@ def align(
     `iterations` counts each stage (IBM 1 and HMM, or fast_align); eflomal has its own schedule
     and is the only one that uses `seed`. The result does not depend on `threads`.
     """
-    if kind not in ALIGNERS:
-        raise ReplituneError(
-            "unknown word aligner", found=kind, expected="one of " + ", ".join(ALIGNERS)
-        )
     say = progress or (lambda line: None)
     with tempfile.TemporaryDirectory(prefix="replitune-align-") as name:
         workers = []

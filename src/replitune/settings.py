@@ -43,9 +43,13 @@ def about(description: str = "", **bounds: Any) -> msgspec.Meta:
     return msgspec.Meta(description=description, **bounds)
 
 
+@typing.dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,)
+)
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of classes whose fields are settings. A subclass may raise ReplituneError in
-    `__post_init__` for what single fields cannot say."""
+    `__post_init__` for what single fields cannot say. (msgspec does not pass `kw_only` on: a
+    subclass says it again where a required field follows one with a default.)"""
 
 
 class Kind:
@@ -124,7 +128,8 @@ def _metas(hint: Any) -> list[msgspec.Meta]:
 
 
 def _description(hint: Any) -> str:
-    return next((meta.description for meta in _metas(hint) if meta.description), "")
+    """The outermost sentence: that of the setting, not of a named type that it has."""
+    return next((meta.description for meta in reversed(_metas(hint)) if meta.description), "")
 
 
 @dataclass(frozen=True)
@@ -541,7 +546,7 @@ def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             if isinstance(extra, Kind):
                 return {**extra.schema(definitions), **bounds}
             if isinstance(extra, msgspec.Meta):
-                bounds = {**_schema_of_bounds(extra, hint), **bounds}
+                bounds = {**bounds, **_schema_of_bounds(extra, hint)}
     return {**_plain_schema(hint, definitions), **bounds}
 
 

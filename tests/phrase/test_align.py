@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.phrase.align import ALIGNERS, DirectedAlignments, align
+from replitune.phrase.align import DirectedAlignments, align
 from replitune.phrase.encode import Encoded, encode, split_words
+from replitune.phrase.settings import ALIGNERS
 from replitune.phrase.symmetrise import symmetrise
 
 WORDS = {"das": "the", "haus": "house", "buch": "book", "ein": "a", "ist": "is", "klein": "small"}

@@ -17,9 +17,9 @@ from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel, write_arpa
 from replitune.phrase.kneser_ney import train_lm
 from replitune.phrase.segmentation import Splitters
+from replitune.phrase.settings import PhraseSettings
 from replitune.phrase.table import PhraseTable
 from replitune.phrase.train import clean, train_phrase_system
-from replitune.phrase.train_settings import PhraseSettings
 from replitune.running.files import sha256_file
 
 WORDS = {"das": "the", "haus": "house", "buch": "book", "ein": "a", "ist": "is", "klein": "small"}
@@ -202,7 +202,7 @@ def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
     )
     source = [*source, "dashaus ist hausbuch"]
     target = [*target, "the house is a house book"]
-    settings = PhraseSettings(**{**vars(settings), "compound_min_length": 3})
+    settings = PhraseSettings(**{**plain(settings), "compound_min_length": 3})
     train_phrase_system(source, target, settings, tmp_path / "m")
     splitters = Splitters.load(tmp_path / "m")
     assert splitters.split("das  hausbuch") == "das haus buch"
@@ -238,7 +238,7 @@ def test_wrong_settings(change: dict[str, Any], message: str, tmp_path: Path) ->
 
 def test_wrong_text(tmp_path: Path) -> None:
     def refused(source: list[str], target: list[str], **change: str) -> ReplituneError:
-        settings = PhraseSettings(**{**vars(SMALL), **change})  # type: ignore[arg-type]
+        settings = PhraseSettings(**{**plain(SMALL), **change})  # type: ignore[arg-type]
         with pytest.raises(ReplituneError) as error:
             train_phrase_system(source, target, settings, tmp_path / "m")
         assert list(tmp_path.iterdir()) == []

@@ -15,11 +15,13 @@ from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.running.checkpoint import opened
 from replitune.streams import stream
-from replitune.tuning.loop import Decoded, LoopSettings, run_loop, write_history
+from replitune.tuning.history import write_history
+from replitune.tuning.loop import Decoded, run_loop
 from replitune.tuning.mert import Mert
 from replitune.tuning.mira import Mira
 from replitune.tuning.objective import Objective
 from replitune.tuning.pro import Pro
+from replitune.tuning.settings import LoopSettings
 
 TUNERS = {"mert": Mert(restarts=2), "mira": Mira(epochs=5), "pro": Pro(samples=200)}
 START = np.array([0.1, -0.3, 0.2, 0.5])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from replitune.cli.options import add_settings, given_settings
 from replitune.cli.stores import add_store_options, chosen_stores, job_stores
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.results.rows import write_rows
     from replitune.significance.studies.calibrate import CalibrationRow
 
-    given = {"methods": tuple(TESTS.entries(METHODS))}
+    given: dict[str, Any] = {"methods": tuple(TESTS.entries(METHODS))}
     given |= given_settings(options, CalibrateSettings, *SETTINGS)
     for found in tables(chosen_stores(options), CalibrateSettings(**given), options.seed):
         if options.out is not None:

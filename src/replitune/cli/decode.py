@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from replitune.backends.interface import Backend, DecodeJob, ReplicaError
+from replitune.backends.interface import Backend, DecodeJob
 from replitune.cli.options import add_seed, assignments, safe_name
 from replitune.cli.systems import (
     add_replica_options,
@@ -19,7 +19,7 @@ from replitune.cli.systems import (
     failure_of,
     path_of,
 )
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure, write_failure
 from replitune.running.files import write_lines

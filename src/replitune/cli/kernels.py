@@ -85,16 +85,17 @@ def _spoilt(line: str, number: int) -> str:
 
 def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str]) -> None:
     from replitune.corpus.synthetic import synthetic_testset, synthetic_train
-    from replitune.phrase.decoder import Settings
+    from replitune.phrase.settings import PhraseSettings, SearchSettings
     from replitune.phrase.system import PhraseSystem
     from replitune.phrase.train import train_phrase_system
-    from replitune.phrase.train_settings import PhraseSettings
     from replitune.phrase.tuning import DevDecoder
+    from replitune.settings import read
     from replitune.streams import stream
     from replitune.tuning.combination import get_objective
-    from replitune.tuning.from_files import make_tuner
-    from replitune.tuning.loop import LoopSettings, run_loop
+    from replitune.tuning.loop import run_loop
     from replitune.tuning.objective import Objective
+    from replitune.tuning.registry import get_tuner
+    from replitune.tuning.settings import LoopSettings
 
     source, target = synthetic_train(1, 300)
     dev = synthetic_testset(1, "kernels", 12)
@@ -102,12 +103,14 @@ def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str
     objective = Objective(get_objective(metric))
     for search in searches:
         system = PhraseSystem(
-            folder / "model", None, Settings(search=search, stack=20, pop_limit=20)
+            folder / "model",
+            None,
+            read(SearchSettings, {"search": search, "stack": 20, "pop_limit": 20}),
         )
         start = system.layout.sensible()
         system.translate(dev.source or [], start)
         for algorithm in algorithms:
-            tuner = make_tuner(algorithm, {})
+            tuner = get_tuner(algorithm)
             run_loop(
                 DevDecoder(
                     system,
@@ -115,7 +118,7 @@ def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str
                     dev.references,
                     objective.metric,
                     20,
-                    density=getattr(tuner, "density", None),
+                    density=tuner.density,
                 ),
                 tuner,
                 objective,

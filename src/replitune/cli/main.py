@@ -17,6 +17,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 

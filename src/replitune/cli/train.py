@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from replitune.cli.options import add_seed, assignments
-from replitune.cli.systems import add_system_options, chosen_system
+from replitune.cli.systems import add_system_options, chosen_system, path_of
 
 
 class _SettingsHelp(argparse.Action):
@@ -46,15 +46,12 @@ def run(options: argparse.Namespace) -> None:
     from replitune.backends.interface import TrainJob, needed
     from replitune.corpus.reader import read_testset
     from replitune.phrase.settings import PhraseSettings
-    from replitune.settings import plain
 
     backend = chosen_system(
         options,
         {
             "subset": options.subset,
-            "training": plain(assignments(options.set, PhraseSettings, "--set")),
-            "lm_text": options.lm_text,
-            "lm_arpa": options.lm_arpa,
+            "training": assignments(options.set, PhraseSettings, "--set"),
         },
     )
     train = None
@@ -68,5 +65,7 @@ def run(options: argparse.Namespace) -> None:
             train=train,
             dev=read_testset([options.dev]) if options.dev else None,
             out=Path(options.out),
+            lm_text=path_of(options.lm_text),
+            lm_arpa=path_of(options.lm_arpa),
         )
     )

@@ -25,7 +25,7 @@ from replitune.cli.systems import (
 )
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
-from replitune.tuning.registry import TUNERS
+from replitune.tuning.registry import TUNERS, get_tuner
 
 if TYPE_CHECKING:
     from replitune.backends.interface import Backend, ReplicaJob
@@ -95,7 +95,7 @@ def _tune_files(options: argparse.Namespace) -> None:
 def _tune_system(options: argparse.Namespace) -> None:
     from replitune.backends.interface import ReplicaJob, needed
     from replitune.phrase.settings import SearchSettings
-    from replitune.tuning.loop import LoopSettings
+    from replitune.tuning.settings import LoopSettings
 
     backend = chosen_system(
         options,
@@ -114,7 +114,7 @@ def _tune_system(options: argparse.Namespace) -> None:
         )
         train = Path(sides[0]), Path(sides[1])
     named = options.replica or f"{algorithm or 'seed'}-001"
-    tuner = TUNERS[algorithm](**assignments(options.set, TUNERS[algorithm], "--set")) if (
+    tuner = get_tuner(algorithm, assignments(options.set, TUNERS[algorithm], "--set")) if (
         algorithm
     ) else None  # fmt: skip
     job = ReplicaJob(
@@ -128,7 +128,6 @@ def _tune_system(options: argparse.Namespace) -> None:
         paired=options.paired,
         work=path_of(options.work),
         history=path_of(options.history),
-        algorithm=algorithm,
         metric=options.metric,
         nbest=options.nbest_size,
         init=path_of(options.init),
@@ -140,7 +139,7 @@ def _tune_system(options: argparse.Namespace) -> None:
 
 def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> None:
     """Tune or train one replica; of one that could not be made, write that it could not."""
-    from replitune.backends.interface import ReplicaError
+    from replitune.errors import ReplicaError
     from replitune.running.failures import IN_FOLDER, write_failure
 
     seeded = "train_replica" in backend.stages
@@ -154,7 +153,7 @@ def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> N
         failure = failure_of(error, stage, backend.system, job.replica.id, allowed=allow_failure)
         write_failure(job.out / IN_FOLDER if seeded else job.out, failure)
         if job.history is not None:
-            from replitune.tuning.loop import write_history
+            from replitune.tuning.history import write_history
 
             write_history(job.history, ())
 

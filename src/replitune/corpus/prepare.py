@@ -63,7 +63,7 @@ def prepare_train(
         raise ReplituneError("no training data", fix="name it as corpus.train")
     inputs: list[Account] = []
     if isinstance(train, TrainFiles):
-        source, target, inputs = _read_train(train, base)
+        source, target, inputs = read_train(train, base)
     else:
         source, target = synthetic_train(seed, train)
     write_lines(folder / "train.source.txt", source)
@@ -87,7 +87,7 @@ def prepare_testset(
     described = corpus.dev if name == DEV else corpus.tests[name]
     inputs: list[Account] = []
     if isinstance(described, TestSetFiles):
-        testset, inputs = _read_testset(name, described, base)
+        testset, inputs = read_files(name, described, base)
     else:
         testset = synthetic_testset(seed, name, described or 0)
     write_testset(testset, folder / f"{name}.jsonl")
@@ -106,7 +106,7 @@ def prepare_testset(
     return testset
 
 
-def _read_train(train: TrainFiles, base: str | Path) -> tuple[list[str], list[str], list[Account]]:
+def read_train(train: TrainFiles, base: str | Path) -> tuple[list[str], list[str], list[Account]]:
     """Both sides of the parallel text, and the account of its files."""
     sides = (train.sources, train.targets)
     texts = [[read_lines(_place(file, base)) for file in files] for files in sides]
@@ -124,12 +124,10 @@ def _read_train(train: TrainFiles, base: str | Path) -> tuple[list[str], list[st
     return source, target, accounts
 
 
-def _read_testset(
-    name: str, given: TestSetFiles, base: str | Path
-) -> tuple[TestSet, list[Account]]:
+def read_files(name: str, given: TestSetFiles, base: str | Path) -> tuple[TestSet, list[Account]]:
     """A test set, its parts joined, and the account of its files."""
     if given.parts is not None:
-        parts = {part: _read_testset(part, own, base) for part, own in given.parts.items()}
+        parts = {part: read_files(part, own, base) for part, own in given.parts.items()}
         joined = join_testsets(name, {part: testset for part, (testset, _) in parts.items()})
         return joined, [account for _, accounts in parts.values() for account in accounts]
     source, documents = (

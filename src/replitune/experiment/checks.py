@@ -40,13 +40,13 @@ def has_testsets(complain: Complain, corpus: Any) -> None:
 
 
 def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> None:
-    path, names, pairs = ("tests", "pairs"), list(systems), tests.pairs
-    if isinstance(pairs, str):
+    path, names = ("tests", "pairs"), list(systems)
+    if isinstance(tests.pairs, str):
         return
-    if isinstance(pairs, Baseline):
-        pairs, given = (), [pairs.baseline]
-    else:
-        given = [name for pair in pairs for name in pair]
+    pairs = () if isinstance(tests.pairs, Baseline) else tests.pairs
+    given = [name for pair in pairs for name in pair]
+    if isinstance(tests.pairs, Baseline):
+        given = [tests.pairs.baseline]
     for name in dict.fromkeys(given):
         if name not in names:
             unknown(complain, path, "system", name, names)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from replitune.backends.interface import Given
-from replitune.corpus.settings import TRAIN, FilesCorpus
+from replitune.corpus.settings import DEV, TRAIN, FilesCorpus
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import BY_METRIC, Experiment
 
@@ -86,7 +86,7 @@ def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
     for part in experiment.corpus_parts:
         yield from _caught(lambda part=part: segments.update({part: _segments(experiment, part)}))
     for system, testset in experiment.given_outputs:
-        if testset in segments:
+        if segments.get(testset):
             backend = experiment.backends[system]
             assert isinstance(backend, Given)
             yield from _caught(backend.collect, testset, experiment.corpora, segments[testset])
@@ -95,9 +95,9 @@ def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
             if not path.is_file():
                 yield ReplituneError(f"no such file of scores of {id}", file=path)
     for testset in experiment.judged:
-        for path in experiment.human_files(testset).values():
-            if not Path(path).is_file():
-                yield ReplituneError("no such file of judgements", file=path)
+        for file in experiment.human_files(testset).values():
+            if not Path(file).is_file():
+                yield ReplituneError("no such file of judgements", file=file)
 
 
 def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
@@ -109,15 +109,16 @@ def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
 
 def _segments(experiment: Experiment, part: str) -> int:
     """The number of segments of a text, which is read as its job would."""
-    from replitune.corpus.prepare import read_part, read_train
+    from replitune.corpus.prepare import read_files, read_train
 
     corpus = experiment.settings.corpus
     if not isinstance(corpus, FilesCorpus):
-        given = getattr(corpus, part, None) if part in (TRAIN, "dev") else corpus.tests[part]
-        return int(given)
-    if part == TRAIN:
-        return len(read_train(corpus, experiment.corpora)[0])
-    return read_part(corpus, part, experiment.corpora).segments
+        return 0  # made up, and of no file
+    if part == TRAIN and corpus.train is not None:
+        return len(read_train(corpus.train, experiment.corpora)[0])
+    given = corpus.dev if part == DEV else corpus.tests[part]
+    assert given is not None
+    return read_files(part, given, experiment.corpora)[0].segments
 
 
 def cautions(experiment: Experiment) -> list[str]:
@@ -136,8 +137,8 @@ def cautions(experiment: Experiment) -> list[str]:
         if not _is_inside(path, experiment.corpora)
     ]  # fmt: skip
     outside += [
-        path for testset in experiment.judged for path in experiment.human_files(testset).values()
-        if not _is_inside(Path(path), experiment.corpora)
+        file for testset in experiment.judged for file in experiment.human_files(testset).values()
+        if not _is_inside(Path(file), experiment.corpora)
     ]  # fmt: skip
     if outside:
         found.append(

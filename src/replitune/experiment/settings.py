@@ -98,7 +98,7 @@ class Studies(Settings):
     ] = None
 
 
-class ExperimentSettings(Settings):
+class ExperimentSettings(Settings, kw_only=True):
     """One experiment; everything it makes is under results/<experiment>/."""
 
     experiment: Annotated[

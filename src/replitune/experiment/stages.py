@@ -38,7 +38,7 @@ class Stage(Settings):
     """results/<experiment>"""
     seed: int
     """The experiment's."""
-    version: str = ""
+    version: str
     """Of the stage, and of the backend where there is one; only for a change to be seen."""
 
     @property
@@ -108,7 +108,7 @@ class SystemStage(Stage):
     """What the backend says decides this stage."""
     reads: list[str]
     """What it reads: train, dev, model, tuned, source."""
-    tuned: str = ""
+    tuned: str
     """Of one that reads `tuned`: whether that is `weights` or a `folder`."""
 
     def texts(self) -> Files:
@@ -141,8 +141,8 @@ class ReplicaStage(SystemStage):
     """One replica of a system."""
 
     replica: str
-    paired: bool = False
-    allow_failure: bool = False
+    paired: bool
+    allow_failure: bool
 
     @property
     def inputs(self) -> Files:
@@ -231,7 +231,7 @@ class Score(Stage):
     id: str
     """Of the metric."""
     replicas: Counts
-    allow_missing: bool = False
+    allow_missing: bool
 
     @property
     def decodes(self) -> list[str]:

@@ -16,8 +16,8 @@ from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import resolve
-from replitune.ledger.provenance import printable
 from replitune.experiment.settings import ExperimentSettings
+from replitune.ledger.provenance import printable
 from replitune.ledger.records import check_results, records, result_files
 from replitune.running.files import atomic_open, read_text, sha256_file
 
@@ -75,9 +75,7 @@ def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
             if experiment.all_score_files(id)
         },
         "judgements_given": {
-            testset: _below(
-                experiment.corpora, map(Path, experiment.human_files(testset).values())
-            )
+            testset: _below(experiment.corpora, map(Path, experiment.human_files(testset).values()))
             for testset in experiment.judged
         },
         "not_repeatable": unrepeatable(folder),

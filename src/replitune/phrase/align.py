@@ -14,11 +14,8 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.phrase.encode import Encoded
+from replitune.phrase.settings import Aligner
 from replitune.running.supervisor import Program
-
-ALIGNERS = ("hmm", "fast_align", "eflomal")
-LONGEST = 200
-"""Words of a segment that sil-thot's HMM accepts."""
 
 WORKER = [sys.executable, "-P", str(Path(__file__).with_name("align_worker.py"))]
 """The program that aligns in one direction; -P: its folder is no place to import from."""
@@ -42,7 +39,7 @@ class DirectedAlignments:
 def align(
     source: Encoded,
     target: Encoded,
-    kind: str = "hmm",
+    kind: Aligner = "hmm",
     *,
     iterations: int = 5,
     seed: int = 1,
@@ -54,10 +51,6 @@ def align(
     `iterations` counts each stage (IBM 1 and HMM, or fast_align); eflomal has its own schedule
     and is the only one that uses `seed`. The result does not depend on `threads`.
     """
-    if kind not in ALIGNERS:
-        raise ReplituneError(
-            "unknown word aligner", found=kind, expected="one of " + ", ".join(ALIGNERS)
-        )
     say = progress or (lambda line: None)
     with tempfile.TemporaryDirectory(prefix="replitune-align-") as name:
         jobs = {}

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from replitune.running.files import put
+from replitune.settings import plain
 
 if TYPE_CHECKING:
     from replitune.backends.interface import Backend, ReplicaJob
@@ -50,7 +51,7 @@ def kept_folder(job: ReplicaJob, backend: Backend, stage: str = "train_replica")
             "backend": [backend.name, backend.version],
             "settings": backend.stage_settings(stage),
             "seed": [job.seed, job.replica.id, job.paired],
-            "tuning": [job.algorithm, job.nbest, dict(job.loop)],
+            "tuning": [job.algorithm, job.nbest, plain(job.loop)],
             "train": [sha256_file(path) for path in job.train or ()],
             "dev": [sha256_lines(x) for x in (dev.source or [], *dev.references)] if dev else [],
             "model": listing(job.model),

@@ -361,7 +361,13 @@ class Chosen(Kind):
             "type": "object",
             "required": [self.key],
             "properties": {self.key: {"enum": names}},
-            "oneOf": [json_schema(self._model(name), definitions) for name in names],
+            "allOf": [
+                {
+                    "if": {"properties": {self.key: {"const": name}}},
+                    "then": json_schema(self._model(name), definitions),
+                }
+                for name in names
+            ],
         }
 
 
@@ -540,14 +546,16 @@ def from_text(hint: Any, text: str) -> Any:
 def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a type; classes of settings go into `definitions` under their names."""
     bounds: dict[str, Any] = {}
+    kind = None
     while get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
         for extra in extras:
             if isinstance(extra, Kind):
-                return {**extra.schema(definitions), **bounds}
+                kind = extra
             if isinstance(extra, msgspec.Meta):
-                bounds = {**bounds, **_schema_of_bounds(extra, hint)}
-    return {**_plain_schema(hint, definitions), **bounds}
+                bounds |= _schema_of_bounds(extra, hint)
+    plain_schema = _plain_schema(hint, definitions) if kind is None else kind.schema(definitions)
+    return {**plain_schema, **bounds}
 
 
 SCHEMA_WORDS = {

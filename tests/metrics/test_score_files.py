@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
+from replitune.experiment.reading import resolve
 from replitune.experiment.experiment import Experiment
 from replitune.metrics.registry import METRICS, get_metric
 from replitune.metrics.score_files import check_scores

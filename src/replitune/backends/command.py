@@ -62,7 +62,6 @@ class CommandSettings(SystemSettings):
     """Any system that can be called from a shell. Templates have named places, such as {source},
     which are filled in quoted; docs/backends.md lists them, with examples."""
 
-    backend: Literal["command"] = "command"
     train: Annotated[
         Text | None,
         about("Makes the folder {output}, which all replicas share, from {source} and {target}."),

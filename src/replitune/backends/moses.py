@@ -56,7 +56,6 @@ class MosesSettings(SystemSettings):
     """Your own Moses: a ready moses.ini, or one that its scripts train on the corpus; tuned by
     replitune's tuners around `moses -n-best-list`, or by mert-moses.pl. See docs/backends.md."""
 
-    backend: Literal["moses"] = "moses"
     moses: Annotated[
         Text | None,
         about(

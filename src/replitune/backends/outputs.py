@@ -38,7 +38,6 @@ Groups = Annotated[dict[Name, Files], about(min_length=1)]
 class OutputSettings(SystemSettings):
     """Translations that are already on disk; each file is one replica."""
 
-    backend: Literal["outputs"] = "outputs"
     files: Annotated[
         dict[Name, Files | Groups],
         about(

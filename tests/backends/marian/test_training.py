@@ -22,7 +22,7 @@ from replitune.backends.marian.program import missing, run
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.corpus.testset import write_testset
 from replitune.errors import ReplicaError, ReplituneError
-from replitune.experiment.configuration import resolve
+from replitune.experiment.reading import resolve
 from replitune.replicas import Replica
 from replitune.tuning.nbest_files import read_nbest
 

@@ -72,19 +72,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.metrics.diagnosis import diagnose, find_copies
+    from replitune.corpus.reader import read_testset
     from replitune.metrics.registry import get_metrics
     from replitune.report.terminal import print_comparison
     from replitune.results.comparing import Settings, compare
-    from replitune.statistics.scorer import Scorer, load_testset
-    from replitune.statistics.scoring import Outputs, read_outputs
+    from replitune.statistics.diagnosis import diagnose, find_copies
+    from replitune.statistics.outputs import Outputs, read_outputs
+    from replitune.statistics.scoring import Scorer
     from replitune.statistics.store import write_store
     from replitune.statistics.systems import SystemStatistics
 
     words.check_test_options(options)
     words.checked_name(options.testset, "--testset")
     files = _files(options)
-    testset = load_testset(options.refs, options.docs)
+    testset = read_testset(options.refs, documents=options.docs)
     get_metrics(options.metrics)  # whose ids must differ: they name files
     scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
     warnings: list[str] = []
@@ -97,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
         hashes[name] = outputs.sha256
         texts[name] = outputs
         for scorer in scorers:
-            result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
+            result = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
             scored[scorer.metric.id][name] = result.system
             if options.stats_dir is not None:
                 path = Path(options.stats_dir) / scorer.metric.id / f"{name}.parquet"
@@ -139,7 +140,7 @@ def run(options: argparse.Namespace) -> None:
 
         made = written.Compared(
             comparison,
-            {scorer.metric.id: scorer.word for scorer in scorers},
+            {scorer.metric.id: scorer.entry.word for scorer in scorers},
             testset,
             texts,
             scored,

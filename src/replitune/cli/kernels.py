@@ -57,8 +57,8 @@ def _metrics_and_tests(metrics: list[str], methods: list[str]) -> None:
     from replitune.corpus.synthetic import synthetic_testset
     from replitune.replicas import replica_ids
     from replitune.results.comparing import Settings, compare
-    from replitune.statistics.scorer import Scorer
-    from replitune.statistics.scoring import Outputs
+    from replitune.statistics.outputs import Outputs
+    from replitune.statistics.scoring import Scorer
 
     testset = synthetic_testset(1, "kernels", 24)
     reference = testset.references[0]
@@ -69,13 +69,13 @@ def _metrics_and_tests(metrics: list[str], methods: list[str]) -> None:
         scorer = Scorer(word, testset, "kernels")
         systems = {}
         for shift, name in enumerate("ab", 1):
-            outputs = Outputs(testset.segments)
-            for replica in range(3):
-                outputs.add(
-                    [_spoilt(line, shift + replica + i) for i, line in enumerate(reference)]
-                )
-            result, _ = scorer.score(name, replica_ids({"run": 3}), outputs)
-            systems[name] = result.system
+            outputs = Outputs.of(
+                [
+                    [_spoilt(line, shift + k + i) for i, line in enumerate(reference)]
+                    for k in range(3)
+                ]
+            )
+            systems[name] = scorer.score(name, replica_ids({"run": 3}), outputs).system
         scored[scorer.metric.id] = (scorer.metric, scorer.signature, systems)
     if scored:
         settings = Settings("kernels", 1, ("all",), tuple(methods), 64, 0.05, "holm")

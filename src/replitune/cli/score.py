@@ -64,18 +64,19 @@ def inputs(options: argparse.Namespace) -> list[Path]:
 
 
 def run(options: argparse.Namespace) -> None:
+    from replitune.corpus.reader import read_testset
     from replitune.ledger.records import as_noted, note
-    from replitune.metrics.diagnosis import diagnose, find_copies, is_note
     from replitune.metrics.registry import get_metrics
-    from replitune.statistics.scorer import Scorer, load_testset
-    from replitune.statistics.scoring import read_outputs
+    from replitune.statistics.diagnosis import diagnose, find_copies, is_note
+    from replitune.statistics.outputs import read_outputs
+    from replitune.statistics.scoring import Scorer
     from replitune.statistics.store import write_store
 
     out = Path(options.out)
     one_file = out.suffix == ".parquet"
     words.checked_name(options.testset, "--testset")
     systems = _systems(options)
-    testset = load_testset(options.refs, options.docs)
+    testset = read_testset(options.refs, documents=options.docs)
     get_metrics(options.metrics)  # whose ids must differ: they name files
     scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
     if one_file and len(scorers) > 1:
@@ -98,13 +99,15 @@ def run(options: argparse.Namespace) -> None:
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
             kept = options.record is None or as_noted(options.record, path)
-            scored, cost = scorer.score(name, list(files), outputs, previous=path if kept else None)
-            scored = replace(scored, missing=missing)
+            scored = replace(
+                scorer.score(name, list(files), outputs, previous=path if kept else None),
+                missing=missing,
+            )
             print(
                 f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
-                f"segments; {cost.computed} distinct outputs scored, rows of {cost.taken_over} "
+                f"segments; {scored.computed} distinct outputs scored, rows of {scored.taken_over} "
                 f"replicas taken over"
-                + (f"; {cost.missing} segments have no score" if cost.missing else "")
+                + (f"; {scored.unscored} segments have no score" if scored.unscored else "")
             )
             if one_file:
                 collected.append(scored)

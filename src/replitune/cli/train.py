@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.backends.interface import TrainJob, needed
-    from replitune.statistics.scorer import load_testset
+    from replitune.corpus.reader import read_testset
 
     backend = chosen_backend(
         options,
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
             seed=options.seed,
             threads=options.threads,
             train=train,
-            dev=load_testset([options.dev]) if options.dev else None,
+            dev=read_testset([options.dev]) if options.dev else None,
             out=Path(options.out),
         )
     )

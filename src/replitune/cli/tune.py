@@ -149,14 +149,14 @@ def _dev_set(options: argparse.Namespace) -> Any:
     """The dev set with its source: prepared, or from its two sides; None when none is given."""
     from dataclasses import replace
 
+    from replitune.corpus.reader import read_testset
     from replitune.running.files import read_lines
-    from replitune.statistics.scorer import load_testset
 
     if options.testset is None and options.refs is None:
         return None
     if options.testset is not None and options.refs is not None:
         raise ReplituneError("give the dev set as --testset, or as --source and --refs")
-    dev = load_testset([options.testset] if options.testset else options.refs)
+    dev = read_testset([options.testset] if options.testset else options.refs)
     source = read_lines(options.source) if options.source else dev.source
     if source is None or len(source) != dev.segments:
         raise ReplituneError(

@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     settings = words.assignments(options.set, "--set")
     if options.nbest is not None:
-        from replitune.tuning.around import say
+        from replitune.running.progress import say
         from replitune.tuning.from_files import tune_files
 
         if not options.refs or not options.algorithm:

@@ -55,7 +55,7 @@ class Phrase(Backend):
         from replitune.phrase.train import train_phrase_system
         from replitune.phrase.train_settings import PhraseSettings
         from replitune.running.files import read_lines
-        from replitune.running.progress import Steps
+        from replitune.running.progress import say
 
         given = self.settings
         settings = PhraseSettings(**checked_settings(given["training"], PhraseSettings))
@@ -72,7 +72,7 @@ class Phrase(Backend):
             settings,
             job.out,
             threads=job.threads,
-            progress=Steps(),
+            progress=say,
             lm_text=read_lines(lm_text) if lm_text else (),
             lm_arpa=given.get("lm_arpa"),
         )
@@ -119,14 +119,14 @@ class Phrase(Backend):
         )
 
     def decode(self, job: DecodeJob) -> list[str]:
-        from replitune.running.progress import Progress
+        from replitune.running.progress import say
         from replitune.tuning.weights import read_weights
 
         lines = job.source
         system = self._system(job.model)
         weights = system.layout.vector(read_weights(needed(job.tuned, "weights")))
         found: list[str] = []
-        with Progress("decode", len(lines), "lines") as done:
+        with say.bar("decode", len(lines), "lines") as done:
             for start in range(0, len(lines), BLOCK):
                 found += system.translate(lines[start : start + BLOCK], weights, job.threads)
                 done(len(found))

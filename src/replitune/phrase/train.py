@@ -7,12 +7,8 @@ A model folder holds the phrase table (`table.json` and its arrays), the languag
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import secrets
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,7 +28,7 @@ from replitune.phrase.segmentation import (
 )
 from replitune.phrase.symmetrise import symmetrise
 from replitune.phrase.train_settings import FEATURES, PhraseSettings, validate
-from replitune.running.files import atomic_open, put, sha256_file, sha256_lines
+from replitune.running.files import atomic_open, new_folder, sha256_file, sha256_lines
 
 FORMAT = 1
 
@@ -94,7 +90,7 @@ def train_phrase_system(
     if lm_arpa is not None:
         inputs["lm_arpa"] = sha256_file(lm_arpa)
 
-    with building(Path(out)) as folder:
+    with new_folder(out) as folder:
         splitters = learn_splitters(source_words, target_words, settings)
         splitters.save(folder)
         if splitters.source is not None:
@@ -274,24 +270,3 @@ def _write_summary(
     }
     with atomic_open(folder / "model.json") as handle:
         handle.write(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-
-
-@contextlib.contextmanager
-def building(out: Path) -> Iterator[Path]:
-    """A folder beside `out` that takes its place on success and is removed on failure."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    suffix = f"{os.getpid()}.{secrets.token_hex(4)}"
-    fresh = out.with_name(f".{out.name}.{suffix}.tmp")
-    fresh.mkdir()
-    try:
-        yield fresh
-        if out.exists():
-            old = out.with_name(f".{out.name}.{suffix}.old")
-            os.replace(out, old)
-            put(fresh, out)
-            shutil.rmtree(old)
-        else:
-            put(fresh, out)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise

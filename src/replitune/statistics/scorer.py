@@ -19,7 +19,7 @@ from replitune.metrics.external import External
 from replitune.metrics.registry import get_metric
 from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
-from replitune.running.progress import Progress
+from replitune.running.progress import say
 from replitune.statistics.scoring import (
     Outputs,
     PreviousRows,
@@ -91,7 +91,7 @@ class Scorer:
         given: dict[str, Any] = {"previous": rows, "identity": self.identity}
         if not sys.stderr.isatty():
             return score_system(self.metric, outputs, self.prepared, **given)
-        with Progress(f"{self.metric.id} {name}", 0, "outputs") as done:
+        with say.bar(f"{self.metric.id} {name}", 0, "outputs") as done:
             return score_system(self.metric, outputs, self.prepared, progress=done, **given)
 
     @property

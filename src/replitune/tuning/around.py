@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 from replitune.cli.words import checked_settings
 from replitune.errors import ReplituneError
+from replitune.running.progress import say
 from replitune.streams import stream
 from replitune.tuning.combination import get_objective
 from replitune.tuning.from_files import make_tuner
@@ -60,7 +60,3 @@ def tune_around(backend: Backend, job: ReplicaJob) -> None:
         log=say,
         threads=job.threads,
     )
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)

@@ -87,8 +87,7 @@ class Marian(Backend):
         """The vocabulary, and the part of the text that the system is trained on."""
         from replitune.backends.marian.vocabulary import VocabularySettings, make_vocabularies
         from replitune.corpus.subsets import subset, take
-        from replitune.running.files import read_lines, write_lines
-        from replitune.running.folders import new_folder
+        from replitune.running.files import new_folder, read_lines, write_lines
 
         sides = needed(job.train, "source")
         with new_folder(job.out) as folder:

@@ -77,10 +77,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.corpus.reader import read_testset
-    from replitune.statistics.diagnosis import diagnose, find_copies
     from replitune.metrics.registry import METRICS
     from replitune.report.terminal import print_comparison
     from replitune.results.comparing import compare
+    from replitune.statistics.diagnosis import diagnose, find_copies
     from replitune.statistics.outputs import Outputs, read_outputs
     from replitune.statistics.scoring import Scored, Scorer
     from replitune.statistics.store import write_store

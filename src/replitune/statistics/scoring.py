@@ -25,7 +25,7 @@ from replitune.metrics.registry import METRICS, get_metric
 from replitune.registry import Entry
 from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
-from replitune.running.progress import Progress
+from replitune.running.progress import say
 from replitune.statistics.outputs import Outputs
 from replitune.statistics.store import (
     SegmentStatistics,
@@ -109,7 +109,7 @@ class Scorer:
         """With a bar where somebody watches."""
         if not sys.stderr.isatty():
             return score_outputs(self.metric, outputs, self.prepared, known)
-        with Progress(f"{self.metric.id} {name}", 0, "outputs") as bar:
+        with say.bar(f"{self.metric.id} {name}", 0, "outputs") as bar:
             return score_outputs(self.metric, outputs, self.prepared, known, progress=bar)
 
     @property

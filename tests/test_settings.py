@@ -42,7 +42,7 @@ class System(Settings):
     tuner: Annotated[Tuner, about("How to tune.")] = Tuner()
     kind: Annotated[Literal["cube", "stack"], about("Which.")] = "cube"
     pairs: Annotated[Literal["all"] | tuple[tuple[str, str], ...], about("Pairs.")] = "all"
-    seeds: Annotated[dict[Annotated[str, about(pattern="^[a-z]+$")], int], about("n")] = {}
+    seeds: Annotated[dict[Annotated[str, about(pattern="^[a-z]+$")], int], about("n")] = {}  # noqa: RUF012
 
 
 def mistakes(value: Any, kind: Any = System) -> list[str]:

@@ -159,7 +159,7 @@ class Backend:
     """The settings of one system; a subclass of `SystemSettings`."""
 
     def __init__(self, system: str, settings: Any) -> None:
-        """`settings`: an object of `Settings`, of the experiment's mapping or of `stage_settings`."""
+        """`settings`: an object of `Settings`, read from an experiment or `stage_settings`."""
         self.system = system
         self.settings = settings
 

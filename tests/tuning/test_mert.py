@@ -11,6 +11,7 @@ from replitune.tuning.layout import Layout
 from replitune.tuning.mert import Mert
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
+from replitune.tuning.registry import get_tuner
 
 START = np.array([0.5, 0.2, -0.4])
 
@@ -164,4 +165,4 @@ def test_an_empty_list_is_refused(bleu: Objective, draw_hypotheses):
 )
 def test_settings_out_of_range_are_refused(setting):
     with pytest.raises(ReplituneError, match="mert"):
-        Mert(**setting)
+        get_tuner("mert", setting)

@@ -234,7 +234,8 @@ class Experiment:
 
     def resources(self, system: str) -> dict[str, int]:
         """Threads, GPUs, memory and minutes that a system's jobs ask for, where it says so."""
-        return dict(self.settings["systems"][system].get("resources") or {})
+        given = self.settings["systems"][system]["resources"]
+        return {name: number for name, number in given.items() if number is not None}
 
     def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
         """Programs, extras and files that these systems lack, each named once."""

@@ -10,7 +10,8 @@ import pytest
 from replitune.cli.words import method_word
 from replitune.corpus.prepare import prepare_testset
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import load, read_yaml, resolve
+from replitune.experiment.reading import load, resolve
+from replitune.experiment.yaml_file import read_yaml
 from replitune.experiment.experiment import Experiment
 from replitune.significance.methods import get_method
 from replitune.significance.one_system import interval_method

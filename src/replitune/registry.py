@@ -6,6 +6,7 @@ entry points. Only the module of what is asked for is imported.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -76,6 +77,8 @@ class Entry:
 def _written(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON would make it null
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

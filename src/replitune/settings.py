@@ -26,8 +26,8 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Annotated, Any, Literal, get_args, get_origin
+from functools import cache, wraps
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -48,7 +48,8 @@ def about(description: str = "", **bounds: Any) -> msgspec.Meta:
 )
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of classes whose fields are settings. A subclass may raise ReplituneError in
-    `__post_init__` for what single fields cannot say."""
+    `__post_init__` for what single fields cannot say. (msgspec does not pass `kw_only` on: a
+    subclass says it again where a required field follows one with a default.)"""
 
 
 class Kind:
@@ -360,7 +361,13 @@ class Chosen(Kind):
             "type": "object",
             "required": [self.key],
             "properties": {self.key: {"enum": names}},
-            "oneOf": [json_schema(self._model(name), definitions) for name in names],
+            "allOf": [
+                {
+                    "if": {"properties": {self.key: {"const": name}}},
+                    "then": json_schema(self._model(name), definitions),
+                }
+                for name in names
+            ],
         }
 
 
@@ -372,6 +379,25 @@ def read(hint: Any, value: Any, name: str = "") -> Any:
     if reading.mistakes:
         raise reading.mistakes[0].error()
     return found
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def check_arguments(function: _F) -> _F:
+    """Hold the arguments of a function to its declared settings, whoever calls it; the first
+    mistake is raised."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def checking(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        for name, setting in settings_of(function).items():
+            if name in given.arguments:
+                given.arguments[name] = read(setting.type, given.arguments[name], name)
+        return function(*given.args, **given.kwargs)
+
+    return typing.cast(_F, checking)
 
 
 def fits(hint: Any, value: Any) -> bool:
@@ -520,14 +546,16 @@ def from_text(hint: Any, text: str) -> Any:
 def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a type; classes of settings go into `definitions` under their names."""
     bounds: dict[str, Any] = {}
+    kind = None
     while get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
         for extra in extras:
             if isinstance(extra, Kind):
-                return {**extra.schema(definitions), **bounds}
+                kind = extra
             if isinstance(extra, msgspec.Meta):
-                bounds = {**bounds, **_schema_of_bounds(extra, hint)}
-    return {**_plain_schema(hint, definitions), **bounds}
+                bounds |= _schema_of_bounds(extra, hint)
+    plain_schema = _plain_schema(hint, definitions) if kind is None else kind.schema(definitions)
+    return {**plain_schema, **bounds}
 
 
 SCHEMA_WORDS = {

@@ -16,7 +16,7 @@ import sacrebleu
 from replitune.experiment.experiment import TABLES
 from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.table import latex_text
-from replitune.results.rows import read_system_rows, read_tests
+from replitune.results.result import Result
 from report.report_models import (
     SEGMENTS,
     finished_experiment,
@@ -66,7 +66,7 @@ def test_page_tables_and_rows_of_the_tests_agree_to_the_printed_digit(
     printed = page_rows(page, "pairs")
     expected = []
     for id, name in (("bleu", "BLEU"), ("ter-norm", "TER")):
-        for r in read_tests(tmp_path / "tests" / "t1" / f"{id}.parquet"):
+        for r in Result.read(tmp_path / "tests" / "t1", id).tests:
             expected.append(
                 ["t1", name, f"{r.b} − {r.a}", r.method, signed(r.delta),
                  interval(r.ci_low, r.ci_high), p_value(r.p), p_value(r.p_adjusted),
@@ -78,15 +78,12 @@ def test_page_tables_and_rows_of_the_tests_agree_to_the_printed_digit(
     assert [[plain(cell) for cell in row] for row in tex] == expected
     exact = rows(tmp_path / "tables" / "pairs.csv")
     assert [signed(float(row["delta"])) for row in exact] == [row[4] for row in expected]
-    means = [
-        row.value
-        for row in read_system_rows(tmp_path / "tests" / "t1" / "bleu.systems.parquet")
-        if row.statistic == "avg"
-    ]
+    bleu = Result.read(tmp_path / "tests" / "t1", "bleu")
+    means = [summary.avg for summary in bleu.systems.values()]
     overview = page_rows(page, "overview")
     assert [row[3].split(" ± ")[0] for row in overview] == [score(mean) for mean in means]
     verdicts = html.unescape(page.split('id="verdicts"')[1].split("</section>")[0])
-    lead = next(iter(read_tests(tmp_path / "tests" / "t1" / "bleu.parquet")))
+    lead = bleu.tests[0]
     assert f"by {abs(lead.delta):.2f} BLEU" in verdicts
     assert verdicts.count("(lower is better)") == 3, "said of every pair under TER"
     assert "ter-norm" not in verdicts.lower()
@@ -162,12 +159,8 @@ def test_every_segment_and_every_figure_is_there(replitune: Callable[..., Ran], 
         assert f'id="figure-{figure}"' in page
     found = rows(tmp_path / "tables" / "segments.t1.tsv")
     assert len(found) == SEGMENTS
-    (median,) = [
-        row.replica
-        for row in read_system_rows(tmp_path / "tests" / "t1" / "bleu.systems.parquet")
-        if (row.system, row.statistic) == ("b", "median_replica")
-    ]
-    number = THREE["b"].index(str(median))
+    median = Result.read(tmp_path / "tests" / "t1", "bleu").systems["b"].median_replica
+    number = THREE["b"].index(median)
     assert [row[f"b_{median}"] for row in found] == output(1, number)
     assert [row["document"] for row in found] == [f"d{i // 4}" for i in range(SEGMENTS)]
 

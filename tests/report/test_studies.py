@@ -19,7 +19,8 @@ from replitune.meta.rows import MetaRow
 from replitune.report.data import load_cell
 from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.tables_fu import resampling_table, thresholds, thresholds_table
-from replitune.results.rows import OverlapRow, read_rows
+from replitune.results.result import Result
+from replitune.results.rows import read_rows
 from replitune.significance.studies.calibrate import CalibrationRow, wilson
 from replitune.significance.studies.power import PowerRow, sentence
 from replitune.significance.studies.replication import ReplicationRow
@@ -109,7 +110,7 @@ def test_overlaps_are_the_same_in_rows_table_and_json(
     finished: tuple[Path, str, dict[str, Any]], replitune: Callable[..., Ran], tmp_path: Path
 ):
     folder, page, _ = finished
-    rows = read_rows(folder / "tests/t1/bleu.overlaps.parquet", OverlapRow)
+    rows = Result.read(folder / "tests/t1", "bleu").overlaps
     assert {row.method for row in rows} == {"riezler", "clark", "fu"}
     assert all(row.ratio is not None and 0 <= row.ratio <= 1 for row in rows)
     by_pair = {(row.a, row.b, row.method): row.ratio for row in rows}

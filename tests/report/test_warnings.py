@@ -9,7 +9,7 @@ from replitune.report.segments import Segments, embedded, page_data
 from replitune.report.verdict import verdict, verdicts
 from replitune.report.warnings import warnings
 from replitune.results.rows import SystemRow
-from replitune.significance.base import TestResult
+from replitune.significance.base import Note, TestResult
 
 RESULT = TestResult(
     method="crossed", a="a", b="b", score_a=40.0, score_b=38.0, delta=-2.0, p=0.02,
@@ -45,7 +45,9 @@ def test_neither_length_is_better():
 
 
 def test_no_p_is_no_verdict():
-    none = replace(RESULT, p=None, p_adjusted=None, note="needs two replicas")
+    none = replace(
+        RESULT, p=None, p_adjusted=None, notes=(Note("one-replica", "needs two replicas"),)
+    )
     said = verdict(cell(none), none, 0.05, "holm")
     assert not said.significant
     assert "needs two replicas" in said.text
@@ -54,11 +56,14 @@ def test_no_p_is_no_verdict():
 def test_each_warning_is_said_once():
     clark = replace(
         RESULT, method="clark", p=0.2, p_adjusted=0.2, generalises_to="new segments",
-        note="a: hypothesis length 31 is within 2 standard errors",
+        notes=(Note("not-smooth", "a: hypothesis length 31 is within 2 standard errors", "a"),),
     )  # fmt: skip
     permutation = replace(RESULT, method="replica-permutation", p=0.1, p_adjusted=0.1, p_min=0.1)
     one = cell(RESULT, clark, permutation, runs=2)
-    other = replace(clark, note="a: hypothesis length 99 is within 2 standard errors")
+    other = replace(
+        clark,
+        notes=(Note("not-smooth", "a: hypothesis length 99 is within 2 standard errors", "a"),),
+    )
     two = replace(one, testset="t2", tests=(RESULT, other, permutation))
     said = warnings([one, two], 0.05)
     titles = [warning.title for warning in said]

@@ -27,7 +27,7 @@ def systems(*names: str, n: int = 3) -> dict:
 
 def same(x, y) -> bool:
     """Rows are equal, correction and notes on families aside, to the bit."""
-    skip = {"p_adjusted", "note"}
+    skip = {"p_adjusted", "notes"}
     for f in fields(x):
         one, other = getattr(x, f.name), getattr(y, f.name)
         if f.name not in skip and not np.array_equal(one, other):

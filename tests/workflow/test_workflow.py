@@ -33,6 +33,7 @@ def test_every_promised_file_is_there(finished: Snakemake):
         "tests/t1/bleu.parquet",
         "tests/t1/bleu.systems.parquet",
         "tests/t1/bleu.null.parquet",
+        "tests/t1/bleu.notes.parquet",
         "tables/systems.csv",
         "tables/pairs.tex",
         "figures/t1.bleu.replicas.svg",

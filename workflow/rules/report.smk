@@ -10,7 +10,7 @@ rule report:
             f"{RESULTS}/tests/{{testset}}/{{metric}}{{suffix}}.parquet",
             testset=EXPERIMENT.tests,
             metric=EXPERIMENT.metrics,
-            suffix=["", ".systems", ".overlaps", ".null"],
+            suffix=["", ".systems", ".overlaps", ".null", ".notes"],
         ),
         studies=[f"{RESULTS}/{path}" for path in EXPERIMENT.studies.files()],
         texts=report_texts,

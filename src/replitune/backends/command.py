@@ -12,7 +12,6 @@ from replitune.backends.interface import (
     Complain,
     DecodeJob,
     Job,
-    ReplicaError,
     ReplicaJob,
     TrainJob,
     Tunable,
@@ -21,16 +20,16 @@ from replitune.backends.interface import (
     source_of,
 )
 from replitune.backends.settings import SystemSettings, Text
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.running.folders import kept_folder, listing, new_folder
 from replitune.running.programs import (
     Value,
     filled,
     missing_file,
     missing_program,
-    run_shell,
     uses,
 )
+from replitune.running.supervisor import run_shell
 from replitune.settings import about
 from replitune.tuning.registry import TUNERS, list_tuners
 
@@ -63,7 +62,6 @@ class CommandSettings(SystemSettings):
     """Any system that can be called from a shell. Templates have named places, such as {source},
     which are filled in quoted; docs/backends.md lists them, with examples."""
 
-    backend: Literal["command"] = "command"
     train: Annotated[
         Text | None,
         about("Makes the folder {output}, which all replicas share, from {source} and {target}."),

@@ -14,7 +14,6 @@ from replitune.tuning.registry import TUNERS
 class CorruptionSettings(SystemSettings):
     """Seeded corruption of the references; for trying out the workflow without any data."""
 
-    backend: Literal["corruption"] = "corruption"
     errors: Annotated[float, about("Expected share of wrong words.", ge=0, le=1)] = 0.2
     spread: Annotated[
         float,

@@ -35,12 +35,6 @@ Complain = Callable[..., Any]
 of an experiment file and goes on."""
 
 
-class ReplicaError(ReplituneError):
-    """One replica cannot be made, and its neighbours perhaps can: a decode with too few lines,
-    a training that diverges, a vocabulary that does not match. With `allow_missing_replicas` the
-    experiment goes on without it; any other error always stops what depends on it."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What every job knows. Paths of parts that the stage does not read are None."""
@@ -159,7 +153,7 @@ class Backend:
     """The settings of one system; a subclass of `SystemSettings`."""
 
     def __init__(self, system: str, settings: Any) -> None:
-        """`settings`: an object of `Settings`, read from an experiment or `stage_settings`."""
+        """`settings`: a `Settings`, of the system in the experiment or of one stage."""
         self.system = system
         self.settings = settings
 

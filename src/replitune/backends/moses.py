@@ -22,7 +22,8 @@ from replitune.backends.interface import (
 from replitune.backends.settings import SystemSettings, Text
 from replitune.errors import ReplituneError
 from replitune.running.folders import listing, new_folder
-from replitune.running.programs import missing_file, missing_program, run
+from replitune.running.programs import missing_file, missing_program
+from replitune.running.supervisor import run
 from replitune.settings import Settings, about
 from replitune.tuning.registry import list_tuners
 
@@ -55,7 +56,6 @@ class MosesSettings(SystemSettings):
     """Your own Moses: a ready moses.ini, or one that its scripts train on the corpus; tuned by
     replitune's tuners around `moses -n-best-list`, or by mert-moses.pl. See docs/backends.md."""
 
-    backend: Literal["moses"] = "moses"
     moses: Annotated[
         Text | None,
         about(

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replitune.backends.interface import ReplicaError, ReplicaJob, needed, replica_seed, source_of
-from replitune.errors import ReplituneError
+from replitune.backends.interface import ReplicaJob, needed, replica_seed, source_of
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.running.files import read_lines, write_lines
 from replitune.running.folders import kept_folder
-from replitune.running.programs import run
+from replitune.running.supervisor import run
 from replitune.tuning.combination import get_objective
 from replitune.tuning.history import Iteration, write_history
 from replitune.tuning.weights import WeightsFile, read_weights, write_weights

@@ -25,7 +25,7 @@ from replitune.running.failures import read_failure
 from replitune.settings import about, did_you_mean
 
 if TYPE_CHECKING:
-    from replitune.corpus.tsv import Column
+    from replitune.corpus.settings import Column
 
 MANY = re.compile(r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv)(?:\.gz)?)(?:#(?P<part>.*))?", re.I | re.S)
 """Files that may hold several outputs, and which one is meant."""
@@ -38,7 +38,6 @@ Groups = Annotated[dict[Name, Files], about(min_length=1)]
 class OutputSettings(SystemSettings):
     """Translations that are already on disk; each file is one replica."""
 
-    backend: Literal["outputs"] = "outputs"
     files: Annotated[
         dict[Name, Files | Groups],
         about(
@@ -161,7 +160,8 @@ def read_output(path: Path, part: str | None = None, like: Path | None = None) -
 
 
 def _column(path: Path, part: str | None) -> list[str]:
-    from replitune.corpus.tsv import Columns, read_tsv
+    from replitune.corpus.settings import Columns
+    from replitune.corpus.tsv import read_tsv
     from replitune.running.files import read_lines
 
     if part is None:
@@ -175,7 +175,7 @@ def _column(path: Path, part: str | None) -> list[str]:
             )
         return lines
     column: Column = int(part) if part.isdecimal() else part
-    return read_tsv(path, "reference", Columns(references=(column,))).references[0]
+    return read_tsv(path, "reference", Columns(references=column)).references[0]
 
 
 def output_files(what: str, given: Any, base: Path) -> dict[Replica, Path]:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.meta.rows import join_notes
 from replitune.significance import arguments as iv
-from replitune.significance.base import join_notes
 
 
 @dataclass(frozen=True)

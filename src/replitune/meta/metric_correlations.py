@@ -21,9 +21,9 @@ from replitune.meta.correlations import (
     few_items,
     many_items,
 )
+from replitune.meta.rows import join_notes
 from replitune.meta.scores import Scores
 from replitune.significance import arguments as iv
-from replitune.significance.base import join_notes
 from replitune.significance.counting import percentile_interval
 from replitune.significance.draws import SegmentDraws
 from replitune.significance.kernels.random import blocks

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.meta.rows import join_notes
 from replitune.meta.scores import Scores
 from replitune.significance import arguments as iv
-from replitune.significance.base import join_notes
 from replitune.significance.counting import RELATIVE_TOLERANCE
 
 BLOCK = 256

@@ -137,7 +137,6 @@ class SearchSettings(Settings):
 class PhraseSystemSettings(SystemSettings):
     """The embedded phrase-based system, trained on the corpus and tuned once per replica."""
 
-    backend: Literal["phrase"] = "phrase"
     features: Annotated[
         tuple[Group, ...] | None,
         about(

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from replitune.corpus.testset import TestSet
 from replitune.metrics.base import Metric
-from replitune.report.data import Cell, compared_cell, with_names
-from replitune.report.names import registered_names
+from replitune.report.data import Cell, cell_of, with_names
 from replitune.report.segments import Output, Segments, sentence_scores
 from replitune.report.tables import pairs_table, systems_table
 from replitune.report.tables_tests import overview_table
-from replitune.results.comparing import ComparisonTable
+from replitune.results.comparing import Results
 from replitune.running.files import atomic_open
 from replitune.statistics.scoring import Outputs
 from replitune.statistics.systems import SystemStatistics
@@ -28,9 +27,9 @@ from replitune.statistics.systems import SystemStatistics
 class Compared:
     """A comparison and the texts and statistics that it was made from."""
 
-    comparison: ComparisonTable
-    words: Mapping[str, str]
-    """By metric id, the metric as it was given."""
+    comparison: Results
+    metrics: Mapping[str, Metric]
+    """By id."""
     testset: TestSet
     outputs: Mapping[str, Outputs]
     scored: Mapping[str, Mapping[str, SystemStatistics]]
@@ -39,22 +38,12 @@ class Compared:
 
     @property
     def cells(self) -> list[Cell]:
-        table = self.comparison
-        return with_names(
-            [
-                compared_cell(
-                    table.settings.testset, id, compared, self.words[id], table.settings.alpha
-                )
-                for id, compared in table.metrics.items()
-            ]
-        )
-
-    def metric(self, id: str) -> Metric:
-        return self.comparison.metrics[id].metric
+        results = self.comparison.metrics.values()
+        return with_names([cell_of(result, tuple(result.systems)) for result in results])
 
     def segments(self, cell: Cell) -> Segments:
         """The median runs under one metric."""
-        metric, outputs = self.metric(cell.metric), []
+        metric, outputs = self.metrics[cell.metric], []
         for name in cell.present:
             replica = str(self.comparison.metrics[cell.metric].systems[name].median_replica)
             system = self.scored[cell.metric][name]
@@ -82,18 +71,18 @@ def write_html(path: str | Path, made: Compared) -> None:
     documents = []
     if made.testset.documents is not None:
         codes = made.testset.document_codes()
-        found = document_scores(made.metric(lead.metric), made.scored[lead.metric], codes)
+        found = document_scores(made.metrics[lead.metric], made.scored[lead.metric], codes)
         names = list(dict.fromkeys(made.testset.documents))
         documents.append((lead, found, names, np.bincount(codes).tolist()))
     material = build.Material(
         settings=build.Settings(
-            experiment=settings.testset,
-            seed=settings.seed,
+            experiment=made.comparison.testset,
+            seed=made.comparison.seed,
             alpha=settings.alpha,
             correction=settings.correction,
             samples=settings.samples,
             baseline=made.baseline,
-            methods=registered_names(settings.methods),
+            methods={entry.id: entry.name for entry in settings.methods},
         ),
         cells=cells,
         segments=[made.segments(lead)],
@@ -160,7 +149,7 @@ def _ranked(
 def write_sentence_scores(folder: str | Path, made: Compared) -> None:
     """DIR/<metric>/<system>.tsv: the score of every segment alone, one column per run."""
     for id, systems in made.scored.items():
-        metric = made.metric(id)
+        metric = made.metrics[id]
         for name, system in systems.items():
             scores = metric.score(system.statistics)
             rows: list[list[object]] = [

@@ -5,29 +5,18 @@ Every number that people read comes from these rows, so tables, report and JSON 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replitune.replicas import Replica
 from replitune.report.names import base_name, display_name, display_names
-from replitune.results.comparing import Compared
-from replitune.results.rows import (
-    OverlapRow,
-    SystemRow,
-    read_histograms,
-    read_rows,
-    read_system_rows,
-    read_tests,
-)
+from replitune.results.result import Overlap, Result
+from replitune.results.rows import Histogram, SystemRow
 from replitune.significance.base import TestResult
-
-Histogram = tuple[NDArray[np.float64], NDArray[np.int64]]
-"""Edges (bins + 1,) and counts (bins,)."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +34,11 @@ class Cell:
     """The metric as it is given on a command line."""
     shown: str = ""
     """The metric as it is printed."""
-    histograms: dict[tuple[str, str, str], Histogram] | None = None
+    histograms: Mapping[tuple[str, str, str], Histogram] | None = None
     """Distributions of the tests, by (a, b, method)."""
-    missing: dict[str, dict[str, str]] = field(default_factory=dict)
+    missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why replicas are missing, by system and replica."""
-    overlaps: tuple[OverlapRow, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
 
     @property
     def name(self) -> str:
@@ -175,69 +164,22 @@ def significant(result: TestResult | None, alpha: float) -> bool:
 
 def load_cell(folder: Path, testset: str, metric: str, system_names: Sequence[str]) -> Cell:
     """Read one (test set, metric) of the experiment in `folder`."""
-    from replitune.statistics.store import find_files, read_metadata
+    return cell_of(Result.read(folder / "tests" / testset, metric), system_names)
 
-    described = [
-        read_metadata(path)
-        for path in find_files(folder / "stats" / testset / metric)
-        if path.stem in system_names
-    ]
-    metadata = next(item for item in described if item is not None)
-    tests = folder / "tests" / testset
+
+def cell_of(result: Result, system_names: Sequence[str]) -> Cell:
     return Cell(
-        testset=testset,
-        metric=metric,
-        signature=metadata.signature,
-        higher_is_better=metadata.higher_is_better,
+        testset=result.testset,
+        metric=result.metric,
+        signature=result.signature,
+        higher_is_better=result.higher_is_better,
         system_names=tuple(system_names),
-        tests=tuple(read_tests(tests / f"{metric}.parquet")),
-        systems=tuple(read_system_rows(tests / f"{metric}.systems.parquet")),
-        word=metadata.metric,
-        missing={
-            system: reasons
-            for item in described
-            if item is not None
-            for system, reasons in item.missing.items()
-        },
-        histograms=_histograms(tests / f"{metric}.null.parquet"),
-        overlaps=tuple(read_rows(tests / f"{metric}.overlaps.parquet", OverlapRow)),
-    )
-
-
-def _histograms(path: Path) -> dict[tuple[str, str, str], Histogram]:
-    found: dict[tuple[str, str, str], list[dict]] = {}
-    for row in read_histograms(path):
-        key = (str(row["a"]), str(row["b"]), str(row["method"]))
-        found.setdefault(key, []).append(row)
-    return {
-        key: (
-            np.array([row["left"] for row in rows] + [rows[-1]["right"]], dtype=np.float64),
-            np.array([row["count"] for row in rows], dtype=np.int64),
-        )
-        for key, rows in found.items()
-    }
-
-
-def compared_cell(testset: str, id: str, compared: Compared, word: str, alpha: float) -> Cell:
-    """The same from a comparison in memory."""
-    from replitune.significance.run import histogram
-
-    histograms: dict[tuple[str, str, str], Histogram] = {}
-    for result in compared.tests:
-        counts, edges = histogram(result)
-        if len(counts):
-            histograms[result.a, result.b, result.method] = (edges, counts)
-    return Cell(
-        testset=testset,
-        metric=id,
-        signature=compared.signature,
-        higher_is_better=compared.metric.higher_is_better,
-        system_names=tuple(compared.systems),
-        tests=tuple(compared.tests),
-        systems=tuple(compared.system_rows()),
-        word=word,
-        histograms=histograms,
-        overlaps=tuple(compared.overlap_rows(alpha)),
+        tests=result.tests,
+        systems=tuple(result.system_rows()),
+        word=result.word,
+        missing=result.missing,
+        histograms=result.histograms,
+        overlaps=result.overlaps,
     )
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from replitune.report.data import Cell, Histogram, adjusted
+from replitune.report.data import Cell, adjusted
 from replitune.report.figure import COLOURS, LINES, MARKERS, Figure, pick
 from replitune.report.names import CORRECTIONS, count
 from replitune.report.numbers import p_equation, p_value, score
+from replitune.results.rows import Histogram
 from replitune.significance.studies.replication import Threshold
 
 

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TextIO
 
+from replitune.meta.correlations import COEFFICIENTS
 from replitune.meta.rows import MetaRow, MetaStudy
 from replitune.report.numbers import MISSING, interval, p_value, score
 
@@ -44,7 +45,7 @@ def print_meta(study: MetaStudy, file: TextIO | None = None) -> None:
 def lines(study: MetaStudy) -> Iterator[str]:
     """Headings start at the margin, everything else does not."""
     size = f"{len(study.systems)} systems, {study.segments} segments"
-    yield f"metrics and people on {study.settings.testset} ({size})"
+    yield f"metrics and people on {study.run.testset} ({size})"
     for criterion in study.criteria:
         yield f"  {criterion}: {study.judged[criterion]} judged outputs"
     for criterion in study.criteria:
@@ -57,18 +58,18 @@ def lines(study: MetaStudy) -> Iterator[str]:
 
 
 def _correlations(study: MetaStudy, criterion: str) -> Iterator[str]:
-    settings = study.settings
+    settings = study.run.settings
     soft = {row.metric: row.value for row in study.of("soft-pairwise", criterion=criterion)}
     for level, title in LEVELS.items():
         rows = study.of("correlation", criterion=criterion, level=level)
         yield ""
         yield f"correlation with {criterion}: {title}"
-        head = f"  {'metric':<{NAME}}" + "".join(f" {c:>21}" for c in settings.coefficients)
+        head = f"  {'metric':<{NAME}}" + "".join(f" {c:>21}" for c in COEFFICIENTS)
         yield head + f" {'n':>6}" + (f" {'SPA':>5}" if level == "system" else "")
         for metric in study.metrics:
             found = {row.method: row for row in rows if row.metric == metric}
             text = f"  {_cut(metric):<{NAME}}"
-            for coefficient in settings.coefficients:
+            for coefficient in COEFFICIENTS:
                 row = found[coefficient]
                 limits = interval(row.ci_low, row.ci_high)
                 text += f" {score(row.value, 3):>6} {limits:<14}"
@@ -112,9 +113,9 @@ def _comparison(study: MetaStudy, criterion: str, method: str) -> Iterator[str]:
 
 def _agreement(study: MetaStudy, criterion: str) -> Iterator[str]:
     rows = study.of("agreement", criterion=criterion)
-    alphas = study.settings.alphas
+    alphas = study.run.settings.alphas
     pairs = max((row.n or 0 for row in rows), default=0)
-    human = study.settings.human_alpha
+    human = study.run.settings.human_alpha
     yield ""
     yield f"agreement with {criterion}: % of {pairs} pairs of systems with equal outcomes, by alpha"
     for start in range(0, len(alphas), 3):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from replitune.cli.words import method_word
-from replitune.significance.methods import get_method
+from replitune.significance.registry import TESTS
 
 METRICS = {
     "bleu": "BLEU",
@@ -42,14 +42,14 @@ def display_names(metrics: Sequence[tuple[str, str]]) -> dict[str, str]:
     return {id: f"{n} ({id})" if shown.count(n) > 1 else n for id, n in names.items()}
 
 
-def registered_names(words: Sequence[str]) -> dict[str, str]:
+def registered_names(methods: Sequence[Any]) -> dict[str, str]:
     """The test behind each label: ``clark:pairing=index,id=ci`` is called ci.
 
     >>> registered_names(["crossed", "clark:pairing=index,id=ci"])
     {'crossed': 'crossed', 'ci': 'clark'}
     """
-    methods = [get_method(method_word(word)) for word in words]
-    return {method.label: method.name for method in methods}
+    entries = [TESTS.entry(method) for method in methods]
+    return {entry.id: entry.name for entry in entries}
 
 
 def count(number: int, what: str) -> str:

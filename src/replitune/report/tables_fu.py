@@ -128,7 +128,7 @@ def thresholds_table(found: Sequence[tuple[Cell, list[Threshold]]], alpha: float
 
 def _said(fit: Threshold) -> str:
     """Its notes, without the one that is in the caption."""
-    return "; ".join((fit.note or "").split("; ")[1:])
+    return "; ".join(note.text for note in fit.notes if note.code != "scope")
 
 
 def overlaps_table(cells: Sequence[Cell], alpha: float) -> Table:

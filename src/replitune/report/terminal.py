@@ -8,12 +8,13 @@ import textwrap
 from typing import TextIO
 
 from replitune.report.numbers import interval, p_value, score, signed
-from replitune.results.comparing import Compared, ComparisonTable
+from replitune.results.comparing import Results
+from replitune.results.result import Result
 
 WIDTH = 100
 
 
-def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None:
+def print_comparison(table: Results, file: TextIO | None = None) -> None:
     """Systems with their spread, and differences with their p, per metric."""
     file = file or sys.stdout
     colour = file.isatty() and "NO_COLOR" not in os.environ
@@ -22,16 +23,14 @@ def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None
     if table.documents != table.segments:
         size += f", {table.documents} documents"
     for id, compared in table.metrics.items():
-        better = "higher" if compared.metric.higher_is_better else "lower"
-        print(
-            _bold(f"{id} on {settings.testset}", colour), f"({size}; {better} is better)", file=file
-        )
+        better = "higher" if compared.higher_is_better else "lower"
+        print(_bold(f"{id} on {table.testset}", colour), f"({size}; {better} is better)", file=file)
         for line in _systems(compared):
             print(line, file=file)
         print(file=file)
         for line in _pairs(compared, settings.alpha):
             print(line, file=file)
-        for line in _clusters(compared, settings.alpha):
+        for line in _clusters(compared):
             print(line, file=file)
         print(f"signature: {compared.signature}\n", file=file)
     adjusted = {"holm": "Holm", "bh": "Benjamini-Hochberg"}.get(settings.correction)
@@ -63,7 +62,7 @@ def _listed(where: list[str]) -> str:
     return ", ".join(where[:3]) + (f" and {len(where) - 3} more" if len(where) > 3 else "")
 
 
-def _systems(compared: Compared) -> list[str]:
+def _systems(compared: Result) -> list[str]:
     width = max(6, *(len(name) for name in compared.systems))
     rows = [f"  {'system':<{width}} {'n':>4} {'score':>8} {'s_sel':>7} {'s_test':>7}   median run"]
     for name, summary in compared.systems.items():
@@ -74,7 +73,7 @@ def _systems(compared: Compared) -> list[str]:
     return rows
 
 
-def _pairs(compared: Compared, alpha: float) -> list[str]:
+def _pairs(compared: Result, alpha: float) -> list[str]:
     methods = list(dict.fromkeys(result.method for result in compared.tests))
     pairs = list(dict.fromkeys((result.a, result.b) for result in compared.tests))
     found = {(result.a, result.b, result.method): result for result in compared.tests}
@@ -101,7 +100,7 @@ def _pairs(compared: Compared, alpha: float) -> list[str]:
     return rows
 
 
-def _clusters(compared: Compared, alpha: float) -> list[str]:
+def _clusters(compared: Result) -> list[str]:
     """For three systems and more: each system beats all those behind a `>`."""
     if len(compared.systems) < 3:
         return []
@@ -112,7 +111,7 @@ def _clusters(compared: Compared, alpha: float) -> list[str]:
             initial_indent="    ",
             subsequent_indent="      ",
         )
-        for method, ranking in compared.rankings(alpha).items()
+        for method, ranking in compared.rankings().items()
         if ranking.clusters is not None
     ]
     return ["", "  clusters (each system beats all behind a >)", *rows] if rows else []

@@ -177,12 +177,12 @@ def _notes(cells: Sequence[Cell]) -> list[Warning]:
 
     for cell in cells:
         for result in cell.tests:
-            for part in (result.note or "").split("; "):
-                system, colon, rest = part.partition(": ")
-                if colon and system in (result.a, result.b):
-                    add(result.method, rest, f"{cell.testset}, {cell.name}, {system}")
-                elif part:
-                    add(result.method, part, _where(cell, result.a, result.b))
+            for note in result.notes:
+                if note.about:
+                    text = note.text.removeprefix(f"{note.about}: ")
+                    add(result.method, text, f"{cell.testset}, {cell.name}, {note.about}")
+                else:
+                    add(result.method, note.text, _where(cell, result.a, result.b))
         for row in cell.systems:
             if row.note:
                 what = f"the {row.method} interval" if row.statistic == "ci" else row.statistic

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from replitune.errors import ReplituneError
-from replitune.running.processes import leave_if_orphaned
+from replitune.running.supervisor import leave_if_orphaned
 
 GZIP_MAGIC = b"\x1f\x8b"
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.significance.arguments import between_0_and_1, one_of
-from replitune.significance.base import TestResult, join_notes
+from replitune.significance.base import Note, TestResult
 
 
 def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
@@ -76,7 +76,7 @@ class Ranking:
     """(S, S): the pair has a p-value; symmetric."""
     clusters: tuple[tuple[str, ...], ...] | None
     """From best to worst; None when not every pair was tested."""
-    note: str | None = None
+    notes: tuple[Note, ...] = ()
 
     @property
     def cluster_numbers(self) -> tuple[int, ...] | None:
@@ -143,13 +143,15 @@ def rank_systems(
         wins=wins,
         tested=tested,
         clusters=found,
-        note=join_notes(
-            f"no clusters: no p for {untested[0]}"
-            + (f" and {len(untested) - 1} other pairs" if len(untested) > 1 else "")
-            if untested
-            else None
-        ),
+        notes=_no_clusters(untested),
     )
+
+
+def _no_clusters(untested: Sequence[str]) -> tuple[Note, ...]:
+    if not untested:
+        return ()
+    others = f" and {len(untested) - 1} other pairs" if len(untested) > 1 else ""
+    return (Note("no-clusters", f"no clusters: no p for {untested[0]}{others}"),)
 
 
 def clusters(wins: NDArray[np.bool_]) -> list[range]:

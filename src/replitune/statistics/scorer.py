@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import full_signature
 from replitune.metrics.external import External
 from replitune.metrics.registry import get_metric
+from replitune.registry import Entry
 from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
 from replitune.running.progress import Progress
@@ -29,7 +29,7 @@ from replitune.statistics.scoring import (
     score_system,
     scoring_identity,
 )
-from replitune.statistics.store import StoreMetadata, read_metadata, read_systems
+from replitune.statistics.store import SegmentStatistics, StoreMetadata, read_metadata, read_systems
 from replitune.statistics.systems import SystemStatistics
 
 
@@ -51,9 +51,10 @@ class Scored:
 class Scorer:
     """One metric on one test set; the references are prepared once."""
 
-    def __init__(self, word: str, testset: TestSet, name: str) -> None:
-        self.word = word
-        self.metric = get_metric(word)
+    def __init__(self, metric: Entry, testset: TestSet, name: str) -> None:
+        """`name`: of the test set."""
+        self.entry = metric
+        self.metric = get_metric(metric)
         self.testset = testset
         self.name = name
         versions = {"version": __version__}
@@ -99,8 +100,9 @@ class Scorer:
         """The metric without the folder that it read scores from: where texts lie changes no byte
         of the statistics, and the signature knows which scores they were."""
         if not isinstance(self.metric, External):
-            return self.word
-        return re.sub(r"(?<=[:,])file=[^,]*", f"file={self.metric.file.name}", self.word)
+            return self.entry.word
+        options = {**self.entry.options, "file": self.metric.file.name}
+        return Entry(self.entry.name, options, self.entry.id).word
 
     def metadata(self, scored: Sequence[Scored]) -> StoreMetadata:
         return StoreMetadata(
@@ -113,6 +115,19 @@ class Scorer:
             decode_sha256={item.system.name: item.decode_sha256 for item in scored},
             missing={item.system.name: item.missing for item in scored if item.missing},
             settings_sha256=sha256_lines([self.published_word, self.name]),
+        )
+
+    def statistics(self, scored: Sequence[Scored]) -> SegmentStatistics:
+        """What a store of these systems says."""
+        documents = self.testset.documents
+        return SegmentStatistics(
+            testset=self.name,
+            metric=self.metric,
+            signature=self.signature,
+            systems={item.system.name: item.system for item in scored},
+            documents=self.testset.document_codes(),
+            document_names=None if documents is None else tuple(dict.fromkeys(documents)),
+            metadata={item.system.name: self.metadata([item]) for item in scored},
         )
 
     def _previous(self, path: str | Path) -> PreviousRows | None:

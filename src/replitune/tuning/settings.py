@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from replitune.errors import ReplituneError
-from replitune.metrics.registry import metric_names
-from replitune.registry import Entry
+from replitune.metrics.registry import METRICS
+from replitune.registry import Named
 from replitune.settings import (
     WRONG,
     Kind,
@@ -18,11 +18,9 @@ from replitune.settings import (
     Reading,
     Settings,
     about,
-    did_you_mean,
     model_schema,
     plain,
     read,
-    shown,
 )
 from replitune.tuning.interface import Tuner
 from replitune.tuning.registry import TUNERS, get_tuner
@@ -86,26 +84,16 @@ class ObjectiveWord(Kind):
     words = "a metric, or a sum of metrics such as `0.5*ter - 0.5*bleu`"
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
-        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
-            options = {k: v for k, v in value.items() if k not in ("name", "id", "options")}
-            options |= value.get("options") or {}
-            value = Entry(value["name"], options, value.get("id") or "").word
-        if not isinstance(value, str) or not value:
-            return reading.wrong(
-                path, "what to tune for needs a name", found=shown(value), expected=self.words
-            )
+        metric = Named(METRICS)
+        if not isinstance(value, str):
+            entry = metric.read(reading, value, path)
+            return WRONG if entry is WRONG else entry.word
         try:
-            names = [metric.partition(":")[0].strip() for _, metric in terms_of(value)]
+            words = [word.strip() for _, word in terms_of(value)]
         except ReplituneError as error:
             return reading.caught(path, error)
-        known = metric_names()
-        for name in names:
-            if name not in known:
-                return reading.wrong(
-                    path, f"unknown metric {name!r}", expected=", ".join(known),
-                    fix=did_you_mean(name, known),
-                )  # fmt: skip
-        return value
+        entries = [metric.read(reading, word, path) for word in words]
+        return WRONG if any(entry is WRONG for entry in entries) else value
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -9,13 +9,12 @@ from replitune.backends.interface import (
     Backend,
     Complain,
     DecodeJob,
-    ReplicaError,
     ReplicaJob,
     TrainJob,
     needed,
 )
 from replitune.backends.marian.settings import MarianSettings
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 
 if TYPE_CHECKING:
     from replitune.backends.marian.decoding import Program

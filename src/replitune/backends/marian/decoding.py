@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replitune.backends.interface import ReplicaError
 from replitune.backends.marian.program import PYMARIAN, run
 from replitune.backends.marian.settings import DecodingSettings
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.running.files import atomic_open, read_lines, write_lines
 
 BLANK = "F0= 0 ||| 0"

@@ -96,7 +96,6 @@ class MarianSettings(SystemSettings):
     """A neural system, trained by Marian (extra `nmt`) once per replica, each time with another
     seed. See docs/nmt.md."""
 
-    backend: Literal["marian"] = "marian"
     architecture: Annotated[
         Literal["transformer", "rnn"],
         about(

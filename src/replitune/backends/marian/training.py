@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from replitune.backends.interface import ReplicaError
 from replitune.backends.marian.decoding import Program, translate
 from replitune.backends.marian.program import run
 from replitune.backends.marian.settings import DecodingSettings, TrainingSettings
 from replitune.corpus.testset import TestSet
+from replitune.errors import ReplicaError
 from replitune.metrics.base import Metric
 from replitune.running.checkpoint import Checkpoint
 from replitune.streams import seed_sequence

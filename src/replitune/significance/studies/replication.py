@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, join_notes
+from replitune.significance.base import Comparison, Note, note_text
 from replitune.significance.studies.calibrate import Test, p_values, take
 
 
@@ -75,7 +75,11 @@ class Threshold:
     """(pairs,) sorted abs(delta), and p and the fitted p at each."""
     p: NDArray[np.float64] = field(repr=False, compare=False)
     fitted: NDArray[np.float64] = field(repr=False, compare=False)
-    note: str | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def note(self) -> str | None:
+        return note_text(self.notes)
 
 
 @dataclass(frozen=True)
@@ -291,10 +295,11 @@ def threshold(
     order = np.argsort(delta, kind="stable")
     delta, p = delta[order], p[order]
     at, fitted = crossing(delta, p, alpha)
-    notes = [f"this test set and {n} replicas only"]
+    notes = [Note("scope", f"this test set and {n} replicas only")]
     if at is None:
         side = "every" if fitted[0] <= alpha else "no"
-        notes.append(f"the fit does not cross {alpha:g}: {side} pair is significant")
+        text = f"the fit does not cross {alpha:g}: {side} pair is significant"
+        notes.append(Note("no-crossing", text))
     drawn = []
     for _ in range(iv.samples_iv(samples)):
         rows = np.sort(rng.integers(0, len(p), len(p)))
@@ -307,7 +312,7 @@ def threshold(
         for x in np.quantile(drawn, [0.025, 0.975], method="nearest")
     )
     if at is not None and (low is None or high is None):
-        notes.append("the interval is open where resampled fits do not cross")
+        notes.append(Note("open", "the interval is open where resampled fits do not cross"))
     return Threshold(
         method=method,
         n=n,
@@ -319,5 +324,5 @@ def threshold(
         delta=delta,
         p=p,
         fitted=fitted,
-        note=join_notes(*notes),
+        notes=tuple(notes),
     )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
 from replitune.significance.arguments import pooled_score
+from replitune.significance.base import Note
 from replitune.significance.kernels.free import draw_permutation
 from replitune.significance.kernels.random import (
     GAMMA,
@@ -27,7 +28,9 @@ from replitune.significance.kernels.random import (
     mix,
 )
 
-NOTE = "`compat: multeval` reproduces multeval's numbers and is not a permutation test"
+NOTE = Note(
+    "not-valid", "`compat: multeval` reproduces multeval's numbers and is not a permutation test"
+)
 
 _ONE = np.uint64(1)
 

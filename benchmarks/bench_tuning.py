@@ -69,7 +69,8 @@ def main() -> None:
         return result, cpu, decoding, wall
 
     print(
-        f"{len(source):,} segments, {system.layout.dimension} features, {options.threads} thread(s), "
+        f"{len(source):,} segments, {system.layout.dimension} features, "
+        f"{options.threads} thread(s), "
         f"load {os.getloadavg()[0]:.1f} at the start\n"
     )
     print("| tuner | CPU s, median (worst) | of it decoding | decodings | wall s | dev BLEU |")

@@ -24,7 +24,7 @@ from replitune.phrase.settings import SearchSettings
 HUGE = 10**5
 
 
-def exact(limit: int, search: str = "stack") -> Settings:
+def exact(limit: int, search: str = "stack") -> SearchSettings:
     """Settings under which nothing is pruned."""
     return SearchSettings(
         search=search,

@@ -43,10 +43,10 @@ def test_wrong_groups_are_refused(groups, message):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ({"LM0": [0.5], "TranslationModel0": [1, 2, 3]}, "4 finite numbers"),
+        ({"LM0": [0.5], "TranslationModel0": [1, 2, 3]}, "another number of weights"),
         ({"LM0": [0.5]}, "TranslationModel0"),
         ({"LM": [0.5]}, "did you mean LM0"),
-        ({"LM0": [float("nan")], "TranslationModel0": [1, 2, 3, 4]}, "1 finite number"),
+        ({"LM0": [float("nan")], "TranslationModel0": [1, 2, 3, 4]}, "not finite"),
     ],
 )
 def test_wrong_weights_are_refused(weights, message):

@@ -60,7 +60,7 @@ def test_nbest_lists_are_the_best_paths_of_the_graph(search):
     rng = np.random.default_rng(21)
     model, _ = random_model(rng, features=("tm", "lm", "penalties", "lexro"))
     weights = model.layout.sensible()
-    decoder = Decoder(model, weights, SearchSettings(search, stack=4, pop_limit=15))
+    decoder = Decoder(model, weights, SearchSettings(search=search, stack=4, pop_limit=15))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 6)) for _ in range(10)]
     found = decoder.nbest(lines, 20)
     for segment, graph in enumerate(decoder.graphs(lines, threads=2)):
@@ -77,7 +77,7 @@ def test_a_graph_with_fewer_arcs_has_the_best_paths(search):
     rng = np.random.default_rng(23)
     model, _ = random_model(rng, features=("tm", "lm", "penalties", "lexro"))
     weights = model.layout.sensible()
-    decoder = Decoder(model, weights, SearchSettings(search, stack=4, pop_limit=15))
+    decoder = Decoder(model, weights, SearchSettings(search=search, stack=4, pop_limit=15))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 6)) for _ in range(10)]
     cut = 0
     for whole, graph in zip(decoder.graphs(lines), decoder.graphs(lines, density=3.0), strict=True):

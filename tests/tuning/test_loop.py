@@ -14,6 +14,7 @@ import pytest
 from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.running.checkpoint import opened
+from replitune.settings import read
 from replitune.streams import stream
 from replitune.tuning.history import write_history
 from replitune.tuning.loop import Decoded, run_loop
@@ -217,8 +218,8 @@ def test_history_as_parquet(space, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "setting", [{"iterations": 0}, {"patience": 0}, {"init": "x"}, {"init_range": (1.0, 0.0)}]
+    "setting", [{"iterations": 0}, {"patience": 0}, {"init": "x"}, {"init_range": [1.0, 0.0]}]
 )
 def test_settings_out_of_range_are_refused(setting):
     with pytest.raises(ReplituneError, match="tuning"):
-        LoopSettings(**setting)
+        read(LoopSettings, setting, "tuning")

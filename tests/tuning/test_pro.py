@@ -9,6 +9,7 @@ from replitune.metrics.bleu import Bleu
 from replitune.tuning.objective import Objective
 from replitune.tuning.pro import Pro, bleu_plus_one, fit_logistic
 from replitune.tuning.pro_kernel import logistic, sample
+from replitune.tuning.registry import get_tuner
 
 START = np.array([0.5, 0.2, -0.4])
 MASK = (1 << 64) - 1
@@ -160,4 +161,4 @@ def test_no_pair_that_differs_is_an_error(draw_hypotheses, bleu: Objective):
 )
 def test_settings_out_of_range_are_refused(setting):
     with pytest.raises(ReplituneError, match="pro"):
-        Pro(**setting)
+        get_tuner("pro", setting)

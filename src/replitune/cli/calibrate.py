@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.significance.studies.calibrate import CalibrationRow, calibrate, registered
 
     stores = studied(options)
-    tests = registered([words.method_word(word) for word in options.methods], options.samples)
+    tests = registered(options.methods, options.samples)
     for store in stores:
         rows = calibrate(
             store.metric, store.systems, store.documents, tests,

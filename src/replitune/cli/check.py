@@ -16,16 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.cli import words
     from replitune.metrics.registry import get_metric
-    from replitune.significance.run import get_method
+    from replitune.significance.registry import TESTS
 
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
     experiment = Experiment(settings)
     for id in experiment.metrics:
         get_metric(experiment.metric(id))
-    for method in experiment.methods:
-        get_method(words.method_word(method))
+    TESTS.entries(experiment.methods)
     missing = experiment.missing(experiment.systems)
     if missing:
         raise ReplituneError("\n".join(map(str, missing)))

@@ -75,7 +75,8 @@ def run(options: argparse.Namespace) -> None:
     from replitune.metrics.diagnosis import diagnose, find_copies
     from replitune.metrics.registry import get_metrics
     from replitune.report.terminal import print_comparison
-    from replitune.results.comparing import Settings, compare
+    from replitune.results.comparing import compare
+    from replitune.significance.settings import Baseline, Pairs
     from replitune.statistics.scorer import Scored, Scorer, load_testset
     from replitune.statistics.scoring import Outputs, read_outputs
     from replitune.statistics.store import write_store
@@ -107,20 +108,13 @@ def run(options: argparse.Namespace) -> None:
                     scorer.metadata([result]),
                     testset.documents,
                 )
-    settings = Settings(
-        testset=options.testset,
-        seed=options.seed,
-        pairs=("baseline=baseline",) if options.baseline else ("all",),
-        methods=tuple(options.methods),
-        samples=options.samples,
-        alpha=options.alpha,
-        correction=options.correction,
-        paired_replicas=options.paired_replicas,
-        threads=options.threads,
-    )
+    pairs: Pairs = Baseline(baseline="baseline") if options.baseline else "all"
     comparison = compare(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
-        settings,
+        words.test_settings(options, pairs=pairs),
+        testset=options.testset,
+        seed=options.seed,
+        threads=options.threads,
         warnings=[*warnings, *find_copies(hashes)],
     )
     if options.json is not None:

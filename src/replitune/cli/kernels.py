@@ -55,7 +55,9 @@ def run(options: argparse.Namespace) -> None:
 def _metrics_and_tests(metrics: list[str], methods: list[str]) -> None:
     from replitune.corpus.synthetic import synthetic_testset
     from replitune.replicas import replica_ids
-    from replitune.results.comparing import Settings, compare
+    from replitune.results.comparing import compare
+    from replitune.significance.registry import TESTS
+    from replitune.significance.settings import TestSettings
     from replitune.statistics.scorer import Scorer
     from replitune.statistics.scoring import Outputs
 
@@ -77,8 +79,8 @@ def _metrics_and_tests(metrics: list[str], methods: list[str]) -> None:
             systems.append(result)
         scored.append(scorer.statistics(systems))
     if scored:
-        settings = Settings("kernels", 1, ("all",), tuple(methods), 64, 0.05, "holm")
-        compare(scored, settings)
+        settings = TestSettings(methods=tuple(TESTS.entries(methods)), samples=64)
+        compare(scored, settings, testset="kernels", seed=1)
 
 
 def _spoilt(line: str, number: int) -> str:

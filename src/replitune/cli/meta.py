@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from replitune.cli import words
 from replitune.errors import ReplituneError
 
 
@@ -79,9 +78,11 @@ def run(options: argparse.Namespace) -> None:
     from replitune.meta.human import read_human
     from replitune.meta.human_cells import standardised
     from replitune.meta.loading import load
-    from replitune.meta.rows import MetaRow, MetaSettings
+    from replitune.meta.rows import MetaRow, MetaRun
+    from replitune.meta.settings import MetaSettings
     from replitune.report.meta_terminal import print_meta
     from replitune.results.rows import write_rows
+    from replitune.significance.registry import TESTS
     from replitune.statistics.store import read_stores
 
     _check(options)
@@ -121,17 +122,20 @@ def run(options: argparse.Namespace) -> None:
         data.metrics,
         data.humans,
         data.documents,
-        MetaSettings(
-            testset=options.testset or stores[0].testset or "testset",
-            seed=options.seed,
-            methods=tuple(words.method_word(word) for word in options.methods),
-            samples=options.samples,
-            ci_samples=options.ci_samples,
-            resample=options.resample,
-            alphas=tuple(dict.fromkeys(options.alphas)),
-            human_alpha=options.human_alpha,
-            correction=options.correction,
-            threads=options.threads,
+        MetaRun(
+            options.testset or stores[0].testset or "testset",
+            options.seed,
+            MetaSettings(
+                human=options.human,
+                methods=tuple(TESTS.entries(options.methods)),
+                samples=options.samples,
+                ci_samples=options.ci_samples,
+                resample=options.resample,
+                alphas=tuple(dict.fromkeys(options.alphas)),
+                human_alpha=options.human_alpha,
+                correction=options.correction,
+            ),
+            options.threads,
         ),
         data.notes,
     )

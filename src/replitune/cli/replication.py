@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
         raise ReplituneError(
             "--sizes: not a number of replicas", found=str(min(options.sizes)), expected="1 or more"
         )
-    tests = registered([words.method_word(word) for word in options.methods], options.samples)
+    tests = registered(options.methods, options.samples)
     rows: list[ReplicationRow] = []
     for store in studied(options):
         print(f"{store.metric.id} on {store.testset or 'the test set'}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from replitune.cli import words
 from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison
-from replitune.significance.run import pairs_iv, require_system
+from replitune.significance.pairs import pairs_of_systems, require_system
 from replitune.statistics.store import SegmentStatistics, read_stores
 
 
@@ -53,8 +53,7 @@ def replicated_pairs(
     store: SegmentStatistics, pairs: Sequence[str], fewest: int
 ) -> Iterator[Comparison]:
     """The pairs whose systems have so many replicas; the others are named on the terminal."""
-    wanted, baseline = words.pair_words(pairs)
-    found = pairs_iv(list(store.systems), wanted, baseline)
+    found = pairs_of_systems(words.pair_words(pairs), list(store.systems))
     short = {name: s.n for name, s in store.systems.items() if s.n < fewest}
     kept = [pair for pair in found if not short.keys() & set(pair)]
     if not kept:

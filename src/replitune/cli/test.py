@@ -48,25 +48,26 @@ def inputs(options: argparse.Namespace) -> list[Path]:
 def run(options: argparse.Namespace) -> None:
     from replitune.cli.stores import one_testset
     from replitune.report.terminal import print_comparison
-    from replitune.results.comparing import Settings, compare
+    from replitune.results.comparing import compare
+    from replitune.significance.registry import INTERVALS
     from replitune.statistics.store import read_stores
 
     words.check_test_options(options)
     stores = one_testset(options.store, options.testset)
     dev = read_stores(options.dev) if options.dev else []
-    settings = Settings(
+    comparison = compare(
+        stores,
+        words.test_settings(
+            options,
+            pairs=words.pair_words(options.pairs),
+            intervals=tuple(INTERVALS.entries(options.intervals)),
+        ),
         testset=options.testset or stores[0].testset or "testset",
         seed=options.seed,
-        pairs=tuple(options.pairs),
-        methods=tuple(options.methods),
-        samples=options.samples,
-        alpha=options.alpha,
-        correction=options.correction,
-        paired_replicas=options.paired_replicas,
-        intervals=tuple(options.intervals),
         threads=options.threads,
+        dev=dev,
+        systems=options.systems,
     )
-    comparison = compare(stores, settings, dev=dev, systems=options.systems)
     if options.out is not None:
         if len(comparison.metrics) != 1:
             raise ReplituneError("--out takes one metric", found=", ".join(comparison.metrics))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -11,6 +10,8 @@ from typing import Any, get_type_hints
 from replitune.backends.outputs import expand
 from replitune.errors import ReplituneError, nearest
 from replitune.experiment.configuration import schema
+from replitune.significance.registry import TESTS
+from replitune.significance.settings import Baseline, Pairs, TestSettings
 
 
 def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
@@ -51,35 +52,12 @@ def checked_name(name: str, what: str) -> str:
     return name
 
 
-def method_word(word: str) -> str | dict[str, Any]:
-    """A test and its options: ``clark:pairing=index,id=clark-index``."""
-    name, colon, rest = word.partition(":")
-    if not colon:
-        return word
-    options: dict[str, Any] = {"name": name}
-    for item in rest.split(","):
-        key, equals, value = item.partition("=")
-        if not equals or not key:
-            raise ReplituneError(
-                f"method {word!r}: {item!r} is not an option", expected="NAME:key=value,key=value"
-            )
-        options[key] = _value(value)
-    return options
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str | None]:
-    """``all``, ``baseline=NAME`` or ``A:B ...`` as (pairs, baseline)."""
+def pair_words(words: Sequence[str]) -> Pairs:
+    """``all``, ``baseline=NAME`` or ``A:B ...``."""
     if list(words) == ["all"]:
-        return "all", None
+        return "all"
     if len(words) == 1 and words[0].startswith("baseline="):
-        return "baseline", words[0].partition("=")[2]
+        return Baseline(baseline=words[0].partition("=")[2])
     pairs = []
     for word in words:
         a, colon, b = word.partition(":")
@@ -88,7 +66,19 @@ def pair_words(words: Sequence[str]) -> tuple[str | list[tuple[str, str]], str |
                 f"{word!r} is not a pair", expected="all, baseline=NAME, or A:B C:D ..."
             )
         pairs.append((a, b))
-    return pairs, None
+    return tuple(pairs)
+
+
+def test_settings(options: argparse.Namespace, **given: Any) -> TestSettings:
+    """What `add_test_options` added."""
+    return TestSettings(
+        methods=tuple(TESTS.entries(options.methods)),
+        samples=options.samples,
+        alpha=options.alpha,
+        correction=options.correction,
+        paired_replicas=options.paired_replicas,
+        **given,
+    )
 
 
 def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True) -> None:

@@ -82,9 +82,7 @@ def _validate(metrics: Sequence[Scores], humans: Sequence[Scores]) -> None:
             )
 
 
-def _correlations(
-    metrics: Sequence[Scores], human: Scores, run: MetaRun
-) -> list[MetaRow]:
+def _correlations(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list[MetaRow]:
     draws = MetaDraws.of(run.stream("bootstrap"))
     rows = []
     for metric in metrics:
@@ -189,9 +187,7 @@ def _three_correlations(
     return [None if np.isnan(value) else value for value in values], n
 
 
-def _soft_pairwise(
-    metrics: Sequence[Scores], human: Scores, run: MetaRun
-) -> list[MetaRow]:
+def _soft_pairwise(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list[MetaRow]:
     def p_of(scores: Scores) -> NDArray[np.float64]:
         coins = run.stream("exchange")
         return exchange_p(scores, rng=coins, samples=run.settings.samples)

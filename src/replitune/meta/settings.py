@@ -13,7 +13,7 @@ File = Annotated[str, about(min_length=1)]
 Level = Annotated[float, about(gt=0, lt=1)]
 
 
-class MetaSettings(Settings):
+class MetaSettings(Settings, frozen=True):
     """How well metrics and their tests agree with people."""
 
     human: Annotated[
@@ -32,14 +32,10 @@ class MetaSettings(Settings):
     standardise: Annotated[
         bool, about("Scores minus their annotator's mean, by their annotator's spread.")
     ] = False
-    first_segment: Annotated[
-        Literal[0, 1], about("Number of the first segment in the files.")
-    ] = 0
+    first_segment: Annotated[Literal[0, 1], about("Number of the first segment in the files.")] = 0
     exclude: Annotated[
         tuple[str, ...],
-        about(
-            "Systems that are left out, also those that only people saw (a human translation)."
-        ),
+        about("Systems that are left out, also those that only people saw (a human translation)."),
     ] = ()
     methods: Annotated[
         Methods,
@@ -49,18 +45,12 @@ class MetaSettings(Settings):
         ),
     ] = (Entry("koehn"), Entry("graham"), Entry("riezler"))
     samples: Annotated[int, about("Resamples of each test.", ge=1)] = 10_000
-    ci_samples: Annotated[
-        int, about("Resamples of the intervals of correlations.", ge=1)
-    ] = 1_000
+    ci_samples: Annotated[int, about("Resamples of the intervals of correlations.", ge=1)] = 1_000
     resample: Annotated[
         Literal["systems", "segments", "both"], about("What these intervals draw.")
     ] = "both"
     alphas: Annotated[
         tuple[Level, ...], about("Levels at which outcomes are compared.", min_length=1)
     ] = (0.05, 0.01, 0.001)
-    human_alpha: Annotated[
-        Level | None, about("Level for people; by default the metric's.")
-    ] = None
-    correction: Annotated[
-        Correction, about("For all pairs within one metric and test.")
-    ] = "none"
+    human_alpha: Annotated[Level | None, about("Level for people; by default the metric's.")] = None
+    correction: Annotated[Correction, about("For all pairs within one metric and test.")] = "none"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replitune.cli.words import method_word
-from replitune.significance.methods import get_method
+from replitune.significance.registry import TESTS
 
 METRICS = {
     "bleu": "BLEU",
@@ -48,8 +47,7 @@ def registered_names(words: Sequence[str]) -> dict[str, str]:
     >>> registered_names(["crossed", "clark:pairing=index,id=ci"])
     {'crossed': 'crossed', 'ci': 'clark'}
     """
-    methods = [get_method(method_word(word)) for word in words]
-    return {method.label: method.name for method in methods}
+    return {entry.id: entry.name for entry in TESTS.entries(words)}
 
 
 def count(number: int, what: str) -> str:

@@ -24,9 +24,7 @@ def print_comparison(table: Results, file: TextIO | None = None) -> None:
         size += f", {table.documents} documents"
     for id, compared in table.metrics.items():
         better = "higher" if compared.higher_is_better else "lower"
-        print(
-            _bold(f"{id} on {table.testset}", colour), f"({size}; {better} is better)", file=file
-        )
+        print(_bold(f"{id} on {table.testset}", colour), f"({size}; {better} is better)", file=file)
         for line in _systems(compared):
             print(line, file=file)
         print(file=file)

@@ -67,16 +67,6 @@ def significance_test(test: Callable[..., Any]) -> Callable[..., Any]:
     return checking
 
 
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Hold the options of a function to its declarations, whoever calls it."""
-
-    @wraps(function)
-    def checking(*given: Any, **options: Any) -> Any:
-        return function(*given, **options_iv(function, options))
-
-    return checking
-
-
 def options_iv(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
     """The options with which a function is called, each as its signature declares it."""
     declared = settings_of(function)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.significance.arguments import in_units, own_strata, pooled_score, wide
+from replitune.significance.arguments import in_units, own_strata, pooled_score
 from replitune.significance.base import Comparison
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
 from replitune.registry import Entry
-from replitune.settings import about
+from replitune.settings import about, check_arguments
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import checked
 from replitune.significance.base import Note, some
 from replitune.significance.counting import few_replicas, percentile_interval
 from replitune.significance.draws import Draws, SegmentDraws, named_draws
@@ -86,7 +85,7 @@ Kind = Annotated[
 ]
 
 
-@checked
+@check_arguments
 def riezler_interval(
     metric: Metric,
     system: SystemStatistics,
@@ -133,7 +132,7 @@ def riezler_interval(
     return _interval(found, float(scores[r]), jackknife, name, kind, confidence, note)
 
 
-@checked
+@check_arguments
 def clark_interval(
     metric: Metric,
     system: SystemStatistics,
@@ -160,7 +159,7 @@ def clark_interval(
     return _interval(found, observed, jackknife.ravel(), "clark", kind, confidence, None)
 
 
-@checked
+@check_arguments
 def fu_interval(
     metric: Metric,
     system: SystemStatistics,

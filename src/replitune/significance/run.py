@@ -34,6 +34,7 @@ from replitune.streams import stream
 PAIRS = 8
 """Pairs of systems that are in memory together, for each thread."""
 
+
 def run_tests(
     metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
     documents: NDArray[np.int32],

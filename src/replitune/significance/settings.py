@@ -9,7 +9,7 @@ from replitune.settings import Settings, about
 from replitune.significance.registry import INTERVALS, TESTS
 
 
-class Baseline(Settings):
+class Baseline(Settings, frozen=True):
     """Every system against one."""
 
     baseline: Annotated[str, about("The system that all others are compared with.")]
@@ -22,15 +22,15 @@ Correction = Literal["holm", "bh", "none"]
 Methods = tuple[Annotated[Entry, Named(TESTS)], ...]
 
 
-class TestSettings(Settings):
+class TestSettings(Settings, frozen=True):
     """The significance tests."""
 
     __test__ = False  # not a test case for pytest
 
     alpha: Annotated[float, about("Level of the tests and of 1 - confidence.", gt=0, lt=1)] = 0.05
-    samples: Annotated[
-        int, about("Resamples of each resampling test.", ge=1, le=1_000_000_000)
-    ] = 10_000
+    samples: Annotated[int, about("Resamples of each resampling test.", ge=1, le=1_000_000_000)] = (
+        10_000
+    )
     pairs: Annotated[
         Pairs, about("`all`, `baseline: NAME`, or a list of [A, B].", min_length=1)
     ] = "all"

@@ -18,7 +18,7 @@ StudyMetrics = Annotated[
 Samples = Annotated[int, about("Resamples of each resampling test.", ge=1)]
 
 
-class PowerSettings(Settings):
+class PowerSettings(Settings, frozen=True):
     """What n replicas and N segments would detect."""
 
     metrics: StudyMetrics = "first"
@@ -35,16 +35,14 @@ class PowerSettings(Settings):
     ] = ()
     delta: Annotated[
         Annotated[float, about(gt=0)] | None,
-        about(
-            "A difference to be found: how many segments would each number of replicas need?"
-        ),
+        about("A difference to be found: how many segments would each number of replicas need?"),
     ] = None
     power: Annotated[
         float, about("The wanted probability of finding a difference.", gt=0, lt=1)
     ] = 0.8
 
 
-class ReplicationSettings(Settings):
+class ReplicationSettings(Settings, frozen=True):
     """What a paper with fewer tuning runs could have reported."""
 
     metrics: StudyMetrics = "first"
@@ -56,13 +54,11 @@ class ReplicationSettings(Settings):
         ),
     ] = (1, 3, 5, 10, 50)
     repeats: Annotated[int, about("Small experiments of each size.", ge=2)] = 250
-    methods: Annotated[Methods, about("The tests that they use.", min_length=1)] = (
-        Entry("clark"),
-    )
+    methods: Annotated[Methods, about("The tests that they use.", min_length=1)] = (Entry("clark"),)
     samples: Samples = 1000
 
 
-class CalibrateSettings(Settings):
+class CalibrateSettings(Settings, frozen=True):
     """How often each test finds a difference where there is none."""
 
     metrics: StudyMetrics = "first"

@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from replitune.experiment.configuration import resolve
+from replitune.experiment.reading import resolve
 from replitune.experiment.experiment import Experiment
 
 VARIANTS = 8

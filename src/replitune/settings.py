@@ -43,9 +43,13 @@ def about(description: str = "", **bounds: Any) -> msgspec.Meta:
     return msgspec.Meta(description=description, **bounds)
 
 
+@typing.dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,)
+)
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of classes whose fields are settings. A subclass may raise ReplituneError in
-    `__post_init__` for what single fields cannot say."""
+    `__post_init__` for what single fields cannot say. (msgspec does not pass `kw_only` on: a
+    subclass says it again where a required field follows one with a default.)"""
 
 
 class Kind:
@@ -124,7 +128,8 @@ def _metas(hint: Any) -> list[msgspec.Meta]:
 
 
 def _description(hint: Any) -> str:
-    return next((meta.description for meta in _metas(hint) if meta.description), "")
+    """The outermost sentence: that of the setting, not of a named type that it has."""
+    return next((meta.description for meta in reversed(_metas(hint)) if meta.description), "")
 
 
 @dataclass(frozen=True)
@@ -356,7 +361,13 @@ class Chosen(Kind):
             "type": "object",
             "required": [self.key],
             "properties": {self.key: {"enum": names}},
-            "oneOf": [json_schema(self._model(name), definitions) for name in names],
+            "allOf": [
+                {
+                    "if": {"properties": {self.key: {"const": name}}},
+                    "then": json_schema(self._model(name), definitions),
+                }
+                for name in names
+            ],
         }
 
 
@@ -535,14 +546,16 @@ def from_text(hint: Any, text: str) -> Any:
 def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a type; classes of settings go into `definitions` under their names."""
     bounds: dict[str, Any] = {}
+    kind = None
     while get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
         for extra in extras:
             if isinstance(extra, Kind):
-                return {**extra.schema(definitions), **bounds}
+                kind = extra
             if isinstance(extra, msgspec.Meta):
-                bounds = {**_schema_of_bounds(extra, hint), **bounds}
-    return {**_plain_schema(hint, definitions), **bounds}
+                bounds |= _schema_of_bounds(extra, hint)
+    plain_schema = _plain_schema(hint, definitions) if kind is None else kind.schema(definitions)
+    return {**plain_schema, **bounds}
 
 
 SCHEMA_WORDS = {

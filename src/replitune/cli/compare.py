@@ -15,9 +15,12 @@ import os
 import sys
 from pathlib import Path
 
-from replitune.cli import words
+from replitune.cli.options import add_seed, add_settings, given_settings, safe_name, system_files
 from replitune.errors import ReplituneError
 from replitune.replicas import replica_ids
+from replitune.significance.settings import Baseline, TestSettings
+
+SETTINGS = ("methods", "samples", "alpha", "correction", "paired_replicas")
 
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """By default all cores that this process may use; numbers do not depend on it."""
@@ -56,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="name of the test set; it names random streams (default %(default)s)",
     )
-    words.add_test_options(parser, ["crossed", "clark"])
+    add_settings(parser, TestSettings, *SETTINGS)
+    add_seed(parser)
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
     parser.add_argument("--html", metavar="FILE", help="write the report as one page")
@@ -72,21 +76,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.metrics.diagnosis import diagnose, find_copies
-    from replitune.metrics.registry import get_metrics
+    from replitune.corpus.reader import read_testset
+    from replitune.metrics.registry import METRICS
     from replitune.report.terminal import print_comparison
     from replitune.results.comparing import compare
-    from replitune.significance.settings import Baseline, Pairs
-    from replitune.statistics.scorer import Scored, Scorer, load_testset
-    from replitune.statistics.scoring import Outputs, read_outputs
+    from replitune.statistics.diagnosis import diagnose, find_copies
+    from replitune.statistics.outputs import Outputs, read_outputs
+    from replitune.statistics.scoring import Scored, Scorer
     from replitune.statistics.store import write_store
 
-    words.check_test_options(options)
-    words.checked_name(options.testset, "--testset")
+    settings = TestSettings(
+        pairs=Baseline(baseline="baseline") if options.baseline else "all",
+        **given_settings(options, TestSettings, *SETTINGS),
+    )
+    safe_name(options.testset, "--testset")
     files = _files(options)
-    testset = load_testset(options.refs, options.docs)
-    get_metrics(options.metrics)  # whose ids must differ: they name files
-    scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
+    entries = METRICS.entries(options.metrics)
+    testset = read_testset(options.refs, documents=options.docs)
+    scorers = [Scorer(entry, testset, options.testset) for entry in entries]
     warnings: list[str] = []
     hashes: dict[str, list[str]] = {}
     texts: dict[str, Outputs] = {}
@@ -97,7 +104,7 @@ def run(options: argparse.Namespace) -> None:
         hashes[name] = outputs.sha256
         texts[name] = outputs
         for scorer in scorers:
-            result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
+            result = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
             scored[scorer.metric.id].append(result)
             if options.stats_dir is not None:
                 path = Path(options.stats_dir) / scorer.metric.id / f"{name}.parquet"
@@ -108,10 +115,9 @@ def run(options: argparse.Namespace) -> None:
                     scorer.metadata([result]),
                     testset.documents,
                 )
-    pairs: Pairs = Baseline(baseline="baseline") if options.baseline else "all"
     comparison = compare(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
-        words.test_settings(options, pairs=pairs),
+        settings,
         testset=options.testset,
         seed=options.seed,
         threads=options.threads,
@@ -153,8 +159,8 @@ def _files(options: argparse.Namespace) -> dict[str, list[str]]:
     if options.baseline:
         files["baseline"] = options.baseline
     for given in options.system:
-        name, paths = words.system_files(given, "--system")
-        words.checked_name(name, "--system")
+        name, paths = system_files(given, "--system")
+        safe_name(name, "--system")
         if name in files:
             raise ReplituneError(
                 f"system {name!r} is given twice",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from replitune.significance.registry import TESTS
 
@@ -41,13 +42,14 @@ def display_names(metrics: Sequence[tuple[str, str]]) -> dict[str, str]:
     return {id: f"{n} ({id})" if shown.count(n) > 1 else n for id, n in names.items()}
 
 
-def registered_names(words: Sequence[str]) -> dict[str, str]:
+def registered_names(methods: Sequence[Any]) -> dict[str, str]:
     """The test behind each label: ``clark:pairing=index,id=ci`` is called ci.
 
     >>> registered_names(["crossed", "clark:pairing=index,id=ci"])
     {'crossed': 'crossed', 'ci': 'clark'}
     """
-    return {entry.id: entry.name for entry in TESTS.entries(words)}
+    entries = [TESTS.entry(method) for method in methods]
+    return {entry.id: entry.name for entry in entries}
 
 
 def count(number: int, what: str) -> str:

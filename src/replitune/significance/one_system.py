@@ -69,13 +69,12 @@ def s_sel(
     segments: SegmentDraws,
     *,
     samples: int = 1000,
-    unit: str = "segment",
 ) -> float | None:
     """Mean over replicas of the sd (k - 1) over k bootstrap test sets, the same for all replicas
     and systems; None for one bootstrap test set."""
     if samples < 2:
         return None
-    scores = segments.scores(metric, system, documents, unit=unit, samples=samples)
+    scores = segments.scores(metric, system, documents, unit="segment", samples=samples)
     return float(np.std(scores, axis=0, ddof=1).mean())
 
 

@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.meta.analysis import evaluate
     from replitune.meta.human import read_human
-    from replitune.meta.human_cells import standardised
+    from replitune.meta.human_cells import standardise
     from replitune.meta.loading import load
     from replitune.meta.rows import MetaRow, MetaSettings
     from replitune.report.meta_terminal import print_meta
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> None:
             read_human(options.fluency, criterion="fluency", score=options.score_column)
         )
     if options.standardise:
-        judgements = [standardised(given) for given in judgements]
+        judgements = [standardise(given) for given in judgements]
     data = load(
         stores,
         judgements,

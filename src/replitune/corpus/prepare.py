@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from replitune.corpus.parts import take_names
+from replitune.corpus.content import take_names
 from replitune.corpus.reader import read_testset
 from replitune.corpus.sacrebleu_sets import sacrebleu_files
 from replitune.corpus.settings import (

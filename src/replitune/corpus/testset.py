@@ -188,7 +188,7 @@ def require_contiguous(documents: Sequence[str], name: str | Path = "documents")
                 line=i + 1,
                 found=f"document {document!r} again, after {documents[i - 1]!r}; "
                 f"it began on line {seen[document]}",
-                fix="sort the segments by document, or give the second part a name of its own",
+                fix="sort the segments by document, or give its second half a name of its own",
             )
         seen[document] = i + 1
 
@@ -230,7 +230,7 @@ def read_prepared(path: str | Path) -> TestSet:
     for number, row in enumerate(rows, start=1):
         if (set(row), len(row["references"])) != shape:
             raise ReplituneError(
-                "this segment has other parts than the first",
+                "this segment has other keys than the first",
                 file=path,
                 line=number,
                 found=_describe(row),
@@ -255,8 +255,8 @@ def read_prepared(path: str | Path) -> TestSet:
 
 
 def _describe(row: dict) -> str:
-    parts = [key for key in KEYS[:3] if key in row]
-    return ", ".join([*parts, f"{len(row['references'])} references"])
+    keys = [key for key in KEYS[:3] if key in row]
+    return ", ".join([*keys, f"{len(row['references'])} references"])
 
 
 def _parse_row(line: str, path: str | Path, number: int) -> dict:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from replitune.corpus.parts import Parts, Role
+from replitune.corpus.content import FileContent, Role
 from replitune.corpus.settings import Column, Columns
 from replitune.corpus.table import read_table_of_segments
 from replitune.errors import ReplituneError
@@ -19,7 +19,7 @@ REFERENCE = re.compile(r"(ref|reference|target|tgt)[-_ ]?([0-9]+|[a-z])?", re.IG
 DOCUMENT = re.compile(r"doc|docid|doc[-_ ]id|document|document[-_ ]id", re.IGNORECASE)
 
 
-def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> Parts:
+def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> FileContent:
     """All that the columns name; read as a source only, no references are needed."""
     columns = columns or Columns()
     named = [*_listed(columns.references), *_listed(columns.source), *_listed(columns.document)]
@@ -27,7 +27,7 @@ def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> Pa
     table = read_table_of_segments(path, has_header if columns.header is None else columns.header)
     rows = [row for _, row in table.rows]
     if not table.width:
-        return Parts.of_lines(path, role, [])
+        return FileContent.of_lines(path, role, [])
     if not named:
         columns = _recognise(table.header, path)
     references = _listed(columns.references)
@@ -47,7 +47,7 @@ def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> Pa
         place = table.place(which)
         return [row[place] for row in rows]
 
-    return Parts(
+    return FileContent(
         path,
         references=[column(which) or [] for which in references],
         source=column(columns.source),

@@ -27,9 +27,9 @@ from replitune.corpus.settings import (
     Corpus,
     TestSetFiles,
     TrainFiles,
+    as_list,
     list_testsets,
     list_texts,
-    listed,
     read_corpus,
 )
 from replitune.corpus.subsets import overlap
@@ -138,7 +138,7 @@ def _read_testset(
     )
     testset = read_testset(
         [_place(file, base) for file in given.reference_files], source, documents,
-        format=given.format, names=listed(given.names) or None, columns=given.columns,
+        format=given.format, names=as_list(given.names) or None, columns=given.columns,
     )  # fmt: skip
     return testset, [_account(file, base) for file in given.files]
 

@@ -87,7 +87,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) -> Table:
     line, first = next(rows, (1, []))
 
-    def checked() -> Iterator[tuple[int, list[str]]]:
+    def full_rows() -> Iterator[tuple[int, list[str]]]:
         if first and not has_header:
             yield line, first
         for number, row in rows:
@@ -99,7 +99,7 @@ def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) 
                 )  # fmt: skip
             yield number, row
 
-    return Table(path, first if has_header else [], len(first), checked())
+    return Table(path, first if has_header else [], len(first), full_rows())
 
 
 @dataclass(frozen=True)

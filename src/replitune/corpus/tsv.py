@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replitune.corpus.content import FileContent, Role
-from replitune.corpus.settings import Column, Columns
+from replitune.corpus.settings import Column, Columns, as_list
 from replitune.corpus.table import read_table_of_segments
 from replitune.errors import ReplituneError
 
@@ -22,7 +22,8 @@ DOCUMENT = re.compile(r"doc|docid|doc[-_ ]id|document|document[-_ ]id", re.IGNOR
 def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> FileContent:
     """All that the columns name; read as a source only, no references are needed."""
     columns = columns or Columns()
-    named = [*_listed(columns.references), *_listed(columns.source), *_listed(columns.document)]
+    single = [column for column in (columns.source, columns.document) if column is not None]
+    named = [*as_list(columns.references), *single]
     has_header = not named or any(isinstance(column, str) for column in named)
     table = read_table_of_segments(path, has_header if columns.header is None else columns.header)
     rows = [row for _, row in table.rows]
@@ -30,14 +31,12 @@ def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> Fi
         return FileContent.of_lines(path, role, [])
     if not named:
         columns = _recognise(table.header, path)
-    references = _listed(columns.references)
+    references = as_list(columns.references)
     if role == "reference" and not references:
         raise ReplituneError(
             "no column of references",
             file=path,
-            found=f"columns {', '.join(table.header)}"
-            if table.header
-            else f"{table.width} columns",
+            found=", ".join(table.header) or f"{table.width} columns",
             fix="name them: columns: {references: [...], source: ..., document: ...}",
         )
 
@@ -73,9 +72,3 @@ def _recognise(header: Sequence[str], path: str | Path) -> Columns:
         source=one(SOURCE, "sources"),
         document=one(DOCUMENT, "documents"),
     )
-
-
-def _listed(columns: Column | list[Column] | None) -> list[Column]:
-    if isinstance(columns, list):
-        return columns
-    return [] if columns is None else [columns]

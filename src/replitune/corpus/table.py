@@ -201,10 +201,8 @@ def number_of(cell: Any) -> float | None:
 
 def score_of(path: Path, line: int, cell: Any, absent: Sequence[str] = ("",)) -> float | None:
     """A score; None where there is none."""
-    if cell is None or (isinstance(cell, str) and cell.lower() in absent):
-        return None
     value = number_of(cell)
-    if value is None:
+    if value is None and cell is not None and str(cell).lower() not in absent:
         raise ReplituneError(
             "the score is not a finite number", file=path, line=line, found=repr(cell),
             fix="leave the score empty, or the row out, where there is none",

@@ -55,7 +55,9 @@ class External(MeanMetric):
     ) -> None:
         super().__init__(id, higher_is_better)
         if not isinstance(file, str):
-            raise ReplituneError("the scores of one test set are in one file", found=str(file))
+            raise ReplituneError(
+                "the scores of one test set are in one file", found=str(file), fix="name that file"
+            )
         self.file = Path(file)
 
     def signature(self) -> str:

@@ -101,8 +101,8 @@ GOOD = '{"references": ["a"]}'
     [
         ("", None, "no segments"),
         (GOOD, 1, "no line end"),
-        (f"{GOOD}\n{{\n", 2, "not a line of JSON"),
-        (f"{GOOD}\n\n", 2, "not a line of JSON"),
+        (f"{GOOD}\n{{\n", 2, "not a segment"),
+        (f"{GOOD}\n\n", 2, "not a segment"),
         (f"{GOOD}\n[1]\n", 2, "not a segment"),
         (f'{GOOD}\n{{"references": []}}\n', 2, "not a segment"),
         (f'{GOOD}\n{{"references": "a"}}\n', 2, "not a segment"),
@@ -111,7 +111,7 @@ GOOD = '{"references": ["a"]}'
         (f'{GOOD}\n{{"references": ["a"], "source": "b"}}\n', 2, "other keys"),
         (f'{GOOD}\n{{"references": ["a", "b"]}}\n', 2, "other keys"),
         ('{"references": ["a\\nb"]}\n', 1, "does not fit on a line"),
-        ('{"references": ["\\ud800"]}\n', 1, "does not fit on a line"),
+        ('{"references": ["\\ud800"]}\n', 1, "not a segment"),
         ("[" * 20000 + "\n", 1, "not a"),
     ],
 )

@@ -100,7 +100,8 @@ def results_of(record: str | Path) -> Path:
 def records(results: Path) -> dict[str, dict[str, Any]]:
     """All records by name."""
     logs = results / "logs"
-    return {_name(results, path): _read(path) for path in sorted(logs.rglob("*.json"))}
+    found = {_name(results, path): _read(path) for path in sorted(logs.rglob("*.json"))}
+    return {name: record for name, record in found.items() if record}
 
 
 def names(results: Path, paths: Iterable[Path]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from replitune.backends.interface import Backend, DecodeJob
 from replitune.backends.settings import SystemSettings

@@ -7,8 +7,7 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.ledger import records
-from replitune.running.files import sha256_file, write_lines
-from replitune.running.folders import new_folder
+from replitune.running.files import new_folder, sha256_file, write_lines
 
 
 @pytest.fixture

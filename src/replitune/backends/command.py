@@ -21,7 +21,8 @@ from replitune.backends.interface import (
 )
 from replitune.backends.settings import SystemSettings, Text
 from replitune.errors import ReplicaError, ReplituneError
-from replitune.running.folders import kept_folder, listing, new_folder
+from replitune.running.checkpoint import kept_folder, listing
+from replitune.running.files import new_folder
 from replitune.running.programs import (
     Value,
     filled,

@@ -21,7 +21,8 @@ from replitune.backends.interface import (
 )
 from replitune.backends.settings import SystemSettings, Text
 from replitune.errors import ReplituneError
-from replitune.running.folders import listing, new_folder
+from replitune.running.checkpoint import listing
+from replitune.running.files import new_folder
 from replitune.running.programs import missing_file, missing_program
 from replitune.running.supervisor import run
 from replitune.settings import Settings, about

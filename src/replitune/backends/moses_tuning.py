@@ -17,8 +17,8 @@ import numpy as np
 
 from replitune.backends.interface import ReplicaJob, needed, replica_seed, source_of
 from replitune.errors import ReplicaError, ReplituneError
+from replitune.running.checkpoint import kept_folder
 from replitune.running.files import read_lines, write_lines
-from replitune.running.folders import kept_folder
 from replitune.running.supervisor import run
 from replitune.tuning.combination import get_objective
 from replitune.tuning.history import Iteration, write_history

@@ -77,12 +77,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.corpus.reader import read_testset
-    from replitune.metrics.diagnosis import diagnose, find_copies
     from replitune.metrics.registry import METRICS
     from replitune.report.terminal import print_comparison
     from replitune.results.comparing import compare
-    from replitune.statistics.scorer import Scored, Scorer
-    from replitune.statistics.scoring import Outputs, read_outputs
+    from replitune.statistics.diagnosis import diagnose, find_copies
+    from replitune.statistics.outputs import Outputs, read_outputs
+    from replitune.statistics.scoring import Scored, Scorer
     from replitune.statistics.store import write_store
 
     settings = TestSettings(
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> None:
         hashes[name] = outputs.sha256
         texts[name] = outputs
         for scorer in scorers:
-            result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
+            result = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
             scored[scorer.metric.id].append(result)
             if options.stats_dir is not None:
                 path = Path(options.stats_dir) / scorer.metric.id / f"{name}.parquet"

@@ -159,7 +159,7 @@ def score(job: stages.Score, options: argparse.Namespace) -> None:
     from replitune.ledger.records import is_as_made
     from replitune.metrics.registry import METRICS
     from replitune.replicas import replica_ids
-    from replitune.statistics.scorer import Scorer
+    from replitune.statistics.scoring import Scorer
 
     references = job.at.testset(job.testset)
     out = Path(job.at.store(job.testset, job.id, job.system))

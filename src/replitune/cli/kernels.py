@@ -40,8 +40,8 @@ def _metrics_and_tests(metrics: list[Entry], methods: list[Entry]) -> None:
     from replitune.replicas import replica_ids
     from replitune.results.comparing import compare
     from replitune.significance.settings import TestSettings
-    from replitune.statistics.scorer import Scorer
-    from replitune.statistics.scoring import Outputs
+    from replitune.statistics.outputs import Outputs
+    from replitune.statistics.scoring import Scorer
 
     testset = synthetic_testset(1, "kernels", 24)
     reference = testset.references[0]
@@ -57,7 +57,7 @@ def _metrics_and_tests(metrics: list[Entry], methods: list[Entry]) -> None:
                 outputs.add(
                     [_spoilt(line, shift + replica + i) for i, line in enumerate(reference)]
                 )
-            scored, _ = scorer.score(name, replica_ids({"run": 3}), outputs)
+            scored = scorer.score(name, replica_ids({"run": 3}), outputs)
             systems.append(scored)
         stores.append(scorer.statistics(systems))
     if stores:

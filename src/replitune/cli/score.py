@@ -25,7 +25,7 @@ from replitune.running.failures import read_failure
 from replitune.running.files import read_lines
 
 if TYPE_CHECKING:
-    from replitune.statistics.scorer import Scorer
+    from replitune.statistics.scoring import Scorer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.corpus.reader import read_testset
     from replitune.metrics.registry import METRICS
-    from replitune.statistics.scorer import Scorer
+    from replitune.statistics.scoring import Scorer
 
     out = Path(options.out)
     safe_name(options.testset, "--testset")
@@ -93,8 +93,8 @@ def score_outputs(
 ) -> None:
     """Score outputs by system and replica. `out` is a folder, or with one metric a .parquet file.
     Rows of unchanged replicas are taken over from what is there, unless told otherwise."""
-    from replitune.metrics.diagnosis import diagnose, find_copies, is_note
-    from replitune.statistics.scoring import read_outputs
+    from replitune.statistics.diagnosis import diagnose, find_copies, is_note
+    from replitune.statistics.outputs import read_outputs
     from replitune.statistics.store import write_store
 
     one_file = out.suffix == ".parquet"
@@ -113,13 +113,14 @@ def score_outputs(
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
             previous = path if take_over else None
-            scored, cost = scorer.score(name, list(files), outputs, previous=previous)
-            scored = replace(scored, missing=missing)
+            scored = replace(
+                scorer.score(name, list(files), outputs, previous=previous), missing=missing
+            )
             print(
                 f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
-                f"segments; {cost.computed} distinct outputs scored, rows of {cost.taken_over} "
+                f"segments; {scored.computed} distinct outputs scored, rows of {scored.taken_over} "
                 f"replicas taken over"
-                + (f"; {cost.missing} segments have no score" if cost.missing else "")
+                + (f"; {scored.unscored} segments have no score" if scored.unscored else "")
             )
             if one_file:
                 collected.append(scored)

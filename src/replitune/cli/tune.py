@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _tune_files(options: argparse.Namespace) -> None:
-    from replitune.tuning.around import say
+    from replitune.running.progress import say
     from replitune.tuning.from_files import tune_files
 
     if not options.refs or not options.algorithm:

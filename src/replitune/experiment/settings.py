@@ -101,9 +101,7 @@ class Studies(Settings):
 class ExperimentSettings(Settings, kw_only=True):
     """One experiment; everything it makes is under results/<experiment>/."""
 
-    experiment: Annotated[
-        Name, about("Name of the experiment and of its folder below results/.")
-    ]
+    experiment: Annotated[Name, about("Name of the experiment and of its folder below results/.")]
     seed: Annotated[int, about("The only source of randomness; 0 is a seed.", ge=0)] = 2011
     corpus: Annotated[
         Any,

@@ -14,7 +14,6 @@ import json
 import os
 import platform
 import resource
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 
 from replitune.errors import ReplituneError
 from replitune.ledger.provenance import cpu_type, printable, versions
-from replitune.running.files import atomic_open, sha256_file, written
+from replitune.running.files import atomic_open, remove, sha256_file, written
 
 FOLDERS = (
     "corpus", "models", "tuning", "decodes", "stats", "tests", "studies", "tables", "figures",
@@ -226,4 +225,4 @@ def _remove_remains(path: Path) -> None:
     literal = "".join(f"[{c}]" if c in "*?[" else c for c in path.name)
     for remains in path.parent.glob(f".{literal}.*.*"):
         if remains.suffix in (".tmp", ".old"):
-            shutil.rmtree(remains) if remains.is_dir() else remains.unlink(missing_ok=True)
+            remove(remains)

@@ -30,8 +30,7 @@ class Bleu(Metric):
 
     Several references: an n-gram's matches are clipped at its largest count in any one
     reference; the reference length is the one closest to the hypothesis' (of two equally
-    close, the shorter), or with ``ref_length=shortest`` the smallest. sacrebleu's ``force``
-    only silences a warning, which is among those of :mod:`replitune.metrics.diagnosis` here.
+    close, the shorter), or with ``ref_length=shortest`` the smallest.
     """
 
     name = "bleu"

@@ -60,7 +60,7 @@ class Phrase(Backend):
         from replitune.phrase.model import PhraseModel
         from replitune.phrase.train import train_phrase_system
         from replitune.running.files import read_lines
-        from replitune.running.progress import Steps
+        from replitune.running.progress import say
 
         source, target = map(read_lines, needed(job.train, "source"))
         name = self.settings.subset
@@ -74,7 +74,7 @@ class Phrase(Backend):
             self.settings.training,
             job.out,
             threads=job.threads,
-            progress=Steps(),
+            progress=say,
             lm_text=read_lines(job.lm_text) if job.lm_text else (),
             lm_arpa=job.lm_arpa,
         )
@@ -114,14 +114,14 @@ class Phrase(Backend):
         )
 
     def decode(self, job: DecodeJob) -> list[str]:
-        from replitune.running.progress import Progress
+        from replitune.running.progress import say
         from replitune.tuning.weights import read_weights
 
         lines = job.source
         system = self._system(job.model)
         weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
         found: list[str] = []
-        with Progress("decode", len(lines), "lines") as done:
+        with say.bar("decode", len(lines), "lines") as done:
             for start in range(0, len(lines), BLOCK):
                 found += system.translate(lines[start : start + BLOCK], weights, job.threads)
                 done(len(found))

@@ -29,8 +29,7 @@ from replitune.phrase.segmentation import (
 )
 from replitune.phrase.settings import PhraseSettings
 from replitune.phrase.symmetrise import symmetrise
-from replitune.running.files import atomic_open, sha256_file, sha256_lines
-from replitune.running.folders import new_folder
+from replitune.running.files import atomic_open, new_folder, sha256_file, sha256_lines
 from replitune.settings import plain
 
 FORMAT = 1
@@ -92,7 +91,7 @@ def train_phrase_system(
     if lm_arpa is not None:
         inputs["lm_arpa"] = sha256_file(lm_arpa)
 
-    with new_folder(Path(out)) as folder:
+    with new_folder(out) as folder:
         splitters = learn_splitters(source_words, target_words, settings)
         splitters.save(folder)
         if splitters.source is not None:

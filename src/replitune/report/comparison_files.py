@@ -19,7 +19,7 @@ from replitune.report.tables import pairs_table, systems_table
 from replitune.report.tables_tests import overview_table
 from replitune.results.comparing import Results
 from replitune.running.files import atomic_open
-from replitune.statistics.scoring import Outputs
+from replitune.statistics.outputs import Outputs
 from replitune.statistics.systems import SystemStatistics
 
 

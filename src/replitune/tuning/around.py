@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 from replitune.errors import ReplituneError
+from replitune.running.progress import say
 from replitune.streams import stream
 from replitune.tuning.combination import get_objective
 from replitune.tuning.history import write_history
@@ -59,7 +59,3 @@ def tune_around(backend: Backend, job: ReplicaJob) -> None:
         log=say,
         threads=job.threads,
     )
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)

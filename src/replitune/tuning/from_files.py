@@ -120,9 +120,9 @@ def _distinct(
 
 
 def _references(paths: Sequence[str | Path]) -> Sequence[Sequence[str]]:
-    from replitune.statistics.scorer import load_testset
+    from replitune.corpus.reader import read_testset
 
-    references: Sequence[Sequence[str]] = load_testset([str(path) for path in paths]).references
+    references: Sequence[Sequence[str]] = read_testset([str(path) for path in paths]).references
     if not references[0]:
         raise ReplituneError("no segments in the references", file=paths[0])
     return references

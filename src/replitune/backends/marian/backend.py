@@ -83,8 +83,7 @@ class Marian(Backend):
         from replitune.backends.marian.training import SIDES
         from replitune.backends.marian.vocabulary import make_vocabularies
         from replitune.corpus.subsets import subset, take
-        from replitune.running.files import read_lines, write_lines
-        from replitune.running.folders import new_folder
+        from replitune.running.files import new_folder, read_lines, write_lines
 
         sides = needed(job.train, "source")
         with new_folder(job.out) as folder:

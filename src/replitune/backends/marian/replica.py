@@ -18,10 +18,9 @@ from replitune.backends.marian.settings import MarianSettings
 from replitune.backends.marian.training import MODEL, SIDES, Best, Round, Training
 from replitune.backends.marian.vocabulary import too_long, vocabulary_files
 from replitune.running.checkpoint import fingerprint, opened
-from replitune.running.files import sha256_file, sha256_lines
-from replitune.running.folders import new_folder
+from replitune.running.files import new_folder, sha256_file, sha256_lines
+from replitune.running.progress import say
 from replitune.settings import Settings, plain
-from replitune.tuning.around import say
 from replitune.tuning.combination import get_objective
 from replitune.tuning.history import write_history
 

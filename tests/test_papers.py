@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
-
 from replitune.cli.words import method_word
+from replitune.significance.methods import get_method
+
 from replitune.corpus.prepare import prepare_testset
 from replitune.errors import ReplituneError
+from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load, resolve
 from replitune.experiment.yaml_file import read_yaml
-from replitune.experiment.experiment import Experiment
-from replitune.significance.methods import get_method
 from replitune.significance.one_system import interval_method
 from support import ROOT
 

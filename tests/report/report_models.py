@@ -84,9 +84,6 @@ def finished_experiment(
         "experiment": "small", "seed": 7, "systems": list(systems), "tests": ["t1"],
         "metrics": ids, "baseline": baseline, "alpha": 0.05, "correction": "holm", "samples": 99,
         "methods": list(methods),
-        "figures": [
-            f"t1.{id}.{kind}" for id in ids for kind in ("replicas", "intervals", "fits", "overlap")
-        ],
     }  # fmt: skip
 
 
@@ -114,8 +111,6 @@ def studied(replitune: Callable[..., Any], folder: Path, settings: dict[str, Any
     assert ran.code == 0, ran.err
     settings["studies"] = {study: [["t1", id]] for study in small}
     settings["judged"] = ["t1"]
-    kinds = ("power", "detectable", "replication", "calibration")
-    settings["figures"] += [f"t1.{id}.{kind}" for kind in kinds] + ["t1.agreement"]
 
 
 def write_report(replitune: Callable[..., Any], folder: Path, settings: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment, Replica
 from replitune.experiment.plain_values import Source
 from replitune.ledger.records import check_origins
+from replitune.report.contents import Captions
 
 
 def _experiment():

@@ -1,6 +1,9 @@
 # report.html, tables/, figures/: what people read. manifest.json: what made every file.
 
-REPORT_VERSION = 3
+REPORT_VERSION = 4
+
+# what tables and figures are, read when `snakemake --report` is made: see ../report/*.rst
+config["captions"] = Captions()
 
 
 rule report:
@@ -17,31 +20,21 @@ rule report:
         histories=report_histories,
     output:
         page=f"{RESULTS}/report.html",
-        tables=[
-            report(
-                f"{RESULTS}/tables/{table}.csv",
-                caption=f"../report/{table}.rst",
-                category="Tables",
-            )
-            for table in EXPERIMENT.tables
-        ],
-        printed=expand(
-            f"{RESULTS}/tables/{{table}}.{{suffix}}",
-            table=EXPERIMENT.tables,
-            suffix=["md", "tex"],
+        # which there are is for the report to say, from what the experiment has
+        tables=report(
+            directory(f"{RESULTS}/tables"),
+            patterns=["{name}.csv"],
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{name}"},
         ),
-        segments=expand(
-            f"{RESULTS}/tables/segments.{{testset}}.tsv", testset=EXPERIMENT.tests
+        figures=report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{about}.{kind,[^.]+}.svg"],
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "{kind}", "of": "{about}"},
         ),
-        figures=[
-            report(
-                f"{RESULTS}/figures/{figure}.svg",
-                caption=f"../report/figure-{figure.rpartition('.')[2]}.rst",
-                category="Figures",
-            )
-            for figure in EXPERIMENT.figures
-        ],
-        bitmaps=expand(f"{RESULTS}/figures/{{figure}}.png", figure=EXPERIMENT.figures),
     log:
         text=f"{RESULTS}/logs/report/report.log",
         record=f"{RESULTS}/logs/report/report.json",

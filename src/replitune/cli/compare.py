@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
 
     words.check_test_options(options)
     words.checked_name(options.testset, "--testset")
-    files = _files(options)
+    paths_of = _files(options)
     testset = load_testset(options.refs, options.docs)
     get_metrics(options.metrics)  # whose ids must differ: they name files
     scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> None:
     hashes: dict[str, list[str]] = {}
     texts: dict[str, Outputs] = {}
     scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
-    for name, paths in files.items():
+    for name, paths in paths_of.items():
         outputs = read_outputs(paths, testset.segments, options.refs[0])
         warnings += diagnose(name, outputs, testset.references, words=0)
         hashes[name] = outputs.sha256
@@ -118,11 +118,8 @@ def run(options: argparse.Namespace) -> None:
         paired_replicas=options.paired_replicas,
         threads=options.threads,
     )
-    comparison = compare(
-        [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
-        settings,
-        warnings=[*warnings, *find_copies(hashes)],
-    )
+    stores = [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers]
+    comparison = compare(stores, settings, warnings=[*warnings, *find_copies(hashes)])
     if options.json is not None:
         from replitune.running.files import atomic_open
 
@@ -130,24 +127,24 @@ def run(options: argparse.Namespace) -> None:
             json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
     if options.html or options.latex or options.rank or options.sentence_scores:
-        from replitune.report import comparison_files as written
+        from replitune.report.comparison_files import ComparisonFiles
 
-        made = written.Compared(
+        files = ComparisonFiles(
             comparison,
-            {scorer.metric.id: scorer.metric for scorer in scorers},
+            stores,
             testset,
             texts,
-            {id: {item.system.name: item.system for item in found} for id, found in scored.items()},
             "baseline" if options.baseline else None,
+            words.tests_by_label(options.methods),
         )
         for path, write in (
-            (options.html, written.write_html),
-            (options.latex, written.write_latex),
-            (options.rank, written.write_ranking),
-            (options.sentence_scores, written.write_sentence_scores),
+            (options.html, files.html),
+            (options.latex, files.latex),
+            (options.rank, files.ranking),
+            (options.sentence_scores, files.sentence_scores),
         ):
             if path is not None:
-                write(path, made)
+                write(path)
     for warning in comparison.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print_comparison(comparison)

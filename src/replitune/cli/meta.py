@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.meta.human_cells import standardised
     from replitune.meta.loading import load
     from replitune.meta.rows import MetaRow, MetaSettings
-    from replitune.report.meta_terminal import print_meta
+    from replitune.report.terminal_meta import print_meta
     from replitune.results.rows import write_rows
     from replitune.statistics.store import read_stores
 

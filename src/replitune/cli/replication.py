@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.cli.stores import replicated_pairs, studied
-    from replitune.report.numbers import p_value, signed
+    from replitune.report.terminal import print_table
+    from replitune.report.terminal_studies import small_experiments
     from replitune.results.rows import write_rows
     from replitune.significance.studies.calibrate import registered
     from replitune.significance.studies.replication import ReplicationRow, replicate
@@ -75,12 +76,7 @@ def run(options: argparse.Namespace) -> None:
                 rng=partial(stream, options.seed, "replication", store.testset, *names),
             )
             print(f"  {pair.b.name} - {pair.a.name} ({pair.a.n} and {pair.b.n} replicas)")
-            for row in found:
-                p = f"p = {p_value(row.p)}"
-                if row.case is None:
-                    p = f"p = {p_value(row.p_low)} to {p_value(row.p_high)}"
-                what = row.case or f"n = {row.n}, {row.repeats} draws"
-                print(f"    {what:<24} {row.method:<20} delta {signed(row.delta)}  {p}")
+            print_table(small_experiments(found), indent=4)
             rows += found
     if options.out is not None:
         write_rows(options.out, rows, ReplicationRow)

@@ -67,6 +67,14 @@ def method_word(word: str) -> str | dict[str, Any]:
     return options
 
 
+def tests_by_label(words: Sequence[str]) -> dict[str, str]:
+    """The test behind each label: ``clark:pairing=index,id=ci`` is called ci."""
+    from replitune.significance.methods import get_method
+
+    methods = [get_method(method_word(word)) for word in words]
+    return {method.label: method.name for method in methods}
+
+
 def _value(text: str) -> Any:
     try:
         return json.loads(text)

@@ -19,16 +19,10 @@ from replitune.errors import ReplituneError
 from replitune.experiment.configuration import entry_id, replicas_wanted, test_names
 from replitune.experiment.studies import BY_METRIC, Studies
 from replitune.metrics.score_files import has_scores, output_file, scores_file, scores_named
-from replitune.replicas import UNGROUPED, Replica, replica_ids
+from replitune.replicas import Replica, replica_ids
 
 LOOP = ("iterations", "patience", "min_gain", "init", "init_range", "resample_dev")
 """Settings of the outer loop of tuning."""
-
-TABLES = (
-    "overview", "systems", "pairs", "p", "resampling", "thresholds", "intervals", "overlaps",
-    "documents",
-)  # fmt: skip
-"""Tables of every report; some may be empty."""
 
 
 class Experiment:
@@ -193,36 +187,10 @@ class Experiment:
             "metrics": self.metrics,
             "baseline": pairs["baseline"] if isinstance(pairs, Mapping) else None,
             "methods": self.methods,
-            "figures": self.figures,
             "studies": {name: self.studies.cells(name) for name in BY_METRIC},
             "judged": self.studies.judged,
             **{key: tests[key] for key in ("alpha", "correction", "samples")},
         }
-
-    @property
-    def figures(self) -> list[str]:
-        """File names, without suffix, of the figures that this experiment allows."""
-        names = []
-        for testset in self.tests:
-            systems = [system for system in self.systems if testset in self.decoded(system)]
-            replicas = [self.replica_counts(system) for system in systems]
-            kinds = ["replicas", "intervals"]
-            if any(sum(counts.values()) > 1 for counts in replicas):
-                kinds.append("fits")
-            if len(systems) > 1:
-                kinds += ["distributions", "overlap"]
-            if len(systems) > 2:
-                kinds += ["heatmap", "differences"]
-            if any(len(set(counts) - set(UNGROUPED)) > 1 for counts in replicas):
-                kinds.append("tuners")
-            names += [f"{testset}.{metric}.{kind}" for metric in self.metrics for kind in kinds]
-        names += self.studies.figures()
-        return names + (["tuning.convergence"] if self.with_history else [])
-
-    @property
-    def tables(self) -> list[str]:
-        """Names of the tables of the report."""
-        return [*TABLES, *self.studies.tables()]
 
     @cached_property
     def backends(self) -> dict[str, Backend]:

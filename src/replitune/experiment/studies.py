@@ -86,27 +86,6 @@ class Studies:
         ]
         return [*found, *(f"studies/meta/{testset}.parquet" for testset in self.judged)]
 
-    def figures(self) -> list[str]:
-        """File names of their figures, without suffix."""
-        kinds = {
-            "power": ("power", "detectable"),
-            "replication": ("replication",),
-            "calibrate": ("calibration",),
-        }
-        names = [
-            f"{testset}.{metric}.{kind}"
-            for study, drawn in kinds.items()
-            for testset, metric in self.cells(study)
-            for kind in drawn
-        ]
-        return [*names, *(f"{testset}.agreement" for testset in self.judged)]
-
-    def tables(self) -> list[str]:
-        """Names of their tables."""
-        names = {"power": "power", "replication": "replication", "calibrate": "calibration"}
-        found = [table for study, table in names.items() if self.cells(study)]
-        return found + (["agreement", "correlations", "metrics"] if self.judged else [])
-
     def metrics(self, name: str) -> list[str]:
         """Ids of the metrics that a study looks at."""
         chosen = self.settings[name]["metrics"]

@@ -183,10 +183,14 @@ def _recorded(results: Path, name: str) -> str | None:
     return None if maker is None else str(_read(maker)["outputs"][name])
 
 
+WHOLE = {"models": 2, "tuning": 3, "tables": 1, "figures": 1}
+"""Parts of the names of folders that are made whole."""
+
+
 def _whole(results: Path, name: str) -> Path:
-    """What Snakemake makes again as a whole: of a model or a replica, its folder."""
+    """What Snakemake makes again as a whole: the folder of a model, of a replica, of all tables."""
     parts = Path(name).parts
-    return results / Path(*parts[: {"models": 2, "tuning": 3}.get(parts[0], len(parts))])
+    return results / Path(*parts[: WHOLE.get(parts[0], len(parts))])
 
 
 _cache: dict[Path, Mapping[str, Any]] = {}

@@ -20,8 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from replitune.experiment.configuration import resolve
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
 
 VARIANTS = 8
 """Different outputs of a segment by the replicas of one system."""

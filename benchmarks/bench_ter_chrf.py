@@ -28,7 +28,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.meteor import Meteor
 from replitune.metrics.registry import get_metric
 from replitune.running.files import read_lines
-from replitune.statistics.scoring import read_outputs
+from replitune.statistics.outputs import read_outputs
 
 
 def cpu_now() -> float:

@@ -6,13 +6,14 @@ entry points. Only the module of what is asked for is imported.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
@@ -23,6 +24,7 @@ from replitune.settings import (
     Path_,
     Reading,
     Setting,
+    about,
     from_text,
     json_schema,
     settings_of,
@@ -36,6 +38,8 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$(?!\n)"
 NAME_WORDS = (
     "a safe file name of letters, digits and . _ + - (at most 64, not starting with a sign)"
 )
+Name = Annotated[str, about(NAME_WORDS, pattern=NAME)]
+"""A name that a user gives."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Entry:
 def _written(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON would make it null
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -276,7 +282,7 @@ class Named(Kind):
                 good = False
         return options if good else WRONG
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         names = self.registry.names
         words = [
             {"enum": names},
@@ -285,7 +291,9 @@ class Named(Kind):
         mappings = []
         for name in names:
             known = self.registry.settings(name)
-            options = {key: json_schema(setting.type, {}) for key, setting in known.items()}
+            options = {
+                key: json_schema(setting.type, definitions) for key, setting in known.items()
+            }
             mappings.append(
                 {
                     "type": "object",

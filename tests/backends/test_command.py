@@ -12,13 +12,12 @@ import pytest
 from replitune.backends.command import Command
 from replitune.backends.interface import (
     DecodeJob,
-    ReplicaError,
     ReplicaJob,
     TrainJob,
     replica_seed,
 )
 from replitune.corpus.testset import TestSet
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.replicas import Replica
 from replitune.running.files import write_lines
 from replitune.tuning.weights import read_weights

@@ -15,7 +15,7 @@ import yaml
 from replitune.backends import registry
 from replitune.backends.interface import Backend, replica_seed
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
+from replitune.experiment.reading import resolve
 from replitune.experiment.experiment import Experiment
 from replitune.replicas import Replica
 from support import ROOT

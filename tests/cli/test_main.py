@@ -79,3 +79,34 @@ def test_a_log_holds_the_message_and_a_record_what_ran(
     assert ran.code == 0
     assert "quickstart" in log.read_text()
     assert '"cpu_seconds"' in record.read_text()
+
+
+@pytest.mark.parametrize("log", ["file/a.log", "file/logs/a.log", "folder"])
+def test_a_log_that_cannot_be_written_is_one_message(
+    replitune: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    ran = replitune("check", "x.yaml", "--log", log)
+    assert ran.code == 2
+    assert ran.err.startswith(f"replitune: {log}: the log cannot be written")
+
+
+def test_a_log_in_a_new_folder_is_written(
+    replitune: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert replitune("check", "x.yaml", "--log", "new/logs/a.log").code == 2
+    assert "x.yaml: no such file" in (tmp_path / "new/logs/a.log").read_text()
+
+
+def test_a_full_disk_under_standard_output_is_one_message():
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "replitune", "--help"], stdout=full, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("replitune: the disk is full\n")
+    assert ran.stderr.count("\n") == 2

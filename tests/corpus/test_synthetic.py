@@ -14,12 +14,10 @@ from replitune.corpus import grammar
 from replitune.corpus.grammar import alignment, words
 from replitune.corpus.lexicon import TOPICS, make_lexicon
 from replitune.corpus.synthetic import (
-    make_synthetic,
     synthetic_testset,
     synthetic_train,
     synthetic_units,
 )
-from replitune.errors import ReplituneError
 
 SEED = 2011
 
@@ -54,13 +52,10 @@ def test_a_longer_training_corpus_begins_with_the_shorter_one(train):
         assert target == train[1][:size]
 
 
-def test_the_size_of_a_part_changes_no_other_part():
-    one = make_synthetic(SEED, 50, 20, {"a": 30, "b": 10})
-    other = make_synthetic(SEED, 70, 35, {"b": 10, "c": 5, "a": 40})
-    assert other.tests["b"] == one.tests["b"]
-    assert other.tests["a"].source[:30] == one.tests["a"].source
-    assert other.dev.source[:20] == one.dev.source
-    assert one.tests["a"].source[:10] != one.tests["b"].source
+def test_the_size_of_a_test_set_changes_no_other():
+    a = synthetic_testset(SEED, "a", 30)
+    assert synthetic_testset(SEED, "a", 40).source[:30] == a.source
+    assert synthetic_testset(SEED, "b", 10).source != a.source[:10]
 
 
 def test_seeds_make_other_languages():
@@ -72,8 +67,8 @@ def test_two_processes_write_the_same_text():
     code = (
         "from replitune.corpus.synthetic import *\n"
         "from replitune.running.files import sha256_lines\n"
-        "c = make_synthetic(5, 100, 20, {'t': 20})\n"
-        "print(sha256_lines([*c.train_source, *c.train_target, *c.dev.source]))"
+        "source, target = synthetic_train(5, 100)\n"
+        "print(sha256_lines([*source, *target, *synthetic_testset(5, 'dev', 20).source]))"
     )
     digests = {
         subprocess.run(
@@ -114,19 +109,6 @@ def test_ten_thousand_pairs_in_two_cpu_seconds():
     start = time.process_time()
     synthetic_train(SEED + 1, 10_000)
     assert time.process_time() - start < 2
-
-
-@pytest.mark.parametrize("size", [0, -1, True, 2.5, "10", None])
-def test_sizes_are_whole_numbers(size):
-    with pytest.raises(ReplituneError, match="number of segments"):
-        synthetic_testset(SEED, "t", size)
-    with pytest.raises(ReplituneError, match="number of segments"):
-        synthetic_train(SEED, size)
-
-
-def test_train_is_no_test_set():
-    with pytest.raises(ReplituneError, match="cannot be called train"):
-        make_synthetic(SEED, 10, 10, {"train": 10})
 
 
 # --- vocabulary ------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from replitune.backends.outputs import expand, natural
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
+from replitune.experiment.reading import resolve
 from replitune.experiment.experiment import Experiment, argument
 from replitune.replicas import replica_ids
 

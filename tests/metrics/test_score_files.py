@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
+from replitune.experiment.reading import resolve
 from replitune.experiment.experiment import Experiment
-from replitune.metrics.registry import get_metric
+from replitune.metrics.registry import METRICS, get_metric
+from replitune.metrics.score_files import check_scores
 
 
 def experiment(metric: Any, tests: tuple[str, ...] = ("t1", "t2")) -> Experiment:
@@ -69,12 +70,23 @@ def test_one_test_set_needs_no_place_for_its_name():
         ({"name": "external", "file": {"t1": "s.tsv"}}, "no scores for test set t2"),
         ({"name": "external", "file": {"t1": "a", "t2": "b", "t3": "c"}}, "unknown test set 't3'"),
         ({"name": "external", "file": "a,{testset}"}, "without a comma"),
-        ({"name": "external", "id": "x"}, "needs a file"),
+        ({"name": "external", "id": "x"}, "needs the option file"),
     ],
 )
 def test_what_is_wrong_is_said(metric: Any, message: str):
     with pytest.raises(ReplituneError, match=re.escape(message)):
         experiment(metric)
+
+
+def test_all_that_is_wrong_with_the_names_of_files_is_noted():
+    noted = []
+    entry = METRICS.entry({"name": "external", "file": {"t1": "a", "t4": "b"}})
+    check_scores(entry, ["t1", "t2", "t3"], lambda path, message, **_: noted.append(message))
+    assert noted == [
+        "metric external: unknown test set 't4'",
+        "metric external: no scores for test set t2",
+        "metric external: no scores for test set t3",
+    ]
 
 
 def test_scores_are_read_line_by_line(tmp_path: Path):

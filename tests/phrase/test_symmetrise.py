@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from replitune.errors import ReplituneError
 from replitune.phrase.align import DirectedAlignments
 from replitune.phrase.encode import Encoded
-from replitune.phrase.symmetrise import HEURISTICS, symmetrise
+from replitune.phrase.settings import HEURISTICS
+from replitune.phrase.symmetrise import symmetrise
 
 
 def side(*lengths: int) -> Encoded:

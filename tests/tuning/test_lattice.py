@@ -10,11 +10,14 @@ from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.streams import stream
 from replitune.tuning.lattice import Lattice, Lattices
-from replitune.tuning.loop import Decoded, LoopSettings, run_loop
-from replitune.tuning.mert import Mert, PoolSearch
-from replitune.tuning.mert_lattice import LatticeSearch, MertLattice
+from replitune.tuning.lattice_search import LatticeSearch
+from replitune.tuning.loop import Decoded, run_loop
+from replitune.tuning.mert import Mert
+from replitune.tuning.mert_lattice import MertLattice
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
+from replitune.tuning.pool_search import PoolSearch
+from replitune.tuning.settings import LoopSettings
 
 VOCABULARY = [f"w{i}" for i in range(12)]
 N, F = 6, 3
@@ -207,7 +210,7 @@ def test_graphs_that_are_none(change, message):
 
 def test_the_loop_tunes_on_lattices_and_resumes(tmp_path):
     space = Space(8, nodes=7)
-    tuner = MertLattice(mert=Mert(restarts=2), directions=2, decodings=4)
+    tuner = MertLattice(restarts=2, directions=2, decodings=4)
     offsets = space.pool.offsets
 
     def decode(weights, iteration, die_at=None):

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.backends.interface import ReplicaError, ReplicaJob, Tunable, needed
-from replitune.errors import ReplituneError
+from replitune.backends.interface import ReplicaJob, Tunable, needed
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.metrics.base import Metric
 from replitune.running.files import sha256_lines, write_lines
 from replitune.tuning.combination import get_objective

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from replitune.corpus.parts import Parts, Role, require_same_documents
 from replitune.corpus.plain import (
@@ -13,8 +12,8 @@ from replitune.corpus.plain import (
     read_plain,
     read_prepared_parts,
 )
-from replitune.corpus.sacrebleu_sets import PREFIX as SACREBLEU
 from replitune.corpus.sacrebleu_sets import read_sacrebleu
+from replitune.corpus.settings import SACREBLEU, Columns, Format
 from replitune.corpus.testset import (
     TestSet,
     require_contiguous,
@@ -22,20 +21,28 @@ from replitune.corpus.testset import (
     require_line_text,
     require_segments,
 )
-from replitune.corpus.tsv import Columns, read_tsv
+from replitune.corpus.tsv import read_tsv
 from replitune.corpus.wmt import read_wmt
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
 
-FORMATS = ("text", "blank-lines", "tsv", "xml", "sgm", "jsonl", "sacrebleu")
+SUFFIXES: dict[str, Format] = {
+    ".xml": "xml", ".sgm": "sgm", ".sgml": "sgm", ".tsv": "tsv", ".jsonl": "jsonl",
+}  # fmt: skip
 
 
-def recognise(path: str | Path) -> str:
+def recognise(path: str | Path) -> Format:
     """The format of a file by its name: prefix `sacrebleu:`, or suffix before `.gz`."""
     name = str(path)
     if name.startswith(SACREBLEU):
         return "sacrebleu"
     suffix = Path(name.lower().removesuffix(".gz")).suffix
-    known = {".xml": "xml", ".sgm": "sgm", ".sgml": "sgm", ".tsv": "tsv", ".jsonl": "jsonl"}
+    known: dict[str, Format] = {
+        ".xml": "xml",
+        ".sgm": "sgm",
+        ".sgml": "sgm",
+        ".tsv": "tsv",
+        ".jsonl": "jsonl",
+    }
     return known.get(suffix, "text")
 
 
@@ -44,15 +51,15 @@ def read_testset(
     source: str | Path | None = None,
     documents: str | Path | None = None,
     *,
-    format: str | None = None,
+    format: Format | None = None,
     names: Sequence[str] | None = None,
-    columns: Columns | Mapping[str, Any] | None = None,
+    columns: Columns | None = None,
 ) -> TestSet:
     """A test set from one or more files of references.
 
     `source` and `documents` may be files of their own; otherwise they are what the reference
     files know. `documents` is a file with an id a line, or XML, SGM or TSV that tells them.
-    `format` is one of `FORMATS`, for references and source; None: each file by its own name.
+    `format` is that of references and source; None: each file by its own name.
     `names` selects references of XML and SGM (translators, in this order), `columns` those of TSV.
     A segment's order is the source's where it is known by id, otherwise the first reference's.
     """
@@ -60,20 +67,12 @@ def read_testset(
         references = [references]
     if not references:
         raise ReplituneError("no reference", expected="at least one file of references")
-    if format is not None and format not in FORMATS:
-        close = nearest(format, FORMATS)
-        raise ReplituneError(
-            "no such format",
-            found=format,
-            expected=f"one of {', '.join(FORMATS)}",
-            fix=f"did you mean {close}?" if close else None,
-        )
-    wanted = Columns.of(columns)
-    parts = [read_parts(path, "reference", format, names, wanted) for path in references]
+    columns = columns or Columns()
+    parts = [read_parts(path, "reference", format, names, columns) for path in references]
     if source is not None:
         first = next((part for part in parts if str(part.path) == str(source)), None)
         if first is None or first.source is None:
-            first = read_parts(source, "source", format, None, wanted)
+            first = read_parts(source, "source", format, None, columns)
     else:
         first = next((part for part in parts if part.source is not None), parts[0])
     require_segments(first.path, first.any_stream)
@@ -83,7 +82,7 @@ def read_testset(
         require_same_documents(known[0], part)
     ids = known[0].documents if known else None
     if documents is not None:
-        ids = read_documents(documents, first, wanted)
+        ids = read_documents(documents, first, columns)
         require_contiguous(ids, documents)
     elif ids is not None:
         require_contiguous(ids, known[0].path)
@@ -100,7 +99,7 @@ def read_testset(
 def read_parts(
     path: str | Path,
     role: Role,
-    format: str | None,
+    format: Format | None,
     names: Sequence[str] | None,
     columns: Columns,
 ) -> Parts:

@@ -24,7 +24,8 @@ import yaml
 from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import NAME, PAGE, read_manifest, settings_of, stays_inside
+from replitune.ledger.manifest import NAME, experiment_of, read_manifest, stays_inside
+from replitune.ledger.records import PAGE
 from replitune.replicas import Replica
 from replitune.running.files import atomic_open, sha256_file
 
@@ -40,7 +41,7 @@ def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[st
     """Pack the results in `folder`; returns the names of the members. Relative names of files of
     scores start at `corpora`."""
     manifest = read_manifest(folder)
-    experiment = Experiment(settings_of(manifest), results=folder.parent)
+    experiment = experiment_of(manifest, folder.parent)
     files = {name: folder / name for name in manifest["files"] if is_packed(name)}
     for name, path in files.items():
         _require_recorded(name, path, manifest["files"][name])
@@ -116,7 +117,7 @@ def archived_experiment(folder: Path, experiment: Experiment) -> dict[str, Any]:
     if "dev" in texts:
         corpus["dev"] = texts.pop("dev")
     return {
-        **{key: experiment.settings[key] for key in KEPT},
+        **{key: experiment.plain[key] for key in KEPT},
         "corpus": {**corpus, "tests": texts},
         "systems": {
             system: {

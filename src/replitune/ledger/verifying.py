@@ -7,7 +7,6 @@ translations and references? And do the tests follow from the statistics, to the
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import read_manifest, result_files, settings_of
+from replitune.ledger.manifest import experiment_of, read_manifest
+from replitune.ledger.records import result_files
 from replitune.running.files import read_lines, sha256_file, sha256_lines
 
 SHOWN = 5
@@ -61,7 +61,7 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
     found = Verification()
     check_files(folder, manifest, found)
     check_inputs(manifest, base, found)
-    experiment = Experiment(settings_of(manifest), results=folder.parent)
+    experiment = experiment_of(manifest, folder.parent)
     for testset in experiment.testsets:
         check_origins(folder, experiment, testset, found)
     for testset in experiment.tests:
@@ -192,29 +192,27 @@ def check_tests(
 def derive_tests(
     folder: Path, experiment: Experiment, testset: str, metric: str, out: Path, threads: int
 ) -> None:
-    """What the workflow's rule `test` does, with `out` as its folder."""
-    from replitune.cli import test
+    """What the workflow's job `test` does, with `out` as its folder."""
+    from replitune.results.comparing import compare
+    from replitune.statistics.store import read_stores
 
     stats = folder / "stats"
-    systems = [
-        system
-        for system in experiment.systems
-        if (stats / testset / metric / f"{system}.parquet").is_file()
-    ]
-    tests = experiment.settings["tests"]
-    words = [str(stats / testset / metric), "--testset", testset, "--systems", *systems]
-    if "dev" in experiment.testsets and experiment.scored(metric, "dev"):
-        words += ["--dev", str(stats / "dev" / metric)]
-    words += ["--pairs", *experiment.pairs.split(), "--methods", *experiment.methods]
-    words += ["--intervals", *experiment.intervals]
-    words += ["--samples", str(tests["samples"]), "--alpha", str(tests["alpha"])]
-    words += ["--correction", tests["correction"], "--seed", str(experiment.seed)]
-    words += ["--paired-replicas"] if tests["paired_replicas"] else []
-    parser = argparse.ArgumentParser()
-    test.add_arguments(parser)
-    options = parser.parse_args([*words, "--out", str(out / f"{metric}.parquet")])
-    options.threads = threads
-    test.run(options)
+    stores = read_stores(stats / testset / metric)
+    if len(stores) != 1:
+        raise ReplituneError("statistics of more than one test set or metric", file=stats)
+    there = stores[0].systems
+    with_dev = "dev" in experiment.testsets and experiment.scored(metric, "dev")
+    comparison = compare(
+        stores,
+        experiment.settings.tests,
+        testset=testset,
+        seed=experiment.seed,
+        threads=threads,
+        dev=read_stores(stats / "dev" / metric) if with_dev else (),
+        systems=[system for system in experiment.systems if system in there],
+    )
+    (result,) = comparison.metrics.values()
+    result.write(out)
 
 
 def compare_tables(here: Path, again: Path) -> list[str]:

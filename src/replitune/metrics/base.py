@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from replitune.settings import about, check_arguments
+
+HigherIsBetter = Annotated[bool, about("Whether a higher score is a better one.")]
 
 
 class Metric(ABC):
@@ -90,7 +94,8 @@ class MeanMetric(Metric):
     integer_statistics = False
     needs_text = False
 
-    def __init__(self, id: str | None = None, higher_is_better: bool = True) -> None:
+    @check_arguments
+    def __init__(self, id: str | None = None, higher_is_better: HigherIsBetter = True) -> None:
         super().__init__(id)
         self.higher_is_better = higher_is_better
 

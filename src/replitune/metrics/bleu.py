@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
-from replitune.metrics.length import REFERENCE_LENGTHS, check_references, reference_length
-from replitune.metrics.ngrams import ReferenceNgrams, add_matches, prepare_references
-from replitune.metrics.registry import one_of
-from replitune.metrics.tokenizers import get_tokenizer
+from replitune.metrics.length import ReferenceLength, check_references, reference_length
+from replitune.metrics.tokenizers import Tokenize, get_tokenizer
+from replitune.settings import about, check_arguments
 
-SMOOTH_METHODS = ("none", "floor", "add-k", "exp")
+if TYPE_CHECKING:
+    from replitune.metrics.ngrams import ReferenceNgrams
+
 _SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}
+
+Lowercase = Annotated[bool, about("Compare lower-cased text.")]
+Order = Annotated[int, about("Longest n-gram.", ge=1, le=16)]
 
 _BLOCK = 8192  # hypotheses whose tokens are in memory at once
 
@@ -26,49 +30,44 @@ class Bleu(Metric):
 
     Several references: an n-gram's matches are clipped at its largest count in any one
     reference; the reference length is the one closest to the hypothesis' (of two equally
-    close, the shorter), or with ``ref_length=shortest`` the smallest. sacrebleu's ``force``
-    only silences a warning, which is among those of :mod:`replitune.metrics.diagnosis` here.
+    close, the shorter), or with ``ref_length=shortest`` the smallest.
     """
 
     name = "bleu"
 
+    @check_arguments
     def __init__(
         self,
         id: str | None = None,
-        tokenize: str = "13a",
-        lowercase: bool = False,
-        smooth_method: str = "exp",
-        smooth_value: float | None = None,
-        effective_order: bool = False,
-        max_ngram_order: int = 4,
-        ref_length: str = "closest",
+        tokenize: Tokenize = "13a",
+        lowercase: Lowercase = False,
+        smooth_method: Annotated[
+            Literal["none", "floor", "add-k", "exp"],
+            about("What is done about orders without a match."),
+        ] = "exp",
+        smooth_value: Annotated[
+            float | None,
+            about("Of `floor` (0.1 without it) and of `add-k` (1 without it).", ge=0),
+        ] = None,
+        effective_order: Annotated[
+            bool, about("Average over the orders that have matches, for single sentences.")
+        ] = False,
+        max_ngram_order: Order = 4,
+        ref_length: ReferenceLength = "closest",
     ) -> None:
         super().__init__(id)
-        one_of("smooth_method", smooth_method, SMOOTH_METHODS)
-        one_of("ref_length", ref_length, REFERENCE_LENGTHS)
-        if not 1 <= max_ngram_order <= 16:
+        if smooth_value is not None and smooth_method not in _SMOOTH_DEFAULTS:
             raise ReplituneError(
-                "max_ngram_order is out of range", found=str(max_ngram_order), expected="1 to 16"
+                f"smooth_method={smooth_method} takes no smooth_value",
+                found=f"smooth_value={smooth_value}",
+                expected="smooth_value only with floor or add-k",
             )
-        if smooth_value is not None:
-            if smooth_method not in _SMOOTH_DEFAULTS:
-                raise ReplituneError(
-                    f"smooth_method={smooth_method} takes no smooth_value",
-                    found=f"smooth_value={smooth_value}",
-                    expected="smooth_value only with floor or add-k",
-                )
-            if not (np.isfinite(smooth_value) and smooth_value >= 0):
-                raise ReplituneError(
-                    "smooth_value is out of range",
-                    found=str(smooth_value),
-                    expected="a number of 0 or more",
-                )
         self.tokenizer = get_tokenizer(tokenize)
         self.lowercase = lowercase
         self.smooth_method = smooth_method
         self.smooth_value = _SMOOTH_DEFAULTS.get(smooth_method, 0.0)
         if smooth_value is not None:
-            self.smooth_value = float(smooth_value)
+            self.smooth_value = smooth_value
         self.effective_order = effective_order
         self.max_ngram_order = max_ngram_order
         self.ref_length = ref_length
@@ -81,7 +80,7 @@ class Bleu(Metric):
         )
 
     def signature(self) -> str:
-        smooth = self.smooth_method
+        smooth: str = self.smooth_method
         if smooth in _SMOOTH_DEFAULTS:
             smooth += f"[{self.smooth_value:.2f}]"
         parts = [
@@ -99,6 +98,8 @@ class Bleu(Metric):
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> ReferenceNgrams:
         """Tokenise R streams of N references and store their n-grams per segment."""
+        from replitune.metrics.ngrams import prepare_references
+
         check_references(refs)
         streams = [self.tokenizer(stream, self.lowercase) for stream in refs]
         return prepare_references(streams, self.max_ngram_order)
@@ -123,6 +124,8 @@ class Bleu(Metric):
         prepared: ReferenceNgrams,
         out: NDArray[np.int32],
     ) -> None:
+        from replitune.metrics.ngrams import add_matches
+
         order = self.max_ngram_order
         lengths = add_matches(
             self.tokenizer(hyps, self.lowercase), segments, prepared, order, out[:, :order]
@@ -212,13 +215,14 @@ class BleuPlusOne(MeanMetric):
     name = "bleu+1"
     needs_text = True
 
+    @check_arguments
     def __init__(
         self,
         id: str | None = None,
-        tokenize: str = "13a",
-        lowercase: bool = False,
-        max_ngram_order: int = 4,
-        ref_length: str = "closest",
+        tokenize: Tokenize = "13a",
+        lowercase: Lowercase = False,
+        max_ngram_order: Order = 4,
+        ref_length: ReferenceLength = "closest",
     ) -> None:
         super().__init__(id)
         self.bleu = Bleu(

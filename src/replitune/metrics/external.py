@@ -1,8 +1,8 @@
 """Segment scores that something else computed: COMET, BLEURT, human judgement.
 
 The file has the columns system, replica, segment (from 0) and score, and if it likes
-document; as TSV with a header, JSON lines (either may be gzip), or Parquet. A segment without
-a row, or with an empty score, is missing: score 0, count 0, and counted.
+document; as TSV or CSV with a header, JSON lines (each may be gzip), or Parquet. A segment
+without a row, or with an empty score, is missing: score 0, count 0, and counted.
 
 Or there is a file for each output, as scorers write them, with a number on each line (an empty
 line: missing): then the name has the places {system}, {replica} (run-001) or {number} (1).
@@ -10,24 +10,23 @@ line: missing): then the name has the places {system}, {replica} (run-001) or {n
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.corpus.table import ScoreColumns, read_columns, score_of, segment_of
 from replitune.errors import ReplituneError, nearest
-from replitune.metrics.base import MeanMetric
-from replitune.metrics.score_files import PLACES, output_file
+from replitune.metrics.base import HigherIsBetter, MeanMetric
+from replitune.metrics.score_files import PLACES, ScoreFile, output_file
 from replitune.running.files import read_lines, sha256_file
+from replitune.settings import check_arguments
 
-_COLUMNS = ("system", "replica", "segment", "score")
+COLUMNS = ScoreColumns(("system", "replica", "segment"), ("score",), ("document",))
 _NUMBER_AT_END = re.compile(r"\d+$")
 
 
@@ -47,8 +46,16 @@ class External(MeanMetric):
 
     name = "external"
 
-    def __init__(self, file: str, id: str | None = None, higher_is_better: bool = True) -> None:
+    @check_arguments
+    def __init__(
+        self,
+        file: ScoreFile,
+        id: str | None = None,
+        higher_is_better: HigherIsBetter = True,
+    ) -> None:
         super().__init__(id, higher_is_better)
+        if not isinstance(file, str):
+            raise ReplituneError("the scores of one test set are in one file", found=str(file))
         self.file = Path(file)
 
     def signature(self) -> str:
@@ -128,7 +135,7 @@ class External(MeanMetric):
                     expected=f"{n_segments}, one for each segment",
                 )
             for segment, line in enumerate(lines):
-                score = _score(path, segment + 1, line.strip())
+                score = score_of(path, segment + 1, line.strip())
                 if score is not None:
                     out[r, segment] = score, 1.0
         return out, int(out[..., 1].size - out[..., 1].sum())
@@ -162,13 +169,12 @@ def _number(replica: str) -> int | None:
 
 
 def read_segment_scores(path: str | Path) -> SegmentScores:
-    """Read and check a file of segment scores: TSV, JSON lines or Parquet."""
+    """Read and check a file of segment scores."""
     path = Path(path)
     scores: dict[str, dict[str, dict[int, float | None]]] = {}
     documents: dict[int, str] = {}
-    for line, row in _rows(path):
-        system, replica = str(row["system"]), str(row["replica"])
-        segment = _segment(path, line, row["segment"])
+    for line, (system, replica, place, score, document) in read_columns(path, COLUMNS):
+        system, replica, segment = str(system), str(replica), segment_of(path, line, place)
         of_replica = scores.setdefault(system, {}).setdefault(replica, {})
         if segment in of_replica:
             raise ReplituneError(
@@ -177,8 +183,7 @@ def read_segment_scores(path: str | Path) -> SegmentScores:
                 line=line,
                 expected="one score each",
             )
-        of_replica[segment] = _score(path, line, row["score"])
-        document = row.get("document")
+        of_replica[segment] = score_of(path, line, score)
         if document is not None and documents.setdefault(segment, str(document)) != str(document):
             raise ReplituneError(
                 f"segment {segment} is in two documents",
@@ -187,117 +192,3 @@ def read_segment_scores(path: str | Path) -> SegmentScores:
                 found=f"{documents[segment]} and {document}",
             )
     return SegmentScores(path, scores, documents or None)
-
-
-def _segment(path: Path, line: int, value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # a column that had gaps somewhere on its way
-    text = str(value)
-    if not (text.isascii() and text.isdecimal() and len(text) <= 9):
-        raise ReplituneError(
-            "segment is not a whole number",
-            file=path,
-            line=line,
-            found=repr(value),
-            expected="0 for the first segment, 1, 2, ...",
-        )
-    return int(text)
-
-
-def _score(path: Path, line: int, value: Any) -> float | None:
-    if value is None or value == "":
-        return None
-    try:
-        score = float(value)
-    except (TypeError, ValueError):
-        score = math.nan
-    if isinstance(value, bool) or not math.isfinite(score):
-        raise ReplituneError(
-            "score is not a finite number",
-            file=path,
-            line=line,
-            found=repr(value),
-            fix="leave the score empty, or the row out, where there is none",
-        )
-    return score
-
-
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """(line, row) of any of the formats; in Parquet the first row has number 1."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix in (".parquet", ".pq"):
-        return _parquet_rows(path)
-    if suffix in (".jsonl", ".ndjson", ".json"):
-        return _json_rows(path)
-    if suffix in (".tsv", ".tab", ".txt"):
-        return _tsv_rows(path)
-    raise ReplituneError(
-        "unknown format of segment scores",
-        file=path,
-        expected="a name ending in .tsv, .jsonl or .parquet (.tsv.gz, .jsonl.gz)",
-    )
-
-
-def _check_columns(path: Path, names: Sequence[str], line: int | None = None) -> None:
-    missing = [name for name in _COLUMNS if name not in names]
-    if missing:
-        raise ReplituneError(
-            f"no column {', '.join(missing)}",
-            file=path,
-            line=line,
-            found=", ".join(names) or "nothing",
-            expected=", ".join(_COLUMNS) + ", and document if you like",
-        )
-
-
-def _tsv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    lines = read_lines(path)
-    names = lines[0].split("\t") if lines else []
-    _check_columns(path, names, line=1)
-    for number, line in enumerate(lines[1:], start=2):
-        cells = line.split("\t")
-        if len(cells) != len(names):
-            raise ReplituneError(
-                "a row has too few or too many cells",
-                file=path,
-                line=number,
-                found=f"{len(cells)} cells",
-                expected=f"{len(names)}, as in the header",
-            )
-        yield number, dict(zip(names, cells, strict=True))
-
-
-def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ReplituneError(
-                "not a line of JSON", file=path, line=number, found=str(error)
-            ) from None
-        if not isinstance(row, dict):
-            raise ReplituneError(
-                "not a JSON object", file=path, line=number, expected="{...} on each line"
-            )
-        _check_columns(path, [*row, *({"score"} - {*row})], line=number)  # no score: missing
-        yield number, {"score": None, **row}
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not path.exists():
-        raise ReplituneError("no such file", file=path)
-    try:
-        content = pq.ParquetFile(path)
-        _check_columns(path, content.schema_arrow.names)
-        wanted = [name for name in (*_COLUMNS, "document") if name in content.schema_arrow.names]
-        number = 0
-        for batch in content.iter_batches(columns=wanted):
-            for row in batch.to_pylist():
-                number += 1
-                yield number, row
-    except pa.ArrowException as error:
-        raise ReplituneError("not a readable Parquet file", file=path, found=str(error)) from None

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.metrics.registry import one_of
-from replitune.metrics.tokenizers import get_tokenizer
+from replitune.metrics.tokenizers import Tokenize, get_tokenizer
+from replitune.settings import about, check_arguments
 
-REFERENCE_LENGTHS = ("closest", "shortest")
+ReferenceLength = Annotated[
+    Literal["closest", "shortest"],
+    about(
+        "Which reference's length counts: the closest to the hypothesis' (of two equally close, "
+        "the shorter), or the shortest."
+    ),
+]
 
 
 class Length(Metric):
@@ -27,14 +33,14 @@ class Length(Metric):
     name = "length"
     statistic_names = ("hyp_len", "ref_len")
 
+    @check_arguments
     def __init__(
         self,
         id: str | None = None,
-        tokenize: str = "13a",
-        ref_length: str = "closest",
+        tokenize: Tokenize = "13a",
+        ref_length: ReferenceLength = "closest",
     ) -> None:
         super().__init__(id)
-        one_of("ref_length", ref_length, REFERENCE_LENGTHS)
         self.tokenizer = get_tokenizer(tokenize)
         self.ref_length = ref_length
 

@@ -17,71 +17,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
 from replitune.phrase.cube import search_cubes
-from replitune.phrase.features import DISTORTION, LM, Layout
+from replitune.phrase.features import DISTORTION, LM, PhraseLayout
 from replitune.phrase.graph import SearchGraph, graph_of
 from replitune.phrase.kbest import best_words
 from replitune.phrase.kbest import nbest as nbest_of
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.options import Batch, prepare
 from replitune.phrase.search import Terms, search
+from replitune.phrase.settings import SearchSettings
 from replitune.running.files import atomic_open
 
 Result = TypeVar("Result")
-
-SEARCHES = ("cube", "stack")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to search; stack, beam, limit and options are by default Moses'.
-
-    search: "stack", every extension of every hypothesis, or "cube", the most promising ones only
-    stack: hypotheses kept per number of translated words
-    pop_limit: extensions tried per number of translated words (cube); docs/benchmarks.md has what
-        other limits cost and give
-    beam: a hypothesis' probability relative to the best of its stack is at least this; 0 for any
-    distortion_limit: 0 is monotone, -1 no limit
-    options: translation options kept per source phrase
-    derivations: for n distinct translations look at no more than n times this many derivations
-    """
-
-    search: str = "cube"
-    stack: int = 100
-    pop_limit: int = 400
-    beam: float = 1e-5
-    distortion_limit: int = 6
-    options: int = 20
-    derivations: int = 20
-
-    def __post_init__(self) -> None:
-        if self.search not in SEARCHES:
-            close = nearest(self.search, SEARCHES)
-            raise ReplituneError(
-                "unknown search algorithm",
-                found=self.search,
-                expected=" or ".join(SEARCHES),
-                fix=f"did you mean {close}?" if close else None,
-            )
-        for name, least in (
-            ("stack", 1),
-            ("pop_limit", 1),
-            ("distortion_limit", -1),
-            ("options", 1),
-            ("derivations", 1),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ReplituneError(
-                    f"decoder setting {name}",
-                    found=str(value),
-                    expected=f"a whole number from {least} on",
-                )
-        if not 0 <= self.beam < 1:
-            raise ReplituneError(
-                "decoder setting beam", found=str(self.beam), expected="at least 0, less than 1"
-            )
 
 
 @dataclass(frozen=True)
@@ -104,7 +52,7 @@ class NBest:
     words: NDArray[np.int32]
     looked: NDArray[np.int64]
     vocabulary: list[str]
-    layout: Layout
+    layout: PhraseLayout
 
     def texts(self) -> list[str]:
         """The hypotheses as lines."""
@@ -130,7 +78,7 @@ class NBest:
                 )
             fields = []
             at = 0
-            for name, arity in self.layout.features:
+            for name, arity in zip(self.layout.names, self.layout.arities, strict=True):
                 fields.append(f"{name}= " + " ".join(map(repr, row[at : at + arity])))
                 at += arity
             yield f"{segment} ||| {text} ||| {' '.join(fields)} ||| {score!r}"
@@ -150,12 +98,12 @@ class Decoder:
         self,
         model: PhraseModel,
         weights: NDArray[np.float64],
-        settings: Settings | None = None,
+        settings: SearchSettings | None = None,
     ) -> None:
         """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
         scores 0, and of equal hypotheses the first found is kept."""
         self.model = model
-        self.settings = settings or Settings()
+        self.settings = settings or SearchSettings()
         self.weights = np.array(weights, np.float64)
         self._full = model.layout.full(self.weights)
         self._automaton = model.lm.automaton

@@ -14,10 +14,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.phrase.encode import Encoded
+from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
-
-LONGEST_PHRASE = 8
-"""The links inside a phrase pair are a mask of LONGEST_PHRASE x LONGEST_PHRASE = 64 bits."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel
 from replitune.phrase.arrays import load_array
-from replitune.phrase.features import GROUPS, NAMES, Layout
+from replitune.phrase.features import NAMES, PhraseLayout
 from replitune.phrase.lm import LanguageModel, score_words
+from replitune.phrase.settings import GROUPS
 from replitune.phrase.table import PhraseTable
 from replitune.running.files import atomic_path, read_text
 
@@ -77,7 +78,7 @@ class PhraseModel:
 
     table: PhraseTable
     lm: LanguageModel
-    layout: Layout
+    layout: PhraseLayout
     index: NDArray[np.int32]
     isolated: NDArray[np.float32]
     lm_words: NDArray[np.int32]
@@ -88,7 +89,7 @@ class PhraseModel:
         cls, table: PhraseTable, lm: LanguageModel | None, features: tuple[str, ...] = GROUPS
     ) -> PhraseModel:
         """Join a phrase table with a language model (None where `features` has no lm)."""
-        layout = Layout(tuple(features))
+        layout = PhraseLayout.of(features)
         if lm is None or "lm" not in layout.groups:
             if "lm" in layout.groups:
                 raise ReplituneError("the features include lm, but there is no language model")
@@ -169,7 +170,7 @@ class PhraseModel:
             }
             longest = int(np.diff(table.source_start).max(initial=1))
             lm = LanguageModel.load(folder / DECODER)
-            return cls(table, lm, Layout(groups), longest=longest, **arrays)
+            return cls(table, lm, PhraseLayout.of(groups), longest=longest, **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
             raise ReplituneError(
                 "the model is not whole",

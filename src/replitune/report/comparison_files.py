@@ -21,7 +21,7 @@ from replitune.report.wording import named
 from replitune.results.comparing import Results
 from replitune.results.result import Result
 from replitune.running.files import atomic_open
-from replitune.statistics.scoring import Outputs
+from replitune.statistics.outputs import Outputs
 from replitune.statistics.store import SegmentStatistics
 
 
@@ -36,8 +36,6 @@ class ComparisonFiles:
     outputs: Mapping[str, Outputs]
     """By system."""
     baseline: str | None
-    methods: Mapping[str, str]
-    """The test behind each label."""
 
     @cached_property
     def cells(self) -> list[tuple[Result, SegmentStatistics]]:
@@ -54,13 +52,13 @@ class ComparisonFiles:
             )
         return Material(
             experiment=lead.testset,
-            seed=settings.seed,
+            seed=self.comparison.seed,
             alpha=settings.alpha,
             correction=settings.correction,
             samples=settings.samples,
             cells=[cell for cell, _ in self.cells],
             baseline=self.baseline,
-            methods=self.methods,
+            methods={entry.id: entry.name for entry in settings.methods},
             segments=[self.segments(lead, store)],
             documents=documents,
         )

@@ -22,7 +22,7 @@ def print_comparison(comparison: Results) -> None:
         size += f", {comparison.documents} documents"
     for id, result in comparison.metrics.items():
         better = "higher" if result.higher_is_better else "lower"
-        print(bold(f"{id} on {settings.testset}"), f"({size}; {better} is better)")
+        print(bold(f"{id} on {comparison.testset}"), f"({size}; {better} is better)")
         print_table(_systems(result))
         print()
         print_table(_pairs(result, settings.alpha), repeated=3)

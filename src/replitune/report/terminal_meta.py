@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from replitune.meta.correlations import COEFFICIENTS
 from replitune.meta.rows import MetaRow, MetaStudy
 from replitune.report.numbers import MISSING, interval, p_value, score
 from replitune.report.specification import Column, Table
@@ -38,7 +39,7 @@ def print_meta(study: MetaStudy) -> None:
 def lines(study: MetaStudy) -> Iterator[str]:
     """Headings start at the margin, everything else does not."""
     size = f"{len(study.systems)} systems, {study.segments} segments"
-    yield f"metrics and people on {study.settings.testset} ({size})"
+    yield f"metrics and people on {study.run.testset} ({size})"
     for criterion in study.criteria:
         yield f"  {criterion}: {study.judged[criterion]} judged outputs"
     for criterion in study.criteria:
@@ -60,7 +61,7 @@ def _correlations(study: MetaStudy, criterion: str) -> Iterator[str]:
         yield f"correlation with {criterion}: {title}"
         for block in _correlation_table(study, criterion, level).terminal():
             yield from block
-    drawn = RESAMPLED[study.settings.resample]
+    drawn = RESAMPLED[study.run.settings.resample]
     yield f"  [95% bootstrap intervals: {drawn}]  SPA: soft pairwise accuracy"
 
 
@@ -77,7 +78,7 @@ def _correlation_table(study: MetaStudy, criterion: str, level: str) -> Table:
 
     columns = [
         Column("metric", None, _short, left=True, width=NAME),
-        *map(coefficient, study.settings.coefficients),
+        *map(coefficient, COEFFICIENTS),
         Column("n", None, n, width=6),
     ]
     if level == "system":
@@ -127,7 +128,7 @@ def _comparison_table(metrics: Sequence[str], rows: Sequence[MetaRow]) -> Table:
 def _agreement(study: MetaStudy, criterion: str) -> Iterator[str]:
     rows = study.of("agreement", criterion=criterion)
     found = {(row.metric, row.method, row.alpha): row for row in rows}
-    human = study.settings.human_alpha
+    human = study.run.settings.human_alpha
 
     def share(alpha: float) -> Column:
         return Column(
@@ -139,7 +140,7 @@ def _agreement(study: MetaStudy, criterion: str) -> Iterator[str]:
         (
             Column("metric", None, lambda metric, _: _short(metric), left=True, width=NAME),
             Column("test", None, lambda _, method: _short(method), left=True, width=NAME),
-            *map(share, study.settings.alphas),
+            *map(share, study.run.settings.alphas),
         ),
         list(dict.fromkeys((row.metric or "", row.method) for row in rows)),
     )

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from replitune import __version__
-from replitune.cli import words
 from replitune.errors import ReplituneError
 from replitune.results.result import Overlap, Result
 from replitune.significance.base import TestResult
 from replitune.significance.draws import named_draws
 from replitune.significance.intervals import overlap_ratio
-from replitune.significance.one_system import INTERVALS, SystemSummary, summarise
-from replitune.significance.run import require_system, run_tests
+from replitune.significance.one_system import SystemSummary, summarise
+from replitune.significance.pairs import require_system
+from replitune.significance.run import run_tests
+from replitune.significance.settings import TestSettings
 from replitune.statistics.lazy import ChosenSystems
 from replitune.statistics.store import SegmentStatistics
 
@@ -26,26 +27,12 @@ FEW_REPLICAS = 3
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What decides the numbers of a comparison."""
-
-    testset: str
-    seed: int
-    pairs: tuple[str, ...]
-    methods: tuple[str, ...]
-    samples: int
-    alpha: float
-    correction: str
-    paired_replicas: bool = False
-    threads: int = 1
-    intervals: tuple[str, ...] = tuple(INTERVALS)
-
-
-@dataclass(frozen=True)
 class Results:
     """Everything that `compare` says: one test set under each metric."""
 
-    settings: Settings
+    testset: str
+    seed: int
+    settings: TestSettings
     metrics: dict[str, Result]
     """By metric id."""
     segments: int
@@ -59,8 +46,8 @@ class Results:
             "metrics": {id: result.as_json() for id, result in self.metrics.items()},
             "meta": {
                 "version": __version__,
-                "seed": self.settings.seed,
-                "testset": self.settings.testset,
+                "seed": self.seed,
+                "testset": self.testset,
                 "segments": self.segments,
                 "documents": self.documents,
                 "samples": self.settings.samples,
@@ -73,8 +60,11 @@ class Results:
 
 def compare(
     stores: Sequence[SegmentStatistics],
-    settings: Settings,
+    settings: TestSettings,
     *,
+    testset: str,
+    seed: int,
+    threads: int = 1,
     dev: Sequence[SegmentStatistics] = (),
     systems: Sequence[str] | None = None,
     warnings: Sequence[str] = (),
@@ -103,23 +93,18 @@ def compare(
     chosen = {store.metric.id: ChosenSystems(store.systems, names) for store in stores}
     on_dev = {store.metric.id: store.systems for store in dev}
     documents = first.documents
-    pairs, baseline = words.pair_words(settings.pairs)
-    methods: list[Any] = [words.method_word(word) for word in settings.methods]
-    if settings.paired_replicas:
-        methods = [_paired(method) for method in methods]
-    draws = named_draws(settings.testset, settings.seed)
+    draws = named_draws(testset, seed)
     tests = run_tests(
         {store.metric.id: (store.metric, chosen[store.metric.id]) for store in stores},
         documents,
-        testset=settings.testset,
-        seed=settings.seed,
-        pairs=pairs,
-        baseline=baseline,
-        methods=methods,
+        testset=testset,
+        seed=seed,
+        pairs=settings.pairs,
+        methods=settings.tests(),
         samples=settings.samples,
         alpha=settings.alpha,
         correction=settings.correction,
-        threads=settings.threads,
+        threads=threads,
         draws=draws,
     )
 
@@ -129,16 +114,16 @@ def compare(
             store.metric,
             chosen[id][name],
             documents,
-            testset=settings.testset,
-            seed=settings.seed,
+            testset=testset,
+            seed=seed,
             samples=settings.samples,
             alpha=settings.alpha,
-            intervals=[words.method_word(word) for word in settings.intervals],
+            intervals=settings.intervals,
             dev=on_dev.get(id, {}).get(name),
             draws=draws,
         )
 
-    with ThreadPoolExecutor(settings.threads) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         waiting = {
             store.metric.id: {name: pool.submit(summary, store, name) for name in names}
             for store in stores
@@ -148,7 +133,7 @@ def compare(
         id = store.metric.id
         summaries = {name: future.result() for name, future in waiting[id].items()}
         results[id] = Result(
-            testset=settings.testset,
+            testset=testset,
             metric=id,
             word=next((said.metric for said in store.metadata.values()), id),
             signature=store.signature,
@@ -172,6 +157,8 @@ def compare(
             "cannot be told from a difference between systems (Clark et al. 2011)"
         )
     return Results(
+        testset=testset,
+        seed=seed,
         settings=settings,
         metrics=results,
         segments=len(documents),
@@ -196,11 +183,3 @@ def _overlaps(
                 ratio, notes = overlap_ratio(x, y, confidence)
                 found.append(Overlap(a, b, method, ratio, notes))
     return tuple(found)
-
-
-def _paired(method: str | dict[str, Any]) -> dict[str, Any]:
-    """Replica k of every system shares its seed: tests that can use it are told so."""
-    given: dict[str, Any] = {"name": method} if isinstance(method, str) else dict(method)
-    if given["name"] in ("crossed", "multi-bootstrap"):
-        given.setdefault("paired", True)
-    return given

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note
-from replitune.statistics.systems import SystemStatistics
 
 SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
@@ -155,20 +153,6 @@ def strata_numbers(
     for h, (in_a, in_b) in enumerate(found):
         of_a[in_a], of_b[in_b] = h, h
     return of_a, of_b, None
-
-
-def matched(a: SystemStatistics, b: SystemStatistics) -> NDArray[np.int64]:
-    """For each replica of A, the position in B of the replica with the same id."""
-    place = {name: k for k, name in enumerate(b.replicas)}
-    if set(place) != set(a.replicas) or len(place) != b.n or a.n != b.n:
-        only = sorted(set(a.replicas) ^ set(place))
-        raise ReplituneError(
-            f"replicas of {a.name} and {b.name} do not pair by id",
-            found=f"in one system only: {', '.join(only) or 'none; ids repeat'}",
-            expected="the same replica ids in both systems",
-            fix="leave paired_replicas off, or give both systems the same replicas",
-        )
-    return np.array([place[name] for name in a.replicas], np.int64)
 
 
 def variance_components(

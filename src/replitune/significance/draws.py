@@ -19,21 +19,6 @@ from numpy.typing import NDArray
 from replitune.metrics.base import Metric
 from replitune.significance.arguments import in_units, own_strata, pooled_score
 from replitune.significance.base import Comparison
-from replitune.significance.kernels.bootstrap import (
-    draw_counts,
-    draw_poisson,
-    gather,
-    poisson_tables,
-)
-from replitune.significance.kernels.free import draw_subsets
-from replitune.significance.kernels.random import (
-    aligned,
-    blocks,
-    draw_key,
-    exact_dtype,
-    in_lines,
-    keys_of,
-)
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
@@ -110,6 +95,8 @@ class SegmentDraws:
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> SegmentDraws:
+        from replitune.significance.kernels.random import draw_key
+
         return cls(draw_key(rng))
 
     def counts(
@@ -121,6 +108,10 @@ class SegmentDraws:
         replacement: bool = True,
     ) -> NDArray[np.int32]:
         """(B, U) how often each unit is in each of the given test sets."""
+        from replitune.significance.kernels.bootstrap import draw_counts
+        from replitune.significance.kernels.free import draw_subsets
+        from replitune.significance.kernels.random import keys_of
+
         keys = keys_of(self.key, samples.stop)[samples]
         draws = units if size is None else size
         counts = np.zeros((len(keys), units), dtype=np.int32)
@@ -144,6 +135,8 @@ class SegmentDraws:
         replacement: bool = True,
     ) -> Iterator[tuple[slice, NDArray]]:
         """Sums (B, n, K) of statistics (n, U, K) over each test set, block by block."""
+        from replitune.significance.kernels.random import blocks
+
         n, units, k = statistics.shape
         draws = units if size is None else size
         columns = exact_columns(statistics.transpose(1, 0, 2).reshape(units, n * k), draws)
@@ -185,10 +178,14 @@ class PoolDraws:
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> PoolDraws:
+        from replitune.significance.kernels.random import draw_key
+
         return cls(draw_key(rng))
 
     def sums(self, pool: NDArray, samples: int, stratum: int = 0) -> NDArray:
         """(samples, K) sums over M draws from pool (M, K)."""
+        from replitune.significance.kernels.random import blocks
+
         if pool.dtype.kind == "f":
             pool = exact_columns(pool, len(pool))
         found = np.empty((samples, pool.shape[1]))
@@ -197,10 +194,15 @@ class PoolDraws:
         return found
 
     def _keys(self, samples: slice, stratum: int, attempt: int = 0) -> NDArray[np.uint64]:
+        from replitune.significance.kernels.random import keys_of
+
         key = (self.key + 0x632BE59BD9B4E019 * stratum + 0xD6E8FEB86659FD93 * attempt) % 2**64
         return keys_of(key, samples.stop)[samples]
 
     def _block(self, pool: NDArray, rows: slice, stratum: int) -> NDArray[np.float64]:
+        from replitune.significance.kernels.bootstrap import gather
+        from replitune.significance.kernels.random import aligned, exact_dtype, in_lines
+
         size, k = pool.shape
         keys = self._keys(rows, stratum)
         rate = 1 - SPARE / math.sqrt(size)
@@ -232,6 +234,8 @@ class PoolDraws:
         out: NDArray[np.float64],
         totals: NDArray[np.int64],
     ) -> None:
+        from replitune.significance.kernels.bootstrap import draw_poisson, poisson_tables
+
         thresholds, rest = poisson_tables(rate)
         words = np.empty(CHUNK // 4, dtype=np.uint64)
         largest = float(np.abs(pool).max(initial=0))
@@ -278,6 +282,8 @@ class PoolDraws:
         samples: int,
     ) -> NDArray[np.float64]:
         """(samples,) mean score of n outputs, each of U draws from the pool."""
+        from replitune.significance.kernels.bootstrap import gather
+        from replitune.significance.kernels.random import aligned, blocks, exact_dtype, in_lines
 
         def make() -> NDArray[np.float64]:
             statistics = in_units(system.statistics, documents, unit)
@@ -306,33 +312,38 @@ class Draws:
     segments: SegmentDraws
     pools: Callable[[str], PoolDraws]
     """The pool draws of a system, by its name."""
+    replicas: Callable[[str], np.random.Generator]
+    """What draws whole replicas of a system, by its name: from the start each time."""
 
 
 def named_draws(testset: str, seed: int) -> Draws:
     """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
-    segments = SegmentDraws.of(stream(seed, "test", testset, "segments"))
     pools: dict[str, PoolDraws] = {}
 
     def pool(system: str) -> PoolDraws:
-        made = PoolDraws.of(stream(seed, "test", testset, "pool", system))
-        return pools.setdefault(system, made)
+        drawn = PoolDraws.of(stream(seed, "test", testset, "pool", system))
+        return pools.setdefault(system, drawn)
 
-    return Draws(segments, pool)
+    return Draws(
+        SegmentDraws.of(stream(seed, "test", testset, "segments")),
+        pool,
+        lambda system: stream(seed, "test", testset, "replicas", system),
+    )
 
 
 def draws_of(
     rng: np.random.Generator | None,
-    segment_rng: np.random.Generator | None,
-    draws: Draws | None,
+    segment_rng: np.random.Generator | None = None,
+    draws: Draws | None = None,
 ) -> Draws:
-    """`draws` where given, else fresh ones: segments from segment_rng or rng, pools from rng."""
+    """`draws` where given, else fresh ones: segments from segment_rng or rng, others from rng."""
     if draws is not None:
         return draws
     source = segment_rng if segment_rng is not None else rng
     if source is None:
         raise TypeError("give a Generator as `rng`")
-    segments = SegmentDraws.of(source)
-    return Draws(segments, lambda name: PoolDraws.of(rng if rng is not None else source))
+    other = rng if rng is not None else source
+    return Draws(SegmentDraws.of(source), lambda name: PoolDraws.of(other), lambda name: other)
 
 
 def one_replica_deltas(

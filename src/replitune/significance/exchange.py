@@ -16,23 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.significance.arguments import pooled_score
+from replitune.significance.arguments import pooled_score, wide
+from replitune.significance.counting import Exchanged
 from replitune.significance.kernels.exchange import PairedExchange
 from replitune.significance.kernels.free import FreeExchange
 from replitune.significance.kernels.random import BLOCK, blocks
 
 Strata = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
-
-
-@dataclass(frozen=True)
-class Exchanged:
-    """Differences of rearranged systems under one metric."""
-
-    deltas: NDArray[np.float64]
-    """(C,) all arrangements when `exact`, else (samples,)."""
-    exact: bool
-    log_arrangements: float
-    """Logarithm of the number of arrangements that can give different values."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +32,6 @@ class Sides:
     metric: Metric
     a: NDArray
     b: NDArray
-
-
-def _wide(array: NDArray) -> NDArray:
-    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
 
 
 def _by_kind(sides: Sequence[Sides], chosen: list[int]) -> Iterator[list[int]]:
@@ -63,19 +49,19 @@ def _columns(sides: Sequence[Sides], group: list[int]) -> list[slice]:
 
 def _pooled_deltas(side: Sides, x: NDArray) -> NDArray[np.float64]:
     """x (C, K): statistics of X summed over replicas; Y has the rest."""
-    total = _wide(side.a).sum(axis=(0, 1)) + _wide(side.b).sum(axis=(0, 1))
+    total = wide(side.a).sum(axis=(0, 1)) + wide(side.b).sum(axis=(0, 1))
     score = side.metric
     return pooled_score(score, total - x, len(side.b)) - pooled_score(score, x, len(side.a))
 
 
 def _paired_pooled(side: Sides, gains: NDArray) -> NDArray[np.float64]:
-    return _pooled_deltas(side, _wide(side.a).sum(axis=(0, 1)) + gains)
+    return _pooled_deltas(side, wide(side.a).sum(axis=(0, 1)) + gains)
 
 
 def _paired_mean(side: Sides, gains: NDArray) -> NDArray[np.float64]:
     """gains (C, n, K): what replica r of A gains and replica r of B loses."""
-    x = side.metric.score(_wide(side.a).sum(axis=1) + gains)
-    y = side.metric.score(_wide(side.b).sum(axis=1) - gains)
+    x = side.metric.score(wide(side.a).sum(axis=1) + gains)
+    y = side.metric.score(wide(side.b).sum(axis=1) - gains)
     return y.mean(axis=1) - x.mean(axis=1)
 
 
@@ -98,7 +84,7 @@ def paired_exchange(
     sampled = [i for i in range(len(sides)) if found[i] is None]
     for group in _by_kind(sides, sampled):
         kernel = PairedExchange(
-            np.concatenate([_wide(sides[i].b) - _wide(sides[i].a) for i in group], axis=2)
+            np.concatenate([wide(sides[i].b) - wide(sides[i].a) for i in group], axis=2)
         )
         pooled = aggregation == "pooled"
         draw = kernel.pooled if pooled else kernel.by_replica
@@ -130,7 +116,7 @@ def _sample(
 
 
 def _enumerate_paired(side: Sides, differ: NDArray, aggregation: str) -> NDArray[np.float64]:
-    difference = _wide(side.b) - _wide(side.a)
+    difference = wide(side.b) - wide(side.a)
     n, _, k = difference.shape
     gains = np.zeros((1, n, k), dtype=difference.dtype)
     for replica, unit in differ:
@@ -180,7 +166,7 @@ def free_exchange(
         a = np.concatenate([sides[i].a for i in group], axis=2)
         b = np.concatenate([sides[i].b for i in group], axis=2)
         kernel = FreeExchange(
-            [(_wide(np.concatenate([a[in_a], b[in_b]])), len(in_a)) for in_a, in_b in strata]
+            [(wide(np.concatenate([a[in_a], b[in_b]])), len(in_a)) for in_a, in_b in strata]
         )
         row_bytes = kernel.rows[0][0, 0].nbytes
         size = BLOCK if pooled else max(16, 2**19 // (len(slots_a) + len(slots_b)) // row_bytes)
@@ -219,7 +205,7 @@ def _enumerate_free(
 ) -> NDArray[np.float64]:
     """All arrangements: the product over cells of all subsets, or of all permutations."""
     slots_a, slots_b = _slots(strata)
-    outputs = [np.concatenate([_wide(side.a[in_a]), _wide(side.b[in_b])]) for in_a, in_b in strata]
+    outputs = [np.concatenate([wide(side.a[in_a]), wide(side.b[in_b])]) for in_a, in_b in strata]
     observed = np.concatenate([o.sum(axis=1) for o in outputs])  # (slots, K)
     if pooled:
         x = observed[slots_a].sum(axis=0)[np.newaxis]

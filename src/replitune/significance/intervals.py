@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from replitune.significance.base import Note
 from replitune.significance.counting import percentile_interval
@@ -43,6 +42,8 @@ def bca_interval(
     value count half below it. Where the correction is not defined, the percentile interval, and a
     note that says why.
     """
+    from scipy.special import ndtr, ndtri
+
     below = np.count_nonzero(deltas < observed) + np.count_nonzero(deltas == observed) / 2
     bias = float(ndtri(below / len(deltas)))
     pull = jackknife.mean() - jackknife
@@ -79,6 +80,8 @@ def overlap_ratio(
     Where there is no single crossing between the means, S_overlap is the integral of the smaller
     density over the intersection of the intervals.
     """
+    from scipy.special import ndtr
+
     if x.mean() > y.mean():
         x, y = y, x
     mean = np.array([x.mean(), y.mean()])

@@ -9,67 +9,30 @@ and B changes no p.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import combinations
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
+from replitune.registry import Entry
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.draws import Draws, named_draws
-from replitune.significance.methods import METHODS as METHODS
-from replitune.significance.methods import Method as Method
-from replitune.significance.methods import get_method as get_method
-from replitune.significance.methods import load, parameters
+from replitune.significance.pairs import pairs_of_systems, require_system
+from replitune.significance.registry import TESTS
+from replitune.significance.settings import Correction, Pairs
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
 PAIRS = 8
 """Pairs of systems that are in memory together, for each thread."""
-
-CORRECTIONS = ("holm", "bh", "none")
-
-
-def pairs_iv(
-    names: Sequence[str],
-    pairs: str | Sequence[tuple[str, str]] = "all",
-    baseline: str | None = None,
-) -> list[tuple[str, str]]:
-    """The pairs (A, B) to test, in their order.
-
-    `pairs` is "all" (A before B in `names`), "baseline" (the baseline is always A), or a list.
-    """
-    if pairs == "all" and baseline is None:
-        return list(combinations(names, 2))
-    if isinstance(pairs, str):
-        iv.one_of("pairs", pairs, ("all", "baseline"))
-        if baseline is None:
-            raise ReplituneError("`pairs: baseline` needs the name of the baseline")
-        require_system(baseline, names)
-        return [(baseline, name) for name in names if name != baseline]
-    for pair in pairs:
-        for name in pair:
-            require_system(name, names)
-        if pair[0] == pair[1]:
-            raise ReplituneError(f"system {pair[0]} cannot be compared with itself")
-    return [(a, b) for a, b in pairs]
-
-
-def require_system(name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        close = nearest(name, list(names))
-        raise ReplituneError(
-            f"no system is called {name!r}",
-            expected="one of " + ", ".join(names),
-            fix=f"did you mean {close!r}?" if close else None,
-        )
 
 
 def run_tests(
@@ -78,9 +41,8 @@ def run_tests(
     *,
     testset: str,
     seed: int,
-    pairs: str | Sequence[tuple[str, str]] = "all",
-    baseline: str | None = None,
-    methods: Sequence[str | Mapping[str, Any] | Method] = ("clark",),
+    pairs: Pairs = "all",
+    methods: Sequence[str | Mapping[str, Any] | Entry] = ("clark",),
     samples: int = 10_000,
     alpha: float = 0.05,
     correction: str = "holm",
@@ -102,20 +64,14 @@ def run_tests(
         `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
     samples = iv.samples_iv(samples)
-    iv.one_of("correction", correction, CORRECTIONS)
+    iv.one_of("correction", correction, get_args(Correction))
     iv.between_0_and_1("alpha", alpha)
-    chosen = [get_method(method) for method in methods]
-    labels = [method.label for method in chosen]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise ReplituneError(
-                f"two methods are called {label!r}", fix="give one of them an `id` of its own"
-            )
+    chosen = TESTS.entries(methods)
     wanted: list[tuple[str, str]] = []
     for i, (_, systems) in enumerate(metrics.values()):
         names = list(systems)
         if i == 0:
-            wanted = pairs_iv(names, pairs, baseline)
+            wanted = pairs_of_systems(pairs, names)
         for pair in wanted:
             for name in pair:
                 require_system(name, names)
@@ -129,7 +85,7 @@ def run_tests(
         }
 
     def run(
-        job: tuple[dict[str, Comparison], tuple[str, str], Method],
+        job: tuple[dict[str, Comparison], tuple[str, str], Entry],
     ) -> dict[str, TestResult]:
         return _run_pair(
             job[0],
@@ -164,7 +120,7 @@ def _run_pair(
     comparisons: Mapping[str, Comparison],
     documents: NDArray[np.int32],
     pair: tuple[str, str],
-    method: Method,
+    method: Entry,
     *,
     testset: str,
     seed: int,
@@ -174,23 +130,18 @@ def _run_pair(
 ) -> dict[str, TestResult]:
     first, second = sorted(pair)
     turned = pair != (first, second)
-    function = load(method.name)
-    options = dict(method.options)
-    if turned:
-        options = _turned(options)
-    takes = parameters(function)
-    if "draws" in takes:
-        options["draws"] = draws
-    if "samples" in takes:
-        options["samples"] = samples
-    if "alpha" in takes:
-        options["alpha"] = alpha  # its interval has confidence 1 - alpha
+    function = TESTS[method.name]
+    options = _turned(method.options) if turned else dict(method.options)
+    takes = inspect.signature(function).parameters
+    # its interval has confidence 1 - alpha
+    given = {"draws": draws, "samples": samples, "alpha": alpha}
+    options |= {name: value for name, value in given.items() if name in takes}
 
-    def call(given: Comparison | list[Comparison]) -> Any:
+    def call(compared: Comparison | list[Comparison]) -> Any:
         fresh = dict(options)
         if "rng" in takes:
             fresh["rng"] = stream(seed, "test", testset, first, second, method.name)
-        return function(given, **fresh)
+        return function(compared, **fresh)
 
     found: dict[str, TestResult] = {}
     if "comparisons" in takes:
@@ -198,11 +149,11 @@ def _run_pair(
             found.update(zip(ids, call([comparisons[id] for id in ids]), strict=True))
     else:
         found = {id: call(comparison) for id, comparison in comparisons.items()}
-    used = seed if takes & {"rng", "draws"} else None
+    used = seed if {"rng", "draws"} & takes.keys() else None
     rows = {
         id: replace(
             found[id],
-            method=method.label,
+            method=method.id,
             seed=used,
             notes=(*found[id].notes, *some(dropped_note(len(documents) - comparison.segments))),
         )
@@ -256,7 +207,7 @@ def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
     return list(groups.values())
 
 
-def _turned(options: dict[str, Any]) -> dict[str, Any]:
+def _turned(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the test of (A, B) for the test of (B, A)."""
     other = {"greater": "less", "less": "greater"}
     names = {"replica_a": "replica_b", "replica_b": "replica_a"}

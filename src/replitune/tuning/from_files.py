@@ -4,71 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
 from replitune.streams import stream
-from replitune.tuning.interface import Tuner, TuningResult
+from replitune.tuning.interface import TuningResult
 from replitune.tuning.layout import Layout
-
-ALGORITHMS = ("mert", "mira", "pro", "mert-lattice")
-
-FILE_DEFAULTS: dict[str, dict[str, Any]] = {"mert": {"survivors": 0.7}}
-"""Settings of tuning on files, where they differ: no later decoding makes up for a start that
-was dropped too early."""
-
-
-def make_tuner(algorithm: str, options: Mapping[str, Any], layout: Layout | None = None) -> Tuner:
-    """The tuner of a name with its settings; `frozen` of MERT is a list of feature names.
-
-    Settings of `mert-lattice` that are not its own are those of its MERT.
-    """
-    from replitune.tuning.mert import Mert
-    from replitune.tuning.mert_lattice import MertLattice
-    from replitune.tuning.mira import Mira
-    from replitune.tuning.pro import Pro
-
-    classes: dict[str, type] = {"mert": Mert, "mira": Mira, "pro": Pro, "mert-lattice": MertLattice}
-    if algorithm not in classes:
-        close = nearest(algorithm, list(classes))
-        raise ReplituneError(
-            f"unknown algorithm {algorithm}" + (f", did you mean {close}?" if close else ""),
-            expected=f"one of {', '.join(classes)}",
-        )
-    own = _settings(classes[algorithm])
-    inner = _settings(Mert) if algorithm == "mert-lattice" else []
-    settings = dict(options)
-    for name in settings:
-        if name not in own + inner:
-            close = nearest(name, own + inner)
-            raise ReplituneError(
-                f"{algorithm} has no setting {name}"
-                + (f", did you mean {close}?" if close else ""),
-                expected=f"one of {', '.join(dict.fromkeys(own + inner))}",
-            )
-    if settings.get("frozen") is not None:
-        if layout is None:
-            raise ReplituneError("frozen features need the features' names")
-        settings["frozen"] = layout.mask(settings["frozen"])
-    for name in ("averaging", "restart_range"):
-        if isinstance(settings.get(name), list):
-            settings[name] = tuple(settings[name])
-    if algorithm == "mert-lattice":
-        mert = Mert(**{name: value for name, value in settings.items() if name not in own})
-        settings = {name: value for name, value in settings.items() if name in own}
-        return MertLattice(mert=mert, **settings)
-    tuner: Tuner = classes[algorithm](**settings)
-    return tuner
-
-
-def _settings(tuner: type) -> list[str]:
-    """What a user can set of a tuner."""
-    return [field.name for field in fields(tuner) if field.init and field.name != "mert"]
+from replitune.tuning.registry import TUNERS, get_tuner, list_tuners
 
 
 def tune_files(
@@ -92,14 +38,13 @@ def tune_files(
     from replitune.tuning.objective import Objective
     from replitune.tuning.weights import WeightsFile, read_weights, write_weights
 
-    settings = {**FILE_DEFAULTS.get(algorithm, {}), **(options or {})}
-    if algorithm == "mert-lattice":
-        raise ReplituneError(
-            "n-best files have no lattices", found="mert-lattice", expected="mert, mira or pro"
-        )
     # Everything that can be wrong is looked at before anything takes long.
+    tuner = get_tuner(algorithm, {**TUNERS[algorithm].on_files, **(options or {})})
+    if tuner.needs_lattices:
+        raise ReplituneError(
+            "n-best files have no lattices", found=algorithm, expected=", ".join(list_tuners())
+        )
     objective = Objective(get_objective(metric))
-    make_tuner(algorithm, {k: v for k, v in settings.items() if k != "frozen"})
     named = read_weights(init) if init is not None else None
     streams = _references(references)
 
@@ -109,7 +54,7 @@ def tune_files(
         start = layout.to_vector(named, file=str(init))
     else:
         start = np.full(layout.dimension, 1.0 / layout.dimension)
-    tuner = make_tuner(algorithm, settings, layout)
+    tuner = tuner.for_features(layout)
     before = objective.score(pool, start)
     log(
         f"read {lines:,} hypotheses of {pool.n_segments:,} segments, {len(pool):,} different, "
@@ -175,9 +120,9 @@ def _distinct(
 
 
 def _references(paths: Sequence[str | Path]) -> Sequence[Sequence[str]]:
-    from replitune.statistics.scorer import load_testset
+    from replitune.corpus.reader import read_testset
 
-    references: Sequence[Sequence[str]] = load_testset([str(path) for path in paths]).references
+    references: Sequence[Sequence[str]] = read_testset([str(path) for path in paths]).references
     if not references[0]:
         raise ReplituneError("no segments in the references", file=paths[0])
     return references

@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 import sacrebleu
 
-from replitune.backends.interface import DecodeJob, ReplicaError, ReplicaJob, TrainJob
+from replitune.backends.interface import DecodeJob, ReplicaJob, TrainJob
 from replitune.backends.marian.backend import Marian
 from replitune.backends.marian.program import missing, run
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.corpus.testset import write_testset
-from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
+from replitune.errors import ReplicaError, ReplituneError
+from replitune.experiment.reading import resolve
 from replitune.replicas import Replica
 from replitune.tuning.nbest_files import read_nbest
 

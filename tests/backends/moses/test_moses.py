@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from replitune.backends.interface import DecodeJob, ReplicaError, ReplicaJob
+from replitune.backends.interface import DecodeJob, ReplicaJob
 from replitune.backends.moses import Moses, shown_weights
 from replitune.corpus.testset import TestSet
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.phrase.system import PhraseSystem
 from replitune.replicas import Replica
 from replitune.running.files import write_lines

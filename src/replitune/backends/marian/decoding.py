@@ -8,29 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replitune.backends.interface import ReplicaError
 from replitune.backends.marian.program import PYMARIAN, run
-from replitune.errors import ReplituneError
+from replitune.backends.marian.settings import DecodingSettings
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.running.files import atomic_open, read_lines, write_lines
 
 BLANK = "F0= 0 ||| 0"
 """Features and score of the translation of a blank line."""
-
-
-@dataclass(frozen=True)
-class DecodingSettings:
-    """How to translate. Sentences of similar length go through the network together; which ones
-    do is decided by the text alone, so that the same text gives the same bytes."""
-
-    beam: int = 5
-    normalize: float = 0.6
-    """Divide a translation's score by its length to this power."""
-    word_penalty: float = 0.0
-    max_length_factor: float = 3.0
-    """Longest translation, in pieces per piece of source."""
-    mini_batch: int = 32
-    workspace: int = 512
-    """MB that Marian reserves at first."""
 
 
 @dataclass(frozen=True)

@@ -17,64 +17,29 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from replitune.backends.interface import ReplicaError
-from replitune.backends.marian.decoding import DecodingSettings, Program, translate
+from replitune.backends.marian.decoding import Program, translate
 from replitune.backends.marian.program import run
+from replitune.backends.marian.settings import DecodingSettings, TrainingSettings
 from replitune.corpus.testset import TestSet
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError
 from replitune.metrics.base import Metric
 from replitune.running.checkpoint import Checkpoint
-from replitune.running.files import atomic_path
 from replitune.streams import seed_sequence
 
 MODEL = "model.npz"
-LENGTH = re.compile(r"([1-9][0-9]*)([eu])")
+SIDES = ("train.source.txt", "train.target.txt")
+"""In a model's folder, when the system is trained on a part of the parallel text."""
 SHOWN = re.compile(r"Up\. ([\d,]+) .*? Cost (\S+)")
 """A line of Marian's progress: update, and cost per word since the line before."""
 ABSURD = 10.0
 """A cost of so many times what guessing at random costs: the training has diverged."""
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How long to train."""
-
-    length: str = "20e"
-    """At most so many epochs (20e) or updates (5000u)."""
-    every: str = "1e"
-    """Translate and score dev after each so many epochs or updates."""
-    patience: int = 5
-    """Stop after so many scores in a row that are not better."""
-    min_gain: float = 0.0
-    """A better score is better by more than this, in the metric's units."""
-
-    def __post_init__(self) -> None:
-        for name in ("length", "every"):
-            if not LENGTH.fullmatch(getattr(self, name)):
-                raise ReplituneError(
-                    f"training: {name} is not allowed", found=str(getattr(self, name)),
-                    expected="epochs or updates, such as 20e or 5000u",
-                )  # fmt: skip
-        if self.length[-1] != self.every[-1]:
-            raise ReplituneError(
-                "training: length and every are in different units",
-                found=f"{self.length} and {self.every}",
-                expected="both in epochs (e), or both in updates (u)",
-            )
-
-    def end_of(self, number: int) -> str | None:
-        """Where round `number`, from 1, ends; None when the one before it was the last."""
-        step, last = int(self.every[:-1]), int(self.length[:-1])
-        if (number - 1) * step >= last:
-            return None
-        return f"{min(number * step, last)}{self.length[-1]}"
 
 
 @dataclass(frozen=True)
@@ -262,15 +227,3 @@ class Training:
         for path in folder.glob("best-*.npz"):
             if path.name != f"best-{best:04d}.npz":
                 path.unlink()
-
-
-def write_history(path: Path, history: Sequence[Round]) -> None:
-    """``history.parquet``: a row per round."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns = {f.name: [getattr(row, f.name) for row in history] for f in fields(Round)}
-    types = {"iteration": pa.int32(), "epoch": pa.int32(), "update": pa.int64()}
-    schema = pa.schema([(name, types.get(name, pa.float64())) for name in columns])
-    with atomic_path(path) as temporary:
-        pq.write_table(pa.table(columns, schema=schema), temporary)

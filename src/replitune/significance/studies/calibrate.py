@@ -17,14 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
+from replitune.registry import Entry
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison
+from replitune.significance.registry import TESTS
+from replitune.significance.run import run_tests
 from replitune.statistics.systems import SystemStatistics
 
 Test = Callable[[Comparison, np.random.Generator], float | None]
@@ -78,12 +82,11 @@ def wilson(rejected: int, trials: int, confidence: float = 0.95) -> tuple[float,
 
 
 def registered(
-    methods: Sequence[str | Mapping[str, object]], samples: int = 999
+    methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999
 ) -> dict[str, Test]:
-    """Tests of the project by name, as `replitune test` runs them."""
-    from replitune.significance.run import get_method, run_tests
+    """Tests of the project by id, as `replitune test` runs them."""
 
-    def of(given: str | Mapping[str, object]) -> Test:
+    def of(entry: Entry) -> Test:
         def test(comparison: Comparison, rng: np.random.Generator) -> float | None:
             a, b = comparison.a, comparison.b
             rows = run_tests(
@@ -91,7 +94,7 @@ def registered(
                 comparison.documents,
                 testset="",
                 seed=int(rng.integers(2**63)),
-                methods=[given],
+                methods=[entry],
                 samples=samples,
                 correction="none",
             )
@@ -99,7 +102,7 @@ def registered(
 
         return test
 
-    return {get_method(given).label: of(given) for given in methods}
+    return {entry.id: of(entry) for entry in TESTS.entries(methods)}
 
 
 # -- drawing comparisons ------------------------------------------------------------------
@@ -298,7 +301,7 @@ def calibrate(
     ns: Sequence[int] = (3, 5),
     trials: int = 300,
     alphas: Sequence[float] = (0.05, 0.01),
-    unit: str = "segment",
+    unit: Literal["segment", "document"] = "segment",
     seed: int = 0,
 ) -> list[CalibrationRow]:
     """All three studies on the systems at hand, wherever their pools are large enough.
@@ -309,7 +312,6 @@ def calibrate(
 
     from replitune.streams import stream
 
-    iv.one_of("unit", unit, iv.UNITS)
     trials = iv.samples_iv(trials)
     found: list[CalibrationRow] = []
     for n in ns:

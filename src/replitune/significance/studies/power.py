@@ -19,13 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.significance.arguments import matched
 from replitune.significance.base import Comparison
-from replitune.significance.components import (
-    linearise,
-    matched,
-    strata_numbers,
-    variance_components,
-)
+from replitune.significance.components import linearise, strata_numbers, variance_components
 from replitune.significance.critical import critical_values
 
 MANY_SEGMENTS = 10_000_000

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from replitune.metrics.diagnosis import SAMPLE, diagnose, find_copies, unmatched_words
 from replitune.running.files import read_lines, sha256_lines
-from replitune.statistics.scoring import Outputs
+from replitune.statistics.diagnosis import SAMPLE, diagnose, find_copies, unmatched_words
+from replitune.statistics.outputs import Outputs
 
 TEXT = [
     f"The {noun} saw {n} birds, and it slept." for n, noun in enumerate(["cat", "dog", "ox"] * 20)
@@ -20,8 +20,8 @@ def tokenise(line):
     return line.replace(",", " ,").replace(".", " .")
 
 
-def warnings(hyps, refs, **options):
-    return diagnose("sys", [hyps], [refs], words=0, **options)
+def warnings(hyps, refs):
+    return diagnose("sys", Outputs.of([hyps]), [refs], words=0)
 
 
 def test_good_outputs_have_no_warning():
@@ -34,13 +34,6 @@ def test_tokenised_outputs_or_references():
     assert said.startswith("sys: the outputs look tokenised and the references do not")
     (said,) = warnings(TEXT, [tokenise(line) for line in TEXT])
     assert said.startswith("sys: the references look tokenised and the outputs do not")
-
-
-def test_text_that_will_be_tokenised_twice():
-    twice = [tokenise(line) for line in TEXT]
-    (said,) = warnings(twice, twice, tokenising=["bleu", "chrf++"])
-    assert "bleu, chrf++ will tokenise them again" in said
-    assert warnings(TEXT, TEXT, tokenising=["bleu"]) == []
 
 
 def test_little_punctuation_is_no_evidence():
@@ -69,18 +62,18 @@ def test_marks_of_tokenisers_on_one_side(mark):
 def test_blank_lines_at_the_end_of_any_replica():
     cut = [*TEXT[:-2], "", " "]
     other = [line + " x" for line in TEXT]
-    (said, *more) = diagnose("sys", [TEXT, cut, other], [TEXT], words=0)
+    (said, *more) = diagnose("sys", Outputs.of([TEXT, cut, other]), [TEXT], words=0)
     assert said.startswith("sys: blank lines at the end of replica 2")
     assert more == ["sys: up to 1 of 60 outputs are empty in replica 2"]
-    assert diagnose("sys", [cut], [cut], words=0) == []
+    assert diagnose("sys", Outputs.of([cut]), [cut], words=0) == []
 
 
 def test_many_empty_outputs():
     holes = [line if i % 10 else "" for i, line in enumerate(TEXT)]
     more = [*holes[:-1], "x"]
-    (said,) = diagnose("sys", [TEXT, holes, more], [TEXT], words=0)
+    (said,) = diagnose("sys", Outputs.of([TEXT, holes, more]), [TEXT], words=0)
     assert said == "sys: up to 6 of 60 outputs are empty in 2 replicas (2, 3)"
-    assert diagnose("sys", [holes], [holes], words=0) == []
+    assert diagnose("sys", Outputs.of([holes]), [holes], words=0) == []
 
 
 def test_unmatched_words_by_hand():
@@ -89,7 +82,7 @@ def test_unmatched_words_by_hand():
     unmatched, nowhere = unmatched_words(hyps, refs)
     assert unmatched == [("b", 2), ("schnee", 1)]
     assert nowhere == [("schnee", 1)]
-    assert diagnose("sys", [hyps], refs, words=1) == [
+    assert diagnose("sys", Outputs.of([hyps]), refs, words=1) == [
         "sys: most frequent unmatched words in 4 segments: b (2); "
         "in no reference at all: schnee (1)"
     ]
@@ -98,7 +91,7 @@ def test_unmatched_words_by_hand():
 def test_large_test_sets_are_sampled_over_their_whole_length():
     n = 10 * SAMPLE
     refs = ["a b"] * n
-    (said,) = diagnose("sys", [["a b"] * (n // 2) + ["a c"] * (n // 2)], [refs])
+    (said,) = diagnose("sys", Outputs.of([["a b"] * (n // 2) + ["a c"] * (n // 2)]), [refs])
     assert said == (
         f"sys: most frequent unmatched words in {SAMPLE} segments: c ({SAMPLE // 2}); "
         f"in no reference at all: c ({SAMPLE // 2})"
@@ -106,17 +99,16 @@ def test_large_test_sets_are_sampled_over_their_whole_length():
 
 
 def test_nothing_to_look_at_is_no_mistake():
-    assert diagnose("sys", [], [["a"]]) == []
-    assert diagnose("sys", [[]], [[]]) == []
+    assert diagnose("sys", Outputs(1), [["a"]]) == []
+    assert diagnose("sys", Outputs.of([[]]), [[]]) == []
 
 
 def test_identical_replicas_of_a_system_are_named():
     other = [line + " x" for line in TEXT]
     replicas = [TEXT, other, TEXT]
-    for given in (replicas, Outputs.of(replicas)):
-        assert diagnose("sys", given, [TEXT], words=0) == [
-            "sys: the outputs of 2 replicas (1, 3) are identical: is one file given twice?"
-        ]
+    assert diagnose("sys", Outputs.of(replicas), [TEXT], words=0) == [
+        "sys: the outputs of 2 replicas (1, 3) are identical: is one file given twice?"
+    ]
 
 
 def test_identical_outputs_of_two_systems_are_named():

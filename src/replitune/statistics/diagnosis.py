@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import ne
 
-from replitune.statistics.scoring import Outputs
+from replitune.statistics.outputs import Outputs
 
 SAMPLE = 300
 """Segments looked at, evenly spaced."""
@@ -34,32 +34,25 @@ UNMATCHED = "most frequent unmatched words"
 
 def diagnose(
     name: str,
-    hyps_by_replica: Sequence[Sequence[str]],
+    outputs: Outputs,
     refs: Sequence[Sequence[str]],
     *,
     words: int = 5,
-    tokenising: Sequence[str] = (),
 ) -> list[str]:
     """One sentence for each thing that looks wrong with system `name`.
 
     `refs` are R streams of N references. The last sentence lists the `words` words that are
-    most often unmatched; with 0 it is left out. `tokenising` names the metrics that will
-    tokenise the text: text that is tokenised already is worth a warning then, as sacrebleu
-    gives without its option `force`.
+    most often unmatched; with 0 it is left out.
     """
-    if not hyps_by_replica or not refs or not refs[0]:
+    if not len(outputs) or not refs[0]:
         return []
-    if isinstance(hyps_by_replica, Outputs):
-        outputs = hyps_by_replica
-    else:
-        outputs = Outputs.of(hyps_by_replica)
     step = max(1, -(-len(refs[0]) // SAMPLE))
     segments = range(0, len(refs[0]), step)
     hyps = [outputs.line(0, i) for i in segments]
     sampled = [[stream[i] for i in segments] for stream in refs]
     first = sampled[0]
     found = [
-        _tokenised(hyps, first, tokenising),
+        _tokenised(hyps, first),
         *_marks(hyps, first),
         _case(hyps, first),
         *_blank(outputs, refs[0]),
@@ -69,7 +62,7 @@ def diagnose(
     return [f"{name}: {sentence}" for sentence in found if sentence]
 
 
-def _tokenised(hyps: Sequence[str], refs: Sequence[str], tokenising: Sequence[str]) -> str | None:
+def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
     of_hyps, of_refs = _separated(hyps), _separated(refs)
     if of_hyps is None or of_refs is None:
         return None
@@ -83,11 +76,6 @@ def _tokenised(hyps: Sequence[str], refs: Sequence[str], tokenising: Sequence[st
             f"the references look tokenised and the outputs do not "
             f"({of_refs:.0%} and {of_hyps:.0%} of punctuation stands alone): "
             f"use references that are not tokenised"
-        )
-    if tokenising and of_hyps >= _MOST and of_refs >= _MOST:
-        return (
-            f"outputs and references look tokenised, and {', '.join(tokenising)} will tokenise "
-            f"them again: detokenise both, or give tokenize=none"
         )
     return None
 

@@ -283,30 +283,26 @@ class Named(Kind):
         return options if good else WRONG
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        names = self.registry.names
-        words = [
-            {"enum": names},
-            {"type": "string", "pattern": f"^({'|'.join(map(re.escape, names))}):"},
-        ]
-        mappings = []
-        for name in names:
-            known = self.registry.settings(name)
-            options = {
-                key: json_schema(setting.type, definitions) for key, setting in known.items()
+        kind, names = self.registry.kind, self.registry.names
+        if kind not in definitions:
+            texts = "|".join(map(re.escape, names))
+            definitions[kind] = {
+                "anyOf": [
+                    {"enum": names},
+                    {"type": "string", "pattern": f"^({texts}):"},
+                    *(self._mapping_schema(name, definitions) for name in names),
+                ]
             }
-            mappings.append(
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["name"],
-                    "properties": {
-                        "name": {"const": name},
-                        "id": {"type": "string", "pattern": NAME},
-                        **options,
-                        "options": {
-                            "type": "object", "additionalProperties": False, "properties": options,
-                        },
-                    },
-                }
-            )  # fmt: skip
-        return {"anyOf": [*words, *mappings]}
+        return {"$ref": f"#/$defs/{kind}"}
+
+    def _mapping_schema(self, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+        known = self.registry.settings(name)
+        options = {key: json_schema(setting.type, definitions) for key, setting in known.items()}
+        of_entry = {"name": {"const": name}, "id": {"type": "string", "pattern": NAME}}
+        nested = {"type": "object", "additionalProperties": False, "properties": options}
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["name"],
+            "properties": {**of_entry, **options, "options": nested},
+        }

@@ -187,8 +187,8 @@ def check_origins(results: Path) -> None:
                 continue
             todo.append(made.record)
             if made.sha256 != sha256:
-                outputs = [_whole(results, output) for output in record.get("outputs", {})]
-                outputs = [os.path.relpath(path) for path in dict.fromkeys(outputs)]
+                whole = dict.fromkeys(_whole(results, one) for one in record.get("outputs", {}))
+                outputs = [os.path.relpath(path) for path in whole]
                 raise ReplituneError(
                     f"the results are not of one piece: {user} was made from another version "
                     f"of {name}",

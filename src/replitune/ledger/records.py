@@ -189,12 +189,13 @@ def check_origins(results: Path) -> None:
             if made.sha256 != sha256:
                 whole = dict.fromkeys(_whole(results, one) for one in record.get("outputs", {}))
                 outputs = [os.path.relpath(path) for path in whole]
+                shown = " ".join(outputs[:3]) + (" ..." if outputs[3:] else "")
                 raise ReplituneError(
                     f"the results are not of one piece: {user} was made from another version "
                     f"of {name}",
                     file=os.path.relpath(results / name),
                     found="files whose times do not tell their order: was the clock put back?",
-                    fix=f"rm -r {' '.join(outputs[:3])}{' ...' if outputs[3:] else ''}, and run again",
+                    fix=f"rm -r {shown}, and run again",
                 )
 
 

@@ -1,14 +1,30 @@
 # report.html, tables/, figures/: what people read. manifest.json: what made every file.
 
+from replitune.report.contents import Captions
+
+# what tables and figures are, for `snakemake --report`: see ../report/*.rst
+config["captions"] = Captions()
+
 
 rule report:
     input:
         unpack(reads("report")),
     output:
         page=AT.page,
-        tables=report(directory(AT.tables), patterns=["{name}.csv"], category="Tables"),
+        # which there are, the report says, from what the experiment has
+        tables=report(
+            directory(AT.tables),
+            patterns=["{name}.csv"],
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{name}"},
+        ),
         figures=report(
-            directory(AT.figures), patterns=["{name}.svg"], category="Figures"
+            directory(AT.figures),
+            patterns=["{about}.{kind,[^.]+}.svg"],
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "{kind}", "of": "{about}"},
         ),
     log:
         **logs("report", "report"),

@@ -122,7 +122,7 @@ def studied(
     from replitune.meta.human_cells import standardise
     from replitune.meta.loading import load
     from replitune.meta.rows import MetaRun
-    from replitune.report.meta_terminal import print_meta
+    from replitune.report.terminal_meta import print_meta
 
     criteria = {"human": "adequacy", "fluency": "fluency"} if "fluency" in files else {}
     judgements = [

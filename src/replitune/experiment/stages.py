@@ -367,7 +367,7 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    VERSION = 3
+    VERSION = 4
     systems: dict[str, Counts]
     """The replicas of each."""
     decoded: dict[str, list[str]]

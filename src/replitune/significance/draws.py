@@ -19,6 +19,14 @@ from numpy.typing import NDArray
 from replitune.metrics.base import Metric
 from replitune.significance.arguments import in_units, own_strata, pooled_score
 from replitune.significance.base import Comparison
+from replitune.significance.kernels.random import (
+    aligned,
+    blocks,
+    draw_key,
+    exact_dtype,
+    in_lines,
+    keys_of,
+)
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
@@ -95,8 +103,6 @@ class SegmentDraws:
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> SegmentDraws:
-        from replitune.significance.kernels.random import draw_key
-
         return cls(draw_key(rng))
 
     def counts(
@@ -110,7 +116,6 @@ class SegmentDraws:
         """(B, U) how often each unit is in each of the given test sets."""
         from replitune.significance.kernels.bootstrap import draw_counts
         from replitune.significance.kernels.free import draw_subsets
-        from replitune.significance.kernels.random import keys_of
 
         keys = keys_of(self.key, samples.stop)[samples]
         draws = units if size is None else size
@@ -135,8 +140,6 @@ class SegmentDraws:
         replacement: bool = True,
     ) -> Iterator[tuple[slice, NDArray]]:
         """Sums (B, n, K) of statistics (n, U, K) over each test set, block by block."""
-        from replitune.significance.kernels.random import blocks
-
         n, units, k = statistics.shape
         draws = units if size is None else size
         columns = exact_columns(statistics.transpose(1, 0, 2).reshape(units, n * k), draws)
@@ -178,14 +181,10 @@ class PoolDraws:
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> PoolDraws:
-        from replitune.significance.kernels.random import draw_key
-
         return cls(draw_key(rng))
 
     def sums(self, pool: NDArray, samples: int, stratum: int = 0) -> NDArray:
         """(samples, K) sums over M draws from pool (M, K)."""
-        from replitune.significance.kernels.random import blocks
-
         if pool.dtype.kind == "f":
             pool = exact_columns(pool, len(pool))
         found = np.empty((samples, pool.shape[1]))
@@ -194,14 +193,11 @@ class PoolDraws:
         return found
 
     def _keys(self, samples: slice, stratum: int, attempt: int = 0) -> NDArray[np.uint64]:
-        from replitune.significance.kernels.random import keys_of
-
         key = (self.key + 0x632BE59BD9B4E019 * stratum + 0xD6E8FEB86659FD93 * attempt) % 2**64
         return keys_of(key, samples.stop)[samples]
 
     def _block(self, pool: NDArray, rows: slice, stratum: int) -> NDArray[np.float64]:
         from replitune.significance.kernels.bootstrap import gather
-        from replitune.significance.kernels.random import aligned, exact_dtype, in_lines
 
         size, k = pool.shape
         keys = self._keys(rows, stratum)
@@ -283,7 +279,6 @@ class PoolDraws:
     ) -> NDArray[np.float64]:
         """(samples,) mean score of n outputs, each of U draws from the pool."""
         from replitune.significance.kernels.bootstrap import gather
-        from replitune.significance.kernels.random import aligned, blocks, exact_dtype, in_lines
 
         def make() -> NDArray[np.float64]:
             statistics = in_units(system.statistics, documents, unit)

@@ -24,6 +24,7 @@ from replitune.significance import arguments as iv
 from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, one_each, oriented
+from replitune.significance.kernels.random import resample_keys
 
 PAIRED_NOTE = Note("paired", "replicas paired in stored order")
 NOT_PAIRED_NOTE = Note(
@@ -64,7 +65,6 @@ def clark(
     With `unit` document, there is one deal for all segments of a document.
     """
     from replitune.significance.exchange import Sides, free_exchange, paired_exchange
-    from replitune.significance.kernels.random import resample_keys
 
     if compat is not None:
         iv.one_of("aggregation", aggregation, ("pooled",))

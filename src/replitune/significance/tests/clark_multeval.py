@@ -19,13 +19,13 @@ from replitune.metrics.base import Metric
 from replitune.significance.arguments import pooled_score
 from replitune.significance.base import Note
 from replitune.significance.kernels.free import draw_permutation
+from replitune.significance.kernels.mixing import mix
 from replitune.significance.kernels.random import (
     GAMMA,
     aligned,
     blocks,
     exact_dtype,
     in_lines,
-    mix,
 )
 
 NOTE = Note(

@@ -21,6 +21,7 @@ from replitune.significance import arguments as iv
 from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, Exchanged, one_each
+from replitune.significance.kernels.random import resample_keys
 
 
 @significance_test
@@ -48,7 +49,6 @@ def riezler(
     as a whole.
     """
     from replitune.significance.exchange import Sides, paired_exchange
-    from replitune.significance.kernels.random import resample_keys
 
     keys = resample_keys(rng, samples)
     if replica == "every":

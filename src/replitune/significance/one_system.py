@@ -233,6 +233,7 @@ def summarise(
     """
     iv.system_iv(system)
     iv.between_0_and_1("alpha", alpha)
+    iv.samples_iv(samples)
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
     notes: dict[str, tuple[Note, ...]] = {}

@@ -81,17 +81,6 @@ class MertLattice(Mert):
         shared = {item.name for item in fields(Mert)} - {"directions"}
         return Mert(**{name: getattr(self, name) for name in shared})
 
-    def tune(
-        self,
-        pool: Pool,
-        objective: Objective,
-        start: NDArray[np.float64],
-        rng: np.random.Generator,
-        threads: int = 1,
-    ) -> TuningResult:
-        """MERT on the pool alone, where there are no lattices."""
-        return self.mert.tune(pool, objective, start, rng, threads)
-
     def tune_lattices(
         self,
         lattices: Lattices,

@@ -6,15 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from replitune.cli.words import method_word
-from replitune.significance.methods import get_method
 
 from replitune.corpus.prepare import prepare_testset
 from replitune.errors import ReplituneError
-from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load, resolve
 from replitune.experiment.yaml_file import read_yaml
-from replitune.significance.one_system import interval_method
+from replitune.experiment.experiment import Experiment
+from replitune.significance.registry import INTERVALS, TESTS
 from support import ROOT
 
 FOLDER = ROOT / "config" / "experiments"
@@ -36,9 +34,8 @@ def test_tests_intervals_and_studies_exist_at_every_scale(name: str, scale: str 
         *(entry for study in studied if study for entry in study.get("methods", [])),
     ]
     for method in methods:
-        get_method(method_word(method) if isinstance(method, str) else method)
-    for interval in experiment.intervals:
-        interval_method(method_word(interval))
+        TESTS.entry(method)
+    INTERVALS.entries(experiment.intervals)
     assert experiment.name == (name if scale is None else f"{name}-{scale}")
 
 

@@ -102,9 +102,9 @@ def test_segments_follow_the_file_of_the_test_set(folder: Path):
         ("all.xml", "which system?"),
         ("all.xml#run3", "no such system"),
         ("hyps.tsv", "which column?"),
-        ("hyps.tsv#hyp3", "no column is called hyp3"),
+        ("hyps.tsv#hyp3", "no column is called"),
         ("hyps.tsv#9", "no such column"),
-        ("bare.tsv#y2", "no column is called y2"),
+        ("bare.tsv#y2", "no column is called"),
         ("none.xml#run1", "no such file"),
     ],
 )

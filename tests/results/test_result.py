@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.results.comparing import Settings, compare
+from replitune.results.comparing import compare
 from replitune.results.result import Result
+from replitune.significance.registry import TESTS
+from replitune.significance.settings import TestSettings
 from replitune.statistics.store import SegmentStatistics
 from significance.exchange_models import Counts, counts, system
 
@@ -31,8 +33,9 @@ def result() -> Result:
         "c": system("c", counts(1, N, seed=3)),
     }
     store = SegmentStatistics("t", Counts(), "sig", systems, np.arange(N, dtype=np.int32), None)
-    methods = ("crossed", "koehn", "fu-ar:strata=none", "clark:strata=none")
-    compared = compare([store], Settings("t", 1, ("all",), methods, 60, 0.05, "holm"))
+    methods = TESTS.entries(["crossed", "koehn", "fu-ar:strata=none", "clark:strata=none"])
+    settings = TestSettings(methods=tuple(methods), samples=60)
+    compared = compare([store], settings, testset="t", seed=1)
     return replace(compared.metrics["counts"], missing={"c": {"run-002": "it fell"}})
 
 

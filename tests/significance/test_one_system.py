@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
-from replitune.significance.draws import PoolDraws, SegmentDraws
+from replitune.significance.draws import Draws, PoolDraws, SegmentDraws
 from replitune.significance.intervals import bca_interval, overlap_ratio
 from replitune.significance.one_system import (
     clark_interval,
@@ -20,6 +20,8 @@ from replitune.significance.one_system import (
     summarise,
 )
 from significance.exchange_models import Counts, counts, means, system
+
+DRAWS = Draws(SegmentDraws(1), lambda name: PoolDraws(1), lambda name: np.random.default_rng(1))
 
 
 def each(N: int) -> np.ndarray:
@@ -110,12 +112,10 @@ def test_the_median_replica_breaks_ties_by_id() -> None:
 def test_intervals_of_a_mean_have_the_normal_width() -> None:
     a = system("A", means(4, 900, seed=1))
     width = 2 * stats.norm.ppf(0.975)
-    one = riezler_interval(
-        MeanMetric(), a, each(900), SegmentDraws(1), samples=3000, replica="run-002"
-    )
+    one = riezler_interval(MeanMetric(), a, each(900), DRAWS, samples=3000, replica="run-002")
     sd = a.statistics[1, :, 0].std()
     assert one.high - one.low == pytest.approx(width * sd / 30, rel=0.06)
-    pool = clark_interval(MeanMetric(), a, each(900), PoolDraws(1), samples=3000)
+    pool = clark_interval(MeanMetric(), a, each(900), DRAWS, samples=3000)
     assert pool.high - pool.low == pytest.approx(width * a.statistics[..., 0].std() / 60, rel=0.06)
 
 
@@ -124,7 +124,7 @@ def test_intervals_of_a_mean_have_the_normal_width() -> None:
 def test_neubigs_half_samples(half: str, factor: float) -> None:
     """Drawn with replacement, N/2 segments scatter sqrt(2) too far; without, as N would."""
     a = system("A", means(1, 800, seed=1))
-    draws = SegmentDraws(1)
+    draws = DRAWS
     whole = riezler_interval(MeanMetric(), a, each(800), draws, samples=4000)
     found = riezler_interval(MeanMetric(), a, each(800), draws, samples=4000, half=half)
     assert np.std(found.distribution) == pytest.approx(
@@ -136,7 +136,7 @@ def test_fu_interval_agrees_with_enumeration() -> None:
     a = system("A", counts(4, 30, seed=1))
     scores = Counts().score(a.sums)
     every = [np.mean(v) for v in itertools.product(scores, repeat=4)]
-    found = fu_interval(Counts(), a, np.random.default_rng(1), samples=20_000)
+    found = fu_interval(Counts(), a, each(a.segments), DRAWS, samples=20_000)
     low, high = np.percentile(every, [2.5, 97.5])
     assert found.low == pytest.approx(low, abs=0.1 * np.std(every))
     assert found.high == pytest.approx(high, abs=0.1 * np.std(every))
@@ -146,7 +146,7 @@ def test_bca_is_scipys() -> None:
     """The same distribution and data give scipy's interval; ours finds the jackknife itself."""
     a = system("A", means(1, 40, seed=3) ** 2)
     found = riezler_interval(
-        MeanMetric(), a, each(40), SegmentDraws(1), samples=999, kind="bca", confidence=0.9
+        MeanMetric(), a, each(40), DRAWS, samples=999, kind="bca", confidence=0.9
     )
     assert found.notes == ()
     data = (a.statistics[0, :, 0],)
@@ -162,7 +162,7 @@ def test_bca_is_scipys() -> None:
 def test_bca_jackknifes_the_drawn_unit() -> None:
     a = system("A", counts(4, 50, seed=1), groups=("mert", "mert", "pro", "pro"))
     options = {"samples": 500, "kind": "bca"}
-    pool = clark_interval(Counts(), a, each(50), PoolDraws(1), **options)
+    pool = clark_interval(Counts(), a, each(50), DRAWS, **options)
     outputs = a.statistics.astype(float)
     total = outputs.sum(axis=(0, 1))
     left = np.array([[Counts().score(total - z) for z in replica] for replica in outputs])
@@ -171,7 +171,7 @@ def test_bca_jackknifes_the_drawn_unit() -> None:
     low, high, _ = bca_interval(pool.distribution, float(Counts().score(total)), left.ravel())
     assert (pool.low, pool.high) == pytest.approx((low, high))
     documents = np.repeat(np.arange(10, dtype=np.int32), 5)
-    one = riezler_interval(Counts(), a, documents, SegmentDraws(1), unit="document", **options)
+    one = riezler_interval(Counts(), a, documents, DRAWS, unit="document", **options)
     r = int(np.argsort(Counts().score(a.sums))[1])
     left_out = [Counts().score(outputs[r][documents != g].sum(axis=0)) for g in range(10)]
     low, high, _ = bca_interval(
@@ -182,9 +182,7 @@ def test_bca_jackknifes_the_drawn_unit() -> None:
 
 def test_degenerate_bca_is_the_percentile_interval_and_says_so() -> None:
     constant = system("A", np.ones((2, 30, 2)))
-    found = riezler_interval(
-        MeanMetric(), constant, each(30), SegmentDraws(1), samples=100, kind="bca"
-    )
+    found = riezler_interval(MeanMetric(), constant, each(30), DRAWS, samples=100, kind="bca")
     assert (found.low, found.high) == (1, 1)
     assert "percentile interval, not BCa" in found.notes[0].text
     low, high, note = bca_interval(np.arange(1.0, 101), 0.0, np.arange(5.0))

@@ -60,6 +60,8 @@ def tables(
     stores: Sequence[SegmentStatistics], settings: CalibrateSettings, seed: int
 ) -> list[list[CalibrationRow]]:
     """The rows of each metric, which are also said on the terminal."""
+    from replitune.report.terminal import print_table
+    from replitune.report.terminal_studies import rejections
     from replitune.significance.studies.calibrate import calibrate, registered
 
     tests = registered(settings.methods, settings.samples)
@@ -76,16 +78,7 @@ def tables(
                 expected=f"at least {2 * min(settings.sizes)} of one system",
             )
         print(f"{store.metric.id} on {store.testset or 'the test set'}: share of p <= alpha\n")
-        print(
-            f"{'study':<11} {'null':<14} {'pool':<16} {'n':>3} {'test':<20} {'alpha':>5} "
-            f"{'rate':>6}  95% CI"
-        )
-        for row in rows:
-            mark = " by construction" if row.exact else ""
-            print(
-                f"{row.study:<11} {row.null:<14} {row.pool[:16]:<16} {row.n_a:>3} {row.method:<20} "
-                f"{row.alpha:>5g} {row.rate:>6.3f}  [{row.low:.3f}, {row.high:.3f}]{mark}"
-            )
+        print_table(rejections(rows), indent=0)
         print()
         found.append(rows)
     return found

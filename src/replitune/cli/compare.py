@@ -115,8 +115,9 @@ def run(options: argparse.Namespace) -> None:
                     scorer.metadata([result]),
                     testset.documents,
                 )
+    stores = [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers]
     comparison = compare(
-        [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
+        stores,
         settings,
         testset=options.testset,
         seed=options.seed,
@@ -130,24 +131,18 @@ def run(options: argparse.Namespace) -> None:
             json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
     if options.html or options.latex or options.rank or options.sentence_scores:
-        from replitune.report import comparison_files as written
+        from replitune.report.comparison_files import ComparisonFiles
 
-        made = written.Compared(
-            comparison,
-            {scorer.metric.id: scorer.metric for scorer in scorers},
-            testset,
-            texts,
-            {id: {item.system.name: item.system for item in found} for id, found in scored.items()},
-            "baseline" if options.baseline else None,
-        )
+        baseline = "baseline" if options.baseline else None
+        written = ComparisonFiles(comparison, stores, testset, texts, baseline)
         for path, write in (
-            (options.html, written.write_html),
-            (options.latex, written.write_latex),
-            (options.rank, written.write_ranking),
-            (options.sentence_scores, written.write_sentence_scores),
+            (options.html, written.html),
+            (options.latex, written.latex),
+            (options.rank, written.ranking),
+            (options.sentence_scores, written.sentence_scores),
         ):
             if path is not None:
-                write(path, made)
+                write(path)
     for warning in comparison.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print_comparison(comparison)

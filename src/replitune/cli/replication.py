@@ -74,7 +74,8 @@ def rows(
     seed: int,
 ) -> list[ReplicationRow]:
     """What each pair could have shown, which is also said on the terminal."""
-    from replitune.report.numbers import p_value, signed
+    from replitune.report.terminal import print_table
+    from replitune.report.terminal_studies import small_experiments
     from replitune.significance.studies.calibrate import registered
     from replitune.significance.studies.replication import replicate
     from replitune.streams import stream
@@ -94,11 +95,6 @@ def rows(
                 rng=partial(stream, seed, "replication", store.testset, *names),
             )
             print(f"  {pair.b.name} - {pair.a.name} ({pair.a.n} and {pair.b.n} replicas)")
-            for row in found:
-                p = f"p = {p_value(row.p)}"
-                if row.case is None:
-                    p = f"p = {p_value(row.p_low)} to {p_value(row.p_high)}"
-                what = row.case or f"n = {row.n}, {row.repeats} draws"
-                print(f"    {what:<24} {row.method:<20} delta {signed(row.delta)}  {p}")
+            print_table(small_experiments(found), indent=4)
             rows += found
     return rows

@@ -100,7 +100,8 @@ def results_of(record: str | Path) -> Path:
 def records(results: Path) -> dict[str, dict[str, Any]]:
     """All records by name."""
     logs = results / "logs"
-    return {_name(results, path): _read(path) for path in sorted(logs.rglob("*.json"))}
+    found = {_name(results, path): _read(path) for path in sorted(logs.rglob("*.json"))}
+    return {name: record for name, record in found.items() if record}
 
 
 def names(results: Path, paths: Iterable[Path]) -> list[str]:
@@ -187,13 +188,15 @@ def check_origins(results: Path) -> None:
                 continue
             todo.append(made.record)
             if made.sha256 != sha256:
-                outputs = [os.path.relpath(results / o) for o in record.get("outputs", {})]
+                whole = dict.fromkeys(_whole(results, one) for one in record.get("outputs", {}))
+                outputs = [os.path.relpath(path) for path in whole]
+                shown = " ".join(outputs[:3]) + (" ..." if outputs[3:] else "")
                 raise ReplituneError(
                     f"the results are not of one piece: {user} was made from another version "
                     f"of {name}",
                     file=os.path.relpath(results / name),
                     found="files whose times do not tell their order: was the clock put back?",
-                    fix=f"rm {' '.join(outputs[:3])}{' ...' if outputs[3:] else ''}, and run again",
+                    fix=f"rm -r {shown}, and run again",
                 )
 
 
@@ -205,10 +208,14 @@ def _index(results: Path, name: str) -> Path:
     return results / ".made" / name
 
 
+WHOLE = {"models": 2, "tuning": 3, "tables": 1, "figures": 1}
+"""Parts of the names of folders that are made whole."""
+
+
 def _whole(results: Path, name: str) -> Path:
-    """What Snakemake makes again as a whole: of a model or a replica, its folder."""
+    """What Snakemake makes again as a whole: the folder of a model, of a replica, of all tables."""
     parts = Path(name).parts
-    return results / Path(*parts[: {"models": 2, "tuning": 3}.get(parts[0], len(parts))])
+    return results / Path(*parts[: WHOLE.get(parts[0], len(parts))])
 
 
 def _read(path: Path) -> dict[str, Any]:

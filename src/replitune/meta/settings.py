@@ -13,7 +13,7 @@ File = Annotated[str, about(min_length=1)]
 Level = Annotated[float, about(gt=0, lt=1)]
 
 
-class MetaSettings(Settings):
+class MetaSettings(Settings, frozen=True):
     """How well metrics and their tests agree with people."""
 
     human: Annotated[

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.length import ReferenceLength, check_references, reference_length
+from replitune.metrics.token_ids import BATCH, segment_numbers
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
 
@@ -21,8 +22,6 @@ _SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}
 
 Lowercase = Annotated[bool, about("Compare lower-cased text.")]
 Order = Annotated[int, about("Longest n-gram.", ge=1, le=16)]
-
-_BLOCK = 8192  # hypotheses whose tokens are in memory at once
 
 
 class Bleu(Metric):
@@ -83,7 +82,7 @@ class Bleu(Metric):
         smooth: str = self.smooth_method
         if smooth in _SMOOTH_DEFAULTS:
             smooth += f"[{self.smooth_value:.2f}]"
-        parts = [
+        fields = [
             f"case:{'lc' if self.lowercase else 'mixed'}",
             f"eff:{'yes' if self.effective_order else 'no'}",
             f"tok:{self.tokenizer.signature}",
@@ -91,10 +90,10 @@ class Bleu(Metric):
         ]
         # sacrebleu leaves the order out, and knows only the closest length.
         if self.max_ngram_order != 4:
-            parts.append(f"order:{self.max_ngram_order}")
+            fields.append(f"order:{self.max_ngram_order}")
         if self.ref_length != "closest":
-            parts.append(f"reflen:{self.ref_length}")
-        return "|".join(parts)
+            fields.append(f"reflen:{self.ref_length}")
+        return "|".join(fields)
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> ReferenceNgrams:
         """Tokenise R streams of N references and store their n-grams per segment."""
@@ -107,17 +106,14 @@ class Bleu(Metric):
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: ReferenceNgrams
     ) -> NDArray[np.int32]:
-        segments = np.ascontiguousarray(segments, dtype=np.int64)
-        n_segments = len(prepared.lengths)
-        if len(segments) and not (segments.min() >= 0 and segments.max() < n_segments):
-            raise IndexError(f"segment outside 0 .. {n_segments - 1}")  # a kernel would not look
+        segments = segment_numbers(segments, len(prepared.lengths))
         out = np.zeros((len(hyps), len(self.statistic_names)), dtype=np.int32)
-        for start in range(0, len(hyps), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            self._block_statistics(hyps[block], segments[block], prepared, out[block])
+        for start in range(0, len(hyps), BATCH):
+            batch = slice(start, start + BATCH)
+            self._batch_statistics(hyps[batch], segments[batch], prepared, out[batch])
         return out
 
-    def _block_statistics(
+    def _batch_statistics(
         self,
         hyps: Sequence[str],
         segments: NDArray[np.int64],

@@ -59,7 +59,7 @@ def by_segment(references: Sequence[Sequence[str]]) -> Iterator[str]:
         yield from lines
 
 
-def checked_segments(segments: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def segment_numbers(segments: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """`segments` for a kernel, which does not look whether they are in 0 .. count - 1."""
     segments = np.ascontiguousarray(segments, dtype=np.int64)
     if segments.size and not (segments.min() >= 0 and segments.max() < count):
@@ -67,7 +67,7 @@ def checked_segments(segments: NDArray[np.int64], count: int) -> NDArray[np.int6
     return segments
 
 
-def tokenized_references(lists: Sequence[list[str]], nrefs: int) -> TokenizedReferences:
+def tokenize_references(lists: Sequence[list[str]], nrefs: int) -> TokenizedReferences:
     """From the words of each line of :func:`by_segment`."""
     vocabulary = Vocabulary(chain.from_iterable(lists))
     return TokenizedReferences(vocabulary, *encode(lists, vocabulary), nrefs)

@@ -2,65 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from replitune.meta.rows import MetaRow
-from replitune.report.data import Cell
-from replitune.report.figure import COLOURS, HATCHES, LINES, MARKERS, Figure, pick
-from replitune.report.figures import beside
-from replitune.report.names import count
-from replitune.report.studies import Studies
+from replitune.report.drawing import (
+    COLOURS,
+    HATCHES,
+    LINES,
+    MARKERS,
+    Figure,
+    Figures,
+    beside,
+    of_each_cell,
+    pick,
+)
+from replitune.report.findings import difference
+from replitune.report.material import Material
 from replitune.report.tables_studies import plans_of
-from replitune.report.tables_tests import INTERVALS
-from replitune.significance.studies.calibrate import CalibrationRow, wilson
+from replitune.report.wording import INTERVALS, count
+from replitune.results.result import Result
+from replitune.significance.studies.calibrate import wilson
 from replitune.significance.studies.power import MANY_SEGMENTS, PowerRow
 from replitune.significance.studies.replication import ReplicationRow
+
+Row = TypeVar("Row", PowerRow, ReplicationRow)
 
 MOST_PAIRS = 12
 """Pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
 
 
-def study_figures(studies: Studies) -> list[Figure]:
-    """Every figure for which a study has rows."""
-    figures = []
-    for cell, plans in studies.power:
-        shown = _shown(cell, [(row.a, row.b) for row in plans])
-        mine = [row for row in plans if (row.a, row.b) == shown]
-        figures += [power_curves(cell, mine), detectable(cell, mine)]
-    for cell, rows in studies.replication:
-        shown = _shown(cell, [(row.a, row.b) for row in rows])
-        drawn = [row for row in rows if (row.a, row.b) == shown and row.deltas]
-        if drawn:
-            figures.append(observed_differences(cell, drawn))
-    figures += [rejections(cell, trials) for cell, trials in studies.calibrate]
-    for testset, judged in studies.meta.items():
-        pairs = [row for row in judged if row.study == "agreement" and row.value is not None]
-        if pairs:
-            figures.append(agreement(testset, pairs, studies))
-    return figures
+def _about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> list[Row]:
+    """The rows of a study about the pair of which there is most to see."""
+    rows: list[Any] = [row for other, found in study if other is cell for row in found]
+    pairs = [(row.a, row.b) for row in rows]
+    pair = cell.closest if cell.closest in pairs else next(iter(pairs), None)
+    return [row for row in rows if (row.a, row.b) == pair]
 
 
-def _shown(cell: Cell, pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """The pair to show: the one about which there is most to see."""
-    closest = cell.closest
-    return pairs[0] if closest is None or closest not in pairs else closest
-
-
-def overlap_figures(cells: Sequence[Cell], alpha: float) -> list[Figure]:
-    """Where there is an overlap ratio to show."""
-    return [
-        overlap(cell, alpha)
-        for cell in cells
-        if any(row.ratio is not None for row in cell.overlaps)
-    ]
-
-
-def overlap(cell: Cell, alpha: float) -> Figure:
-    """Fu et al. (2016), Figs. 2 and 3: the pairs that overlap most."""
+@of_each_cell
+def overlap(material: Material, cell: Result) -> Figure | None:
+    """Overlap ratio of the intervals of two systems, by interval method (Fu et al. 2016, Figs. 2
+    and 3). No test."""
     methods = list(dict.fromkeys(row.method for row in cell.overlaps if row.ratio is not None))
+    if not methods:
+        return None
 
     def most(pair: tuple[str, str]) -> float:
         return max((cell.overlap(pair, method) or 0.0 for method in methods), default=0.0)
@@ -96,19 +84,23 @@ def overlap(cell: Cell, alpha: float) -> Figure:
     runs = sorted({n for r in cell.tests for n in (r.n_a, r.n_b)})
     n = "–".join(str(k) for k in dict.fromkeys((runs[0], runs[-1])))
     return Figure(
-        f"{cell.testset}.{cell.metric}.overlap",
-        f"Overlap ratio of the {100 * (1 - alpha):g}% intervals of {cell.name} on {cell.testset} "
-        f"of the two systems of a pair (n = {n} replicas), by interval method, after Fu et al. "
-        f"(2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; Riezler's and Clark's "
-        "intervals speak of new segments, the test-set interval of new tuner runs on this test "
-        "set.",
+        f"Overlap ratio of the {100 * (1 - material.alpha):g}% intervals of {cell.name} on "
+        f"{cell.testset} of the two systems of a pair (n = {n} replicas), by interval method, "
+        f"after Fu et al. (2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; "
+        "Riezler's and Clark's intervals speak of new segments, the test-set interval of "
+        "new tuner runs on this test set.",
         draw,
         size=(6.8, 1.2 + 0.22 * len(pairs) * len(methods)),
     )
 
 
-def power_curves(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
-    """Power against the true difference, on the segments at hand."""
+@of_each_cell
+def power(material: Material, cell: Result) -> Figure | None:
+    """Power of the ``crossed`` test against the true difference, by number of replicas, for the
+    pair whose p is nearest to .05."""
+    rows = _about_one_pair(cell, material.power)
+    if not rows:
+        return None
     first = rows[0]
     own = next((row for row in rows if row.design), first)
     grid = [row for row in rows if row.segments == own.segments]
@@ -138,7 +130,6 @@ def power_curves(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
         beside(axes)
 
     return Figure(
-        f"{cell.testset}.{cell.metric}.power",
         f"Power of the crossed test at {first.alpha:g} to find a true difference in {cell.name} "
         f"between {first.a} and {first.b} with n replicas of each and the {own.segments:,} "
         f"segments of {cell.testset}, simulated from the variances of this experiment ({own.n_a} + "
@@ -149,8 +140,13 @@ def power_curves(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
     )
 
 
-def detectable(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
-    """The smallest difference that is found, against the number of replicas."""
+@of_each_cell
+def detectable(material: Material, cell: Result) -> Figure | None:
+    """Smallest difference that would be detected, against the number of replicas, by number of
+    segments, for the pair whose p is nearest to .05."""
+    rows = _about_one_pair(cell, material.power)
+    if not rows:
+        return None
     first = rows[0]
     own = next((row for row in rows if row.design), first)
     plans = [row for row in plans_of(rows) if row.n_a == row.n_b and row.tuners == 1]
@@ -182,7 +178,6 @@ def detectable(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
         beside(axes)
 
     return Figure(
-        f"{cell.testset}.{cell.metric}.detectable",
         f"Smallest true difference in {cell.name} between {first.a} and {first.b} that the crossed "
         f"test finds at {first.alpha:g} with {100 * first.wanted:g}% power, by numbers of replicas "
         f"and segments, from the variances of this experiment ({own.n_a} + "
@@ -193,8 +188,13 @@ def detectable(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
     )
 
 
-def observed_differences(cell: Cell, rows: Sequence[ReplicationRow]) -> Figure:
-    """Clark et al. (2011), Fig. 2."""
+@of_each_cell
+def replication(material: Material, cell: Result) -> Figure | None:
+    """Clark et al. (2011), Fig. 2: relative frequency of the observed difference by number of
+    replicas, drawn from the pools of the pair whose p is nearest to .05. No test."""
+    rows = [row for row in _about_one_pair(cell, material.replication) if row.deltas]
+    if not rows:
+        return None
     first = rows[0]
     by_n = {row.n: np.array(row.deltas) for row in rows}
 
@@ -214,14 +214,13 @@ def observed_differences(cell: Cell, rows: Sequence[ReplicationRow]) -> Figure:
                 label=f"n = {n}",
             )
         axes.axvline(0, color="#888888", linewidth=0.8)
-        axes.axvline(_expected(cell, first), color="black", linewidth=1.2)
+        axes.axvline(difference(cell, (first.a, first.b)), color="black", linewidth=1.2)
         axes.set_xlabel(f"observed difference in {cell.name}, {first.b} − {first.a}")
         axes.set_ylabel("relative frequency")
         axes.set_ylim(bottom=0)
         beside(axes)
 
     return Figure(
-        f"{cell.testset}.{cell.metric}.replication",
         f"Relative frequency of the difference in {cell.name} on {cell.testset} between {first.a} "
         f"and {first.b} that {first.repeats} experiments observe with n replicas of each, drawn "
         f"with replacement from {first.pool_a} and {first.pool_b} (Clark et al. 2011, Fig. 2); the "
@@ -232,13 +231,14 @@ def observed_differences(cell: Cell, rows: Sequence[ReplicationRow]) -> Figure:
     )
 
 
-def _expected(cell: Cell, row: ReplicationRow) -> float:
-    """Difference of the means of the pools."""
-    return (cell.value(row.b, "avg") or 0.0) - (cell.value(row.a, "avg") or 0.0)
-
-
-def rejections(cell: Cell, rows: Sequence[CalibrationRow]) -> Figure:
-    """Type I error against n by test, one panel for each null hypothesis, pools together."""
+@of_each_cell
+def calibration(material: Material, cell: Result) -> Figure | None:
+    """Share of rejections where there is no difference, by test and number of replicas; the line
+    is the level."""
+    rows = [row for other, found in material.calibrate if other is cell for row in found]
+    if not rows:
+        return None
+    # one panel for each null hypothesis, pools together
     alpha = max(row.alpha for row in rows)
     kept = [row for row in rows if row.alpha == alpha and row.pool != "all"]
     nulls = list(dict.fromkeys((row.study, row.null) for row in kept))
@@ -276,7 +276,6 @@ def rejections(cell: Cell, rows: Sequence[CalibrationRow]) -> Figure:
     pools = list(dict.fromkeys(row.pool for row in kept))
     trials = max(row.trials for row in kept)
     return Figure(
-        f"{cell.testset}.{cell.metric}.calibration",
         f"How often each test finds a difference at {alpha:g} (line) where there is none, by "
         f"{cell.name} on {cell.testset}: up to {trials} trials for each of "
         f"{count(len(pools), 'pool')}, together, with Wilson intervals (Monte-Carlo error only). "
@@ -288,8 +287,18 @@ def rejections(cell: Cell, rows: Sequence[CalibrationRow]) -> Figure:
     )
 
 
-def agreement(testset: str, rows: Sequence[MetaRow], studies: Studies) -> Figure:
-    """Graham (2016): agreement of each metric and test with people, at each level."""
+def agreement(material: Material) -> Figures:
+    """Share of pairs of systems on which a metric's test and people agree, with Clopper-Pearson
+    intervals (after Graham 2016)."""
+    known = {
+        testset: [row for row in rows if row.study == "agreement" and row.value is not None]
+        for testset, rows in material.meta.items()
+    }
+    return {t: _agreement(t, rows, material.names) for t, rows in known.items() if rows}
+
+
+def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]) -> Figure:
+    """By metric and test, at each level, for the last criterion."""
     rows = [row for row in rows if row.criterion == rows[-1].criterion]
     alphas = list(dict.fromkeys(row.alpha for row in rows))
     names = list(dict.fromkeys((row.metric, row.method) for row in rows))
@@ -308,7 +317,7 @@ def agreement(testset: str, rows: Sequence[MetaRow], studies: Studies) -> Figure
                           ls=pick(LINES, index), **style)  # fmt: skip
                 axes.plot(100 * row.value, at, ls="none", ms=5, marker=pick(MARKERS, index),
                           label=f"at {alpha:g}" if y == 0 else None, **style)  # fmt: skip
-        shown = [f"{studies.names.get(metric or '', metric)}, {method}" for metric, method in names]
+        shown = [f"{metrics.get(metric or '', metric)}, {method}" for metric, method in names]
         axes.set_yticks(range(len(names)), shown)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlim(0, 100)
@@ -316,7 +325,6 @@ def agreement(testset: str, rows: Sequence[MetaRow], studies: Studies) -> Figure
         beside(axes)
 
     return Figure(
-        f"{testset}.agreement",
         f"Share of {count(rows[0].n or 0, 'pair')} of systems on {testset} of which a metric's "
         f"test and people ({rows[0].criterion}, rank-sum test) say the same at each level, with "
         "Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so the true "

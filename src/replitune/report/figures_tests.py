@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from replitune.report.data import Cell, adjusted
-from replitune.report.figure import COLOURS, LINES, MARKERS, Figure, pick
-from replitune.report.names import CORRECTIONS, count
+from replitune.report.drawing import COLOURS, LINES, MARKERS, Figure, of_each_cell, pick
+from replitune.report.findings import adjusted
+from replitune.report.material import Material
 from replitune.report.numbers import p_equation, p_value, score
-from replitune.results.rows import Histogram
-from replitune.significance.studies.replication import Threshold
+from replitune.report.wording import CORRECTIONS, count
+from replitune.results.result import Result
 
 
-def tested_figures(
-    cells: Sequence[Cell], alpha: float, correction: str, fits: Sequence[Sequence[Threshold]]
-) -> list[Figure]:
-    """The heat map when there are three systems or more; distributions of the closest pair."""
-    figures = []
-    for cell, enough in zip(cells, fits, strict=True):
-        if len(cell.present) > 2 and cell.tests:
-            figures.append(heat_map(cell, alpha, correction))
-        if enough:
-            figures.append(differences(cell, enough))
-        pair = _closest(cell)
-        if pair is not None:
-            figures.append(distributions(cell, pair))
-    return figures
-
-
-def heat_map(cell: Cell, alpha: float, correction: str) -> Figure:
-    """p of every pair by the lead test, systems ordered by rank (Graham 2016)."""
-    systems = cell.ranked
+@of_each_cell
+def heatmap(material: Material, cell: Result) -> Figure | None:
+    """p of every pair, corrected, best system first (after Graham 2016); dark is small, bold is
+    significant."""
+    systems, alpha = cell.ranked, material.alpha
+    if len(systems) < 3 or not cell.tests:
+        return None
     p = np.full((len(systems), len(systems)), np.nan)
     for i, better in enumerate(systems):
         for j, worse in enumerate(systems[i + 1 :], start=i + 1):
-            result = cell.lead_test((better, worse))
-            found = None if result is None else adjusted(result)
+            found = adjusted(cell.lead_test((better, worse)))
             if found is not None:
                 p[i, j] = found
 
@@ -66,18 +52,22 @@ def heat_map(cell: Cell, alpha: float, correction: str) -> Figure:
     lead = next(result for result in cell.tests if result.method == cell.lead_method)
     side = 1.6 + 0.62 * len(systems)
     return Figure(
-        f"{cell.testset}.{cell.metric}.heatmap",
         f"p of every pair of systems ({count(lead.n_a, 'run')} and {lead.n_b} of the first pair) "
-        f"by {cell.name} on {cell.testset}, {cell.lead_method} test, {CORRECTIONS[correction]}; "
-        f"best system first, dark is small, bold is at or below {alpha:g} (after Graham 2016). "
-        f"A small p speaks of {lead.generalises_to}.",
+        f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
+        f"{CORRECTIONS[material.correction]}; best system first, dark is small, bold is "
+        f"at or below {alpha:g} (after Graham 2016). A small p speaks of {lead.generalises_to}.",
         draw,
         size=(side + 0.8, side),
     )
 
 
-def differences(cell: Cell, fits: Sequence[Threshold]) -> Figure:
-    """Fu et al. (2016), Fig. 5: p against the difference, and where it falls to alpha."""
+@of_each_cell
+def differences(material: Material, cell: Result) -> Figure | None:
+    """Fu et al. (2016), Fig. 5: uncorrected p of every pair against its difference, by test, with
+    a decreasing fit and the difference at which it falls to the level of the experiment."""
+    (fits,) = (found for other, found in material.thresholds if other is cell)
+    if not fits:
+        return None
     alpha = fits[0].alpha
 
     def draw(axes: Any) -> None:
@@ -96,7 +86,6 @@ def differences(cell: Cell, fits: Sequence[Threshold]) -> Figure:
     scopes = {result.method: result.generalises_to for result in cell.tests}
     spoken = "; ".join(f"{method}: {scope}" for method, scope in scopes.items())
     return Figure(
-        f"{cell.testset}.{cell.metric}.differences",
         f"p, uncorrected, of {count(len(cell.pairs), 'pair')} of systems against their difference "
         f"in {cell.name} on {cell.testset}, with a decreasing fit and the difference at which it "
         f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It speaks of: {spoken}.",
@@ -105,10 +94,16 @@ def differences(cell: Cell, fits: Sequence[Threshold]) -> Figure:
     )
 
 
-def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
-    """The distribution that each resampling test compares the observed difference with."""
-    a, b = pair
-    drawn = {m: h for (x, y, m), h in _drawable(cell).items() if (x, y) == pair}
+@of_each_cell
+def distributions(material: Material, cell: Result) -> Figure | None:
+    """Distributions of the difference under the tests that resample (after Graham 2016), for the
+    pair whose p is nearest to .05; the black line is the observed difference."""
+    wide = {key: (edges, n) for key, (edges, n) in cell.histograms.items() if np.ptp(edges) > 1e-6}
+    pairs = [(a, b) for a, b, _ in wide if (a, b) in cell.pairs]
+    if not pairs:
+        return None
+    a, b = pair = cell.closest if cell.closest in pairs else pairs[0]
+    drawn = {method: found for (x, y, method), found in wide.items() if (x, y) == pair}
     results = {method: cell.test(pair, method) for method in drawn}
 
     def draw(axes: Any) -> None:
@@ -136,7 +131,6 @@ def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
     scopes = "; ".join(f"{m}: {r.generalises_to}" for m, r in results.items() if r is not None)
     result = next(r for r in results.values() if r is not None)
     return Figure(
-        f"{cell.testset}.{cell.metric}.distributions",
         f"Distributions of the difference in {cell.name} on {cell.testset} between {a} and {b} "
         f"({result.n_a} + {count(result.n_b, 'run')}), of the tests that resample: those of "
         "exchange tests lie around zero, those of bootstraps around the observed difference "
@@ -144,20 +138,6 @@ def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
         draw,
         size=(7.2, 3.4),
     )
-
-
-def _drawable(cell: Cell) -> dict[tuple[str, str, str], Histogram]:
-    """Distributions that are wider than one value."""
-    found = (cell.histograms or {}).items()
-    return {key: (edges, counts) for key, (edges, counts) in found if np.ptp(edges) > 1e-6}
-
-
-def _closest(cell: Cell) -> tuple[str, str] | None:
-    """The pair about which there is most to see: p of the lead test nearest to .05."""
-    pairs = list(dict.fromkeys((a, b) for a, b, _ in _drawable(cell)))
-    pairs = [pair for pair in pairs if pair in cell.pairs]
-
-    return cell.closest if cell.closest in pairs else next(iter(pairs), None)
 
 
 def _coarse(edges: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replitune.report.data import Cell, adjusted
-from replitune.report.names import count
+from replitune.report.findings import adjusted
+from replitune.report.material import Material
 from replitune.report.numbers import p_equation
+from replitune.report.wording import count
+from replitune.results.result import Result
+from replitune.significance.base import Note
 
 FEW_REPLICAS = 3
 """Clark et al. (2011) recommend at least this many."""
@@ -23,18 +25,13 @@ class Warning:
     places: tuple[str, ...] = ()
 
 
-def warnings(
-    cells: Sequence[Cell],
-    alpha: float,
-    corpus: Sequence[str] = (),
-    unrepeatable: Sequence[str] = (),
-) -> list[Warning]:
-    """Grouped by kind, most serious first; `corpus` has what was said of the texts,
-    `unrepeatable` names replicas that another run would make otherwise."""
+def warnings(material: Material) -> list[Warning]:
+    """Grouped by kind, most serious first."""
+    cells, alpha = material.cells, material.alpha
     return [
         *_missing(cells),
-        *_known(corpus),
-        *_unrepeatable(unrepeatable),
+        *_known(material.corpus),
+        *_unrepeatable(material.unrepeatable),
         *_few(cells),
         *_alone(cells),
         *_unreachable(cells, alpha),
@@ -43,7 +40,7 @@ def warnings(
     ]
 
 
-def _missing(cells: Sequence[Cell]) -> list[Warning]:
+def _missing(cells: Sequence[Result]) -> list[Warning]:
     """Replicas that could not be made, with each reason once."""
     places = list(
         dict.fromkeys(
@@ -84,13 +81,13 @@ def _unrepeatable(replicas: Sequence[str]) -> list[Warning]:
     ]
 
 
-def _few(cells: Sequence[Cell]) -> list[Warning]:
+def _few(cells: Sequence[Result]) -> list[Warning]:
     few = list(
         dict.fromkeys(
-            (system, len(cell.replica_scores(system)))
+            (system.name, system.n)
             for cell in cells
-            for system in cell.present
-            if len(cell.replica_scores(system)) < FEW_REPLICAS
+            for system in cell.systems.values()
+            if system.n < FEW_REPLICAS
         )
     )
     if not few:
@@ -105,7 +102,7 @@ def _few(cells: Sequence[Cell]) -> list[Warning]:
     ]
 
 
-def _alone(cells: Sequence[Cell]) -> list[Warning]:
+def _alone(cells: Sequence[Result]) -> list[Warning]:
     lonely = list(dict.fromkeys(cell.testset for cell in cells if not cell.tests))
     if not lonely:
         return []
@@ -113,7 +110,7 @@ def _alone(cells: Sequence[Cell]) -> list[Warning]:
     return [Warning("Nothing was tested", text, tuple(lonely))]
 
 
-def _unreachable(cells: Sequence[Cell], alpha: float) -> list[Warning]:
+def _unreachable(cells: Sequence[Result], alpha: float) -> list[Warning]:
     """Tests whose smallest possible p is above alpha."""
     places: dict[str, list[str]] = {}
     for cell in cells:
@@ -133,7 +130,7 @@ def _unreachable(cells: Sequence[Cell], alpha: float) -> list[Warning]:
     ]
 
 
-def _disagreements(cells: Sequence[Cell], alpha: float) -> list[Warning]:
+def _disagreements(cells: Sequence[Result], alpha: float) -> list[Warning]:
     """Where another test and the lead test fall on different sides of alpha."""
     places: dict[tuple[str, str, str], list[str]] = {}
     for cell in cells:
@@ -166,37 +163,35 @@ def _disagreements(cells: Sequence[Cell], alpha: float) -> list[Warning]:
     ]
 
 
-def _notes(cells: Sequence[Cell]) -> list[Warning]:
-    """Notes of tests and intervals, part by part; parts that differ only in numbers are one."""
+def _notes(cells: Sequence[Result]) -> list[Warning]:
+    """Notes of tests, spreads and intervals; those of one source and code are one."""
     kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
 
-    def add(source: str, note: str, where: str) -> None:
-        found = kinds.setdefault((source, re.sub(r"\d+(\.\d+)?", "#", note)), [])
-        if (note, where) not in found:
-            found.append((note, where))
+    def add(source: str, note: Note, where: str) -> None:
+        text = note.text.removeprefix(f"{note.about}: ")
+        kinds.setdefault((source, note.code), []).append((text, where))
 
     for cell in cells:
         for result in cell.tests:
             for note in result.notes:
-                if note.about:
-                    text = note.text.removeprefix(f"{note.about}: ")
-                    add(result.method, text, f"{cell.testset}, {cell.name}, {note.about}")
-                else:
-                    add(result.method, note.text, _where(cell, result.a, result.b))
-        for row in cell.systems:
-            if row.note:
-                what = f"the {row.method} interval" if row.statistic == "ci" else row.statistic
-                add(what, row.note, f"{cell.testset}, {cell.name}, {row.system}")
+                about = note.about or f"{result.b} − {result.a}"
+                add(result.method, note, f"{cell.testset}, {cell.name}, {about}")
+        for system in cell.systems.values():
+            for statistic, notes in system.notes.items():
+                method = statistic.removeprefix("ci_")
+                what = statistic if method == statistic else f"the {method} interval"
+                for note in notes:
+                    add(what, note, f"{cell.testset}, {cell.name}, {system.name}")
     said = []
     for (source, _), found in kinds.items():
-        notes = list(dict.fromkeys(note for note, _ in found))
-        example = "For example: " if len(notes) > 1 else ""
+        texts = list(dict.fromkeys(text for text, _ in found))
+        example = "For example: " if len(texts) > 1 else ""
         places = tuple(dict.fromkeys(where for _, where in found))
-        said.append(Warning(f"Note on {source}", f"{example}{_sentence(notes[0])}", places))
+        said.append(Warning(f"Note on {source}", f"{example}{_sentence(texts[0])}", places))
     return said
 
 
-def _where(cell: Cell, a: str, b: str) -> str:
+def _where(cell: Result, a: str, b: str) -> str:
     return f"{cell.testset}, {cell.name}, {b} − {a}"
 
 

@@ -289,14 +289,13 @@ class Result:
             for suffix, (found, schema) in self._tables().items()
         }
 
-    def write(self, folder: str | Path, metric: str | None = None) -> None:
+    def write(self, folder: str | Path) -> None:
         """``<metric>.parquet`` and the files beside it, in a folder ``tests/<testset>``."""
-        stem = f"{metric or self.metric}"
         metadata = {name: getattr(self, name) for name in METADATA}
         for suffix, (found, schema) in self._tables().items():
             said = metadata if suffix == ".notes" else None
-            rows.write_table(Path(folder) / f"{stem}{suffix}.parquet", found, schema, said)
-        rows.write_histograms(Path(folder) / f"{stem}.null.parquet", self.histograms)
+            rows.write_table(Path(folder) / f"{self.metric}{suffix}.parquet", found, schema, said)
+        rows.write_histograms(Path(folder) / f"{self.metric}.null.parquet", self.histograms)
 
     @classmethod
     def read(cls, folder: str | Path, metric: str) -> Result:

@@ -16,7 +16,6 @@ from replitune.significance.base import Comparison
 from replitune.statistics.systems import SystemStatistics
 
 ALTERNATIVES = ("two-sided", "greater", "less")
-AGGREGATIONS = ("mean", "pooled")
 
 Alternative = Annotated[
     Literal["two-sided", "greater", "less"],
@@ -63,16 +62,6 @@ def significance_test(test: Callable[..., Any]) -> Callable[..., Any]:
         if alone and "comparisons" in test.__annotations__:
             return test([given], **options)[0]
         return test(given, **options)
-
-    return checking
-
-
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Hold the options of a function to its declarations, whoever calls it."""
-
-    @wraps(function)
-    def checking(*given: Any, **options: Any) -> Any:
-        return function(*given, **options_iv(function, options))
 
     return checking
 

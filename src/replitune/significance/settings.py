@@ -9,7 +9,7 @@ from replitune.settings import Settings, about
 from replitune.significance.registry import INTERVALS, TESTS
 
 
-class Baseline(Settings):
+class Baseline(Settings, frozen=True):
     """Every system against one."""
 
     baseline: Annotated[str, about("The system that all others are compared with.")]
@@ -22,7 +22,7 @@ Correction = Literal["holm", "bh", "none"]
 Methods = tuple[Annotated[Entry, Named(TESTS)], ...]
 
 
-class TestSettings(Settings):
+class TestSettings(Settings, frozen=True):
     """The significance tests."""
 
     __test__ = False  # not a test case for pytest

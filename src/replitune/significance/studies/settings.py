@@ -18,7 +18,7 @@ StudyMetrics = Annotated[
 Samples = Annotated[int, about("Resamples of each resampling test.", ge=1)]
 
 
-class PowerSettings(Settings):
+class PowerSettings(Settings, frozen=True):
     """What n replicas and N segments would detect."""
 
     metrics: StudyMetrics = "first"
@@ -42,7 +42,7 @@ class PowerSettings(Settings):
     ] = 0.8
 
 
-class ReplicationSettings(Settings):
+class ReplicationSettings(Settings, frozen=True):
     """What a paper with fewer tuning runs could have reported."""
 
     metrics: StudyMetrics = "first"
@@ -58,7 +58,7 @@ class ReplicationSettings(Settings):
     samples: Samples = 1000
 
 
-class CalibrateSettings(Settings):
+class CalibrateSettings(Settings, frozen=True):
     """How often each test finds a difference where there is none."""
 
     metrics: StudyMetrics = "first"

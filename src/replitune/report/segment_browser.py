@@ -7,14 +7,14 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.corpus.testset import TestSet
 from replitune.metrics.base import Metric
-from replitune.report.data import Cell
+from replitune.results.result import Result
 from replitune.statistics.systems import SystemStatistics
 
 
@@ -43,6 +43,18 @@ class Segments:
     source: Sequence[str] | None
     documents: Sequence[str] | None
     outputs: list[Output]
+
+    @classmethod
+    def of(cls, cell: Result, testset: TestSet, outputs: list[Output]) -> Segments:
+        return cls(
+            cell.testset,
+            cell.name,
+            cell.higher_is_better,
+            testset.references,
+            testset.source,
+            testset.documents,
+            outputs,
+        )
 
     @property
     def count(self) -> int:
@@ -74,47 +86,6 @@ class Segments:
 def sentence_scores(metric: Metric, system: SystemStatistics, replica: str) -> NDArray[np.float64]:
     """(N,) the metric's score of every segment alone, for one replica."""
     return metric.score(system.statistics[system.replicas.index(replica)])
-
-
-def load_segments(folder: Path, cell: Cell) -> Segments:
-    """The median replicas of one (test set, metric) of the experiment in `folder`."""
-    from replitune.corpus.testset import read_prepared
-    from replitune.errors import ReplituneError
-    from replitune.running.files import read_lines, sha256_lines
-    from replitune.statistics.store import read_systems
-
-    testset = read_prepared(folder / "corpus" / f"{cell.testset}.jsonl")
-    outputs = []
-    for name in cell.present:
-        median = cell.row(name, "median_replica")
-        if median is None or median.replica is None:
-            continue
-        store = read_systems([folder / "stats" / cell.testset / cell.metric / f"{name}.parquet"])
-        decoded = folder / "decodes" / cell.testset / name / f"{median.replica}.txt"
-        lines = read_lines(decoded)
-        if sha256_lines(lines) != store.metadata[name].decode_sha256[name][median.replica]:
-            raise ReplituneError(
-                "is not the text that was scored",
-                file=decoded,
-                fix="remove it, and run again; it is made anew",
-            )
-        outputs.append(
-            Output(
-                name,
-                median.replica,
-                lines,
-                sentence_scores(store.metric, store.systems[name], median.replica),
-            )
-        )
-    return Segments(
-        cell.testset,
-        cell.name,
-        cell.higher_is_better,
-        testset.references,
-        testset.source,
-        testset.documents,
-        outputs,
-    )
 
 
 def page_data(

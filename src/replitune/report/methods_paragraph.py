@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from replitune import __version__
-from replitune.report.data import Cell
-from replitune.report.names import CORRECTIONS
+from replitune.report.material import Material
+from replitune.report.wording import CORRECTIONS
 
 CITED = {
     "riezler": "approximate randomisation over segments (Riezler and Maxwell, 2005)",
@@ -22,8 +20,9 @@ CITED = {
 }
 
 
-def methods(cells: Sequence[Cell], alpha: float, correction: str, samples: int) -> list[str]:
+def methods(material: Material) -> list[str]:
     """Paragraphs that say what was computed, with the signature of every metric."""
+    cells, correction = material.cells, material.correction
     used = list(dict.fromkeys(result.method for cell in cells for result in cell.tests))
     described = "; ".join(f"{name}: {CITED.get(name, name)}" for name in used)
     signatures = dict.fromkeys((cell.name, cell.signature) for cell in cells)
@@ -34,7 +33,7 @@ def methods(cells: Sequence[Cell], alpha: float, correction: str, samples: int) 
         else "p-values are corrected for all pairs of one test set, metric and test by the "
         f"{CORRECTIONS[correction]} procedure"
     )
-    runs = {len(cell.replica_scores(system)) for cell in cells for system in cell.present}
+    runs = {system.n for cell in cells for system in cell.systems.values()}
     times = (
         f"{min(runs)}" if len(runs) == 1 else f"{min(runs, default=0)} to {max(runs, default=0)}"
     )
@@ -45,8 +44,8 @@ def methods(cells: Sequence[Cell], alpha: float, correction: str, samples: int) 
         "replicas, following Clark et al. (2011)"
     )
     tested = (
-        f"Differences were tested at {alpha:g} by {described}. Resampling tests use {samples:,} "
-        f"samples; {adjusted}."
+        f"Differences were tested at {material.alpha:g} by {described}. Resampling tests use "
+        f"{material.samples:,} samples; {adjusted}."
         if used
         else "No differences were tested."
     )

@@ -6,7 +6,7 @@ import io
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from functools import wraps
 from typing import Any
 
 import matplotlib
@@ -14,7 +14,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from replitune.running.files import atomic_open
+from replitune.report.material import Material
+from replitune.results.result import Result
 
 STYLE: dict[str, Any] = {
     "figure.dpi": 100,
@@ -42,8 +43,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">")
 class Figure:
     """What is to be drawn, and what it shows."""
 
-    name: str
-    """File name without suffix."""
     caption: str
     draw: Callable[[Any], None]
     """Draws into one matplotlib axes."""
@@ -53,27 +52,38 @@ class Figure:
     """Axes beside each other with a common y axis; `draw` is given as many."""
 
 
+Figures = dict[str, Figure]
+"""By what they are about: ``test1.bleu``, ``test1``, ``tuning``."""
+
+
+def of_each_cell(
+    figure: Callable[[Material, Result], Figure | None],
+) -> Callable[[Material], Figures]:
+    """A kind of figure of which each (test set, metric) has one, or none."""
+
+    @wraps(figure)
+    def figures(material: Material) -> Figures:
+        found = {f"{c.testset}.{c.metric}": figure(material, c) for c in material.cells}
+        return {about: drawn for about, drawn in found.items() if drawn is not None}
+
+    return figures
+
+
 def pick(choices: tuple[Any, ...], index: int) -> Any:
     return choices[index % len(choices)]
 
 
-def nothing(name: str) -> Figure:
-    """A figure that was asked for and has no data."""
-
-    def draw(axes: Any) -> None:
-        axes.set_axis_off()
-        text = f"{name}: these systems and replicas leave nothing to draw"
-        axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes)
-
-    return Figure(name, "", draw, size=(6.4, 1.2))
+def beside(axes: Any, **options: Any) -> None:
+    """The legend to the right of the axes."""
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5), **options)
 
 
-def render(figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
+def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
     """Bytes of the figure by suffix."""
     # glyphs that the font lacks are drawn as boxes; the names stand in the tables
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     drawn: dict[str, bytes] = {}
-    with plt.rc_context({**STYLE, "svg.hashsalt": figure.name}):
+    with plt.rc_context({**STYLE, "svg.hashsalt": name}):
         canvas, axes = plt.subplots(
             ncols=figure.panels, sharey=True, layout="constrained", figsize=figure.size
         )
@@ -87,12 +97,3 @@ def render(figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, by
         finally:
             plt.close(canvas)
     return drawn
-
-
-def save(figure: Figure, folder: Path) -> str:
-    """Write folder/name.svg and .png; returns the SVG."""
-    drawn = render(figure, ("svg", "png"))
-    for suffix, content in drawn.items():
-        with atomic_open(folder / f"{figure.name}.{suffix}", "wb") as handle:
-            handle.write(content)
-    return drawn["svg"].decode("utf-8")

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from replitune.report.data import Cell
-from replitune.report.figure import COLOURS, HATCHES, LINES, MARKERS, Figure, pick
-from replitune.report.names import count
-from replitune.report.tables_tests import INTERVALS
+from replitune.report.drawing import (
+    COLOURS,
+    HATCHES,
+    LINES,
+    MARKERS,
+    Figure,
+    beside,
+    of_each_cell,
+    pick,
+)
+from replitune.report.findings import interval_methods
+from replitune.report.material import Material
+from replitune.report.wording import INTERVALS, count
+from replitune.results.result import Result
 
 
-def score_figures(cells: Sequence[Cell], alpha: float) -> list[Figure]:
-    """Every figure of one (test set, metric) that its replicas allow."""
-    figures = []
-    for cell in cells:
-        if not cell.present:
-            continue
-        figures.append(histogram(cell))
-        if any(row.ci_low is not None for s in cell.present for row in cell.intervals(s).values()):
-            figures.append(interval_figure(cell, alpha))
-        if any(np.ptp(_scores(cell, system)) > 0 for system in cell.present):
-            figures.append(normal_fits(cell))
-    return figures
-
-
-def histogram(cell: Cell) -> Figure:
-    """Clark et al. (2011), Fig. 1: test scores over replicas, all systems overlaid."""
-    scores = {name: _scores(cell, name) for name in cell.present}
+@of_each_cell
+def replicas(material: Material, cell: Result) -> Figure | None:
+    """Clark et al. (2011), Fig. 1: score of each replica; the line is the mean of the system.
+    Where systems overlap, one run of each can show either order. No test; it speaks of these
+    runs."""
+    scores = {name: _scores(cell, name) for name in cell.systems}
+    if not scores:
+        return None
     every = np.concatenate(list(scores.values()))
 
     def draw(axes: Any) -> None:
@@ -56,7 +56,6 @@ def histogram(cell: Cell) -> Figure:
 
     counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
     return Figure(
-        f"{cell.testset}.{cell.metric}.replicas",
         f"{cell.name} on {cell.testset} of each replica ({counts}); the line is the system's "
         "mean. Where the systems overlap, one run of each can show either order "
         "(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set.",
@@ -64,30 +63,35 @@ def histogram(cell: Cell) -> Figure:
     )
 
 
-def interval_figure(cell: Cell, alpha: float) -> Figure:
-    """Fu et al. (2016), Table 7, as a figure."""
+@of_each_cell
+def intervals(material: Material, cell: Result) -> Figure | None:
+    """Intervals of each system's score by method (Fu et al. 2016, Table 7). Riezler draws segments
+    of the median replica, Clark segments of all replicas: both speak of new segments. Test-set
+    draws replica scores and speaks of new tuner runs."""
     systems = cell.ranked[::-1]
-    methods = list(dict.fromkeys(m for s in systems for m in cell.intervals(s)))
+    methods = interval_methods(cell)
+    if not any(found for system in cell.systems.values() for found in system.ci.values()):
+        return None
     step = 0.7 / max(len(methods), 1)
 
     def draw(axes: Any) -> None:
         for index, method in enumerate(methods):
             for y, system in enumerate(systems):
-                row = cell.intervals(system).get(method)
-                if row is None or row.ci_low is None or row.ci_high is None:
+                ends = cell.systems[system].ci.get(method)
+                if ends is None:
                     continue
                 at = y + step * ((len(methods) - 1) / 2 - index)
                 label = INTERVALS.get(method, method)
                 first = label not in axes.get_legend_handles_labels()[1]
                 axes.plot(
-                    [row.ci_low, row.ci_high],
+                    ends,
                     [at, at],
                     color=pick(COLOURS, index),
                     ls=pick(LINES, index),
                     linewidth=2,
                 )
                 axes.plot(
-                    row.value,
+                    cell.systems[system].avg,
                     at,
                     marker=pick(MARKERS, index),
                     color=pick(COLOURS, index),
@@ -97,23 +101,26 @@ def interval_figure(cell: Cell, alpha: float) -> Figure:
         axes.set_yticks(range(len(systems)), systems)
         axes.set_ylim(-0.6, len(systems) - 0.4)
         axes.set_xlabel(_axis(cell))
-        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        beside(axes)
 
-    runs = ", ".join(f"{s}: n = {len(_scores(cell, s))}" for s in cell.ranked)
+    runs = ", ".join(f"{s}: n = {len(cell.systems[s].scores)}" for s in cell.ranked)
     return Figure(
-        f"{cell.testset}.{cell.metric}.intervals",
-        f"{100 * (1 - alpha):g}% bootstrap intervals of {cell.name} on {cell.testset}, best system "
-        f"on top ({runs}), as Fu et al. (2016), Table 7. Riezler draws segments of the median "
-        "replica and Clark segments of all replicas: both speak of new segments. Test-set draws "
-        "replica scores and speaks of new tuner runs on this test set.",
+        f"{100 * (1 - material.alpha):g}% bootstrap intervals of {cell.name} on {cell.testset}, "
+        f"best system on top ({runs}), as Fu et al. (2016), Table 7. Riezler draws segments of the "
+        "median replica and Clark segments of all replicas: both speak of new segments. Test-set "
+        "draws replica scores and speaks of new tuner runs on this test set.",
         draw,
         size=(6.4, 1.3 + 0.55 * len(systems)),
     )
 
 
-def normal_fits(cell: Cell) -> Figure:
-    """Fu et al. (2016), Fig. 4: a normal distribution fitted to each system's scores."""
-    scores = {s: v for s in cell.present if np.ptp(v := _scores(cell, s)) > 0}
+@of_each_cell
+def fits(material: Material, cell: Result) -> Figure | None:
+    """Normal distribution fitted to the scores of each system's replicas (Fu et al. 2016, Fig. 4).
+    No test; it speaks of new tuner runs on this test set."""
+    scores = {s: v for s in cell.systems if np.ptp(v := _scores(cell, s)) > 0}
+    if not scores:
+        return None
     means = {name: float(np.mean(values)) for name, values in scores.items()}
     spreads = {name: float(np.std(values, ddof=1)) for name, values in scores.items()}
 
@@ -145,10 +152,9 @@ def normal_fits(cell: Cell) -> Figure:
         axes.set_ylabel("density")
         _legend(axes, len(scores), title="mean, standard deviation", title_fontsize=8)
 
-    left_out = [name for name in cell.present if name not in scores]
+    left_out = [name for name in cell.systems if name not in scores]
     note = f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
     return Figure(
-        f"{cell.testset}.{cell.metric}.fits",
         f"Normal distribution fitted to the {cell.name} scores of each system's replicas on "
         f"{cell.testset}, and the scores ({count(sum(map(len, scores.values())), 'run')} in all; "
         "Fu et al. 2016, Fig. 4). No test; it speaks of new tuner runs on this test set."
@@ -160,20 +166,16 @@ def normal_fits(cell: Cell) -> Figure:
 def _legend(axes: Any, entries: int, **options: Any) -> None:
     """Inside while it is small, otherwise beside the axes."""
     if entries > 3:
-        options |= {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
-    axes.legend(fontsize=8, **options)
+        beside(axes, **options)
+    else:
+        axes.legend(fontsize=8, **options)
 
 
-def beside(axes: Any, **options: Any) -> None:
-    """The legend to the right of the axes."""
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5), **options)
-
-
-def _scores(cell: Cell, system: str) -> np.ndarray:
+def _scores(cell: Result, system: str) -> np.ndarray:
     """(n,)"""
-    return np.array(list(cell.replica_scores(system).values()), dtype=np.float64)
+    return np.array(list(cell.systems[system].scores.values()), dtype=np.float64)
 
 
-def _axis(cell: Cell) -> str:
+def _axis(cell: Result) -> str:
     direction = "" if cell.higher_is_better else ", lower is better"
     return f"{cell.name} on {cell.testset}{direction}"

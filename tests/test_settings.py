@@ -157,14 +157,16 @@ def test_who_calls_directly_is_held_to_the_declaration_too():
         Checked("a", size=-1)
 
 
+Name = Annotated[str, about("a lower-case name", pattern="^[a-z]+$")]
+
+
+class Pair(Settings):
+    baseline: Annotated[Name, about("What others are compared with.")] = "a"
+
+
 def test_the_outermost_sentence_is_the_setting_s():
     """Named types have sentences of their own, for messages."""
-    name = Annotated[str, about("a lower-case name", pattern="^[a-z]+$")]
-
-    class Named(Settings):
-        baseline: Annotated[name, about("What others are compared with.")] = "a"  # type: ignore
-
-    assert settings_of(Named)["baseline"].description == "What others are compared with."
-    schema = json_schema(settings_of(Named)["baseline"].type, {})
-    assert schema["description"] == "What others are compared with."
-    assert "a lower-case name" in mistakes({"baseline": "B"}, Named)[0]
+    setting = settings_of(Pair)["baseline"]
+    assert setting.description == "What others are compared with."
+    assert json_schema(setting.type, {})["description"] == "What others are compared with."
+    assert "a lower-case name" in mistakes({"baseline": "B"}, Pair)[0]

@@ -18,8 +18,8 @@ import numpy as np
 from replitune.corpus.reader import read_testset
 from replitune.corpus.testset import read_prepared, write_testset
 from replitune.errors import ReplituneError
-from replitune.experiment.reading import load
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import load
 from replitune.ledger.manifest import read_manifest, stays_inside
 from replitune.meta.human import read_human
 from replitune.metrics.external import read_segment_scores

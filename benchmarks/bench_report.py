@@ -43,7 +43,7 @@ def main() -> None:
         if not (experiment.folder / "done").exists():
             finish(experiment, options.segments)
         seconds, wall, rss = measured(
-            "report", experiment.folder, "--settings", json.dumps(experiment.report_settings)
+            "job", "report", "--settings", experiment.stage("report").json
         )
         figures = len(list((experiment.folder / "figures").glob("*.svg")))
         page = (experiment.folder / "report.html").stat().st_size

@@ -190,7 +190,7 @@ def test_describing_systems_imports_nothing_heavy():
         "from replitune.settings import read\n"
         "from replitune.tuning.registry import TUNERS\n"
         "from replitune.tuning.settings import Tuning\n"
-        "read(Tuning, {name: {} for name in TUNERS.names})\n"
+        "read(Tuning, {'metric': 'bleu', **{name: {} for name in TUNERS.names}})\n"
         "for name in BACKENDS.names: get_backend('a', {}, name).stages\n"
         "heavy = {'numba', 'scipy', 'pandas', 'pyarrow', 'sacrebleu', 'yaml'} & {*sys.modules}\n"
         "sys.exit(repr(heavy) if heavy else 0)\n"

@@ -123,15 +123,6 @@ def test_tables_and_figures_say_what_they_are():
         assert "\n\n" not in caption
 
 
-def test_a_table_is_a_data_frame(finished: tuple[Path, str, dict[str, Any]]):
-    folder, _, _ = finished
-    table = tables_tests.pairs(material(Result.read(folder / "tests/t1", "bleu")))
-    frame = table.frame()
-    exact = exact_rows(folder, "pairs")[: len(frame)]
-    assert list(frame) == list(exact[0])
-    assert [float(row["delta"]) for row in exact] == frame["delta"].tolist()
-
-
 def test_overlaps_are_the_same_in_rows_table_and_json(
     finished: tuple[Path, str, dict[str, Any]], replitune: Callable[..., Ran], tmp_path: Path
 ):

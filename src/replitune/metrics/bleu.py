@@ -10,8 +10,14 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
-from replitune.metrics.length import ReferenceLength, check_references, reference_length
-from replitune.metrics.token_ids import BATCH, segment_numbers
+from replitune.metrics.length import ReferenceLength, reference_length
+from replitune.metrics.token_ids import (
+    BATCH,
+    by_segment,
+    encode,
+    segment_numbers,
+    tokenize_references,
+)
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
 
@@ -99,37 +105,29 @@ class Bleu(Metric):
         """Tokenise R streams of N references and store their n-grams per segment."""
         from replitune.metrics.ngrams import prepare_references
 
-        check_references(refs)
-        streams = [self.tokenizer(stream, self.lowercase) for stream in refs]
-        return prepare_references(streams, self.max_ngram_order)
+        tokens = self.tokenizer(list(by_segment(refs)), self.lowercase)
+        return prepare_references(tokenize_references(tokens, len(refs)), self.max_ngram_order)
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: ReferenceNgrams
     ) -> NDArray[np.int32]:
-        segments = segment_numbers(segments, len(prepared.lengths))
+        from replitune.metrics.ngrams import count_matches
+
+        references, order = prepared.references, self.max_ngram_order
+        segments = segment_numbers(segments, len(references.lengths))
         out = np.zeros((len(hyps), len(self.statistic_names)), dtype=np.int32)
         for start in range(0, len(hyps), BATCH):
             batch = slice(start, start + BATCH)
-            self._batch_statistics(hyps[batch], segments[batch], prepared, out[batch])
+            tokens = self.tokenizer(hyps[batch], self.lowercase)
+            ids, starts = encode(tokens, references.vocabulary)
+            count_matches(ids, starts, segments[batch], *prepared.tries, order, out[batch, :order])
+            lengths = np.diff(starts)
+            out[batch, order:-2] = np.maximum(lengths[:, None] - np.arange(order), 0)
+            out[batch, -2] = lengths
+            out[batch, -1] = reference_length(
+                lengths, references.lengths[segments[batch]], self.ref_length
+            )
         return out
-
-    def _batch_statistics(
-        self,
-        hyps: Sequence[str],
-        segments: NDArray[np.int64],
-        prepared: ReferenceNgrams,
-        out: NDArray[np.int32],
-    ) -> None:
-        from replitune.metrics.ngrams import add_matches
-
-        order = self.max_ngram_order
-        lengths = add_matches(
-            self.tokenizer(hyps, self.lowercase), segments, prepared, order, out[:, :order]
-        )
-        for n in range(order):
-            np.maximum(lengths - n, 0, out=out[:, order + n], casting="same_kind")
-        out[:, -2] = lengths
-        out[:, -1] = reference_length(lengths, prepared.lengths[segments], self.ref_length)
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         return self._evaluate(sums)[0]

@@ -33,10 +33,13 @@ STYLE: dict[str, Any] = {
 }
 # dark to light, so that order survives greyscale; hatching and markers tell neighbours apart.
 # Of different lengths, so that no two of many look the same.
-COLOURS = ("#1b4965", "#e07a1f", "#5fa8d3", "#a23b72", "#6a994e", "#8d99ae", "#f2c14e")
-HATCHES = ("", "///", "\\\\\\", "xx", "---", "||", "++", "/")
-LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2, 2, 2)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">")
+STYLES: dict[str, tuple[Any, ...]] = {
+    "color": ("#1b4965", "#e07a1f", "#5fa8d3", "#a23b72", "#6a994e", "#8d99ae", "#f2c14e"),
+    "hatch": ("", "///", "\\\\\\", "xx", "---", "||", "++", "/"),
+    "ls": ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)),
+           (0, (8, 2, 2, 2))),
+    "marker": ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,9 @@ def of_each_cell(
     return figures
 
 
-def pick(choices: tuple[Any, ...], index: int) -> Any:
-    return choices[index % len(choices)]
+def style(index: int, *names: str) -> dict[str, Any]:
+    """The colour, and what else is named, of the system or test with this number."""
+    return {name: STYLES[name][index % len(STYLES[name])] for name in ("color", *names)}
 
 
 def beside(axes: Any, **options: Any) -> None:

@@ -6,16 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from replitune.report.drawing import (
-    COLOURS,
-    HATCHES,
-    LINES,
-    MARKERS,
-    Figure,
-    beside,
-    of_each_cell,
-    pick,
-)
+from replitune.report.drawing import Figure, beside, of_each_cell, style
 from replitune.report.findings import interval_methods
 from replitune.report.material import Material
 from replitune.report.wording import INTERVALS, count
@@ -37,18 +28,16 @@ def replicas(material: Material, cell: Result) -> Figure | None:
         margin = 0.05 * (high - low) or 0.5
         edges = np.linspace(low - margin, high + margin, 21)
         for index, (name, values) in enumerate(scores.items()):
-            colour = pick(COLOURS, index)
             axes.hist(
                 values,
                 bins=edges,
                 label=f"{name} (n = {len(values)})",
                 alpha=0.55,
-                color=colour,
-                hatch=pick(HATCHES, index),
+                **style(index, "hatch"),
                 edgecolor="white",
                 linewidth=0.4,
             )
-            axes.axvline(float(np.mean(values)), color=colour, ls=pick(LINES, index), linewidth=1.6)
+            axes.axvline(float(np.mean(values)), **style(index, "ls"), linewidth=1.6)
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("replicas")
         axes.yaxis.get_major_locator().set_params(integer=True)
@@ -83,18 +72,11 @@ def intervals(material: Material, cell: Result) -> Figure | None:
                 at = y + step * ((len(methods) - 1) / 2 - index)
                 label = INTERVALS.get(method, method)
                 first = label not in axes.get_legend_handles_labels()[1]
-                axes.plot(
-                    ends,
-                    [at, at],
-                    color=pick(COLOURS, index),
-                    ls=pick(LINES, index),
-                    linewidth=2,
-                )
+                axes.plot(ends, [at, at], **style(index, "ls"), linewidth=2)
                 axes.plot(
                     cell.systems[system].avg,
                     at,
-                    marker=pick(MARKERS, index),
-                    color=pick(COLOURS, index),
+                    **style(index, "marker"),
                     ls="none",
                     label=label if first else None,
                 )
@@ -131,17 +113,15 @@ def fits(material: Material, cell: Result) -> Figure | None:
         for index, (name, values) in enumerate(scores.items()):
             z = (x - means[name]) / spreads[name]
             density = np.exp(-0.5 * z**2) / (spreads[name] * np.sqrt(2 * np.pi))
-            colour = pick(COLOURS, index)
             label = f"{name} ({means[name]:.2f}, {spreads[name]:.2f}, n = {len(values)})"
-            axes.plot(x, density, color=colour, ls=pick(LINES, index), label=label)
+            axes.plot(x, density, **style(index, "ls"), label=label)
             ticks = np.full(len(values), -0.02 * (index + 1))
             axes.plot(
                 values,
                 ticks,
                 ls="none",
-                marker=pick(MARKERS, index),
                 ms=4,
-                color=colour,
+                **style(index, "marker"),
                 alpha=0.7,
                 transform=axes.get_xaxis_transform(),
                 clip_on=False,

@@ -8,17 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from replitune.meta.rows import MetaRow
-from replitune.report.drawing import (
-    COLOURS,
-    HATCHES,
-    LINES,
-    MARKERS,
-    Figure,
-    Figures,
-    beside,
-    of_each_cell,
-    pick,
-)
+from replitune.report.drawing import Figure, Figures, beside, of_each_cell, style
 from replitune.report.findings import difference
 from replitune.report.material import Material
 from replitune.report.tables_studies import plans_of
@@ -64,8 +54,7 @@ def overlap(material: Material, cell: Result) -> Figure | None:
                 y,
                 [0.0 if ratio is None else ratio for ratio in ratios],
                 height=0.92 * height,
-                color=pick(COLOURS, index),
-                hatch=pick(HATCHES, index),
+                **style(index, "hatch"),
                 edgecolor="white",
                 linewidth=0.4,
                 label=INTERVALS.get(method, method),
@@ -111,16 +100,14 @@ def power(material: Material, cell: Result) -> Figure | None:
             curve = [row for row in grid if (row.n_a, row.n_b, row.tuners) == plan]
             n = f"n = {plan[0]}" if plan[0] == plan[1] else f"n = {plan[0]} + {plan[1]}"
             this = " (this experiment)" if curve[0].design else ""
-            style = {"color": pick(COLOURS, index), "ls": pick(LINES, index)}
             axes.plot(
                 [row.delta for row in curve],
                 [row.power for row in curve],
-                marker=pick(MARKERS, index),
+                **style(index, "ls", "marker"),
                 markevery=4,
                 ms=4,
                 lw=1.4,
                 label=f"{n}{this}",
-                **style,
             )
         axes.axhline(first.wanted, color="black", linewidth=0.8)
         axes.set_ylim(-0.02, 1.02)
@@ -160,9 +147,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
             axes.plot(
                 [n for n, _ in line],
                 [found for _, found in line],
-                color=pick(COLOURS, index),
-                ls=pick(LINES, index),
-                marker=pick(MARKERS, index),
+                **style(index, "ls", "marker"),
                 ms=5,
                 label="any number of segments" if any_number else f"{size:,} segments",
             )
@@ -206,12 +191,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
         for index, (n, deltas) in enumerate(by_n.items()):
             counts, _ = np.histogram(deltas, edges)
             axes.stairs(
-                counts / len(deltas),
-                edges,
-                color=pick(COLOURS, index),
-                ls=pick(LINES, index),
-                linewidth=1.6,
-                label=f"n = {n}",
+                counts / len(deltas), edges, **style(index, "ls"), linewidth=1.6, label=f"n = {n}"
             )
         axes.axvline(0, color="#888888", linewidth=0.8)
         axes.axvline(difference(cell, (first.a, first.b)), color="black", linewidth=1.2)
@@ -257,12 +237,12 @@ def calibration(material: Material, cell: Result) -> Figure | None:
                     if not mine:
                         continue
                     at = position + side
-                    style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
+                    look = style(index, "marker")
                     trials = sum(r.trials for r in mine)
                     rate = sum(r.rejected for r in mine) / trials
                     low, high = wilson(sum(r.rejected for r in mine), trials)
-                    panel.plot([at, at], [low, high], color=style["color"], lw=1.2)
-                    panel.plot(at, rate, ls="none", ms=5, **style,
+                    panel.plot([at, at], [low, high], lw=1.2, **style(index))
+                    panel.plot(at, rate, ls="none", ms=5, **look,
                                label=method if position == 0 else None)  # fmt: skip
             panel.axhline(alpha, color="black", linewidth=0.8)
             panel.set_xticks(range(len(sizes)), map(str, sizes))
@@ -306,7 +286,6 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
 
     def draw(axes: Any) -> None:
         for index, alpha in enumerate(alphas):
-            style = {"color": pick(COLOURS, index)}
             for y, name in enumerate(names):
                 row = next((r for r in rows if (r.metric, r.method) == name and r.alpha == alpha),
                            None)  # fmt: skip
@@ -314,9 +293,9 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
                     continue
                 at = y + step * (index - (len(alphas) - 1) / 2)
                 axes.plot([100 * row.ci_low, 100 * row.ci_high], [at, at], lw=1.4,
-                          ls=pick(LINES, index), **style)  # fmt: skip
-                axes.plot(100 * row.value, at, ls="none", ms=5, marker=pick(MARKERS, index),
-                          label=f"at {alpha:g}" if y == 0 else None, **style)  # fmt: skip
+                          **style(index, "ls"))  # fmt: skip
+                axes.plot(100 * row.value, at, ls="none", ms=5, **style(index, "marker"),
+                          label=f"at {alpha:g}" if y == 0 else None)  # fmt: skip
         shown = [f"{metrics.get(metric or '', metric)}, {method}" for metric, method in names]
         axes.set_yticks(range(len(names)), shown)
         axes.set_ylim(len(names) - 0.4, -0.6)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from replitune.report.drawing import COLOURS, LINES, MARKERS, Figure, of_each_cell, pick
+from replitune.report.drawing import Figure, of_each_cell, style
 from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.numbers import p_equation, p_value, score
@@ -72,11 +72,12 @@ def differences(material: Material, cell: Result) -> Figure | None:
 
     def draw(axes: Any) -> None:
         for index, fit in enumerate(fits):
-            style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
             at = fit.crossing
             label = fit.method if at is None else f"{fit.method}: {alpha:g} at {score(at)}"
-            axes.plot(fit.delta, fit.p, ls="none", ms=5, alpha=0.8, label=label, **style)
-            axes.plot(fit.delta, fit.fitted, color=style["color"], ls=pick(LINES, index), lw=1)
+            axes.plot(
+                fit.delta, fit.p, ls="none", ms=5, alpha=0.8, label=label, **style(index, "marker")
+            )
+            axes.plot(fit.delta, fit.fitted, lw=1, **style(index, "ls"))
         axes.axhline(alpha, color="black", linewidth=0.8)
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel(f"absolute difference in {cell.name}")
@@ -112,14 +113,7 @@ def distributions(material: Material, cell: Result) -> Figure | None:
             density = counts / (counts.sum() * np.diff(edges))
             result = results[method]
             p = "" if result is None else f", {p_equation(result.p)}"
-            axes.stairs(
-                density,
-                edges,
-                color=pick(COLOURS, index),
-                ls=pick(LINES, index),
-                linewidth=1.5,
-                label=f"{method}{p}",
-            )
+            axes.stairs(density, edges, **style(index, "ls"), linewidth=1.5, label=f"{method}{p}")
         delta = next(r.delta for r in results.values() if r is not None)
         axes.axvline(delta, color="black", linewidth=1.2)
         axes.axvline(0, color="#888888", linewidth=0.8)

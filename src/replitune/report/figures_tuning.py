@@ -7,16 +7,7 @@ from typing import Any
 import numpy as np
 
 from replitune.replicas import Replica
-from replitune.report.drawing import (
-    COLOURS,
-    LINES,
-    MARKERS,
-    Figure,
-    Figures,
-    beside,
-    of_each_cell,
-    pick,
-)
+from replitune.report.drawing import Figure, Figures, beside, of_each_cell, style
 from replitune.report.material import Material
 from replitune.results.result import Result
 
@@ -40,9 +31,8 @@ def tuners(material: Material, cell: Result) -> Figure | None:
                 # spread sideways in order of the score, so that equal scores do not hide
                 side = np.linspace(-0.25, 0.25, len(values)) * width if len(values) > 1 else [0.0]
                 label = tuner if tuner not in axes.get_legend_handles_labels()[1] else None
-                style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
                 axes.plot(at + np.asarray(side), sorted(values), ls="none", ms=4, alpha=0.8,
-                          label=label, **style)  # fmt: skip
+                          label=label, **style(index, "marker"))  # fmt: skip
                 mean = float(np.mean(values))
                 axes.plot([at - 0.4 * width, at + 0.4 * width], [mean, mean], color="black", lw=1.2)
         axes.set_xticks(range(len(scores)), list(scores), rotation=30 if len(scores) > 4 else 0)
@@ -82,9 +72,7 @@ def convergence(material: Material) -> Figures:
                 axes.plot(
                     np.arange(len(scores)),
                     scores,
-                    color=pick(COLOURS, index),
-                    ls=pick(LINES, index),
-                    marker=pick(MARKERS, index),
+                    **style(index, "ls", "marker"),
                     ms=3,
                     linewidth=1,
                     alpha=0.75,

@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from replitune.report.numbers import MISSING, interval
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WIDTH = 100
 """Columns of a terminal that tables keep to."""
@@ -38,8 +35,9 @@ class Column:
     """None: it has no texts, and is in the CSV alone."""
     key: str | None = None
     """Name in the CSV; None: it is printed only."""
-    value: Callable[..., Any] | None = None
-    """By default the attribute `key` of the last object of a row."""
+    value: Callable[..., Any] | str | None = None
+    """What it shows; a name is that of an attribute of the last object of a row; by default
+    `key`."""
     show: Callable[[Any], str] = shown
     """The text of a value."""
     left: bool = False
@@ -54,10 +52,8 @@ class Column:
 
     def of(self, row: Sequence[Any]) -> Any:
         """The exact value."""
-        if self.value is None:
-            assert self.key is not None
-            return getattr(row[-1], self.key)
-        return self.value(*row)
+        value = self.value or self.key or ""
+        return getattr(row[-1], value) if isinstance(value, str) else value(*row)
 
     def text(self, row: Sequence[Any]) -> str:
         return self.show(self.of(row))
@@ -71,6 +67,18 @@ def exact(*keys: str) -> Iterator[Column]:
 def limits(digits: int = 2) -> Callable[[tuple[float | None, float | None]], str]:
     """How an interval is shown."""
     return lambda ends: interval(*ends, digits)
+
+
+def ends(
+    low: str = "ci_low", high: str = "ci_high", show: Callable[[Any], str] | None = None
+) -> tuple[Column, ...]:
+    """An interval whose ends are attributes of the last object of a row: one text, two values."""
+    return (
+        Column("CI", None, lambda *row: (getattr(row[-1], low), getattr(row[-1], high)),
+               show or limits()),
+        Column(None, "ci_low", low),
+        Column(None, "ci_high", high),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,12 +117,6 @@ class Table:
         """Rows of exact values, by `keys`."""
         exact = [column for column in self.columns if column.key is not None]
         return [tuple(column.of(row) for column in exact) for row in self.rows]
-
-    def frame(self) -> pd.DataFrame:
-        """The exact values for notebooks."""
-        import pandas as pd
-
-        return pd.DataFrame(self.values, columns=self.keys)
 
     def csv(self) -> str:
         buffer = io.StringIO()

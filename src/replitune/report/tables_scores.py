@@ -117,7 +117,7 @@ def of_systems(material: Material) -> list[tuple[Result, SystemSummary]]:
     return [(cell, system) for cell in material.cells for system in cell.systems.values()]
 
 
-SYSTEM = Column("system", "system", lambda _, system: system.name, left=True)
+SYSTEM = Column("system", "system", "name", left=True)
 
 
 def systems(material: Material) -> Table:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from replitune.meta.rows import MetaRow
 from replitune.report.material import Material
-from replitune.report.numbers import MISSING, p_value, score, signed
-from replitune.report.specification import Column, Table, exact, limits
+from replitune.report.numbers import MISSING, interval, p_value, score, signed
+from replitune.report.specification import Column, Table, ends, exact, limits
 from replitune.report.tables_scores import CELL
 from replitune.report.tables_tests import METHOD, PAIR_OF_ROW
 from replitune.results.result import Result
@@ -51,11 +51,11 @@ def power(material: Material) -> Table | None:
             Column("n", None, lambda _, row: (row.n_a, row.n_b), _runs),
             Column("N", "segments", show=_size),
             Column(None, "alpha"),
-            Column(None, "power", lambda _, row: row.wanted),
+            Column(None, "power", "wanted"),
             Column("s.e.", "se", show=lambda se: score(se, 3)),
             Column("detectable", "detectable", show=score),
             *exact("asked"),
-            Column(extra, "segments_needed", lambda _, row: row.needed),
+            Column(extra, "segments_needed", "needed"),
         ),
         rows=rows,
         filters=4,
@@ -117,7 +117,7 @@ def replication(material: Material) -> Table | None:
             *exact("case", "n", "pool_a", "pool_b", "replica_a", "replica_b", "score_a", "score_b"),
             Column("delta", "delta", show=signed),
             Column("p", None, _p_said, mark=_p_mark),
-            Column("n", None, lambda _, row: row.n),
+            Column("n", None, "n"),
             *exact("p", "repeats", "without_p", "p_low", "p_median", "p_high"),
             Column("B better", "significant", show=_percent),
             Column("A better", "opposite", show=_percent),
@@ -167,9 +167,7 @@ def calibration(material: Material) -> Table | None:
             Column("alpha", "alpha", show=lambda alpha: f"{alpha:g}"),
             Column("rate", "rate", show=lambda rate: score(rate, 3),
                    mark=lambda _, row: "odd" if row.low > row.alpha else ""),
-            Column("CI", None, lambda _, row: (row.low, row.high), limits(3)),
-            Column(None, "ci_low", lambda _, row: row.low),
-            Column(None, "ci_high", lambda _, row: row.high),
+            *ends("low", "high", limits(3)),
             Column("n", "n_a"),
             *exact("n_b", "unit"),
             Column("trials", "trials"),
@@ -225,11 +223,9 @@ def agreement(material: Material) -> Table | None:
             *METRIC,
             METHOD,
             Column("alpha", "alpha", show=lambda alpha: f"{alpha:g}"),
-            Column("agree", "agreement", lambda *row: row[-1].value,
-                   lambda share: score(_in_percent(share), 1)),
-            Column("CI", None, lambda *row: tuple(map(_in_percent, ends(row[-1]))), limits(1)),
-            *exact("ci_low", "ci_high"),
-            Column("pairs", "pairs", lambda *row: row[-1].n, str),
+            Column("agree", "agreement", "value", lambda share: score(_in_percent(share), 1)),
+            *ends(show=_ends_in_percent),
+            Column("pairs", "pairs", "n", str),
             *exact("note"),
         ),
         rows=_of_people(material, "agreement"),
@@ -237,12 +233,13 @@ def agreement(material: Material) -> Table | None:
     )  # fmt: skip
 
 
-def ends(row: MetaRow) -> tuple[float | None, float | None]:
-    return row.ci_low, row.ci_high
-
-
 def _in_percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
+
+
+def _ends_in_percent(shares: tuple[float | None, float | None]) -> str:
+    low, high = map(_in_percent, shares)
+    return interval(low, high, 1)
 
 
 def correlations(material: Material) -> Table | None:
@@ -258,10 +255,9 @@ def correlations(material: Material) -> Table | None:
             *JUDGED,
             *METRIC,
             OVER,
-            Column("measure", "measure", lambda *row: row[-1].method, left=True),
+            Column("measure", "measure", "method", left=True),
             Column("value", "value", show=lambda value: score(value, 3)),
-            Column("CI", None, lambda *row: ends(row[-1]), limits(3)),
-            *exact("ci_low", "ci_high"),
+            *ends(show=limits(3)),
             Column("n", "n"),
             *exact("resampled", "samples", "note"),
         ),
@@ -287,8 +283,7 @@ def metrics(material: Material) -> Table | None:
             OVER,
             Column("test", "method", show=lambda method: COMPARISONS.get(method, method),
                    left=True),
-            Column("difference", "difference", lambda *row: row[-1].value,
-                   lambda value: score(value, 3)),
+            Column("difference", "difference", "value", lambda value: score(value, 3)),
             Column("t", "statistic", show=score),
             Column("p", "p", show=p_value),
             *exact("p_min"),

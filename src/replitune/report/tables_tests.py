@@ -8,7 +8,7 @@ from collections.abc import Callable
 from replitune.report.findings import adjusted, difference, significant
 from replitune.report.material import Material
 from replitune.report.numbers import MISSING, p_value, score, signed
-from replitune.report.specification import Column, Table, exact, limits
+from replitune.report.specification import Column, Table, ends, exact
 from replitune.report.tables_scores import CELL
 from replitune.report.wording import CORRECTIONS, INTERVALS
 from replitune.results.result import Result
@@ -56,8 +56,7 @@ def pairs(material: Material) -> Table:
             METHOD,
             *exact("score_a", "score_b"),
             Column("delta", "delta", show=signed),
-            Column("CI", None, lambda _, result: (result.ci_low, result.ci_high), limits()),
-            *exact("ci_low", "ci_high"),
+            *ends(),
             *([Column("won / tied / lost", None, _counted)] if counted else []),
             *exact("se", "df"),
             Column("p", "p", show=p_value),
@@ -194,10 +193,8 @@ def thresholds(material: Material) -> Table:
             *CELL,
             METHOD,
             *(Column(name, name) for name in ("n", "pairs")),
-            Column("difference", "difference", lambda _, fit: fit.crossing, score),
-            Column("CI", None, lambda _, fit: fit, _ends),
-            Column(None, "ci_low", lambda _, fit: fit.low),
-            Column(None, "ci_high", lambda _, fit: fit.high),
+            Column("difference", "difference", "crossing", score),
+            *ends("low", "high", _known_ends),
             Column("note", None, _notes),
             *exact("note"),
         ),
@@ -206,10 +203,9 @@ def thresholds(material: Material) -> Table:
     )
 
 
-def _ends(fit: Threshold) -> str:
-    """Its interval, of which one end may be unknown."""
-    known = fit.low is not None or fit.high is not None
-    return f"[{score(fit.low)}, {score(fit.high)}]" if known else MISSING
+def _known_ends(limits: tuple[float | None, float | None]) -> str:
+    """An interval of which one end may be unknown."""
+    return MISSING if limits == (None, None) else f"[{score(limits[0])}, {score(limits[1])}]"
 
 
 def _notes(cell: Result, fit: Threshold) -> str:

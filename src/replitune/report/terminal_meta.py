@@ -23,11 +23,7 @@ RESAMPLED = {
     "segments": "same systems, drawn segments",
     "both": "drawn systems and segments",
 }
-COMPARISONS = {
-    "williams": "Williams' test",
-    "perm-systems": "PERM-SYS",
-    "perm-both": "PERM-BOTH",
-}
+COMPARISONS = {"williams": "Williams' test", "perm-systems": "PERM-SYS", "perm-both": "PERM-BOTH"}
 
 
 def print_meta(study: MetaStudy) -> None:

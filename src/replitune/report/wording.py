@@ -19,11 +19,7 @@ METRICS = {
     "ter": "TER",
 }
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
-INTERVALS = {
-    "riezler": "Riezler",
-    "clark": "Clark",
-    "fu": "test-set",
-}
+INTERVALS = {"riezler": "Riezler", "clark": "Clark", "fu": "test-set"}
 """Interval methods as Fu et al. (2016), Table 7, call them."""
 
 

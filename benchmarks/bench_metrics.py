@@ -22,8 +22,9 @@ import numpy as np
 import sacrebleu
 
 from replitune.metrics.bleu import Bleu
-from replitune.metrics.ngrams import add_matches
+from replitune.metrics.ngrams import count_matches
 from replitune.metrics.registry import get_metric
+from replitune.metrics.token_ids import encode
 from replitune.metrics.tokenizers import get_tokenizer
 from replitune.running.files import read_lines, write_lines
 from replitune.statistics.diagnosis import diagnose
@@ -90,13 +91,13 @@ def parts_of_bleu(data: Path) -> None:
     hyps, ref = multeval(data)
     metric = Bleu()
     prepared = metric.prepare([ref])
-    tokens = metric.tokenizer(hyps)
+    ids, starts = encode(metric.tokenizer(hyps), prepared.references.vocabulary)
     segments = np.arange(len(hyps))
     out = np.zeros((len(hyps), 4), dtype=np.int32)
     peer = sacrebleu.BLEU
 
     def match() -> None:
-        add_matches(tokens, segments, prepared, 4, out)
+        count_matches(ids, starts, segments, *prepared.tries, 4, out)
 
     match()
     print("\nParts of BLEU on the same hypotheses, segments per CPU second:\n")

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from replitune.phrase.dev_decoder import DevDecoder
 from replitune.phrase.system import PhraseSystem
-from replitune.phrase.tuning import DevDecoder
 from replitune.running.files import read_lines
 from replitune.streams import stream
 from replitune.tuning.combination import get_objective

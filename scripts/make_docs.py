@@ -169,8 +169,11 @@ def is_declared(hint: type) -> bool:
 
 def registry(kind: str, title: str, things: Registry[Any]) -> Iterator[str]:
     yield from ("", title, "")
-    yield f"By name, `{kind}: NAME`, or with options: as `{{name: NAME, option: value}}`, or as text"
-    yield "`NAME:option=value,option=value`. `id` gives rows and files another name."
+    if kind == "tuner":
+        yield "Their settings, each tuner's under its name in `tuning`."
+    else:
+        yield "By name; with options as `{name: NAME, option: value}`, or as a text,"
+        yield "`NAME:option=value,option=value`. `id` gives rows and files another name."
     for name in things.names:
         options = things.settings(name)
         yield from ("", f"### `{name}`", "")

@@ -9,9 +9,9 @@ import pytest
 
 from replitune.corpus.prepare import prepare_testset
 from replitune.errors import ReplituneError
+from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load, resolve
 from replitune.experiment.yaml_file import read_yaml
-from replitune.experiment.experiment import Experiment
 from replitune.significance.registry import INTERVALS, TESTS
 from support import ROOT
 

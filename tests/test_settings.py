@@ -155,3 +155,18 @@ def test_who_calls_directly_is_held_to_the_declaration_too():
     assert list(settings_of(Checked)) == ["size"]
     with pytest.raises(ReplituneError, match=r"(?s)size is not allowed.*at least 0"):
         Checked("a", size=-1)
+
+
+Name = Annotated[str, about("a lower-case name", pattern="^[a-z]+$")]
+
+
+class Pair(Settings):
+    baseline: Annotated[Name, about("What others are compared with.")] = "a"
+
+
+def test_the_outermost_sentence_is_the_setting_s():
+    """Named types have sentences of their own, for messages."""
+    setting = settings_of(Pair)["baseline"]
+    assert setting.description == "What others are compared with."
+    assert json_schema(setting.type, {})["description"] == "What others are compared with."
+    assert "a lower-case name" in mistakes({"baseline": "B"}, Pair)[0]

@@ -6,8 +6,8 @@ import pytest
 
 from replitune.backends.outputs import expand, natural
 from replitune.errors import ReplituneError
-from replitune.experiment.reading import resolve
 from replitune.experiment.experiment import Experiment, argument
+from replitune.experiment.reading import resolve
 from replitune.replicas import replica_ids
 
 

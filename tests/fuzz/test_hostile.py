@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from replitune.backends.outputs import expand, natural
 from replitune.corpus.reader import read_testset
 from replitune.errors import ReplituneError
-from replitune.experiment.reading import load
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import load
 from replitune.ledger.manifest import stays_inside
 from replitune.running import files
 from replitune.running.files import read_lines

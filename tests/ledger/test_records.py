@@ -32,7 +32,7 @@ def write(folder: Path, job: str, inputs: dict[str, str], outputs: dict[str, str
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"inputs": inputs, "outputs": outputs}))
     for name, sha256 in outputs.items():
-        index = folder / ".made" / name
+        index = folder / ".made" / f"{name}.json"
         index.parent.mkdir(parents=True, exist_ok=True)
         index.write_text(json.dumps({"sha256": sha256, "record": job}))
 

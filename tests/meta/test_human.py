@@ -7,7 +7,7 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.meta.human import read_human
-from replitune.meta.human_cells import cell_means, standardised
+from replitune.meta.human_cells import cell_means, standardise
 
 SYSTEMS = ("A", "B")
 NUMBERS = np.arange(3)
@@ -100,13 +100,13 @@ def test_standardising_by_annotator(write):
     path = write(
         "system,segment,score,annotator\nA,0,10,x\nB,0,20,x\nA,1,30,x\nA,0,90,y\nB,0,94,y\nB,2,7,z\n"
     )
-    found = standardised(read_human(path))
+    found = standardise(read_human(path))
     assert [round(row.score, 6) for row in found.judgements["human"]] == [
         -1.0, 0.0, 1.0, -0.707107, 0.707107,
     ]  # fmt: skip
     assert found.notes[-1].endswith("1 judgements by annotators whose scores do not vary left out")
     with pytest.raises(ReplituneError, match="not known who gave them"):
-        standardised(read_human(write("system,segment,score\nA,0,1\n")))
+        standardise(read_human(write("system,segment,score\nA,0,1\n")))
 
 
 def test_a_file_that_counts_from_one(write):

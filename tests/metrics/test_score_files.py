@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.experiment.reading import resolve
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
 from replitune.metrics.registry import METRICS, get_metric
 from replitune.metrics.score_files import check_scores
 

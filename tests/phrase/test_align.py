@@ -47,12 +47,6 @@ def test_finds_the_dictionary_and_repeats_itself(kind: str) -> None:
     assert equal(first, align(source, target, kind, threads=1))
 
 
-def test_unknown_aligner() -> None:
-    source, target = text(2)
-    with pytest.raises(ReplituneError, match="unknown word aligner"):
-        align(source, target, "giza")
-
-
 def test_a_failing_worker_is_reported() -> None:
     source, target = text(3)
     unequal = Encoded(target.vocab, target.words, target.start[:-1])

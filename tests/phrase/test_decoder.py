@@ -20,6 +20,7 @@ from replitune.phrase.features import PhraseLayout
 from replitune.phrase.lm import LanguageModel
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.settings import SearchSettings
+from replitune.settings import read
 
 HUGE = 10**5
 
@@ -290,15 +291,15 @@ def test_derivation_limit_for_distinct_lists_is_kept_and_reported():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"search": "cubes"}, "did you mean cube"),
-        ({"stack": 0}, "from 1 on"),
-        ({"distortion_limit": -2}, "from -1 on"),
+        ({"search": "cubes"}, "did you mean `cube`"),
+        ({"stack": 0}, "at least 1"),
+        ({"distortion_limit": -2}, "at least -1"),
         ({"beam": 1.0}, "less than 1"),
     ],
 )
 def test_wrong_settings_are_named(change, message):
     with pytest.raises(ReplituneError, match=message):
-        SearchSettings(**change)
+        read(SearchSettings, change)
 
 
 @pytest.mark.parametrize("weights", [np.ones(13), np.full(14, np.nan)])

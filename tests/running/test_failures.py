@@ -25,6 +25,8 @@ def test_other_programs_words_are_cut_and_silence_is_named(tmp_path: Path):
     said = last_words({"a": log, "b": tmp_path / "nothing"})
     assert "line 7\n    line 8\n    line 9\n" in said
     assert "line 6" not in said
+    log.write_text("replitune: a warning\n" + log.read_text() * 5)
+    assert "a warning" not in last_words({"a": log})
     assert "  b:\n    ended without a message" in said
 
 

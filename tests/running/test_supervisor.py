@@ -111,6 +111,14 @@ def test_there_is_no_moment_without_a_guard(tmp_path: Path):
     assert not (tmp_path / "began").exists()
 
 
+def test_a_program_has_the_whole_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BASH_FUNC_module%%", "() { echo loads $1; }")
+    monkeypatch.setenv("WITH_LINES", "a\nb ' \" $x")
+    with open(tmp_path / "out", "wb") as out:
+        run_shell('module gcc; echo "$WITH_LINES"', "training", stdout=out)
+    assert (tmp_path / "out").read_text() == "loads gcc\na\nb ' \" $x\n"
+
+
 def test_what_a_program_leaves_behind_ends_with_it():
     began = time.monotonic()
     run_shell("sleep 100 & exit 0", "training")

@@ -9,6 +9,8 @@ import pytest
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "calibration"))
+from bleu_model import bleu_counts as bleu_model
 from crossed_models import CountBleu, bleu_counts, comparison, mean_statistics, system, two_way
 
 from replitune.errors import ReplituneError
@@ -28,7 +30,6 @@ from replitune.significance.studies.calibrate import (
 )
 from replitune.significance.studies.power import fit
 from replitune.significance.studies.simulate import Design, mean_scores
-from replitune.significance.studies.simulate import bleu_counts as bleu_model
 from replitune.significance.tests.crossed import crossed
 
 

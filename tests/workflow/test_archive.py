@@ -289,7 +289,7 @@ def test_changed_results_are_not_archived(copy: Path, tmp_path: Path, replitune)
     [
         ("{", "damaged"),
         ("[]", "damaged"),
-        ('{"files": {}}', "no mapping"),
+        ('{"files": {}}', "missing required field"),
         ('{"files": {"a": "b"}}', "damaged"),
         ("[" * 100_000, "damaged"),
         ("\udcff", "invalid UTF-8"),

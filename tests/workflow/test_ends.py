@@ -94,7 +94,7 @@ def test_results_of_two_pieces_are_one_message(finished: Snakemake, tmp_path: Pa
     shutil.copytree(finished.folder, tmp_path / "copy")
     runner = Snakemake(tmp_path / "copy")
     results = runner.folder / "results" / "tiny"
-    index = results / ".made" / "stats" / "t1" / "bleu" / "a.parquet"
+    index = results / ".made" / "stats" / "t1" / "bleu" / "a.parquet.json"
     index.write_text(index.read_text().replace('"sha256": "', '"sha256": "0'))
     (results / "manifest.json").unlink()
     ran = runner()

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.workflow
 
 PACKAGE = '''
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from replitune.backends.settings import SystemSettings
 from replitune.metrics.base import Metric
 from replitune.settings import about
 from replitune.significance.base import TestResult
-from replitune.tuning.interface import TuningResult
+from replitune.tuning.interface import Tuner, TuningResult
 
 
 class FirstWord(Metric):
@@ -73,12 +73,12 @@ def coin(
 
 
 @dataclass(frozen=True)
-class Nudge:
+class Nudge(Tuner):
     """Adds noise to the weights."""
 
+    name = "nudge"
+
     step: Annotated[float, about("Size of the noise.", ge=0)] = 0.01
-    name: ClassVar[str] = "nudge"
-    needs_lattices: ClassVar[bool] = False
 
     def tune(self, pool, objective, start, rng, threads=1):
         weights = start + self.step * rng.standard_normal(len(start))

@@ -5,7 +5,7 @@ import re
 
 from replitune.experiment.experiment import BY_METRIC, Experiment
 from replitune.experiment.reading import resolve
-from replitune.experiment.stages import TESTS, existing
+from replitune.experiment.stages import TESTS
 from replitune.experiment.yaml_file import Source, read_yaml
 
 
@@ -52,10 +52,10 @@ def told(stage, **names):
 
 
 def reads(stage, **names):
-    """What it reads. Data files are inputs when they are there, so that a dry run needs none."""
-    return lambda wildcards: existing(
-        EXPERIMENT.stage(stage, **names or dict(wildcards.items())).inputs
-    )
+    """What it reads."""
+    return lambda wildcards: EXPERIMENT.stage(
+        stage, **names or dict(wildcards.items())
+    ).planned
 
 
 def given_files(system, testset):

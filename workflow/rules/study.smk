@@ -25,7 +25,8 @@ for study in BY_METRIC:
         message:
             f"{study} on {{wildcards.testset}} by {{wildcards.metric}}"
         shell:
-            command(study)
+            # looked up when the job runs, after the loop: by name
+            command("{rule}")
 
 
 rule meta:

@@ -85,10 +85,10 @@ def _spoilt(line: str, number: int) -> str:
 
 def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str]) -> None:
     from replitune.corpus.synthetic import synthetic_testset, synthetic_train
+    from replitune.phrase.dev_decoder import DevDecoder
     from replitune.phrase.settings import PhraseSettings, SearchSettings
     from replitune.phrase.system import PhraseSystem
     from replitune.phrase.train import train_phrase_system
-    from replitune.phrase.tuning import DevDecoder
     from replitune.settings import read
     from replitune.streams import stream
     from replitune.tuning.combination import get_objective

@@ -119,7 +119,7 @@ def studied(
     where there are some of `fluency`, too."""
     from replitune.meta.analysis import evaluate
     from replitune.meta.human import read_human
-    from replitune.meta.human_cells import standardised
+    from replitune.meta.human_cells import standardise
     from replitune.meta.loading import load
     from replitune.meta.rows import MetaRun
     from replitune.report.terminal_meta import print_meta
@@ -130,7 +130,7 @@ def studied(
         for name, file in files.items()
     ]
     if settings.standardise:
-        judgements = [standardised(given) for given in judgements]
+        judgements = [standardise(given) for given in judgements]
     data = load(
         stores,
         judgements,

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from replitune.corpus.parts import take_names
+from replitune.corpus.content import take_names
 from replitune.corpus.reader import read_testset
 from replitune.corpus.sacrebleu_sets import sacrebleu_files
 from replitune.corpus.settings import (
@@ -27,9 +27,9 @@ from replitune.corpus.settings import (
     Corpus,
     TestSetFiles,
     TrainFiles,
+    as_list,
     list_testsets,
     list_texts,
-    listed,
     read_corpus,
 )
 from replitune.corpus.subsets import overlap
@@ -136,7 +136,7 @@ def read_files(name: str, given: TestSetFiles, base: str | Path) -> tuple[TestSe
     )
     testset = read_testset(
         [_place(file, base) for file in given.reference_files], source, documents,
-        format=given.format, names=listed(given.names) or None, columns=given.columns,
+        format=given.format, names=as_list(given.names) or None, columns=given.columns,
     )  # fmt: skip
     return testset, [_account(file, base) for file in given.files]
 

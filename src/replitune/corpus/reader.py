@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from replitune.corpus.parts import Parts, Role, require_same_documents
+from replitune.corpus.content import FileContent, Role, require_same_documents
 from replitune.corpus.plain import (
     read_blank_separated,
-    read_docids,
     read_plain,
-    read_prepared_parts,
+    read_prepared_content,
 )
 from replitune.corpus.sacrebleu_sets import read_sacrebleu
 from replitune.corpus.settings import SACREBLEU, Columns, Format
@@ -24,6 +23,7 @@ from replitune.corpus.testset import (
 from replitune.corpus.tsv import read_tsv
 from replitune.corpus.wmt import read_wmt
 from replitune.errors import ReplituneError
+from replitune.running.files import read_lines
 
 SUFFIXES: dict[str, Format] = {
     ".xml": "xml", ".sgm": "sgm", ".sgml": "sgm", ".tsv": "tsv", ".jsonl": "jsonl",
@@ -68,41 +68,41 @@ def read_testset(
     if not references:
         raise ReplituneError("no reference", expected="at least one file of references")
     columns = columns or Columns()
-    parts = [read_parts(path, "reference", format, names, columns) for path in references]
+    contents = [read_content(path, "reference", format, names, columns) for path in references]
     if source is not None:
-        first = next((part for part in parts if str(part.path) == str(source)), None)
+        first = next((content for content in contents if str(content.path) == str(source)), None)
         if first is None or first.source is None:
-            first = read_parts(source, "source", format, None, columns)
+            first = read_content(source, "source", format, None, columns)
     else:
-        first = next((part for part in parts if part.source is not None), parts[0])
+        first = next((content for content in contents if content.source is not None), contents[0])
     require_segments(first.path, first.any_stream)
-    parts = [part.aligned_to(first) for part in parts]
-    known = [part for part in (first, *parts) if part.documents is not None]
-    for part in known[1:]:
-        require_same_documents(known[0], part)
+    contents = [content.aligned_to(first) for content in contents]
+    known = [content for content in (first, *contents) if content.documents is not None]
+    for content in known[1:]:
+        require_same_documents(known[0], content)
     ids = known[0].documents if known else None
     if documents is not None:
         ids = read_documents(documents, first, columns)
         require_contiguous(ids, documents)
     elif ids is not None:
         require_contiguous(ids, known[0].path)
-    for part in (first, *parts):
-        for lines in (*part.references, part.source or []):
-            require_line_text(part.path, lines)
+    for content in (first, *contents):
+        for lines in (*content.references, content.source or []):
+            require_line_text(content.path, lines)
     return TestSet(
-        references=tuple(lines for part in parts for lines in part.references),
+        references=tuple(lines for content in contents for lines in content.references),
         source=first.source,
         documents=ids,
     )
 
 
-def read_parts(
+def read_content(
     path: str | Path,
     role: Role,
     format: Format | None,
     names: Sequence[str] | None,
     columns: Columns,
-) -> Parts:
+) -> FileContent:
     """One file, by its format."""
     kind = format or recognise(path)
     if kind == "text":
@@ -110,23 +110,23 @@ def read_parts(
     if kind == "blank-lines":
         return read_blank_separated(path, role)
     if kind == "jsonl":
-        return read_prepared_parts(path, role)
+        return read_prepared_content(path, role)
     if kind == "tsv":
         return read_tsv(path, role, columns)
     if kind == "sacrebleu":
         return read_sacrebleu(str(path), names)
-    return read_wmt(path, kind).parts(role, names)
+    return read_wmt(path, kind).content(role, names)
 
 
-def read_documents(path: str | Path, first: Parts, columns: Columns) -> list[str]:
+def read_documents(path: str | Path, first: FileContent, columns: Columns) -> list[str]:
     """A document id for each segment of `first`, from a file of its own."""
     kind = recognise(path)
     if kind == "text":
-        ids = read_docids(path)
+        ids = read_lines(path)
     else:
-        part = read_parts(path, "source", kind, None, columns).aligned_to(first)
-        if part.documents is None:
+        content = read_content(path, "source", kind, None, columns).aligned_to(first)
+        if content.documents is None:
             raise ReplituneError("no documents in this file", file=path)
-        ids = part.documents
+        ids = content.documents
     require_equal_counts([(first.path, first.any_stream), (path, ids)])
     return ids

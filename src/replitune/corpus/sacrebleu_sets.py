@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from replitune.corpus.parts import Parts, take_names
+from replitune.corpus.content import FileContent, take_names
 from replitune.corpus.settings import SACREBLEU
 from replitune.errors import ReplituneError, nearest
 from replitune.running.files import read_lines
@@ -60,12 +60,12 @@ def sacrebleu_files(name: str, references: Sequence[str] | None = None) -> dict[
     return {field: files[field] for field in wanted}
 
 
-def read_sacrebleu(name: str, references: Sequence[str] | None = None) -> Parts:
+def read_sacrebleu(name: str, references: Sequence[str] | None = None) -> FileContent:
     """Source, references and documents of a test set of sacrebleu's."""
     lines = {field: read_lines(path) for field, path in sacrebleu_files(name, references).items()}
     documents = lines.pop("docid", None)
     source = lines.pop("src")
-    return Parts(
+    return FileContent(
         name if name.startswith(SACREBLEU) else SACREBLEU + name,
         references=list(lines.values()),
         source=source,

@@ -65,11 +65,11 @@ class TrainFiles(Settings, frozen=True):
 
     @property
     def sources(self) -> list[str]:
-        return listed(self.source)
+        return as_list(self.source)
 
     @property
     def targets(self) -> list[str]:
-        return listed(self.target)
+        return as_list(self.target)
 
     @property
     def files(self) -> list[str]:
@@ -142,7 +142,7 @@ class TestSetFiles(Settings, frozen=True):
 
     @property
     def reference_files(self) -> list[str]:
-        return [self._named(name) for name in listed(self.references)]
+        return [self._named(name) for name in as_list(self.references)]
 
     @property
     def source_file(self) -> str | None:
@@ -218,8 +218,14 @@ def _require_names(tests: Mapping[str, Any]) -> None:
             raise ReplituneError(f"a test set cannot be called {name}", fix=fix)
 
 
-def listed(names: str | list[str] | None) -> list[str]:
-    return [names] if isinstance(names, str) else names or []
+_T = TypeVar("_T", str, Column)
+
+
+def as_list(given: _T | list[_T] | None) -> list[_T]:
+    """One or several as a list; none where there is none."""
+    if isinstance(given, list):
+        return given
+    return [] if given is None else [given]
 
 
 def read_corpus(given: Corpus | Mapping[str, Any]) -> Corpus:

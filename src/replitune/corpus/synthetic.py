@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replitune.corpus.grammar import Document, Draws, Units, words
+from replitune.corpus.grammar import Dice, Document, Units, words
 from replitune.corpus.lexicon import Lexicon, make_lexicon
 from replitune.corpus.testset import TestSet
 from replitune.streams import stream
@@ -51,16 +51,16 @@ def synthetic_testset(seed: int, name: str, size: int, lexicon: Lexicon | None =
 
 
 def synthetic_units(
-    seed: int, part: str, size: int, lexicon: Lexicon
+    seed: int, text: str, size: int, lexicon: Lexicon
 ) -> Iterator[tuple[int, Units, Units]]:
-    """`size` sentences of a part: document number, units in source and in target order."""
-    made = number = 0
+    """`size` sentences of a text: document number, units in source and in target order."""
+    count = number = 0
     low, high = DOCUMENT_SEGMENTS
-    while made < size:
-        draws = Draws(stream(seed, "corpus", "synthetic", "part", part, number))
-        length = low + draws.below(high - low + 1)
-        document = Document(lexicon, draws)
-        for _ in range(min(length, size - made)):
+    while count < size:
+        dice = Dice(stream(seed, "corpus", "synthetic", "part", text, number))
+        length = low + dice.below(high - low + 1)
+        document = Document(lexicon, dice)
+        for _ in range(min(length, size - count)):
             yield number, *document.sentence()
-        made += length
+        count += length
         number += 1

@@ -87,7 +87,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) -> Table:
     line, first = next(rows, (1, []))
 
-    def checked() -> Iterator[tuple[int, list[str]]]:
+    def full_rows() -> Iterator[tuple[int, list[str]]]:
         if first and not has_header:
             yield line, first
         for number, row in rows:
@@ -99,7 +99,7 @@ def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) 
                 )  # fmt: skip
             yield number, row
 
-    return Table(path, first if has_header else [], len(first), checked())
+    return Table(path, first if has_header else [], len(first), full_rows())
 
 
 @dataclass(frozen=True)
@@ -201,10 +201,8 @@ def number_of(cell: Any) -> float | None:
 
 def score_of(path: Path, line: int, cell: Any, absent: Sequence[str] = ("",)) -> float | None:
     """A score; None where there is none."""
-    if cell is None or (isinstance(cell, str) and cell.lower() in absent):
-        return None
     value = number_of(cell)
-    if value is None:
+    if value is None and cell is not None and str(cell).lower() not in absent:
         raise ReplituneError(
             "the score is not a finite number", file=path, line=line, found=repr(cell),
             fix="leave the score empty, or the row out, where there is none",

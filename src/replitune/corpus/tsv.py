@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from replitune.corpus.parts import Parts, Role
-from replitune.corpus.settings import Column, Columns
+from replitune.corpus.content import FileContent, Role
+from replitune.corpus.settings import Column, Columns, as_list
 from replitune.corpus.table import read_table_of_segments
 from replitune.errors import ReplituneError
 
@@ -19,25 +19,24 @@ REFERENCE = re.compile(r"(ref|reference|target|tgt)[-_ ]?([0-9]+|[a-z])?", re.IG
 DOCUMENT = re.compile(r"doc|docid|doc[-_ ]id|document|document[-_ ]id", re.IGNORECASE)
 
 
-def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> Parts:
+def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> FileContent:
     """All that the columns name; read as a source only, no references are needed."""
     columns = columns or Columns()
-    named = [*_listed(columns.references), *_listed(columns.source), *_listed(columns.document)]
+    single = [column for column in (columns.source, columns.document) if column is not None]
+    named = [*as_list(columns.references), *single]
     has_header = not named or any(isinstance(column, str) for column in named)
     table = read_table_of_segments(path, has_header if columns.header is None else columns.header)
     rows = [row for _, row in table.rows]
     if not table.width:
-        return Parts.of_lines(path, role, [])
+        return FileContent.of_lines(path, role, [])
     if not named:
         columns = _recognise(table.header, path)
-    references = _listed(columns.references)
+    references = as_list(columns.references)
     if role == "reference" and not references:
         raise ReplituneError(
             "no column of references",
             file=path,
-            found=f"columns {', '.join(table.header)}"
-            if table.header
-            else f"{table.width} columns",
+            found=", ".join(table.header) or f"{table.width} columns",
             fix="name them: columns: {references: [...], source: ..., document: ...}",
         )
 
@@ -47,7 +46,7 @@ def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> Pa
         place = table.place(which)
         return [row[place] for row in rows]
 
-    return Parts(
+    return FileContent(
         path,
         references=[column(which) or [] for which in references],
         source=column(columns.source),
@@ -73,9 +72,3 @@ def _recognise(header: Sequence[str], path: str | Path) -> Columns:
         source=one(SOURCE, "sources"),
         document=one(DOCUMENT, "documents"),
     )
-
-
-def _listed(columns: Column | list[Column] | None) -> list[Column]:
-    if isinstance(columns, list):
-        return columns
-    return [] if columns is None else [columns]

@@ -57,6 +57,20 @@ class Stage(Settings):
     def outputs(self) -> Files:
         return {}
 
+    @property
+    def planned(self) -> Files:
+        """The inputs that Snakemake is to know: what other jobs make, and data files that are
+        there. When they are not, the job itself says so; a dry run needs no data."""
+        return {
+            name: [path for path in paths if self._is_made(path) or Path(path).exists()]
+            if isinstance(paths, list)
+            else paths
+            for name, paths in self.inputs.items()
+        }
+
+    def _is_made(self, path: str) -> bool:
+        return path.startswith(f"{self.folder}/")
+
 
 class Corpus(Stage):
     """Prepare the training pairs, dev, or a test set."""
@@ -456,12 +470,3 @@ STAGES: dict[str, type[Stage]] = {
 
 def decodes(at: Places, testset: str, system: str, replicas: Counts) -> list[str]:
     return [at.decode(testset, system, replica.id) for replica in replica_ids(replicas)]
-
-
-def existing(files: Files) -> Files:
-    """Data files are inputs when they are there; when not, the job itself says what is missing,
-    so that a dry run needs no data."""
-    return {
-        name: [path for path in paths if Path(path).exists()] if isinstance(paths, list) else paths
-        for name, paths in files.items()
-    }

@@ -10,7 +10,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from replitune import __version__
 from replitune.errors import ReplituneError
@@ -23,7 +25,22 @@ from replitune.running.files import atomic_open, read_text, sha256_file
 
 NAME = "manifest.json"
 
-SHA256 = re.compile(r"[0-9a-f]{64}")
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class Manifest(msgspec.Struct):
+    """What must be in a manifest."""
+
+    files: dict[str, Sha256]
+    settings: dict[str, Any]
+    inputs: dict[str, Any]
+    outputs_given: dict[str, dict[str, dict[str, Any]]]
+    jobs: dict[str, Any]
+    not_packed: dict[str, Sha256] = {}
+    scores_given: dict[str, dict[str, Sha256]] = {}
+    judgements_given: dict[str, dict[str, Sha256]] = {}
+
+
 ABSOLUTE = re.compile(r"(?<![^\s\"'=,:\[{(\\])/(?:[^\s\"'/\\]+/)+")
 """The folders of an absolute path, at the start of a word."""
 
@@ -143,23 +160,21 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             expected="the results of an experiment that has ended, or an unpacked archive",
         )
     try:
-        manifest = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
+        manifest: dict[str, Any] = json.loads(read_text(path))
+        known = msgspec.convert(manifest, Manifest)
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise _damaged(path, str(error)) from None
-    if not isinstance(manifest, dict):
-        raise _damaged(path, type(manifest).__name__)
-    for key in ("files", "settings", "inputs", "outputs_given", "jobs"):
-        if not isinstance(manifest.get(key), dict):
-            raise _damaged(path, f"no mapping `{key}`")
-    if not isinstance(manifest.get("not_packed", {}), dict):
-        raise _damaged(path, "no mapping `not_packed`")
-    for key in ("files", "not_packed"):
-        for name, sha256 in manifest.get(key, {}).items():
-            if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
-                raise _damaged(path, f"{name!r} has no sha256")
-            if not stays_inside(name):
-                raise _damaged(path, f"{name!r} is no file of this folder")
+    for name in (*known.files, *known.not_packed):
+        if not stays_inside(name):
+            raise _damaged(path, f"{name!r} is no file of this folder")
     return manifest
+
+
+def difference(path: Path, sha256: str) -> str | None:
+    """What has become of a file that is recorded with this hash: missing, changed, or nothing."""
+    if not path.is_file():
+        return "missing"
+    return None if sha256_file(path) == sha256 else "changed"
 
 
 def stays_inside(name: str) -> bool:

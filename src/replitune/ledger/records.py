@@ -1,9 +1,9 @@
 """What a job read and what it made, by sha256: nothing is computed from a file that has changed.
 
-The record of a job, ``logs/<stage>/….json``, says how it ran and lists its inputs and outputs. For
-each output, ``.made/<its name>`` has its sha256 and names the record, so that whoever reads the
-output finds both. A job refuses an input with another content: a bit that flipped, a copy that was
-cut off, a line edited by hand. All records together show whether every result was made from the
+The record of a job, ``logs/<stage>/….json``, says how it ran and lists its inputs and outputs. Of
+each output, ``.made/<its name>.json`` has the sha256 and names the record, so that whoever reads
+the output finds both. A job refuses an input with another content: a bit that flipped, a copy that
+was cut off, a line edited by hand. All records together show whether every result was made from the
 present version of its inputs, whatever the clock said.
 """
 
@@ -100,7 +100,8 @@ def results_of(record: str | Path) -> Path:
 def records(results: Path) -> dict[str, dict[str, Any]]:
     """All records by name."""
     logs = results / "logs"
-    return {_name(results, path): _read(path) for path in sorted(logs.rglob("*.json"))}
+    found = {_name(results, path): _read(path) for path in sorted(logs.rglob("*.json"))}
+    return {name: record for name, record in found.items() if record}
 
 
 def names(results: Path, paths: Iterable[Path]) -> list[str]:
@@ -204,7 +205,7 @@ def _name(results: Path, record: str | Path) -> str:
 
 
 def _index(results: Path, name: str) -> Path:
-    return results / ".made" / name
+    return results / ".made" / f"{name}.json"
 
 
 WHOLE = {"models": 2, "tuning": 3, "tables": 1, "figures": 1}

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import experiment_of, read_manifest
+from replitune.ledger.manifest import difference, experiment_of, read_manifest
 from replitune.ledger.records import result_files
 from replitune.running.files import read_lines, sha256_file, sha256_lines
 
@@ -75,11 +75,8 @@ def check_files(folder: Path, manifest: Mapping[str, Any], found: Verification) 
     known: dict[str, str] = manifest["files"]
     for name, sha256 in known.items():
         found.files += 1
-        path = folder / name
-        if not path.is_file():
-            found.add("missing", name)
-        elif sha256_file(path) != sha256:
-            found.add("changed", name)
+        if what := difference(folder / name, sha256):
+            found.add(what, name)
     for name in result_files(folder):
         if name not in known:
             found.add("extra", name)
@@ -88,13 +85,13 @@ def check_files(folder: Path, manifest: Mapping[str, Any], found: Verification) 
 def check_inputs(manifest: Mapping[str, Any], base: Path, found: Verification) -> None:
     """Inputs that are here are those that were used."""
     for name, sha256 in _inputs(manifest):
-        path = base / name
-        if not path.is_file():
+        what = difference(base / name, sha256)
+        if what == "missing":
             found.absent_inputs += 1
             continue
         found.inputs += 1
-        if sha256_file(path) != sha256:
-            found.add("changed", f"input {path}")
+        if what:
+            found.add(what, f"input {base / name}")
 
 
 def _inputs(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

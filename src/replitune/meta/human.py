@@ -2,7 +2,7 @@
 
 A table with a header, separated by tabs, commas or blanks, has a column for the system, the
 segment and the score, under any of the names that the WMT campaigns use (`SYS SID RAW.SCR
-Z.SCR`, `system,segment,score`, ...), and if it likes: `adequacy` and `fluency` in place of the
+Z.SCR`, `system,segment,score`, ...), and optionally: `adequacy` and `fluency` in place of the
 score, or a column that says which of them a row is; the replica that was judged; the annotator;
 the type of item, of which quality control is left out. A file without a header has a system and
 a score on each line, segment by segment, `None` for none (the .seg.score files of mt-metrics-eval).

@@ -121,6 +121,6 @@ class MeanMetric(Metric):
 
 def full_signature(metric: Metric, nrefs: int, versions: Mapping[str, str]) -> str:
     """``nrefs:1|<metric signature>|version:...``: what papers print."""
-    parts = [f"nrefs:{nrefs}", metric.signature()]
-    parts += [f"{name}:{version}" for name, version in versions.items()]
-    return "|".join(part for part in parts if part)
+    fields = [f"nrefs:{nrefs}", metric.signature()]
+    fields += [f"{name}:{version}" for name, version in versions.items()]
+    return "|".join(filter(None, fields))

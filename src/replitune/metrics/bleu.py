@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
-from replitune.metrics.length import ReferenceLength, check_references, reference_length
+from replitune.metrics.length import ReferenceLength, reference_length
+from replitune.metrics.token_ids import (
+    BATCH,
+    by_segment,
+    encode,
+    segment_numbers,
+    tokenize_references,
+)
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
 
@@ -21,8 +28,6 @@ _SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}
 
 Lowercase = Annotated[bool, about("Compare lower-cased text.")]
 Order = Annotated[int, about("Longest n-gram.", ge=1, le=16)]
-
-_BLOCK = 8192  # hypotheses whose tokens are in memory at once
 
 
 class Bleu(Metric):
@@ -83,7 +88,7 @@ class Bleu(Metric):
         smooth: str = self.smooth_method
         if smooth in _SMOOTH_DEFAULTS:
             smooth += f"[{self.smooth_value:.2f}]"
-        parts = [
+        fields = [
             f"case:{'lc' if self.lowercase else 'mixed'}",
             f"eff:{'yes' if self.effective_order else 'no'}",
             f"tok:{self.tokenizer.signature}",
@@ -91,49 +96,38 @@ class Bleu(Metric):
         ]
         # sacrebleu leaves the order out, and knows only the closest length.
         if self.max_ngram_order != 4:
-            parts.append(f"order:{self.max_ngram_order}")
+            fields.append(f"order:{self.max_ngram_order}")
         if self.ref_length != "closest":
-            parts.append(f"reflen:{self.ref_length}")
-        return "|".join(parts)
+            fields.append(f"reflen:{self.ref_length}")
+        return "|".join(fields)
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> ReferenceNgrams:
         """Tokenise R streams of N references and store their n-grams per segment."""
         from replitune.metrics.ngrams import prepare_references
 
-        check_references(refs)
-        streams = [self.tokenizer(stream, self.lowercase) for stream in refs]
-        return prepare_references(streams, self.max_ngram_order)
+        tokens = self.tokenizer(list(by_segment(refs)), self.lowercase)
+        return prepare_references(tokenize_references(tokens, len(refs)), self.max_ngram_order)
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: ReferenceNgrams
     ) -> NDArray[np.int32]:
-        segments = np.ascontiguousarray(segments, dtype=np.int64)
-        n_segments = len(prepared.lengths)
-        if len(segments) and not (segments.min() >= 0 and segments.max() < n_segments):
-            raise IndexError(f"segment outside 0 .. {n_segments - 1}")  # a kernel would not look
+        from replitune.metrics.ngrams import count_matches
+
+        references, order = prepared.references, self.max_ngram_order
+        segments = segment_numbers(segments, len(references.lengths))
         out = np.zeros((len(hyps), len(self.statistic_names)), dtype=np.int32)
-        for start in range(0, len(hyps), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            self._block_statistics(hyps[block], segments[block], prepared, out[block])
+        for start in range(0, len(hyps), BATCH):
+            batch = slice(start, start + BATCH)
+            tokens = self.tokenizer(hyps[batch], self.lowercase)
+            ids, starts = encode(tokens, references.vocabulary)
+            count_matches(ids, starts, segments[batch], *prepared.tries, order, out[batch, :order])
+            lengths = np.diff(starts)
+            out[batch, order:-2] = np.maximum(lengths[:, None] - np.arange(order), 0)
+            out[batch, -2] = lengths
+            out[batch, -1] = reference_length(
+                lengths, references.lengths[segments[batch]], self.ref_length
+            )
         return out
-
-    def _block_statistics(
-        self,
-        hyps: Sequence[str],
-        segments: NDArray[np.int64],
-        prepared: ReferenceNgrams,
-        out: NDArray[np.int32],
-    ) -> None:
-        from replitune.metrics.ngrams import add_matches
-
-        order = self.max_ngram_order
-        lengths = add_matches(
-            self.tokenizer(hyps, self.lowercase), segments, prepared, order, out[:, :order]
-        )
-        for n in range(order):
-            np.maximum(lengths - n, 0, out=out[:, order + n], casting="same_kind")
-        out[:, -2] = lengths
-        out[:, -1] = reference_length(lengths, prepared.lengths[segments], self.ref_length)
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         return self._evaluate(sums)[0]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.metrics.token_ids import BATCH, by_segment, checked_segments
+from replitune.metrics.token_ids import BATCH, by_segment, segment_numbers
 from replitune.settings import about, check_arguments
 
 EPS = 1e-16
@@ -108,16 +108,16 @@ class Chrf(Metric):
     ) -> NDArray[np.int64]:
         from replitune.metrics.chrf_kernel import best_counts
 
-        segments = checked_segments(segments, (len(prepared.starts) - 1) // prepared.nrefs)
+        segments = segment_numbers(segments, (len(prepared.starts) - 1) // prepared.nrefs)
         statistics = np.empty((len(hyps), len(self.statistic_names)), dtype=np.int64)
         for start in range(0, len(hyps), BATCH):
-            part = slice(start, start + BATCH)
-            texts = code_points(list(map(self._cased, hyps[part])))
-            statistics[part] = best_counts(
+            batch = slice(start, start + BATCH)
+            texts = code_points(list(map(self._cased, hyps[batch])))
+            statistics[batch] = best_counts(
                 texts.points,
                 texts.starts,
-                np.argsort(segments[part], kind="stable"),
-                segments[part],
+                np.argsort(segments[batch], kind="stable"),
+                segments[batch],
                 prepared.points,
                 prepared.starts,
                 prepared.nrefs,

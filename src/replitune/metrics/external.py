@@ -1,6 +1,6 @@
 """Segment scores that something else computed: COMET, BLEURT, human judgement.
 
-The file has the columns system, replica, segment (from 0) and score, and if it likes
+The file has the columns system, replica, segment (from 0) and score, and optionally
 document; as TSV or CSV with a header, JSON lines (each may be gzip), or Parquet. A segment
 without a row, or with an empty score, is missing: score 0, count 0, and counted.
 
@@ -55,7 +55,9 @@ class External(MeanMetric):
     ) -> None:
         super().__init__(id, higher_is_better)
         if not isinstance(file, str):
-            raise ReplituneError("the scores of one test set are in one file", found=str(file))
+            raise ReplituneError(
+                "the scores of one test set are in one file", found=str(file), fix="name that file"
+            )
         self.file = Path(file)
 
     def signature(self) -> str:

@@ -88,7 +88,7 @@ def check_references(refs: Sequence[Sequence[str]]) -> None:
 
 
 def reference_length(
-    hyp: NDArray[np.int64], refs: NDArray[np.int32], which: str
+    hyp: NDArray[np.int64], refs: NDArray[np.integer[Any]], which: str
 ) -> NDArray[np.int64]:
     """(H,) reference length for hypothesis lengths (H,) and reference lengths (H, R): the
     closest, of two equally close the shorter; or the shortest."""

@@ -28,9 +28,9 @@ from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
-    checked_segments,
     encode,
-    tokenized_references,
+    segment_numbers,
+    tokenize_references,
 )
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
@@ -95,7 +95,7 @@ class Nist(Metric):
     def prepare(self, refs: Sequence[Sequence[str]]) -> InformedReferences:
         from replitune.metrics.nist_kernel import all_ngrams, informations
 
-        references = tokenized_references(self.words(list(by_segment(refs))), len(refs))
+        references = tokenize_references(self.words(list(by_segment(refs))), len(refs))
         keys, nodes, counts = all_ngrams(references.tokens, references.starts, self.order)
         return InformedReferences(references, keys, nodes, informations(keys, nodes, counts))
 
@@ -104,17 +104,17 @@ class Nist(Metric):
     ) -> NDArray[np.float64]:
         from replitune.metrics.nist_kernel import matched_information
 
-        segments = checked_segments(segments, len(prepared.references.lengths))
+        segments = segment_numbers(segments, len(prepared.references.lengths))
         references = prepared.references
         order = self.order
         statistics = np.empty((len(hyps), 2 * order + 1))
         for start in range(0, len(hyps), BATCH):
-            part = slice(start, start + BATCH)
-            ids, starts = encode(self.words(hyps[part]), references.vocabulary)
-            statistics[part, :order] = matched_information(
+            batch = slice(start, start + BATCH)
+            ids, starts = encode(self.words(hyps[batch]), references.vocabulary)
+            statistics[batch, :order] = matched_information(
                 ids,
                 starts,
-                segments[part],
+                segments[batch],
                 references.tokens,
                 references.starts,
                 references.nrefs,
@@ -124,7 +124,7 @@ class Nist(Metric):
                 prepared.information,
             )
             shorter = np.arange(order)
-            statistics[part, order : 2 * order] = np.maximum(np.diff(starts)[:, None] - shorter, 0)
+            statistics[batch, order : 2 * order] = np.maximum(np.diff(starts)[:, None] - shorter, 0)
         statistics[:, -1] = (references.lengths.sum(axis=1) / references.nrefs)[segments]
         return statistics
 

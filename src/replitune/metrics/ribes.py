@@ -25,9 +25,9 @@ from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
-    checked_segments,
     encode,
-    tokenized_references,
+    segment_numbers,
+    tokenize_references,
 )
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
@@ -64,7 +64,7 @@ class Ribes(MeanMetric):
         )
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
-        return tokenized_references(
+        return tokenize_references(
             self.tokenizer(list(by_segment(refs)), lowercase=self.lowercase), len(refs)
         )
 
@@ -73,17 +73,17 @@ class Ribes(MeanMetric):
     ) -> NDArray[np.float64]:
         from replitune.metrics.ribes_kernel import best_ribes
 
-        segments = checked_segments(segments, len(prepared.lengths))
+        segments = segment_numbers(segments, len(prepared.lengths))
         statistics = np.empty((len(hyps), 2))
         for start in range(0, len(hyps), BATCH):
-            part = slice(start, start + BATCH)
+            batch = slice(start, start + BATCH)
             ids, starts = encode(
-                self.tokenizer(hyps[part], lowercase=self.lowercase), prepared.vocabulary
+                self.tokenizer(hyps[batch], lowercase=self.lowercase), prepared.vocabulary
             )
-            statistics[part] = best_ribes(
+            statistics[batch] = best_ribes(
                 ids,
                 starts,
-                segments[part],
+                segments[batch],
                 prepared.tokens,
                 prepared.starts,
                 prepared.nrefs,

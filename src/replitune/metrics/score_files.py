@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from replitune.errors import nearest
 from replitune.registry import Entry
@@ -30,18 +30,8 @@ ScoreFile = Annotated[
 ]
 
 
-class Complain(Protocol):
-    """Notes what is wrong with what stands at `path`."""
-
-    def __call__(
-        self,
-        path: Path_,
-        message: str,
-        *,
-        found: str | None = None,
-        expected: str | None = None,
-        fix: str | None = None,
-    ) -> object: ...
+Complain = Callable[..., object]
+"""Notes a mistake: `complain(path, message, found=, expected=, fix=)`."""
 
 
 def scores_named(entry: Entry) -> Scores | None:

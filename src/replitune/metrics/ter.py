@@ -20,9 +20,9 @@ from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
-    checked_segments,
     encode,
-    tokenized_references,
+    segment_numbers,
+    tokenize_references,
 )
 from replitune.settings import about, check_arguments
 
@@ -93,20 +93,20 @@ class Ter(Metric):
     def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
         lines = list(by_segment(refs))
         blocks = (self.words(lines[k : k + BATCH]) for k in range(0, len(lines), BATCH))
-        return tokenized_references(list(chain.from_iterable(blocks)), len(refs))
+        return tokenize_references(list(chain.from_iterable(blocks)), len(refs))
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
     ) -> NDArray[np.float64]:
         from replitune.metrics.ter_kernel import fewest_edits
 
-        segments = checked_segments(segments, len(prepared.lengths))
+        segments = segment_numbers(segments, len(prepared.lengths))
         statistics = np.empty((len(hyps), 2), dtype=np.float64)
         for start in range(0, len(hyps), BATCH):
-            part = slice(start, start + BATCH)
-            ids, starts = encode(self.words(hyps[part]), prepared.vocabulary)
-            statistics[part, 0] = fewest_edits(
-                ids, starts, segments[part], prepared.tokens, prepared.starts, prepared.nrefs
+            batch = slice(start, start + BATCH)
+            ids, starts = encode(self.words(hyps[batch]), prepared.vocabulary)
+            statistics[batch, 0] = fewest_edits(
+                ids, starts, segments[batch], prepared.tokens, prepared.starts, prepared.nrefs
             )
         lengths = prepared.lengths
         statistics[:, 1] = (lengths.sum(axis=1) / prepared.nrefs)[segments]

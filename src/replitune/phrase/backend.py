@@ -81,7 +81,7 @@ class Phrase(Backend):
         PhraseModel.load(job.out).save_queries(job.out)
 
     def tunable(self, job: ReplicaJob) -> Tunable:
-        from replitune.phrase.tuning import DevDecoder
+        from replitune.phrase.dev_decoder import DevDecoder
         from replitune.running.files import sha256_file, sha256_lines
         from replitune.tuning.combination import get_objective
         from replitune.tuning.weights import read_weights

@@ -16,7 +16,7 @@ import numpy as np
 
 from replitune.replicas import Replica
 from replitune.results import rows
-from replitune.results.rows import Histogram, NoteRow, SystemRow
+from replitune.results.rows import Histogram
 from replitune.significance.base import Note, TestResult, note_text
 from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import SystemSummary
@@ -225,60 +225,35 @@ class Result:
             },
         }
 
-    def system_rows(self) -> list[SystemRow]:
-        """Rows of `<metric>.systems.parquet`."""
-        rows: list[SystemRow] = []
-        for name, summary in self.systems.items():
-            n, avg, notes = summary.n, summary.avg, summary.notes
-            rows.append(SystemRow(name, "avg", avg, n=n))
-            for statistic in SPREADS:
-                value, note = getattr(summary, statistic), note_text(notes.get(statistic, ()))
-                rows.append(SystemRow(name, statistic, value, n=n, note=note))
-            median = summary.median_replica
-            score = summary.scores[median]
-            rows.append(SystemRow(name, "median_replica", score, n=n, replica=median))
-            for method, interval in summary.ci.items():
-                low, high = interval if interval is not None else (None, None)
-                note = note_text(notes.get(f"ci_{method}", ()))
-                rows.append(SystemRow(name, "ci", avg, method, n, None, low, high, note))
-            for replica, score in summary.scores.items():
-                rows.append(SystemRow(name, "score", score, n=1, replica=replica))
-        return rows
-
-    def note_rows(self) -> list[NoteRow]:
-        """Rows of `<metric>.notes.parquet`."""
-        found = [
-            NoteRow("test", **vars(note), a=result.a, b=result.b, method=result.method)
-            for result in self.tests
-            for note in result.notes
-        ]
-        for name, summary in self.systems.items():
-            for statistic, method in (
-                *((s, None) for s in SPREADS),
-                *(("ci", m) for m in summary.ci),
-            ):
-                of = summary.notes.get(statistic if method is None else f"ci_{method}", ())
-                found += [
-                    NoteRow("system", **vars(note), system=name, statistic=statistic, method=method)
-                    for note in of
-                ]
-        found += [
-            NoteRow("overlap", **vars(note), a=item.a, b=item.b, method=item.method)
-            for item in self.overlaps
-            for note in item.notes
-        ]
-        return found
-
     def _tables(self) -> dict[str, tuple[list[dict[str, Any]], pa.Schema]]:
         """Rows and columns of each file, by what its name adds to the metric's."""
         tests = [{**vars(row), **row.details, "note": row.note} for row in self.tests]
+        systems = [row for summary in self.systems.values() for row in _system_rows(summary)]
         overlaps = [{**vars(item), "note": item.note} for item in self.overlaps]
         return {
             "": (tests, rows.TESTS),
-            ".systems": ([vars(row) for row in self.system_rows()], rows.SYSTEMS),
+            ".systems": (systems, rows.SYSTEMS),
             ".overlaps": (overlaps, rows.OVERLAPS),
-            ".notes": ([vars(row) for row in self.note_rows()], rows.NOTES),
+            ".notes": (self._note_rows(), rows.NOTES),
         }
+
+    def _note_rows(self) -> list[dict[str, Any]]:
+        found: list[tuple[dict[str, Any], tuple[Note, ...]]] = [
+            ({"row": "test", "a": row.a, "b": row.b, "method": row.method}, row.notes)
+            for row in self.tests
+        ]
+        for name, summary in self.systems.items():
+            of = {"row": "system", "system": name}
+            found += [({**of, "statistic": s}, summary.notes.get(s, ())) for s in SPREADS]
+            found += [
+                ({**of, "statistic": "ci", "method": m}, summary.notes.get(f"ci_{m}", ()))
+                for m in summary.ci
+            ]
+        found += [
+            ({"row": "overlap", "a": item.a, "b": item.b, "method": item.method}, item.notes)
+            for item in self.overlaps
+        ]
+        return [{**of, **vars(note)} for of, notes in found for note in notes]
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """`tests`, `systems`, `overlaps` and `notes` with the columns of their files."""
@@ -289,14 +264,13 @@ class Result:
             for suffix, (found, schema) in self._tables().items()
         }
 
-    def write(self, folder: str | Path, metric: str | None = None) -> None:
+    def write(self, folder: str | Path) -> None:
         """``<metric>.parquet`` and the files beside it, in a folder ``tests/<testset>``."""
-        stem = f"{metric or self.metric}"
         metadata = {name: getattr(self, name) for name in METADATA}
         for suffix, (found, schema) in self._tables().items():
             said = metadata if suffix == ".notes" else None
-            rows.write_table(Path(folder) / f"{stem}{suffix}.parquet", found, schema, said)
-        rows.write_histograms(Path(folder) / f"{stem}.null.parquet", self.histograms)
+            rows.write_table(Path(folder) / f"{self.metric}{suffix}.parquet", found, schema, said)
+        rows.write_histograms(Path(folder) / f"{self.metric}.null.parquet", self.histograms)
 
     @classmethod
     def read(cls, folder: str | Path, metric: str) -> Result:
@@ -332,6 +306,27 @@ class Result:
             overlaps=tuple(overlaps),
             read_histograms=rows.read_histograms(path(".null")),
         )
+
+
+def _system_rows(summary: SystemSummary) -> list[dict[str, Any]]:
+    of = {"system": summary.name, "n": summary.n}
+    notes = {field: note_text(notes) for field, notes in summary.notes.items()}
+    median = summary.median_replica
+    found = [
+        {**of, "statistic": "avg", "value": summary.avg},
+        *(
+            {**of, "statistic": name, "value": getattr(summary, name), "note": notes.get(name)}
+            for name in SPREADS
+        ),
+        {**of, "statistic": "median_replica", "value": summary.scores[median], "replica": median},
+    ]
+    for method, interval in summary.ci.items():
+        low, high = interval if interval is not None else (None, None)
+        limits = {"ci_low": low, "ci_high": high, "note": notes.get(f"ci_{method}")}
+        found.append({**of, "statistic": "ci", "value": summary.avg, "method": method, **limits})
+    of = {**of, "n": 1, "statistic": "score"}
+    found += [{**of, "replica": id, "value": score} for id, score in summary.scores.items()]
+    return found
 
 
 def _summary(

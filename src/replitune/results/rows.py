@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -76,6 +76,7 @@ SYSTEMS = pa.schema(
         ("note", pa.string()),
     ]
 )
+"""`statistic` is avg, s_sel, s_dev, s_test, median_replica, ci, or score (of one replica)."""
 
 OVERLAPS = pa.schema(
     [
@@ -100,39 +101,15 @@ HISTOGRAMS = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class SystemRow:
-    """One row of `<metric>.systems.parquet`."""
-
-    system: str
-    statistic: str
-    """avg, s_sel, s_dev, s_test, median_replica, ci, or score (of one replica)."""
-    value: float | None
-    method: str | None = None
-    n: int | None = None
-    replica: str | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-    note: str | None = None
-
-
-@dataclass(frozen=True)
-class NoteRow:
-    """One row of `<metric>.notes.parquet`: a note, and which row of the other files has it."""
-
-    row: str
-    """test, system or overlap."""
-    code: str
-    text: str
-    about: str
-    a: str | None = None
-    b: str | None = None
-    system: str | None = None
-    statistic: str | None = None
-    method: str | None = None
-
-
-NOTES = pa.schema([(field.name, pa.string()) for field in fields(NoteRow)])
+NOTES = pa.schema(
+    [
+        (name, pa.string())
+        for name in (
+            "row", "code", "text", "about", "a", "b", "system", "statistic", "method",
+        )
+    ]
+)  # fmt: skip
+"""Notes, and which row of the other files has each: of a test, a system or an overlap."""
 
 
 def write_histograms(path: str | Path, histograms: Mapping[Pair, Histogram]) -> None:

@@ -65,6 +65,10 @@ SHOWN = 5
 """Different messages of failed jobs that a run repeats at its end."""
 
 
+LONGEST = 20
+"""Lines of a message; what began so long before the end was a warning."""
+
+
 def last_words(logs: Mapping[str, str | Path]) -> str:
     """What failed jobs said last, and what to do; `logs` has the log of each, by its name."""
     if not logs:
@@ -94,7 +98,8 @@ def _last_message(log: Path) -> str:
     except OSError:
         lines = []
     begins = [i for i, line in enumerate(lines) if line.startswith("replitune: ")]
-    last = lines[begins[-1] :] if begins else lines[-3:]
+    whole = lines[begins[-1] :] if begins else []
+    last = whole if 0 < len(whole) <= LONGEST else lines[-3:]
     return "\n".join(last).removeprefix("replitune: ") or "ended without a message: was it killed?"
 
 

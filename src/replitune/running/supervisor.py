@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -64,11 +65,14 @@ class Program:
         if shutil.which(self.words[0]) is None:
             raise self._cannot_start("no such program, or not allowed to be run")
         held = 'read -r go && exec "$@"' + ("" if converses else " </dev/null")
+        variables = environment(threads)
+        # some shells drop variables that they could not name, such as functions of bash
+        odd = [f"{k}={v}" for k, v in variables.items() if not re.fullmatch(r"[A-Za-z_]\w*", k)]
+        words = ["env", *odd, *self.words] if odd else self.words
         try:
             self.process = subprocess.Popen(
-                ["sh", "-c", held, "sh", *self.words],
-                stdin=PIPE, stdout=stdout, stderr=stderr, start_new_session=True,
-                env=environment(threads),
+                ["sh", "-c", held, "sh", *words],
+                stdin=PIPE, stdout=stdout, stderr=stderr, start_new_session=True, env=variables,
             )  # fmt: skip
             guard = f"read -r done || kill -s KILL -- -{self.process.pid}"
             self._guard = subprocess.Popen(

@@ -16,7 +16,6 @@ from replitune.significance.base import Comparison
 from replitune.statistics.systems import SystemStatistics
 
 ALTERNATIVES = ("two-sided", "greater", "less")
-AGGREGATIONS = ("mean", "pooled")
 
 Alternative = Annotated[
     Literal["two-sided", "greater", "less"],

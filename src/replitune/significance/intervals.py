@@ -19,8 +19,6 @@ class Interval:
 
     low: float | None
     high: float | None
-    method: str
-    """What was drawn: riezler, clark or fu; and how the interval was read off."""
     notes: tuple[Note, ...] = ()
     distribution: NDArray[np.float64] | None = None
     """(samples,)"""

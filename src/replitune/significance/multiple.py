@@ -78,18 +78,6 @@ class Ranking:
     """From best to worst; None when not every pair was tested."""
     notes: tuple[Note, ...] = ()
 
-    @property
-    def cluster_numbers(self) -> tuple[int, ...] | None:
-        """(S,) from 1, in the order of `systems`."""
-        if self.clusters is None:
-            return None
-        return tuple(k for k, names in enumerate(self.clusters, start=1) for _ in names)
-
-    @property
-    def n_wins(self) -> tuple[int, ...]:
-        """(S,) how many systems each one beats."""
-        return tuple(int(count) for count in self.wins.sum(axis=1))
-
 
 def rank_systems(
     results: Sequence[TestResult],

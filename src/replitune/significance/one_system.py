@@ -28,10 +28,9 @@ from replitune.significance.counting import few_replicas, percentile_interval
 from replitune.significance.draws import Draws, SegmentDraws, named_draws
 from replitune.significance.intervals import Interval, bca_interval
 from replitune.significance.registry import INTERVALS
-from replitune.significance.tests.fu_bootstrap import replica_counts
+from replitune.significance.tests.fu_bootstrap import ONE_REPLICA_NOTE, replica_counts
 from replitune.statistics.systems import SystemStatistics
 
-NO_VARIANCE = Note("one-replica", "one replica has no variance to draw from")
 ONE_REPLICA = Note("one-replica", "one replica: a standard deviation needs two")
 
 
@@ -69,13 +68,12 @@ def s_sel(
     segments: SegmentDraws,
     *,
     samples: int = 1000,
-    unit: str = "segment",
 ) -> float | None:
     """Mean over replicas of the sd (k - 1) over k bootstrap test sets, the same for all replicas
     and systems; None for one bootstrap test set."""
     if samples < 2:
         return None
-    scores = segments.scores(metric, system, documents, unit=unit, samples=samples)
+    scores = segments.scores(metric, system, documents, unit="segment", samples=samples)
     return float(np.std(scores, axis=0, ddof=1).mean())
 
 
@@ -124,12 +122,11 @@ def riezler_interval(
         for rows, sums in blocks:
             found[rows] = metric.score(sums[:, 0])
     every = iv.wide(statistics)
-    name = "riezler" if half is None else f"riezler, half {half}"
     jackknife = metric.score(every.sum(axis=1) - every[0])
     note = None
     if statistics.shape[1] == 1:
         note = Note("one-unit", f"one {unit}: nothing to draw from")
-    return _interval(found, float(scores[r]), jackknife, name, kind, confidence, note)
+    return _interval(found, float(scores[r]), jackknife, kind, confidence, note)
 
 
 @check_arguments
@@ -156,7 +153,7 @@ def clark_interval(
         jackknife = iv.pooled_score(metric, left, system.n)
         for members in iv.own_strata(system, strata):
             jackknife[members] -= jackknife[members].mean()
-    return _interval(found, observed, jackknife.ravel(), "clark", kind, confidence, None)
+    return _interval(found, observed, jackknife.ravel(), kind, confidence, None)
 
 
 @check_arguments
@@ -174,29 +171,28 @@ def fu_interval(
     """Of the mean replica score: n draws of whole test sets."""
     scores = metric.score(system.sums)
     if system.n == 1:
-        return Interval(None, None, "fu", (NO_VARIANCE,))
+        return Interval(None, None, (ONE_REPLICA_NOTE,))
     rng = draws.replicas(system.name)
     found = replica_counts(system, strata, samples, rng) @ scores / system.n
     jackknife = np.empty(system.n)
     for members in iv.own_strata(system, strata):
         jackknife[members] = scores[members].mean() - scores[members]
     note = few_replicas(system.n, system.n)
-    return _interval(found, float(scores.mean()), jackknife, "fu", kind, confidence, note)
+    return _interval(found, float(scores.mean()), jackknife, kind, confidence, note)
 
 
 def _interval(
     found: NDArray[np.float64],
     observed: float,
     jackknife: NDArray[np.float64],
-    name: str,
     kind: str,
     confidence: float,
     note: Note | None,
 ) -> Interval:
     if kind == "bca":
         low, high, reason = bca_interval(found, observed, jackknife, confidence)
-        return Interval(low, high, f"{name}, BCa", some(note, reason), found)
-    return Interval(*percentile_interval(found, confidence), name, some(note), found)
+        return Interval(low, high, some(note, reason), found)
+    return Interval(*percentile_interval(found, confidence), some(note), found)
 
 
 def summarise(
@@ -237,6 +233,7 @@ def summarise(
     """
     iv.system_iv(system)
     iv.between_0_and_1("alpha", alpha)
+    iv.samples_iv(samples)
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
     notes: dict[str, tuple[Note, ...]] = {}

@@ -13,8 +13,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import get_type_hints
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,7 +31,6 @@ from replitune.statistics.systems import SystemStatistics
 METADATA_KEY = b"replitune"
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """What pyarrow raises for files that are no Parquet, or damaged."""
-KEY_COLUMNS = ("system", "replica", "group", "document", "segment")
 
 
 @dataclass(frozen=True)
@@ -144,27 +143,14 @@ def read_metadata(path: str | Path) -> StoreMetadata | None:
     if raw is None:
         return None
     try:
-        return _checked_metadata(StoreMetadata(**json.loads(raw)))
-    except (TypeError, ValueError, RecursionError) as error:
+        return msgspec.json.decode(raw, type=StoreMetadata)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReplituneError(
             "the `replitune` metadata is damaged",
             file=path,
             found=str(error),
             fix="write the file again with `replitune score`",
         ) from None
-
-
-def _checked_metadata(found: StoreMetadata) -> StoreMetadata:
-    """What anybody may have written, with values of the right kinds."""
-    for name, kind in get_type_hints(StoreMetadata).items():
-        value = getattr(found, name)
-        if kind in (str, bool) and not isinstance(value, kind):
-            raise TypeError(f"{name} is {value!r:.80}")
-    if not isinstance(found.decode_sha256, dict) or not all(
-        isinstance(of, dict) for of in found.decode_sha256.values()
-    ):
-        raise TypeError("decode_sha256 is no mapping of mappings")
-    return found
 
 
 def _unreadable(path: str | Path, error: Exception) -> ReplituneError:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ from replitune.tuning.interface import Tuner, TuningResult, l1_normalised
 
 if TYPE_CHECKING:
     from replitune.tuning.layout import Layout
-    from replitune.tuning.linesearch import Step
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
+    from replitune.tuning.pool_search import PoolSearch
 
 _Climbed = tuple[NDArray[np.float64], float, int]
 """Weights, their utility, and how many line searches it took."""
@@ -108,12 +108,12 @@ class Mert(Tuner):
 
     def optimise(
         self,
-        search: Search,
+        search: PoolSearch,
         start: NDArray[np.float64],
         rng: np.random.Generator,
         threads: int = 1,
     ) -> TuningResult:
-        """`tune` on anything that can sweep a line."""
+        """`tune` by the line searches of `search`."""
         free = self._free(len(start))
         # One stream per start, so that threads cannot change which start draws what.
         streams = rng.spawn(1 + self.restarts)
@@ -161,7 +161,7 @@ class Mert(Tuner):
 
     def _climb(
         self,
-        search: Search,
+        search: PoolSearch,
         weights: NDArray[np.float64],
         free: NDArray[np.bool_],
         rng: np.random.Generator,
@@ -195,28 +195,3 @@ class Mert(Tuner):
             drawn = np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0)
             axes.append(drawn / np.linalg.norm(drawn))
         return [axes[i] for i in rng.permutation(len(axes))]
-
-
-class Point(Protocol):
-    """Weights that move along lines."""
-
-    weights: NDArray[np.float64]
-
-    def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
-        """Go to the best place along `direction` (F,), with values averaged over `fraction`
-        of the intervals on either side."""
-        ...
-
-
-class Search(Protocol):
-    """Where lines are searched: a pool, or lattices."""
-
-    objective: Objective
-
-    def at(self, weights: NDArray[np.float64]) -> Point:
-        """The point of these weights (F,)."""
-        ...
-
-    def sums(self, weights: NDArray[np.float64]) -> NDArray:
-        """(K,) summed statistics of the model's choices."""
-        ...

@@ -1,10 +1,9 @@
 """MERT on search graphs (Macherey, Och, Thayer & Uszkoreit 2008).
 
-`LatticeSearch` does every line search on the whole lattices. `MertLattice`, the tuner, is
-several times faster with the same line searches at its resting points: it puts into the pool
-every hypothesis that is best anywhere on the lines through the current weights, runs MERT on
-the pool, and repeats this from the weights found, until the lattices know no better choice
-there than the pool.
+Several times faster than doing every line search on the whole lattices, with the same line
+searches at its resting points: it puts into the pool every hypothesis that is best anywhere on the
+lines through the current weights, runs MERT on the pool, and repeats this from the weights found,
+until the lattices know no better choice there than the pool.
 """
 
 from __future__ import annotations
@@ -81,17 +80,6 @@ class MertLattice(Mert):
         shared = {item.name for item in fields(Mert)} - {"directions"}
         return Mert(**{name: getattr(self, name) for name in shared})
 
-    def tune(
-        self,
-        pool: Pool,
-        objective: Objective,
-        start: NDArray[np.float64],
-        rng: np.random.Generator,
-        threads: int = 1,
-    ) -> TuningResult:
-        """MERT on the pool alone, where there are no lattices."""
-        return self.mert.tune(pool, objective, start, rng, threads)
-
     def tune_lattices(
         self,
         lattices: Lattices,
@@ -103,9 +91,9 @@ class MertLattice(Mert):
         threads: int = 1,
     ) -> TuningResult:
         """The weights, of those found in each round, with the best score on pool and lattices."""
-        from replitune.tuning.lattice_search import LatticeSearch
+        from replitune.tuning.lattice_hypotheses import LatticeHypotheses
 
-        search = LatticeSearch(lattices, objective, statistics)
+        hypotheses = LatticeHypotheses(statistics)
         here = np.zeros(len(start))
         weights = l1_normalised(start)
         added: list[Hypotheses] = []
@@ -116,7 +104,7 @@ class MertLattice(Mert):
             lines = list(np.eye(len(weights)))
             lines += list(rng.uniform(-1.0, 1.0, (self.directions, len(weights))))
             found = together(
-                [search.hypotheses(lattices.envelope(weights, d, self.reach)) for d in lines]
+                [hypotheses.of(lattices.envelope(weights, d, self.reach)) for d in lines]
             )
             pool = pool.extend(found.segments, found.features, found.statistics)
             added.append(found)
@@ -127,7 +115,7 @@ class MertLattice(Mert):
             result = mert.tune(pool, objective, weights, rng, threads)
             weights = result.weights
             # Weights that are good on the pool may be bad on the lattices.
-            found = search.hypotheses(lattices.envelope(weights, here))
+            found = hypotheses.of(lattices.envelope(weights, here))
             pool = pool.extend(found.segments, found.features, found.statistics)
             added.append(found)
             utility = float(objective.utility(objective.sums(pool, weights)))

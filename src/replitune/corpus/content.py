@@ -17,7 +17,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Parts:
+class FileContent:
     """Streams of the N segments of one file."""
 
     path: str | Path
@@ -29,7 +29,7 @@ class Parts:
     @classmethod
     def of_lines(
         cls, path: str | Path, role: Role, lines: list[str], documents: list[str] | None = None
-    ) -> Parts:
+    ) -> FileContent:
         """A file with one stream, which is what the user says it is."""
         if role == "source":
             return cls(path, source=lines, documents=documents)
@@ -42,7 +42,7 @@ class Parts:
             return self.references[0]
         return self.source if self.source is not None else self.documents or []
 
-    def aligned_to(self, other: Parts) -> Parts:
+    def aligned_to(self, other: FileContent) -> FileContent:
         """The same segments in the order of `other`; as it is when either has no ids."""
         if self.keys is None or other.keys is None or self.keys == other.keys:
             require_equal_counts([(other.path, other.any_stream), (self.path, self.any_stream)])
@@ -55,7 +55,7 @@ class Parts:
         if extra:
             raise _lacks(other.path, min(extra), self.path)
         order = [places[key] for key in other.keys]
-        return Parts(
+        return FileContent(
             self.path,
             [[stream[i] for i in order] for stream in self.references],
             None if self.source is None else [self.source[i] for i in order],
@@ -73,7 +73,7 @@ def _lacks(path: str | Path, key: Key, other: str | Path) -> ReplituneError:
     )
 
 
-def require_same_documents(first: Parts, other: Parts) -> None:
+def require_same_documents(first: FileContent, other: FileContent) -> None:
     """Two files that both tell the documents tell the same."""
     if first.documents is None or other.documents is None:
         return

@@ -48,7 +48,7 @@ FIGURES: Registry[Callable[[Material], Figures]] = Registry(
         "heatmap": "replitune.report.figures_tests:heatmap",
         "differences": "replitune.report.figures_tests:differences",
         "distributions": "replitune.report.figures_tests:distributions",
-        "overlap": "replitune.report.figures_studies:overlap",
+        "overlap": "replitune.report.figures_tests:overlap",
         "power": "replitune.report.figures_studies:power",
         "detectable": "replitune.report.figures_studies:detectable",
         "replication": "replitune.report.figures_studies:replication",

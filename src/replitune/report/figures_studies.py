@@ -1,4 +1,4 @@
-"""Figures of the studies, and of overlapping intervals."""
+"""Figures of the studies."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from replitune.report.drawing import Figure, Figures, beside, of_each_cell, styl
 from replitune.report.findings import difference
 from replitune.report.material import Material
 from replitune.report.tables_studies import plans_of
-from replitune.report.wording import INTERVALS, count
+from replitune.report.wording import count
 from replitune.results.result import Result
 from replitune.significance.studies.calibrate import wilson
 from replitune.significance.studies.power import MANY_SEGMENTS, PowerRow
 from replitune.significance.studies.replication import ReplicationRow
 
 Row = TypeVar("Row", PowerRow, ReplicationRow)
-
-MOST_PAIRS = 12
-"""Pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
 
 
 def _about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> list[Row]:
@@ -30,57 +27,6 @@ def _about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> 
     pairs = [(row.a, row.b) for row in rows]
     pair = cell.closest if cell.closest in pairs else next(iter(pairs), None)
     return [row for row in rows if (row.a, row.b) == pair]
-
-
-@of_each_cell
-def overlap(material: Material, cell: Result) -> Figure | None:
-    """Overlap ratio of the intervals of two systems, by interval method (Fu et al. 2016, Figs. 2
-    and 3). No test."""
-    methods = list(dict.fromkeys(row.method for row in cell.overlaps if row.ratio is not None))
-    if not methods:
-        return None
-
-    def most(pair: tuple[str, str]) -> float:
-        return max((cell.overlap(pair, method) or 0.0 for method in methods), default=0.0)
-
-    pairs = sorted(cell.pairs, key=lambda pair: -most(pair))[:MOST_PAIRS]
-    height = 0.8 / len(methods)
-
-    def draw(axes: Any) -> None:
-        for index, method in enumerate(methods):
-            y = np.arange(len(pairs)) + height * (index - (len(methods) - 1) / 2)
-            ratios = [cell.overlap(pair, method) for pair in pairs]
-            axes.barh(
-                y,
-                [0.0 if ratio is None else ratio for ratio in ratios],
-                height=0.92 * height,
-                **style(index, "hatch"),
-                edgecolor="white",
-                linewidth=0.4,
-                label=INTERVALS.get(method, method),
-            )
-            for at, ratio in zip(y, ratios, strict=True):
-                text = "–" if ratio is None else f"{ratio:.2f}"
-                axes.text((ratio or 0.0) + 0.01, at, text, va="center", size=7)
-        axes.set_yticks(range(len(pairs)), [f"{b} − {a}" for a, b in pairs])
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1.08)
-        axes.set_xlabel("overlap ratio")
-        beside(axes)
-
-    more = len(cell.pairs) - len(pairs)
-    rest = f"; {more} pairs that overlap less are in the table" if more else ""
-    runs = sorted({n for r in cell.tests for n in (r.n_a, r.n_b)})
-    n = "–".join(str(k) for k in dict.fromkeys((runs[0], runs[-1])))
-    return Figure(
-        f"Overlap ratio of the {100 * (1 - material.alpha):g}% intervals of {cell.name} on "
-        f"{cell.testset} of the two systems of a pair (n = {n} replicas), by interval method, "
-        f"after Fu et al. (2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; "
-        "Riezler's and Clark's intervals speak of new segments, the test-set interval of "
-        "new tuner runs on this test set.",
-        draw,
-        size=(6.8, 1.2 + 0.22 * len(pairs) * len(methods)),
-    )
 
 
 @of_each_cell

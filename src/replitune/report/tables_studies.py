@@ -28,9 +28,9 @@ def plans_of(rows: Sequence[PowerRow]) -> list[PowerRow]:
 def power(material: Material) -> Table | None:
     """Smallest difference that n replicas and N segments would detect with the wanted power by the
     ``crossed`` test, from the variances of this experiment."""
-    if not material.power:
-        return None
     rows = [(cell, row) for cell, found in material.power for row in plans_of(found)]
+    if not rows:
+        return None
     _, first = rows[0]
     note, extra = "", None
     if first.asked is not None:

@@ -28,86 +28,62 @@ class Warning:
 def warnings(material: Material) -> list[Warning]:
     """Grouped by kind, most serious first."""
     cells, alpha = material.cells, material.alpha
+    found = [
+        Warning(
+            "Missing replicas",
+            "They could not be made; all numbers are of the others. "
+            "Replicas that fail may not be like those that do not.",
+            _missing(cells),
+        ),
+        Warning(
+            "Test segments occur in the training data",
+            "A system may have learnt them by heart; scores on other text will be lower.",
+            tuple(material.corpus),
+        ),
+        Warning(
+            "Replicas that cannot be made again to the same bytes",
+            "They were trained by several threads, as `deterministic: false` allows.",
+            tuple(material.unrepeatable),
+        ),
+        Warning(
+            f"Fewer than {FEW_REPLICAS} replicas",
+            "Chance in tuning or training cannot be told from a difference between systems; "
+            "Clark et al. (2011) recommend at least 3 runs of each.",
+            _few(cells),
+        ),
+        Warning(
+            "Nothing was tested",
+            "There is no pair of systems to compare, so there are scores here and no tests.",
+            tuple(dict.fromkeys(cell.testset for cell in cells if not cell.tests)),
+        ),
+    ]
     return [
-        *_missing(cells),
-        *_known(material.corpus),
-        *_unrepeatable(material.unrepeatable),
-        *_few(cells),
-        *_alone(cells),
+        *(warning for warning in found if warning.places),
         *_unreachable(cells, alpha),
         *_disagreements(cells, alpha),
         *_notes(cells),
     ]
 
 
-def _missing(cells: Sequence[Result]) -> list[Warning]:
+def _missing(cells: Sequence[Result]) -> tuple[str, ...]:
     """Replicas that could not be made, with each reason once."""
-    places = list(
-        dict.fromkeys(
-            f"{system} {replica} on {cell.testset}: {reason}"
-            for cell in cells
-            for system, reasons in cell.missing.items()
-            for replica, reason in reasons.items()
-        )
+    places = (
+        f"{system} {replica} on {cell.testset}: {reason}"
+        for cell in cells
+        for system, reasons in cell.missing.items()
+        for replica, reason in reasons.items()
     )
-    if not places:
-        return []
-    text = "They could not be made; all numbers are of the others. "
-    text += "Replicas that fail may not be like those that do not."
-    return [Warning("Missing replicas", text, tuple(places))]
+    return tuple(dict.fromkeys(places))
 
 
-def _known(corpus: Sequence[str]) -> list[Warning]:
-    if not corpus:
-        return []
-    return [
-        Warning(
-            "Test segments occur in the training data",
-            "A system may have learnt them by heart; scores on other text will be lower.",
-            tuple(corpus),
-        )
-    ]
-
-
-def _unrepeatable(replicas: Sequence[str]) -> list[Warning]:
-    if not replicas:
-        return []
-    return [
-        Warning(
-            "Replicas that cannot be made again to the same bytes",
-            "They were trained by several threads, as `deterministic: false` allows.",
-            tuple(replicas),
-        )
-    ]
-
-
-def _few(cells: Sequence[Result]) -> list[Warning]:
-    few = list(
-        dict.fromkeys(
-            (system.name, system.n)
-            for cell in cells
-            for system in cell.systems.values()
-            if system.n < FEW_REPLICAS
-        )
+def _few(cells: Sequence[Result]) -> tuple[str, ...]:
+    places = (
+        f"{system.name}: {count(system.n, 'replica')}"
+        for cell in cells
+        for system in cell.systems.values()
+        if system.n < FEW_REPLICAS
     )
-    if not few:
-        return []
-    return [
-        Warning(
-            f"Fewer than {FEW_REPLICAS} replicas",
-            "Chance in tuning or training cannot be told from a difference between systems; "
-            "Clark et al. (2011) recommend at least 3 runs of each.",
-            tuple(f"{system}: {count(n, 'replica')}" for system, n in few),
-        )
-    ]
-
-
-def _alone(cells: Sequence[Result]) -> list[Warning]:
-    lonely = list(dict.fromkeys(cell.testset for cell in cells if not cell.tests))
-    if not lonely:
-        return []
-    text = "There is no pair of systems to compare, so there are scores here and no tests."
-    return [Warning("Nothing was tested", text, tuple(lonely))]
+    return tuple(dict.fromkeys(places))
 
 
 def _unreachable(cells: Sequence[Result], alpha: float) -> list[Warning]:

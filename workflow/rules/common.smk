@@ -38,12 +38,17 @@ wildcard_constraints:
     replica=r"[A-Za-z0-9._+-]+-\d{3}",
 
 
-def command(stage):
+def command(stage, option=""):
     """The one command of a rule."""
     return (
-        f"replitune job {stage} --settings {{params.job:q}} --threads {{threads}}"
+        f"replitune job {stage} --settings {{params.job:q}} {option} --threads {{threads}}"
         " --log {log.text:q} --record {log.record:q}"
     )
+
+
+def allowed(wildcards, output):
+    """Made from `output`, so that a change alone makes nothing again."""
+    return "--allow-failures" if EXPERIMENT.settings.allow_missing_replicas else ""
 
 
 def told(stage, **names):

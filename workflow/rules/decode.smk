@@ -19,10 +19,11 @@ rule decode:
         **amounts(mem_mb=1000, runtime=20, gpu=0),
     params:
         job=told("decode"),
+        allow=allowed,
     message:
         "decode {wildcards.testset} with {wildcards.system} {wildcards.replica}"
     shell:
-        command("decode")
+        command("decode", "{params.allow}")
 
 
 # Outputs that are on disk already: one job per (system, test set) takes over all its files.

@@ -19,7 +19,8 @@ rule score:
         **amounts(mem_mb=2000, runtime=30),
     params:
         job=told("score"),
+        allow=allowed,
     message:
         "{wildcards.metric} statistics of {wildcards.system} on {wildcards.testset}"
     shell:
-        command("score")
+        command("score", "{params.allow}")

@@ -22,10 +22,11 @@ rule tune:
         **amounts(mem_mb=2000, runtime=120, gpu=0),
     params:
         job=told("tune"),
+        allow=allowed,
     message:
         "tune {wildcards.system} {wildcards.replica}"
     shell:
-        command("tune")
+        command("tune", "{params.allow}")
 
 
 rule train_replica:
@@ -47,7 +48,8 @@ rule train_replica:
         **amounts(mem_mb=4000, runtime=240, gpu=0),
     params:
         job=told("train_replica"),
+        allow=allowed,
     message:
         "train {wildcards.system} {wildcards.replica}"
     shell:
-        command("train_replica")
+        command("train_replica", "{params.allow}")

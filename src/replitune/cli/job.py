@@ -27,6 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings", required=True, metavar="JSON", help="what this job is told, as JSON"
     )
+    parser.add_argument(
+        "--allow-failures", action="store_true",
+        help="where a replica alone cannot be made, go on without it",
+    )  # fmt: skip
     parser.add_argument("--record", metavar="FILE", help="write how this job ran, as JSON")
 
 
@@ -110,7 +114,7 @@ def tune(job: stages.Tune | stages.TrainReplica, options: argparse.Namespace) ->
             **tuning_of(job.tuning, Replica(job.replica).prefix if tunes else None),
             **texts_of(job),
         ),
-        allow_failure=job.allow_failure,
+        allow_failure=options.allow_failures,
     )
 
 
@@ -135,7 +139,7 @@ def decode(job: stages.Decode, options: argparse.Namespace) -> None:
             **texts,
         ),
         Path(job.at.decode(job.testset, job.system, job.replica)),
-        allow_failure=job.allow_failure,
+        allow_failure=options.allow_failures,
     )
 
 
@@ -169,7 +173,7 @@ def score(job: stages.Score, options: argparse.Namespace) -> None:
         [Scorer(METRICS.entry(job.metric), read_prepared(references), job.testset)],
         out,
         references,
-        allow_missing=job.allow_missing,
+        allow_missing=options.allow_failures,
         take_over=options.record is None or is_as_made(options.record, out),
     )
 

@@ -309,7 +309,6 @@ class Experiment:
             **self._of_system(stage, system),
             "replica": replica,
             "paired": self.settings.tests.paired_replicas,
-            "allow_failure": self.settings.allow_missing_replicas,
         }
 
     def _train(self, system: str) -> dict[str, Any]:
@@ -352,7 +351,6 @@ class Experiment:
             "id": metric,
             "metric": entry.mapping,
             "replicas": self.replica_counts(system),
-            "allow_missing": self.settings.allow_missing_replicas,
         }
 
     def _of_stores(self, testset: str, metric: str) -> dict[str, Any]:

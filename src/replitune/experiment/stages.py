@@ -156,7 +156,6 @@ class ReplicaStage(SystemStage):
 
     replica: str
     paired: bool
-    allow_failure: bool
 
     @property
     def inputs(self) -> Files:
@@ -245,7 +244,6 @@ class Score(Stage):
     id: str
     """Of the metric."""
     replicas: Counts
-    allow_missing: bool
 
     @property
     def decodes(self) -> list[str]:

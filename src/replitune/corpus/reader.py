@@ -36,14 +36,7 @@ def recognise(path: str | Path) -> Format:
     if name.startswith(SACREBLEU):
         return "sacrebleu"
     suffix = Path(name.lower().removesuffix(".gz")).suffix
-    known: dict[str, Format] = {
-        ".xml": "xml",
-        ".sgm": "sgm",
-        ".sgml": "sgm",
-        ".tsv": "tsv",
-        ".jsonl": "jsonl",
-    }
-    return known.get(suffix, "text")
+    return SUFFIXES.get(suffix, "text")
 
 
 def read_testset(

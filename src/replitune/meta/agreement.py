@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.meta.rows import join_notes
-from replitune.significance import arguments as iv
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,6 @@ def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float
     """Exact interval of a share (Clopper and Pearson 1934): 53 of 66 is [.687, .891]."""
     from scipy.special import betaincinv
 
-    iv.between_0_and_1("confidence", confidence)
     if n < 1 or not 0 <= count <= n:
         raise ReplituneError("a share needs 0 <= count <= n", found=f"{count} of {n}")
     tail = (1 - confidence) / 2

@@ -14,22 +14,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.meta.correlations import (
-    BLOCK,
-    COEFFICIENTS,
-    Averages,
-    few_items,
-    many_items,
-)
+from replitune.meta.correlations import BLOCK, Averages, few_items, many_items
 from replitune.meta.rows import join_notes
 from replitune.meta.scores import Scores
-from replitune.significance import arguments as iv
 from replitune.significance.counting import percentile_interval
 from replitune.significance.draws import SegmentDraws
 from replitune.significance.kernels.random import blocks
 
 LEVELS = ("system", "segment", "average")
-RESAMPLES = ("systems", "segments", "both")
 
 UNITS = {"system": "systems", "segment": "cells", "average": "segments"}
 
@@ -97,11 +89,6 @@ def correlate(
     confidence: float = 0.95,
 ) -> Correlation:
     """Correlation of a metric with humans; with `draws`, also its percentile interval."""
-    iv.one_of("level", level, LEVELS)
-    iv.one_of("coefficient", coefficient, COEFFICIENTS)
-    iv.one_of("resample", resample, RESAMPLES)
-    iv.between_0_and_1("confidence", confidence)
-    samples = iv.samples_iv(samples)
     value, n = value_of(metric, human, level, coefficient)
     note = _missing(metric, human, level)
     if value is None:

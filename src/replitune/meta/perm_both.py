@@ -21,12 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.meta.correlations import COEFFICIENTS, Averages, few_items, many_items
-from replitune.significance import arguments as iv
+from replitune.meta.correlations import Averages, few_items, many_items
 from replitune.significance.counting import p_value
-
-LEVELS = ("system", "segment", "average")
-EXCHANGES = ("both", "systems", "segments")
 
 BLOCK = 256
 """Exchanges drawn and computed at once; always the same, for the same bytes."""
@@ -89,11 +85,6 @@ def perm_both(
     exchange : {"both", "systems", "segments"}
         What changes places: each output, or all outputs of a system or of a segment.
     """
-    iv.one_of("exchange", exchange, EXCHANGES)
-    iv.one_of("level", level, LEVELS)
-    iv.one_of("coefficient", coefficient, COEFFICIENTS)
-    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
-    samples = iv.samples_iv(samples)
     if not x.shape == y.shape == human.shape:
         raise ReplituneError(
             "scores of different outputs", found=f"{x.shape}, {y.shape} and {human.shape}"

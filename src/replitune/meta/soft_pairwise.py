@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.meta.rows import join_notes
 from replitune.meta.scores import Scores
-from replitune.significance import arguments as iv
 from replitune.significance.counting import RELATIVE_TOLERANCE
 
 BLOCK = 256
@@ -60,7 +59,6 @@ def exchange_p(
     generator in the same state. Segments without a score of one of the two are dropped for
     both. Replicas are pooled: a segment's outputs change places together.
     """
-    samples = iv.samples_iv(samples)
     segment = scores.segment
     S, N = segment.shape
     cells = np.stack([item.statistics.mean(axis=0) for item in scores.statistics])

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance.arguments import between_0_and_1, one_of
 from replitune.significance.base import Note, TestResult
 
 
@@ -25,7 +24,6 @@ def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
     Holm (1979): max over j <= rank of min(1, (m - j + 1) p_(j)). Benjamini and Hochberg (1995):
     min over j >= rank of min(1, m/j p_(j)). None stays None and does not count as a test.
     """
-    one_of("method", method, ("holm", "bh"))
     known = sorted((value, i) for i, value in enumerate(p) if value is not None)
     m = len(known)
     for value, i in known:
@@ -95,7 +93,6 @@ def rank_systems(
     scores : {system: score}
         What the systems are ordered by; equal scores by name.
     """
-    between_0_and_1("alpha", alpha)
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
         raise ReplituneError(

@@ -232,8 +232,6 @@ def summarise(
         `draws.named_draws(testset, seed)`, to share what was drawn with tests and other systems.
     """
     iv.system_iv(system)
-    iv.between_0_and_1("alpha", alpha)
-    iv.samples_iv(samples)
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
     notes: dict[str, tuple[Note, ...]] = {}

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.registry import Entry
-from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.pairs import pairs_of_systems, require_system
@@ -45,7 +44,7 @@ def run_tests(
     methods: Sequence[str | Mapping[str, Any] | Entry] = ("clark",),
     samples: int = 10_000,
     alpha: float = 0.05,
-    correction: str = "holm",
+    correction: Correction = "holm",
     threads: int = 1,
     draws: Draws | None = None,
 ) -> dict[str, list[TestResult]]:
@@ -63,9 +62,6 @@ def run_tests(
     draws : optional
         `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
-    samples = iv.samples_iv(samples)
-    iv.one_of("correction", correction, get_args(Correction))
-    iv.between_0_and_1("alpha", alpha)
     chosen = TESTS.entries(methods)
     wanted: list[tuple[str, str]] = []
     for i, (_, systems) in enumerate(metrics.values()):

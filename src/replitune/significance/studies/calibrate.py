@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -25,11 +26,11 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.registry import Entry
-from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison
 from replitune.significance.registry import TESTS
 from replitune.significance.run import run_tests
 from replitune.statistics.systems import SystemStatistics
+from replitune.streams import seed_sequence, stream
 
 Test = Callable[[Comparison, np.random.Generator], float | None]
 """p of a comparison, or None where the test has none."""
@@ -187,9 +188,8 @@ def simulated(
 ) -> Iterator[Comparison]:
     """Mean-metric comparisons with the variance components of a real one."""
     from replitune.significance.studies.power import fit
-    from replitune.significance.studies.simulate import NULLS, Design, mean_scores
+    from replitune.significance.studies.simulate import Design, mean_scores
 
-    iv.one_of("null", null, NULLS)
     model = fit(comparison, strata="none")
     N = segments or comparison.segments
     sd = [math.sqrt(v) for v in (*model.replica, *model.interaction)]
@@ -232,22 +232,13 @@ def p_values(
     comparisons: Iterable[Comparison], tests: Mapping[str, Test], rng: np.random.Generator
 ) -> dict[str, list[float | None]]:
     """p by test, one per comparison; a test's randomness does not depend on the others."""
-    keys = {name: np.random.default_rng(child) for name, child in _spawn(tests, rng)}
+    seed = int(rng.integers(2**63))
+    keys = {name: np.random.default_rng(seed_sequence(seed, "calibrate", name)) for name in tests}
     found: dict[str, list[float | None]] = {name: [] for name in tests}
     for comparison in comparisons:
         for name, test in tests.items():
             found[name].append(test(comparison, keys[name]))
     return found
-
-
-def _spawn(
-    tests: Mapping[str, Test], rng: np.random.Generator
-) -> Iterator[tuple[str, np.random.SeedSequence]]:
-    from replitune.streams import seed_sequence
-
-    seed = int(rng.integers(2**63))
-    for name in tests:
-        yield name, seed_sequence(seed, "calibrate", name)
 
 
 def rows(
@@ -308,15 +299,8 @@ def calibrate(
 
     `unit` is the coin's. A study that no pool is large enough for has no rows.
     """
-    from itertools import combinations
-
-    from replitune.streams import stream
-
-    trials = iv.samples_iv(trials)
     found: list[CalibrationRow] = []
     for n in ns:
-        if n < 1:
-            raise ReplituneError("`n` must be a positive number of replicas", found=str(n))
         together: dict[str, list[float | None]] = {name: [] for name in tests}
         usable = [p for s in systems.values() for p in pools(s) if p.n >= 2 * n]
         for pool in usable:

@@ -154,8 +154,6 @@ class Simulated:
         trials: int = 20_000,
         rng: np.random.Generator,
     ) -> None:
-        if not 0 < alpha < 1:
-            raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
         N, H = plan.segments, plan.tuners
         parts, nus, both = [], [], np.zeros(trials)
         seg = model.segment / N

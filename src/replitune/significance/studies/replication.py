@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, note_text
 from replitune.significance.studies.calibrate import Test, p_values, take
 
@@ -117,10 +116,7 @@ def draw_replicas(
 
     Whole outputs are drawn, regardless of tuners.
     """
-    repeats = iv.samples_iv(repeats)
     a, b, metric = comparison.a, comparison.b, comparison.metric
-    if n < 1:
-        raise ReplituneError("`n` must be a positive number of replicas", found=str(n))
     chosen = [(rng.integers(0, a.n, n), rng.integers(0, b.n, n)) for _ in range(repeats)]
     deltas = np.array(
         [
@@ -256,7 +252,7 @@ def threshold(
         text = f"the fit does not cross {alpha:g}: {side} pair is significant"
         notes.append(Note("no-crossing", text))
     drawn = []
-    for _ in range(iv.samples_iv(samples)):
+    for _ in range(samples):
         rows = np.sort(rng.integers(0, len(p), len(p)))
         again, fit = crossing(delta[rows], p[rows], alpha)
         if again is None:  # beyond the pairs, on the side where it does not show

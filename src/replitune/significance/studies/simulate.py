@@ -17,8 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-NULLS = ("next", "this")
-
 
 @dataclass(frozen=True)
 class Design:

@@ -63,7 +63,7 @@ def test_paired_replicas_are_told_to_the_tests_that_can_use_them():
 
 @pytest.mark.parametrize("registry", [TESTS, INTERVALS])
 def test_every_option_says_what_it_is_and_has_a_default(registry):
-    given = {"rng", "segment_rng", "draws", "samples", "alpha", "confidence"}
+    given = {"rng", "draws", "samples", "alpha", "confidence"}
     for name in registry.names:
         for option, setting in registry.settings(name).items():
             assert setting.description, (name, option)

@@ -49,7 +49,7 @@ def significance_test(test: Callable[..., Any]) -> Callable[..., Any]:
 
     `test` is a function (comparison, ...), or (comparisons, ...) of one pair of systems under
     several metrics, which then may be called with one comparison too. Its options are declared in
-    its signature; `samples`, `alpha`, `rng`, `segment_rng` and `draws` come from who runs it.
+    its signature; `samples`, `alpha`, `rng` and `draws` come from who runs it.
     """
 
     @wraps(test)

@@ -245,59 +245,54 @@ class PoolDraws:
             out += counts.astype(kind) @ part.astype(kind)
             totals += drawn
 
-    def pooled_scores(
+    def scores(
         self,
         metric: Metric,
         system: SystemStatistics,
         documents: NDArray[np.int32],
         *,
+        aggregation: str,
         strata: str,
         unit: str,
         samples: int,
     ) -> NDArray[np.float64]:
-        """(samples,) score of the pooled statistics of each bootstrap pool."""
+        """(samples,) score of the pooled statistics of each bootstrap pool, or mean score of n
+        outputs, each of U draws from the pool."""
 
         def make() -> NDArray[np.float64]:
             statistics = in_units(system.statistics, documents, unit)
-            total = sum(
-                self.sums(statistics[members].reshape(-1, statistics.shape[2]), samples, h)
-                for h, members in enumerate(own_strata(system, strata))
-            )
-            return pooled_score(metric, np.asarray(total), system.n)
+            score = self._pooled_scores if aggregation == "pooled" else self._mean_scores
+            return score(metric, statistics, own_strata(system, strata), samples)
 
-        return self._memory.get(system, (metric.id, unit, strata), samples, make)
+        return self._memory.get(system, (aggregation, metric.id, unit, strata), samples, make)
 
-    def mean_scores(
-        self,
-        metric: Metric,
-        system: SystemStatistics,
-        documents: NDArray[np.int32],
-        *,
-        strata: str,
-        unit: str,
-        samples: int,
+    def _pooled_scores(
+        self, metric: Metric, statistics: NDArray, strata: list[NDArray[np.intp]], samples: int
     ) -> NDArray[np.float64]:
-        """(samples,) mean score of n outputs, each of U draws from the pool."""
+        n, _, k = statistics.shape
+        pools = (statistics[members].reshape(-1, k) for members in strata)
+        total = sum(self.sums(pool, samples, h) for h, pool in enumerate(pools))
+        return pooled_score(metric, np.asarray(total), n)
+
+    def _mean_scores(
+        self, metric: Metric, statistics: NDArray, strata: list[NDArray[np.intp]], samples: int
+    ) -> NDArray[np.float64]:
         from replitune.significance.kernels.bootstrap import gather
 
-        def make() -> NDArray[np.float64]:
-            statistics = in_units(system.statistics, documents, unit)
-            units, k = statistics.shape[1:]
-            total = np.zeros(samples)
-            for h, members in enumerate(own_strata(system, strata)):
-                pool = statistics[members].reshape(-1, k)
-                bound = float(np.abs(pool).max(initial=0)) * units
-                lines = in_lines(pool, exact_dtype(bound, pool.dtype.kind))
-                for rows in blocks(samples):
-                    keys = self._keys(rows, h)
-                    draws = np.full(len(keys), units)
-                    for slot in range(len(members)):
-                        out = aligned((len(keys), *lines.shape[1:]), lines.dtype)
-                        gather(lines, draws, slot * (units + units % 2), keys, out)
-                        total[rows] += metric.score(out.reshape(len(keys), -1)[:, :k])
-            return total / system.n
-
-        return self._memory.get(system, ("mean", metric.id, unit, strata), samples, make)
+        n, units, k = statistics.shape
+        total = np.zeros(samples)
+        for h, members in enumerate(strata):
+            pool = statistics[members].reshape(-1, k)
+            bound = float(np.abs(pool).max(initial=0)) * units
+            lines = in_lines(pool, exact_dtype(bound, pool.dtype.kind))
+            for rows in blocks(samples):
+                keys = self._keys(rows, h)
+                draws = np.full(len(keys), units)
+                for slot in range(len(members)):
+                    out = aligned((len(keys), *lines.shape[1:]), lines.dtype)
+                    gather(lines, draws, slot * (units + units % 2), keys, out)
+                    total[rows] += metric.score(out.reshape(len(keys), -1)[:, :k])
+        return total / n
 
 
 @dataclass(frozen=True)
@@ -326,19 +321,13 @@ def named_draws(testset: str, seed: int) -> Draws:
     )
 
 
-def draws_of(
-    rng: np.random.Generator | None,
-    segment_rng: np.random.Generator | None = None,
-    draws: Draws | None = None,
-) -> Draws:
-    """`draws` where given, else fresh ones: segments from segment_rng or rng, others from rng."""
+def draws_of(rng: np.random.Generator | None, draws: Draws | None) -> Draws:
+    """`draws` where given, else fresh ones from `rng`."""
     if draws is not None:
         return draws
-    source = segment_rng if segment_rng is not None else rng
-    if source is None:
+    if rng is None:
         raise TypeError("give a Generator as `rng`")
-    other = rng if rng is not None else source
-    return Draws(SegmentDraws.of(source), lambda name: PoolDraws.of(other), lambda name: other)
+    return Draws(SegmentDraws.of(rng), lambda name: PoolDraws.of(rng), lambda name: rng)
 
 
 def one_replica_deltas(

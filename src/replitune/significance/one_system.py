@@ -144,7 +144,9 @@ def clark_interval(
 ) -> Interval:
     """Of the score of the pooled statistics: N n draws from the segment x replica pool."""
     pool = draws.pools(system.name)
-    found = pool.pooled_scores(metric, system, documents, strata=strata, unit=unit, samples=samples)
+    found = pool.scores(
+        metric, system, documents, aggregation="pooled", strata=strata, unit=unit, samples=samples
+    )
     total = system.sums.sum(axis=0)
     observed = float(iv.pooled_score(metric, total, system.n))
     jackknife = np.empty(0)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.registry import Entry
+from replitune.significance.arguments import own_strata
 from replitune.significance.base import Comparison
 from replitune.significance.registry import TESTS
 from replitune.significance.run import run_tests
@@ -118,14 +120,12 @@ def take(system: SystemStatistics, rows: NDArray[np.intp], name: str) -> SystemS
 
 def pools(system: SystemStatistics) -> list[SystemStatistics]:
     """One pool of exchangeable replicas per system and tuner."""
-    groups = [*dict.fromkeys(system.groups)]
-    if len(groups) == 1:
+    strata = own_strata(system, "groups")
+    if len(strata) == 1:
         return [system]
-    found = []
-    for group in groups:
-        rows = np.flatnonzero([g == group for g in system.groups])
-        found.append(take(system, rows, f"{system.name}/{group or 'none'}"))
-    return found
+    return [
+        take(system, rows, f"{system.name}/{system.groups[rows[0]] or 'none'}") for rows in strata
+    ]
 
 
 def same_system(
@@ -245,15 +245,11 @@ def rows(
     p: Mapping[str, Sequence[float | None]],
     *,
     study: str,
-    null: str,
-    pool: str,
-    n_a: int,
-    n_b: int,
     unit: str = "segment",
     alphas: Sequence[float] = (0.05, 0.01),
-    note: str | None = None,
+    **columns: Any,
 ) -> list[CalibrationRow]:
-    """Rejection rates (p <= alpha) with Wilson intervals."""
+    """Rejection rates (p <= alpha) with Wilson intervals; `columns` are those of the study."""
     found = []
     for method, values in p.items():
         have = [value for value in values if value is not None]
@@ -263,10 +259,6 @@ def rows(
             found.append(
                 CalibrationRow(
                     study=study,
-                    null=null,
-                    pool=pool,
-                    n_a=n_a,
-                    n_b=n_b,
                     unit=unit,
                     method=method,
                     alpha=alpha,
@@ -277,7 +269,7 @@ def rows(
                     low=low,
                     high=high,
                     exact=study == "A/A" and method in EXACT_UNDER_A_A,
-                    note=note,
+                    **columns,
                 )
             )
     return found
@@ -301,6 +293,7 @@ def calibrate(
     """
     found: list[CalibrationRow] = []
     for n in ns:
+        rows_of = partial(rows, n_a=n, n_b=n, alphas=alphas)
         together: dict[str, list[float | None]] = {name: [] for name in tests}
         usable = [p for s in systems.values() for p in pools(s) if p.n >= 2 * n]
         for pool in usable:
@@ -308,26 +301,19 @@ def calibrate(
             p = p_values(same_system(metric, pool, documents, n, trials, rng), tests, rng)
             for name, values in p.items():
                 together[name] += values
-            found += rows(
-                p, study="A/A", null="same system", pool=pool.name, n_a=n, n_b=n, alphas=alphas
-            )
+            found += rows_of(p, study="A/A", null="same system", pool=pool.name)
         if len(usable) > 1:
-            found += rows(
-                together, study="A/A", null="same system", pool="all", n_a=n, n_b=n, alphas=alphas
-            )
+            found += rows_of(together, study="A/A", null="same system", pool="all")
         for s, t in combinations(systems.values(), 2):
             if min(s.n, t.n) >= 2 * n:
                 rng = stream(seed, "calibrate", "coin flip", *sorted((s.name, t.name)), n)
                 drawn = coin_flip(metric, s, t, documents, n, trials, rng, unit)
-                found += rows(
+                found += rows_of(
                     p_values(drawn, tests, rng),
                     study="coin flip",
                     null="next test set",
                     pool=f"{s.name}, {t.name}",
-                    n_a=n,
-                    n_b=n,
                     unit=unit,
-                    alphas=alphas,
                     note="tuner noise about halved",
                 )
             if min(s.n, t.n) < 2:
@@ -335,14 +321,11 @@ def calibrate(
             real = Comparison(metric, s, t, documents)
             for null in ("next", "this"):
                 rng = stream(seed, "calibrate", "simulation", null, *sorted((s.name, t.name)), n)
-                found += rows(
+                found += rows_of(
                     p_values(simulated(real, n, n, trials, rng, null), tests, rng),
                     study="simulation",
                     null=f"{null} test set",
                     pool=f"{s.name}, {t.name}",
-                    n_a=n,
-                    n_b=n,
-                    alphas=alphas,
                     note="normal model of a mean with the variance components of the pair",
                 )
     return found

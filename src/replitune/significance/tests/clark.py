@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, one_each, oriented
 from replitune.significance.kernels.random import resample_keys
@@ -32,7 +31,7 @@ NOT_PAIRED_NOTE = Note(
 )
 
 
-@significance_test
+@iv.significance_test
 def clark(
     comparisons: Sequence[Comparison],
     *,

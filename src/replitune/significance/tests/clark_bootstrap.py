@@ -16,13 +16,12 @@ import numpy as np
 
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import Contrast, folded_iv, identical, one_each
 from replitune.significance.draws import Draws, draws_of
 
 
-@significance_test
+@iv.significance_test
 def clark_bootstrap(
     comparison: Comparison,
     *,
@@ -44,21 +43,14 @@ def clark_bootstrap(
     """All replicas of A against all of B."""
     folded_iv(compat, alternative)
     iv.strata_of(comparison.a, comparison.b, strata)
-    shared = draws_of(rng, None, draws)
-    sides = []
-    for system in (comparison.a, comparison.b):
-        pool = shared.pools(system.name)
-        draw = pool.pooled_scores if aggregation == "pooled" else pool.mean_scores
-        sides.append(
-            draw(
-                comparison.metric,
-                system,
-                comparison.documents,
-                strata=strata,
-                unit=unit,
-                samples=samples,
-            )
+    shared = draws_of(rng, draws)
+    sides = [
+        shared.pools(system.name).scores(
+            comparison.metric, system, comparison.documents,
+            aggregation=aggregation, strata=strata, unit=unit, samples=samples,
         )
+        for system in (comparison.a, comparison.b)
+    ]  # fmt: skip
     return Contrast("clark-bootstrap", comparison, alternative, unit, aggregation).of_shift(
         sides[1] - sides[0], compat, identical(comparison), one_each(comparison), alpha=alpha
     )

@@ -12,7 +12,6 @@ import numpy as np
 
 from replitune.errors import ReplituneError
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.components import (
     FEW_DOCUMENTS,
@@ -27,7 +26,7 @@ from replitune.significance.counting import Contrast
 from replitune.significance.critical import critical_value, effective_df, layers, tail
 
 
-@significance_test
+@iv.significance_test
 def crossed(
     comparison: Comparison,
     *,

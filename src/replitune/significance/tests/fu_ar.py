@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, Exchanged
 
 
-@significance_test
+@iv.significance_test
 def fu_ar(
     comparison: Comparison,
     *,

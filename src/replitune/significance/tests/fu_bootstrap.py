@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, few_replicas, folded_iv, identical
 from replitune.statistics.systems import SystemStatistics
@@ -21,7 +20,7 @@ from replitune.statistics.systems import SystemStatistics
 ONE_REPLICA_NOTE = Note("one-replica", "one replica has no variance to draw from")
 
 
-@significance_test
+@iv.significance_test
 def fu_bootstrap(
     comparison: Comparison,
     *,

@@ -13,18 +13,16 @@ from __future__ import annotations
 import numpy as np
 
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import Contrast, folded_iv, one_each
 from replitune.significance.draws import Draws, draws_of, one_replica_deltas
 
 
-@significance_test
+@iv.significance_test
 def graham(
     comparison: Comparison,
     *,
     rng: np.random.Generator | None = None,
-    segment_rng: np.random.Generator | None = None,
     draws: Draws | None = None,
     samples: int = 10_000,
     alternative: iv.Alternative = "two-sided",
@@ -39,7 +37,7 @@ def graham(
     folded_iv(compat, alternative)
     r, s = iv.select_replicas(comparison, replica_a or replica, replica_b or replica)
     contrast = Contrast("graham", comparison, alternative, unit, replicas=(r, s))
-    segments = draws_of(rng, segment_rng, draws).segments
+    segments = draws_of(rng, draws).segments
     deltas = one_replica_deltas(comparison, r, s, segments, unit, samples)
     a, b = comparison.a.statistics, comparison.b.statistics
     same = a.dtype == b.dtype and bool(np.array_equal(a[r], b[s]))

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import (
     ZERO_VARIANCE_NOTE,
@@ -27,12 +26,11 @@ from replitune.significance.counting import (
 from replitune.significance.draws import Draws, draws_of, one_replica_deltas
 
 
-@significance_test
+@iv.significance_test
 def koehn(
     comparison: Comparison,
     *,
     rng: np.random.Generator | None = None,
-    segment_rng: np.random.Generator | None = None,
     draws: Draws | None = None,
     samples: int = 10_000,
     alternative: iv.Alternative = "two-sided",
@@ -46,7 +44,7 @@ def koehn(
     lost and tied."""
     chosen = iv.select_replicas(comparison, replica_a or replica, replica_b or replica)
     contrast = Contrast("koehn", comparison, alternative, unit, replicas=chosen)
-    segments = draws_of(rng, segment_rng, draws).segments
+    segments = draws_of(rng, draws).segments
     deltas = one_replica_deltas(comparison, *chosen, segments, unit, samples)
     gains = deltas if comparison.metric.higher_is_better else -deltas
     won = int(np.count_nonzero(gains > contrast.slack))

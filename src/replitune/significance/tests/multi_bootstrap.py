@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import matched, significance_test
 from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import (
     ZERO_VARIANCE_NOTE,
@@ -29,12 +28,11 @@ from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
 
 
-@significance_test
+@iv.significance_test
 def multi_bootstrap(
     comparison: Comparison,
     *,
     rng: np.random.Generator,
-    segment_rng: np.random.Generator | None = None,
     draws: Draws | None = None,
     samples: int = 10_000,
     alternative: iv.Alternative = "two-sided",
@@ -48,9 +46,9 @@ def multi_bootstrap(
     are `paired`."""
     a, b = comparison.a, comparison.b
     iv.strata_of(a, b, strata)
-    segments = draws_of(rng, segment_rng, draws).segments
+    segments = draws_of(rng, draws).segments
     drawn_a = replica_counts(a, strata, samples, rng)
-    drawn_b = drawn_a[:, matched(b, a)] if paired else replica_counts(b, strata, samples, rng)
+    drawn_b = drawn_a[:, iv.matched(b, a)] if paired else replica_counts(b, strata, samples, rng)
     score = _mean_scores if aggregation == "mean" else _pooled_scores
     deltas = score(comparison, b, drawn_b, segments, unit) - score(
         comparison, a, drawn_a, segments, unit

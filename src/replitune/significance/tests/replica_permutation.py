@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, Exchanged, oriented, p_value
 
@@ -28,7 +27,7 @@ WELCH_NOTE = Note("welch", "Welch's t, since n differs")
 Groups = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
-@significance_test
+@iv.significance_test
 def replica_permutation(
     comparison: Comparison,
     *,

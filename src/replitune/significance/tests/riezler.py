@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.arguments import significance_test
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, Exchanged, one_each
 from replitune.significance.kernels.random import resample_keys
 
 
-@significance_test
+@iv.significance_test
 def riezler(
     comparisons: Sequence[Comparison],
     *,

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from replitune.corpus import grammar
-from replitune.corpus.grammar import alignment, words
 from replitune.corpus.lexicon import TOPICS, make_lexicon
 from replitune.corpus.synthetic import (
     synthetic_testset,
@@ -315,24 +314,6 @@ def test_some_adjectives_swap_and_some_do_not(units, lexicon):
                 assert before == order[adjective[0]]
                 seen[before] += 1
     assert min(seen.values()) > 0.2 * seen.total()
-
-
-def test_alignment_links_the_words_of_units():
-    a, b, c = ("x y", "u"), ("z", "v w"), ("q", "")
-    assert words([a, b, c], 0) == "x y z q"
-    assert alignment([a, b, c], [b, a]) == [(2, 0), (2, 1), (0, 2), (1, 2)]
-
-
-def test_alignment_covers_real_sentences(units):
-    for source, target in units[:200]:
-        pairs = alignment(source, target)
-        n, m = len(words(source, 0).split()), len(words(target, 1).split())
-        assert all(0 <= i < n and 0 <= j < m for i, j in pairs)
-        inserted = {word for unit in target if not unit[0] for word in unit[1].split()}
-        covered = {j for _, j in pairs}
-        assert all(
-            j in covered or word in inserted for j, word in enumerate(words(target, 1).split())
-        )
 
 
 def test_rules_and_choices_are_distributions():

@@ -13,7 +13,7 @@ from replitune.metrics.base import Metric
 from replitune.metrics.bleu import Bleu
 from replitune.metrics.chrf import Chrf
 from replitune.metrics.length import Length
-from replitune.metrics.registry import METRICS, get_metric, get_metrics
+from replitune.metrics.registry import METRICS, get_metric
 from replitune.settings import about
 
 
@@ -123,12 +123,10 @@ def test_none_means_the_default():
 
 
 def test_two_metrics_need_two_ids():
-    assert [m.id for m in get_metrics(["bleu", "bleu:id=bleu-lc,lowercase=yes"])] == [
-        "bleu",
-        "bleu-lc",
-    ]
+    two = METRICS.entries(["bleu", "bleu:id=bleu-lc,lowercase=yes"])
+    assert [get_metric(entry).id for entry in two] == ["bleu", "bleu-lc"]
     with pytest.raises(ReplituneError, match="two metrics are called 'bleu'"):
-        get_metrics(["bleu", "bleu:lowercase=true"])
+        METRICS.entries(["bleu", "bleu:lowercase=true"])
 
 
 class Constant(Metric):

@@ -2,7 +2,7 @@
 
 A constituent is two lists of the same *units*, one in source order and one in target order; a
 unit is (source words, target words), either of which may be empty. So each rule states its
-reordering, and the word alignment is known.
+reordering.
 
 Long reorderings stay within what a distortion limit of 6 reaches: whatever a verb moves over
 (the middle field) has at most five source words.
@@ -411,20 +411,3 @@ class Document:
 def words(units: Units, side: int) -> str:
     """The sentence on one side: 0 the source, 1 the target."""
     return " ".join([unit[side] for unit in units if unit[side]])
-
-
-def alignment(source: Units, target: Units) -> list[tuple[int, int]]:
-    """Word links (source position, target position) in target order; all words of a unit link."""
-    start: dict[int, int] = {}
-    position = 0
-    for unit in source:
-        start[id(unit)] = position
-        position += len(unit[0].split())
-    links = []
-    j = 0
-    for unit in target:
-        for _ in unit[1].split():
-            if id(unit) in start:
-                links += [(start[id(unit)] + k, j) for k in range(len(unit[0].split()))]
-            j += 1
-    return links

@@ -15,7 +15,7 @@ like are text.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -47,12 +47,9 @@ class TestSet:
         if not self.references:
             raise ReplituneError("a test set without references", expected="at least one reference")
         named = [(f"reference {r + 1}", lines) for r, lines in enumerate(self.references)]
-        if self.source is not None:
-            named.append(("source", self.source))
-        if self.documents is not None:
-            named.append(("documents", self.documents))
-        if self.parts is not None:
-            named.append(("parts", self.parts))
+        for name in ("source", "documents", "parts"):
+            if (lines := getattr(self, name)) is not None:
+                named.append((name, lines))
         require_equal_counts(named)
         require_segments(named[0][0], self.references[0])
         for name, lines in named:
@@ -72,9 +69,9 @@ class TestSet:
         return codes(self.documents)
 
 
-def codes(labels: Sequence[str]) -> NDArray[np.int32]:
+def codes(labels: Sequence[Hashable]) -> NDArray[np.int32]:
     """Labels (N,) as 0, 1, ... in order of first appearance."""
-    code: dict[str, int] = {}
+    code: dict[Hashable, int] = {}
     return np.array([code.setdefault(label, len(code)) for label in labels], dtype=np.int32)
 
 

@@ -9,7 +9,7 @@ keeps the systems as they are and so speaks of these systems on new segments, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,29 +91,22 @@ def correlate(
     """Correlation of a metric with humans; with `draws`, also its percentile interval."""
     value, n = value_of(metric, human, level, coefficient)
     note = _missing(metric, human, level)
+    observed = Correlation(metric.name, human.name, level, coefficient, value, n, note=note)
     if value is None:
         reason = (
             f"{n} {UNITS[level]}: too few" if n < FEWEST[level] else "a constant does not correlate"
         )
-        return Correlation(
-            metric.name, human.name, level, coefficient, None, n, note=join_notes(reason, note)
-        )
+        return replace(observed, note=join_notes(reason, note))
     if draws is None:
-        return Correlation(metric.name, human.name, level, coefficient, value, n, note=note)
+        return observed
     found = _resampled(metric, human, level, coefficient, draws, resample, samples)
     defined = found[~np.isnan(found)]
     undefined = samples - len(defined)
-    low: float | None = None
-    high: float | None = None
+    low = high = None
     if 2 * len(defined) > samples:
         low, high = percentile_interval(defined, confidence)
-    return Correlation(
-        metric.name,
-        human.name,
-        level,
-        coefficient,
-        value,
-        n,
+    return replace(
+        observed,
         ci_low=low,
         ci_high=high,
         resampled=resample,

@@ -116,7 +116,7 @@ def perm_both(
     units = int(unit.max()) + 1
     exact = units < 40 and 2**units <= samples
     parts = []
-    for bits in _every(units) if exact else _drawn(units, samples, rng):
+    for bits in _every(units) if exact else coin_flips(units, samples, rng):
         first, second = statistic(bits if units == n else bits[:, unit])
         parts.append(first - second)
     found = np.concatenate(parts)[: None if exact else samples]
@@ -166,7 +166,7 @@ def _every(n: int) -> Iterator[NDArray[np.bool_]]:
         yield (numbers[:, np.newaxis] >> np.arange(n)) & 1 == 1
 
 
-def _drawn(n: int, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
+def coin_flips(n: int, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
     """Whole blocks (BLOCK, n) of fair coins, enough for all samples."""
     for _ in range(-(-samples // BLOCK)):
         coins = rng.integers(0, 256, (BLOCK, -(-n // 8)), dtype=np.uint8)

@@ -108,15 +108,22 @@ class MeanMetric(Metric):
         raise TypeError("segment scores come from a file, not from text")
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        sums = np.asarray(sums, dtype=np.float64)
-        total, count = sums[..., 0], sums[..., 1]
-        return np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+        return ratio(sums)
 
     def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        sums = np.asarray(sums, dtype=np.float64)
-        count = sums[..., 1]
-        inverse = np.divide(1.0, count, out=np.zeros_like(count), where=count > 0)
-        return np.stack([inverse, -sums[..., 0] * inverse**2], axis=-1)
+        return ratio_gradient(sums)
+
+
+def ratio(sums: NDArray[Any]) -> NDArray[np.float64]:
+    """The first of two statistics (..., 2) over the second; 0 where that is 0."""
+    total, count = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    return np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+
+
+def ratio_gradient(sums: NDArray[Any]) -> NDArray[np.float64]:
+    total, count = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    inverse = np.divide(1.0, count, out=np.zeros_like(count), where=count > 0)
+    return np.stack([inverse, -total * inverse**2], axis=-1)
 
 
 def full_signature(metric: Metric, nrefs: int, versions: Mapping[str, str]) -> str:

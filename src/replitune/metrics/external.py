@@ -10,8 +10,7 @@ line: missing): then the name has the places {system}, {replica} (run-001) or {n
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,12 +21,11 @@ from numpy.typing import NDArray
 from replitune.corpus.table import ScoreColumns, read_columns, score_of, segment_of
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import HigherIsBetter, MeanMetric
-from replitune.metrics.score_files import PLACES, ScoreFile, output_file
+from replitune.metrics.score_files import PLACES, ScoreFile, output_file, replica_number
 from replitune.running.files import read_lines, sha256_file
 from replitune.settings import check_arguments
 
 COLUMNS = ScoreColumns(("system", "replica", "segment"), ("score",), ("document",))
-_NUMBER_AT_END = re.compile(r"\d+$")
 
 
 @dataclass(frozen=True)
@@ -72,10 +70,6 @@ class External(MeanMetric):
         """Whether each output has a file of its own."""
         return any(place in str(self.file) for place in PLACES)
 
-    def file_of(self, system: str, replica: str) -> Path:
-        """The file with the scores of one output."""
-        return output_file(self.file, system, replica)
-
     @cached_property
     def _sha256(self) -> str:
         self.segment_scores  # noqa: B018 - says so when the file is not there or not right
@@ -92,8 +86,18 @@ class External(MeanMetric):
 
         A replica in the file may be named by its number alone, when one replica only has it.
         """
-        if self.is_many:
-            return self._from_lists(system, replicas, n_segments)
+        read = self._from_lists if self.is_many else self._from_table
+        out = np.zeros((len(replicas), n_segments, 2))
+        for r, scores in enumerate(read(system, replicas, n_segments)):
+            for segment, score in scores.items():
+                if score is not None:
+                    out[r, segment] = score, 1.0
+        return out, int(out[..., 1].size - out[..., 1].sum())
+
+    def _from_table(
+        self, system: str, replicas: Sequence[str], n_segments: int
+    ) -> Iterator[Mapping[int, float | None]]:
+        """Scores by segment of each replica, from one file."""
         content = self.segment_scores
         by_replica = content.scores.get(system)
         if by_replica is None:
@@ -106,8 +110,7 @@ class External(MeanMetric):
                 + (f"; did you mean {close}?" if close else ""),
                 expected=system,
             )
-        out = np.zeros((len(replicas), n_segments, 2))
-        for r, replica in enumerate(replicas):
+        for replica in replicas:
             scores = _of_replica(content.path, system, replica, replicas, by_replica)
             if max(scores) >= n_segments:
                 raise ReplituneError(
@@ -116,18 +119,14 @@ class External(MeanMetric):
                     found=f"segment {max(scores)}",
                     expected=f"segments 0 to {n_segments - 1}",
                 )
-            for segment, score in scores.items():
-                if score is not None:
-                    out[r, segment] = score, 1.0
-        return out, int(out[..., 1].size - out[..., 1].sum())
+            yield scores
 
     def _from_lists(
         self, system: str, replicas: Sequence[str], n_segments: int
-    ) -> tuple[NDArray[np.float64], int]:
-        """From a file for each replica, with a line for each segment."""
-        out = np.zeros((len(replicas), n_segments, 2))
-        for r, replica in enumerate(replicas):
-            path = self.file_of(system, replica)
+    ) -> Iterator[Mapping[int, float | None]]:
+        """The same from a file for each replica, with a line for each segment."""
+        for replica in replicas:
+            path = output_file(self.file, system, replica)
             lines = read_lines(path)
             if len(lines) != n_segments:
                 raise ReplituneError(
@@ -136,11 +135,7 @@ class External(MeanMetric):
                     found=f"{len(lines)} lines",
                     expected=f"{n_segments}, one for each segment",
                 )
-            for segment, line in enumerate(lines):
-                score = score_of(path, segment + 1, line.strip())
-                if score is not None:
-                    out[r, segment] = score, 1.0
-        return out, int(out[..., 1].size - out[..., 1].sum())
+            yield {i: score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)}
 
 
 def _of_replica(
@@ -152,8 +147,8 @@ def _of_replica(
 ) -> dict[int, float | None]:
     if replica in by_replica:
         return by_replica[replica]
-    number = _number(replica)
-    if number is not None and sum(_number(other) == number for other in replicas) == 1:
+    number = replica_number(replica)
+    if number is not None and sum(replica_number(other) == number for other in replicas) == 1:
         for key, scores in by_replica.items():
             if key.isdecimal() and int(key) == number:
                 return scores
@@ -163,11 +158,6 @@ def _of_replica(
         found=f"replicas {', '.join(sorted(by_replica)) or '(none)'}",
         expected=", ".join(replicas),
     )
-
-
-def _number(replica: str) -> int | None:
-    match = _NUMBER_AT_END.search(replica)
-    return int(match.group()) if match else None
 
 
 def read_segment_scores(path: str | Path) -> SegmentScores:

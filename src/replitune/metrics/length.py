@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.metrics.base import Metric
+from replitune.metrics.base import Metric, ratio, ratio_gradient
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
 
@@ -65,15 +65,10 @@ class Length(Metric):
         return np.fromiter(map(len, lists), dtype=np.int32, count=len(lists))
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        sums = np.asarray(sums, dtype=np.float64)
-        hyp, ref = sums[..., 0], sums[..., 1]
-        return 100.0 * np.divide(hyp, ref, out=np.zeros_like(hyp), where=ref > 0)
+        return 100.0 * ratio(sums)
 
     def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        sums = np.asarray(sums, dtype=np.float64)
-        hyp, ref = sums[..., 0], sums[..., 1]
-        inverse = np.divide(1.0, ref, out=np.zeros_like(ref), where=ref > 0)
-        return 100.0 * np.stack([inverse, -hyp * inverse**2], axis=-1)
+        return 100.0 * ratio_gradient(sums)
 
 
 def check_references(refs: Sequence[Sequence[str]]) -> None:

@@ -7,7 +7,7 @@ of its class that are declared as settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from replitune.registry import Entry, Registry
@@ -49,8 +49,3 @@ def get_metric(given: str | Mapping[str, Any] | Entry) -> Metric:
     metric = METRICS[entry.name](**entry.options)
     metric.id = entry.id
     return metric
-
-
-def get_metrics(given: Iterable[str | Mapping[str, Any] | Entry]) -> list[Metric]:
-    """The metrics of an experiment or command, whose ids must differ: they name files."""
-    return [get_metric(entry) for entry in METRICS.entries(given)]

@@ -50,10 +50,16 @@ def has_scores(scores: Scores, testset: str) -> bool:
     return not isinstance(scores, str) and testset in scores
 
 
+def replica_number(replica: str) -> int | None:
+    """The number at the end of its id."""
+    match = re.search(r"\d+$", replica)
+    return int(match.group()) if match else None
+
+
 def output_file(file: str | Path, system: str, replica: str) -> Path:
     """The file of one output: places in the name filled in."""
-    number = re.search(r"\d+$", replica)
-    values = (system, replica, str(int(number.group())) if number else "")
+    number = replica_number(replica)
+    values = (system, replica, "" if number is None else str(number))
     name = str(file)
     for place, value in zip(PLACES, values, strict=True):
         name = name.replace(place, value)

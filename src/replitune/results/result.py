@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SPREADS = ("s_sel", "s_dev", "s_test")
+SYSTEM_FIELDS = ("n", "avg", "scores", *SPREADS, "median_replica")
 METADATA = (
     "testset", "metric", "word", "signature", "higher_is_better", "alpha", "missing",
 )  # fmt: skip
@@ -196,13 +197,7 @@ class Result:
             "higher_is_better": self.higher_is_better,
             "systems": {
                 name: {
-                    "n": summary.n,
-                    "avg": summary.avg,
-                    "scores": summary.scores,
-                    "s_sel": summary.s_sel,
-                    "s_dev": summary.s_dev,
-                    "s_test": summary.s_test,
-                    "median_replica": summary.median_replica,
+                    **{name: getattr(summary, name) for name in SYSTEM_FIELDS},
                     "ci": {
                         method: None if interval is None else list(interval)
                         for method, interval in summary.ci.items()

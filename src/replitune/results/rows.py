@@ -23,92 +23,47 @@ Histogram = tuple[NDArray[np.float64], NDArray[np.int64]]
 Pair = tuple[str, str, str]
 """System A, system B, and the test."""
 
-TESTS = pa.schema(
-    [
-        ("method", pa.string()),
-        ("a", pa.string()),
-        ("b", pa.string()),
-        ("score_a", pa.float64()),
-        ("score_b", pa.float64()),
-        ("delta", pa.float64()),
-        ("se", pa.float64()),
-        ("df", pa.float64()),
-        ("ci_low", pa.float64()),
-        ("ci_high", pa.float64()),
-        ("p", pa.float64()),
-        ("p_adjusted", pa.float64()),
-        ("p_min", pa.float64()),
-        ("exact", pa.bool_()),
-        ("alternative", pa.string()),
-        ("unit", pa.string()),
-        ("aggregation", pa.string()),
-        ("pairing", pa.string()),
-        ("replica_a", pa.string()),
-        ("replica_b", pa.string()),
-        ("n_a", pa.int32()),
-        ("n_b", pa.int32()),
-        ("segments", pa.int32()),
-        ("documents", pa.int32()),
-        ("samples", pa.int64()),
-        ("seed", pa.int64()),
-        ("generalises_to", pa.string()),
-        ("won", pa.float64()),
-        ("lost", pa.float64()),
-        ("tied", pa.float64()),
-        ("note", pa.string()),
-    ]
+
+def _schema(*columns: tuple[pa.DataType, str]) -> pa.Schema:
+    """Columns by their type, names separated by blanks."""
+    return pa.schema([(name, kind) for kind, names in columns for name in names.split()])
+
+
+TESTS = _schema(
+    (pa.string(), "method a b"),
+    (pa.float64(), "score_a score_b delta se df ci_low ci_high p p_adjusted p_min"),
+    (pa.bool_(), "exact"),
+    (pa.string(), "alternative unit aggregation pairing replica_a replica_b"),
+    (pa.int32(), "n_a n_b segments documents"),
+    (pa.int64(), "samples seed"),
+    (pa.string(), "generalises_to"),
+    (pa.float64(), "won lost tied"),
+    (pa.string(), "note"),
 )
 """`won`, `lost` and `tied`: shares of the test sets drawn, from B's side, where a test counts
 them."""
 
 COUNTED = ("won", "lost", "tied")
 
-SYSTEMS = pa.schema(
-    [
-        ("system", pa.string()),
-        ("statistic", pa.string()),
-        ("replica", pa.string()),
-        ("value", pa.float64()),
-        ("ci_low", pa.float64()),
-        ("ci_high", pa.float64()),
-        ("method", pa.string()),
-        ("n", pa.int32()),
-        ("note", pa.string()),
-    ]
+SYSTEMS = _schema(
+    (pa.string(), "system statistic replica"),
+    (pa.float64(), "value ci_low ci_high"),
+    (pa.string(), "method"),
+    (pa.int32(), "n"),
+    (pa.string(), "note"),
 )
 """`statistic` is avg, s_sel, s_dev, s_test, median_replica, ci, or score (of one replica)."""
 
-OVERLAPS = pa.schema(
-    [
-        ("a", pa.string()),
-        ("b", pa.string()),
-        ("method", pa.string()),
-        ("ratio", pa.float64()),
-        ("note", pa.string()),
-    ]
+OVERLAPS = _schema((pa.string(), "a b method"), (pa.float64(), "ratio"), (pa.string(), "note"))
+
+HISTOGRAMS = _schema(
+    (pa.string(), "method a b"),
+    (pa.int32(), "bin"),
+    (pa.float64(), "left right"),
+    (pa.int64(), "count"),
 )
 
-HISTOGRAMS = pa.schema(
-    [
-        ("method", pa.string()),
-        ("a", pa.string()),
-        ("b", pa.string()),
-        ("bin", pa.int32()),
-        ("left", pa.float64()),
-        ("right", pa.float64()),
-        ("count", pa.int64()),
-    ]
-)
-
-
-NOTES = pa.schema(
-    [
-        (name, pa.string())
-        for name in (
-            "row", "code", "text", "about", "a", "b", "system", "statistic", "method",
-        )
-    ]
-)  # fmt: skip
+NOTES = _schema((pa.string(), "row code text about a b system statistic method"))
 """Notes, and which row of the other files has each: of a test, a system or an overlap."""
 
 

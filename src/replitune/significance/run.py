@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.corpus.testset import codes
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.registry import Entry
@@ -83,16 +84,8 @@ def run_tests(
     def run(
         job: tuple[dict[str, Comparison], tuple[str, str], Entry],
     ) -> dict[str, TestResult]:
-        return _run_pair(
-            job[0],
-            documents,
-            *job[1:],
-            testset=testset,
-            seed=seed,
-            samples=samples,
-            alpha=alpha,
-            draws=shared,
-        )
+        given = {"draws": shared, "samples": samples, "alpha": alpha}
+        return _run_pair(*job, len(documents), testset=testset, seed=seed, given=given)
 
     # a pair is in memory while it is tested, so that many pairs need no more than a few
     done: list[dict[str, TestResult]] = []
@@ -114,23 +107,21 @@ def run_tests(
 
 def _run_pair(
     comparisons: Mapping[str, Comparison],
-    documents: NDArray[np.int32],
     pair: tuple[str, str],
     method: Entry,
+    segments: int,
     *,
     testset: str,
     seed: int,
-    samples: int,
-    alpha: float,
-    draws: Draws,
+    given: Mapping[str, Any],
 ) -> dict[str, TestResult]:
+    """One test of one pair, with what it takes of `given`: its interval has confidence
+    1 - alpha."""
     first, second = sorted(pair)
     turned = pair != (first, second)
     function = TESTS[method.name]
     options = _turned(method.options) if turned else dict(method.options)
     takes = inspect.signature(function).parameters
-    # its interval has confidence 1 - alpha
-    given = {"draws": draws, "samples": samples, "alpha": alpha}
     options |= {name: value for name, value in given.items() if name in takes}
 
     def call(compared: Comparison | list[Comparison]) -> Any:
@@ -151,7 +142,7 @@ def _run_pair(
             found[id],
             method=method.id,
             seed=used,
-            notes=(*found[id].notes, *some(dropped_note(len(documents) - comparison.segments))),
+            notes=(*found[id].notes, *some(dropped_note(segments - comparison.segments))),
         )
         for id, comparison in comparisons.items()
     }
@@ -174,16 +165,11 @@ def scored_by_both(comparison: Comparison) -> Comparison:
             f"no segment has scores of {comparison.metric.id} from all replicas of {a.name} "
             f"and {b.name}"
         )
-    _, first, numbers = np.unique(
-        comparison.documents[known], return_index=True, return_inverse=True
-    )
-    rank = np.empty(len(first), dtype=np.int32)
-    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
     return replace(
         comparison,
         a=replace(a, statistics=np.ascontiguousarray(a.statistics[:, known])),
         b=replace(b, statistics=np.ascontiguousarray(b.statistics[:, known])),
-        documents=rank[numbers],
+        documents=codes(comparison.documents[known].tolist()),
     )
 
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from replitune.corpus.testset import codes
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.registry import get_metric
@@ -115,9 +116,7 @@ def _table(system: SystemStatistics, metric: Metric, documents: Sequence[str] | 
     }
     if documents is not None:
         names = list(dict.fromkeys(documents))
-        number = {name: code for code, name in enumerate(names)}
-        codes = np.array([number[name] for name in documents], np.int32)
-        columns["document"] = _dictionary(np.tile(codes, n), names)
+        columns["document"] = _dictionary(np.tile(codes(documents), n), names)
     columns["segment"] = pa.array(np.tile(np.arange(N, dtype=np.int32), n))
     kind = np.int32 if metric.integer_statistics else np.float64
     flat = system.statistics[order].reshape(n * N, K)
@@ -210,19 +209,13 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
     if metric is None or first is None:
         raise ReplituneError("no files in this store")
     _, segments, documents, metadata = first
-    names: tuple[str, ...] | None = None
-    codes = np.arange(len(segments), dtype=np.int32)
-    if documents is not None:
-        number = {name: code for code, name in enumerate(dict.fromkeys(documents))}
-        codes = np.array([number[name] for name in documents], np.int32)
-        names = tuple(number)
     return SegmentStatistics(
         testset=metadata.testset if metadata else "",
         metric=metric,
         signature=metadata.signature if metadata else metric.signature(),
         systems=systems,
-        documents=codes,
-        document_names=names,
+        documents=codes(range(len(segments)) if documents is None else documents),
+        document_names=None if documents is None else tuple(dict.fromkeys(documents)),
         metadata=described,
         numbers=segments,
     )
@@ -311,11 +304,7 @@ def _read_file(
     )
 
     order = np.lexsort((segment, replica_code, system_code))
-    system_code, replica_code, segment = (
-        system_code[order],
-        replica_code[order],
-        segment[order],
-    )
+    system_code, replica_code, segment = (x[order] for x in (system_code, replica_code, segment))
     cell = system_code * len(replica_names) + replica_code
     same = (cell[1:] == cell[:-1]) & (segment[1:] == segment[:-1])
     if same.any():
@@ -331,10 +320,8 @@ def _read_file(
     ends = np.r_[starts[1:], len(cell)]
     N = int(ends[0] - starts[0])
     segments = segment[:N]
-    documents: NDArray | None = None
     if document_code is not None:
         document_code = document_code[order]
-        documents = document_code[:N]
     blocks: dict[str, list[tuple[str, str | None, NDArray]]] = {}
     for start, end in zip(starts, ends, strict=True):
         name = system_names[system_code[start]]
@@ -347,7 +334,9 @@ def _read_file(
                 expected=f"the {N} segments of replica {replica_names[replica_code[0]]}",
                 fix="score every replica on the whole test set",
             )
-        if documents is not None and not np.array_equal(document_code[start:end], documents):  # type: ignore[index]
+        if document_code is not None and not np.array_equal(
+            document_code[start:end], document_code[:N]
+        ):
             raise ReplituneError(
                 "documents differ between replicas",
                 file=path,
@@ -365,5 +354,6 @@ def _read_file(
         )
         for name, rows in blocks.items()
     }
-    ids = None if documents is None else [document_names[code] for code in documents]
-    return systems, segments, ids
+    if document_code is None:
+        return systems, segments, None
+    return systems, segments, [document_names[code] for code in document_code[:N]]

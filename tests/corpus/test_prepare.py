@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from replitune.corpus.prepare import prepare, prepare_testset, prepare_train, write_inputs
+from replitune.corpus.prepare import prepare_testset, prepare_train, write_inputs
 from replitune.corpus.settings import files_of, list_testsets, list_texts, only, read_corpus
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
@@ -15,6 +15,16 @@ from replitune.running.files import read_lines, write_lines
 from replitune.settings import plain
 
 SYNTHETIC = {"kind": "synthetic", "train": 60, "dev": 12, "tests": {"test1": 20, "test2": 9}}
+
+
+def prepare(given, folder, *, seed: int, base=".") -> list[str]:
+    """All texts, one after the other, as the jobs of the workflow do."""
+    corpus = read_corpus(given)
+    if corpus.train is not None:
+        prepare_train(corpus, folder, seed=seed, base=base)
+    for name in list_testsets(corpus):
+        prepare_testset(corpus, name, folder, seed=seed, base=base)
+    return write_inputs(corpus, folder, seed=seed)
 
 
 @pytest.fixture

@@ -37,8 +37,8 @@ def test1():
 
 
 @pytest.fixture(scope="module")
-def units(lexicon):
-    return [(s, t) for _, s, t in synthetic_units(SEED, "train", 3000, lexicon)]
+def units():
+    return [(s, t) for _, s, t in synthetic_units(SEED, "train", 3000)]
 
 
 # --- streams ---------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_documents_have_topics(lexicon):
     """Two halves of a document share more nouns than halves of different documents do."""
     nouns = {form for n in lexicon.nouns for form in n.source}
     documents = defaultdict(list)
-    for number, source, _ in synthetic_units(SEED, "topics", 1500, lexicon):
+    for number, source, _ in synthetic_units(SEED, "topics", 1500):
         documents[number].append({u[0] for u in source} & nouns)
     halves = [
         (set().union(*d[: len(d) // 2]), set().union(*d[len(d) // 2 :]))

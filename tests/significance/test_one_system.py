@@ -42,9 +42,6 @@ def test_summary_is_what_numpy_says() -> None:
         assert low < high
         if name != "fu":
             assert low < found.avg < high
-    untuned = summarise(metric, a, each(60), testset="t", seed=1, dev=dev, samples=200, tuned=False)
-    assert "not tuned" in untuned.notes["s_dev"][0].text
-    assert untuned.ci == found.ci
 
 
 def test_any_interval_can_be_asked_for_by_name_and_options() -> None:

@@ -181,18 +181,6 @@ def write_inputs(given: Corpus | Mapping[str, Any], folder: str | Path, *, seed:
     return warnings
 
 
-def prepare(
-    given: Corpus | Mapping[str, Any], folder: str | Path, *, seed: int, base: str | Path = "."
-) -> list[str]:
-    """All texts, one after the other; returns warnings."""
-    corpus = read_corpus(given)
-    if corpus.train is not None:
-        prepare_train(corpus, folder, seed=seed, base=base)
-    for name in list_testsets(corpus):
-        prepare_testset(corpus, name, folder, seed=seed, base=base)
-    return write_inputs(corpus, folder, seed=seed)
-
-
 def _place(path: str, base: str | Path) -> str:
     """Where a file named in the experiment is."""
     return path if path.startswith(SACREBLEU) else str(Path(base) / path)

@@ -22,38 +22,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replitune.corpus.grammar import Dice, Document, Units, words
-from replitune.corpus.lexicon import Lexicon, make_lexicon
+from replitune.corpus.lexicon import make_lexicon
 from replitune.corpus.testset import TestSet
 from replitune.streams import stream
 
 DOCUMENT_SEGMENTS = (8, 15)
 
 
-def synthetic_train(
-    seed: int, size: int, lexicon: Lexicon | None = None
-) -> tuple[list[str], list[str]]:
+def synthetic_train(seed: int, size: int) -> tuple[list[str], list[str]]:
     """Source and target lines of the training corpus."""
     source, target = [], []
-    for _, s, t in synthetic_units(seed, "train", size, lexicon or make_lexicon(seed)):
+    for _, s, t in synthetic_units(seed, "train", size):
         source.append(words(s, 0))
         target.append(words(t, 1))
     return source, target
 
 
-def synthetic_testset(seed: int, name: str, size: int, lexicon: Lexicon | None = None) -> TestSet:
+def synthetic_testset(seed: int, name: str, size: int) -> TestSet:
     """Test set `name`: source, one reference, documents."""
     source, target, documents = [], [], []
-    for document, s, t in synthetic_units(seed, name, size, lexicon or make_lexicon(seed)):
+    for document, s, t in synthetic_units(seed, name, size):
         source.append(words(s, 0))
         target.append(words(t, 1))
         documents.append(f"{name}-{document + 1:04d}")
     return TestSet(references=(target,), source=source, documents=documents)
 
 
-def synthetic_units(
-    seed: int, text: str, size: int, lexicon: Lexicon
-) -> Iterator[tuple[int, Units, Units]]:
+def synthetic_units(seed: int, text: str, size: int) -> Iterator[tuple[int, Units, Units]]:
     """`size` sentences of a text: document number, units in source and in target order."""
+    lexicon = make_lexicon(seed)
     count = number = 0
     low, high = DOCUMENT_SEGMENTS
     while count < size:

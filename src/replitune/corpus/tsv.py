@@ -19,9 +19,8 @@ REFERENCE = re.compile(r"(ref|reference|target|tgt)[-_ ]?([0-9]+|[a-z])?", re.IG
 DOCUMENT = re.compile(r"doc|docid|doc[-_ ]id|document|document[-_ ]id", re.IGNORECASE)
 
 
-def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> FileContent:
+def read_tsv(path: str | Path, role: Role, columns: Columns) -> FileContent:
     """All that the columns name; read as a source only, no references are needed."""
-    columns = columns or Columns()
     single = [column for column in (columns.source, columns.document) if column is not None]
     named = [*as_list(columns.references), *single]
     has_header = not named or any(isinstance(column, str) for column in named)

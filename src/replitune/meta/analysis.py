@@ -7,6 +7,7 @@ and the same coins, and adding a metric changes no number of another.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -14,12 +15,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.meta.correlations import COEFFICIENTS, few_items, many_items
-from replitune.meta.metric_correlations import (
-    FEWEST,
-    LEVELS,
-    MetaDraws,
-    correlate,
-)
+from replitune.meta.metric_correlations import FEWEST, LEVELS, MetaDraws, correlate
 from replitune.meta.pairs import agreements
 from replitune.meta.perm_both import perm_both
 from replitune.meta.rows import MetaRow, MetaRun, MetaStudy
@@ -122,17 +118,15 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list
     rows = []
     for x, y in combinations(metrics, 2):
         for level in COMPARED_LEVELS:
+            row = partial(MetaRow, "comparison", human.name, level=level)
             r, n = _three_correlations(human, x, y, level)
             for first, second, (r12, r13) in ((x, y, r[:2]), (y, x, r[1::-1])):
                 tested = williams(r12, r13, r[2], n)
                 rows.append(
-                    MetaRow(
-                        "comparison",
-                        human.name,
+                    row(
                         "williams",
                         metric=first.name,
                         other=second.name,
-                        level=level,
                         value=None if r12 is None or r13 is None else r12 - r13,
                         statistic=tested.t,
                         p=tested.p,
@@ -153,13 +147,10 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list
                 )
                 for result, metric, other in ((found, a, b), (found.turned(), b, a)):
                     rows.append(
-                        MetaRow(
-                            "comparison",
-                            human.name,
+                        row(
                             method,
                             metric=metric.name,
                             other=other.name,
-                            level=level,
                             value=result.delta,
                             p=result.p,
                             p_min=result.p_min,

@@ -39,10 +39,6 @@ OUTSIDE = (
 class Correlation:
     """A metric's correlation with humans. What cannot be computed is None, with a note."""
 
-    metric: str
-    criterion: str
-    level: str
-    coefficient: str
     value: float | None
     n: int
     """Systems, cells, or segments whose coefficient is in the average."""
@@ -91,7 +87,7 @@ def correlate(
     """Correlation of a metric with humans; with `draws`, also its percentile interval."""
     value, n = value_of(metric, human, level, coefficient)
     note = _missing(metric, human, level)
-    observed = Correlation(metric.name, human.name, level, coefficient, value, n, note=note)
+    observed = Correlation(value, n, note=note)
     if value is None:
         reason = (
             f"{n} {UNITS[level]}: too few" if n < FEWEST[level] else "a constant does not correlate"

@@ -35,8 +35,6 @@ SLACK = 1e-10
 class PermBothResult:
     """H0: the two metrics correlate equally with humans."""
 
-    level: str
-    coefficient: str
     alternative: str
     """"greater": the first metric correlates better; "less"; "two-sided"."""
     value_x: float | None
@@ -95,9 +93,7 @@ def perm_both(
     n = int(cells.sum())
 
     def nothing(note: str) -> PermBothResult:
-        return PermBothResult(
-            level, coefficient, alternative, None, None, None, None, n, samples, note=note
-        )
+        return PermBothResult(alternative, None, None, None, None, n, samples, note=note)
 
     if n < 2:
         return nothing(f"{n} outputs with all scores: too few")
@@ -126,8 +122,7 @@ def perm_both(
     share = 2 if alternative == "two-sided" else 1
     smallest = min(1.0, share * 0.5 ** min(units, 1000))
     return PermBothResult(
-        level, coefficient, alternative, float(value_x), float(value_y), delta, p, n,
-        len(found), exact,
+        alternative, float(value_x), float(value_y), delta, p, n, len(found), exact,
         p_min=smallest if exact else max(smallest, 1 / (samples + 1)),
         note=f"{lost} of {len(found)} exchanges have no coefficient" if lost else None,
         distribution=defined,

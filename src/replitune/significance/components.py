@@ -26,7 +26,6 @@ FEW_DOCUMENTS = 20.0
 class Component:
     """One estimated part of Var(delta), with its degrees of freedom."""
 
-    name: str
     value: float
     df: float
 
@@ -116,7 +115,6 @@ def _replica_part(
     L: NDArray[np.float64],
     strata: NDArray[np.int64],
     documents: NDArray[np.int32] | None,
-    name: str,
 ) -> tuple[list[Component], list[Component]]:
     """V_rep and V_int of one system's (or of paired differences') replicas, by stratum.
 
@@ -128,8 +126,7 @@ def _replica_part(
         own = strata == h
         k = int(own.sum())
         share = (k / n) ** 2
-        label = name if strata.max() == 0 else f"{name}/{h}"
-        rep.append(Component(label, share * float(np.var(scores[own], ddof=1)) / k, k - 1.0))
+        rep.append(Component(share * float(np.var(scores[own], ddof=1)) / k, k - 1.0))
         residual = L[own] - L[own].mean(axis=0)
         units = N
         if documents is not None:
@@ -137,7 +134,7 @@ def _replica_part(
             units = residual.shape[1]
         square = float(np.vdot(residual, residual))
         scale = units / ((units - 1) * (k - 1) * k * N**2)
-        both.append(Component(label, share * scale * square, (k - 1.0) * (units - 1.0)))
+        both.append(Component(share * scale * square, (k - 1.0) * (units - 1.0)))
     return rep, both
 
 
@@ -170,20 +167,13 @@ def variance_components(
     `documents` None: segments are the unit. `paired`: B's replica for each of A's.
     """
     d = Lb.mean(axis=0) - La.mean(axis=0)
-    seg = Component("segments", *_segment_part(d, documents))
+    seg = Component(*_segment_part(d, documents))
     if paired is not None:
-        rep, both = _replica_part(
-            comparison.scores_b[paired] - comparison.scores_a,
-            Lb[paired] - La,
-            strata_a,
-            documents,
-            "replicas",
-        )
+        scores = comparison.scores_b[paired] - comparison.scores_a
+        rep, both = _replica_part(scores, Lb[paired] - La, strata_a, documents)
     else:
-        rep, both = _replica_part(comparison.scores_a, La, strata_a, documents, "replicas A")
-        more_rep, more_both = _replica_part(
-            comparison.scores_b, Lb, strata_b, documents, "replicas B"
-        )
+        rep, both = _replica_part(comparison.scores_a, La, strata_a, documents)
+        more_rep, more_both = _replica_part(comparison.scores_b, Lb, strata_b, documents)
         rep += more_rep
         both += more_both
     return Components(tuple(rep), seg, tuple(both))

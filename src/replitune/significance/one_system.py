@@ -68,11 +68,9 @@ def s_sel(
     segments: SegmentDraws,
     *,
     samples: int = 1000,
-) -> float | None:
+) -> float:
     """Mean over replicas of the sd (k - 1) over k bootstrap test sets, the same for all replicas
-    and systems; None for one bootstrap test set."""
-    if samples < 2:
-        return None
+    and systems."""
     scores = segments.scores(metric, system, documents, unit="segment", samples=samples)
     return float(np.std(scores, axis=0, ddof=1).mean())
 
@@ -205,11 +203,9 @@ def summarise(
     testset: str,
     seed: int,
     samples: int = 10_000,
-    test_sets: int = 1000,
     alpha: float = 0.05,
     intervals: Sequence[str | Mapping[str, Any] | Entry] = ("riezler", "clark", "fu"),
     dev: SystemStatistics | None = None,
-    tuned: bool = True,
     draws: Draws | None = None,
 ) -> SystemSummary:
     """What Clark's Table 1 and Fu's Table 7 say of a system.
@@ -220,16 +216,12 @@ def summarise(
     ----------
     samples : int
         For intervals.
-    test_sets : int
-        k bootstrap test sets for s_sel.
     alpha : float
         Intervals have confidence 1 - alpha.
     intervals
         Names of `INTERVALS`, with options or without.
     dev : optional
         The same replicas on the dev set, under the same metric.
-    tuned : bool
-        Whether the replicas were tuned for this metric.
     draws : optional
         `draws.named_draws(testset, seed)`, to share what was drawn with tests and other systems.
     """
@@ -246,13 +238,6 @@ def summarise(
         s_dev = sd(metric.score(dev.sums))
         if s_dev is None:
             notes["s_dev"] = (ONE_REPLICA,)
-        elif not tuned:
-            text = "replicas were not tuned for this metric"
-            notes["s_dev"] = (Note("not-tuned", text),)
-    selection = s_sel(metric, system, documents, shared.segments, samples=test_sets)
-    if selection is None:
-        text = "one bootstrap test set: a standard deviation needs two"
-        notes["s_sel"] = (Note("one-resample", text),)
     given = {"samples": samples, "confidence": 1 - alpha}
     drawn = {
         entry.id: INTERVALS[entry.name](
@@ -272,7 +257,7 @@ def summarise(
         n=system.n,
         avg=float(scores.mean()),
         scores=dict(zip(system.replicas, scores.tolist(), strict=True)),
-        s_sel=selection,
+        s_sel=s_sel(metric, system, documents, shared.segments),
         s_dev=s_dev,
         s_test=sd(scores),
         median_replica=system.replicas[iv.median_replica(scores, system.replicas)],

@@ -113,9 +113,12 @@ def registered(
 
 def take(system: SystemStatistics, rows: NDArray[np.intp], name: str) -> SystemStatistics:
     """Replicas `rows` of a system under another name, without groups; ids made unique."""
-    ids = tuple(f"run-{k + 1:03d}" for k in range(len(rows)))
-    statistics = np.ascontiguousarray(system.statistics[rows])
-    return SystemStatistics(name, ids, (None,) * len(rows), statistics)
+    return _ungrouped(name, np.ascontiguousarray(system.statistics[rows]))
+
+
+def _ungrouped(name: str, statistics: NDArray) -> SystemStatistics:
+    ids = tuple(f"run-{k + 1:03d}" for k in range(len(statistics)))
+    return SystemStatistics(name, ids, (None,) * len(ids), statistics)
 
 
 def pools(system: SystemStatistics) -> list[SystemStatistics]:
@@ -179,24 +182,21 @@ def coin_flip(
 
 def simulated(
     comparison: Comparison,
-    n_a: int,
-    n_b: int,
+    n: int,
     trials: int,
     rng: np.random.Generator,
     null: str = "next",
-    segments: int | None = None,
 ) -> Iterator[Comparison]:
-    """Mean-metric comparisons with the variance components of a real one."""
+    """Mean-metric comparisons of n replicas each with the variance components of a real one."""
     from replitune.significance.studies.power import fit
     from replitune.significance.studies.simulate import Design, mean_scores
 
     model = fit(comparison, strata="none")
-    N = segments or comparison.segments
     sd = [math.sqrt(v) for v in (*model.replica, *model.interaction)]
     design = Design(
-        n_a,
-        n_b,
-        N,
+        n,
+        n,
+        comparison.segments,
         sd[0],
         sd[1],
         difference=math.sqrt(model.segment),
@@ -205,13 +205,12 @@ def simulated(
         noise_b=sd[3],
         null=null,
     )
-    documents = np.arange(N, dtype=np.int32)
+    documents = np.arange(comparison.segments, dtype=np.int32)
     for _ in range(trials):
         made = []
         for name, x in zip("AB", mean_scores(design, 1, rng), strict=True):
-            ids = tuple(f"run-{r + 1:03d}" for r in range(x.shape[1]))
             z = np.stack([x[0], np.ones_like(x[0])], axis=-1)
-            made.append(SystemStatistics(name, ids, (None,) * len(ids), z))
+            made.append(_ungrouped(name, z))
         yield Comparison(MeanMetric(), made[0], made[1], documents)
 
 
@@ -322,7 +321,7 @@ def calibrate(
             for null in ("next", "this"):
                 rng = stream(seed, "calibrate", "simulation", null, *sorted((s.name, t.name)), n)
                 found += rows_of(
-                    p_values(simulated(real, n, n, trials, rng, null), tests, rng),
+                    p_values(simulated(real, n, trials, rng, null), tests, rng),
                     study="simulation",
                     null=f"{null} test set",
                     pool=f"{s.name}, {t.name}",

@@ -131,7 +131,7 @@ def replicas(data: Path, specs: list[str]) -> None:
             prepared = metric.prepare(refs)
             outputs = read_outputs(files, len(refs[0]), ref_file)
             score_outputs(metric, outputs, prepared)
-            pairs = outputs.distinct()
+            pairs = outputs.distinct(range(len(outputs)))
             read = cpu(lambda: read_outputs(files, len(refs[0]), ref_file))  # noqa: B023
             prepare = cpu(lambda: metric.prepare(refs))  # noqa: B023
             alone = cpu(

@@ -132,8 +132,8 @@ def test_draws_are_shared_with_the_summaries() -> None:
     draws = named_draws("t", 5)
     metric, a = Counts(), systems("a")["a"]
     run_tests({"m": (metric, {"a": a, **systems("b")})}, DOCUMENTS, methods=["multi-bootstrap"],
-              draws=draws, **SETTINGS)  # fmt: skip
-    options = {"testset": "t", "seed": 5, "samples": 80, "test_sets": 80}
+              draws=draws, **{**SETTINGS, "samples": 1000})  # fmt: skip
+    options = {"testset": "t", "seed": 5, "samples": 80}
     shared = summarise(metric, a, DOCUMENTS, draws=draws, **options)
     assert shared == summarise(metric, a, DOCUMENTS, **options)
 

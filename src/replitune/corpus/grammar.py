@@ -54,14 +54,13 @@ RULES = (
 class Dice:
     """Uniform numbers of one generator, drawn by the block: a call costs little."""
 
-    def __init__(self, rng: np.random.Generator, block: int = 2048) -> None:
+    def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self._block = block
         self._left: list[float] = []
 
     def uniform(self) -> float:
         if not self._left:
-            self._left = self._rng.random(self._block).tolist()
+            self._left = self._rng.random(2048).tolist()
         return self._left.pop()
 
     def chance(self, probability: float) -> bool:

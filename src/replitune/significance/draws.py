@@ -332,22 +332,15 @@ def draws_of(rng: np.random.Generator | None, draws: Draws | None) -> Draws:
 
 def one_replica_deltas(
     comparison: Comparison,
-    r: int,
-    s: int,
+    replicas: tuple[int, int],
     segments: SegmentDraws,
     unit: str,
     samples: int,
 ) -> NDArray[np.float64]:
-    """(samples,) difference of replica s of B and replica r of A on bootstrap test sets."""
+    """(samples,) difference of a replica of B and one of A on bootstrap test sets."""
+    metric, documents = comparison.metric, comparison.documents
     x, y = (
-        segments.scores(
-            comparison.metric,
-            system,
-            comparison.documents,
-            unit=unit,
-            samples=samples,
-            replica=replica,
-        )[:, 0]
-        for system, replica in ((comparison.a, r), (comparison.b, s))
+        segments.scores(metric, system, documents, unit=unit, samples=samples, replica=replica)
+        for system, replica in zip((comparison.a, comparison.b), replicas, strict=True)
     )
-    return y - x
+    return (y - x)[:, 0]

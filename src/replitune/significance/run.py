@@ -25,7 +25,7 @@ from replitune.metrics.base import Metric
 from replitune.registry import Entry
 from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.draws import Draws, named_draws
-from replitune.significance.pairs import pairs_of_systems, require_system
+from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import Correction, Pairs
 from replitune.statistics.systems import SystemStatistics
@@ -64,14 +64,8 @@ def run_tests(
         `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
     chosen = TESTS.entries(methods)
-    wanted: list[tuple[str, str]] = []
-    for i, (_, systems) in enumerate(metrics.values()):
-        names = list(systems)
-        if i == 0:
-            wanted = pairs_of_systems(pairs, names)
-        for pair in wanted:
-            for name in pair:
-                require_system(name, names)
+    _, systems_of_first = next(iter(metrics.values()))
+    wanted = pairs_of_systems(pairs, list(systems_of_first))
     shared = named_draws(testset, seed) if draws is None else draws
 
     def compared(pair: tuple[str, str]) -> dict[str, Comparison]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +25,9 @@ class _Numbering(dict[str, int]):
         return number
 
 
-class Outputs(Sequence[list[str]]):
-    """The outputs of one system's replicas on one test set: a sequence of replicas, each a
-    list of N lines, of which every distinct line is kept once."""
+class Outputs:
+    """The outputs of one system's replicas on one test set: by replica a list of N lines, of which
+    every distinct line is kept once."""
 
     def __init__(self, n_segments: int) -> None:
         self.n_segments = n_segments
@@ -62,13 +61,7 @@ class Outputs(Sequence[list[str]]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    @overload
-    def __getitem__(self, replica: int) -> list[str]: ...
-    @overload
-    def __getitem__(self, replica: slice) -> list[list[str]]: ...
-    def __getitem__(self, replica: int | slice) -> list[str] | list[list[str]]:
-        if isinstance(replica, slice):
-            return [self[r] for r in range(*replica.indices(len(self)))]
+    def __getitem__(self, replica: int) -> list[str]:
         numbers = self._numbers[replica].tolist()
         return list(map(self._distinct_lines().__getitem__, numbers))
 
@@ -85,11 +78,10 @@ class Outputs(Sequence[list[str]]):
             self._known = list(self._numbering)
         return self._known
 
-    def distinct(self, replicas: Sequence[int] | None = None) -> DistinctPairs:
-        """The distinct (segment, hypothesis) pairs of some replicas, or of all."""
-        chosen = range(len(self)) if replicas is None else replicas
-        numbers = np.array([self._numbers[r] for r in chosen], dtype=np.int64)
-        numbers = numbers.reshape(len(chosen), self.n_segments)
+    def distinct(self, replicas: Sequence[int]) -> DistinctPairs:
+        """The distinct (segment, hypothesis) pairs of some replicas."""
+        numbers = np.array([self._numbers[r] for r in replicas], dtype=np.int64)
+        numbers = numbers.reshape(len(replicas), self.n_segments)
         segments = np.arange(self.n_segments, dtype=np.int64)
         base = max(len(self._numbering), 1)
         codes, inverse = np.unique(segments * base + numbers, return_inverse=True)

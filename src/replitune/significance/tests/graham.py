@@ -38,7 +38,7 @@ def graham(
     r, s = iv.select_replicas(comparison, replica_a or replica, replica_b or replica)
     contrast = Contrast("graham", comparison, alternative, unit, replicas=(r, s))
     segments = draws_of(rng, draws).segments
-    deltas = one_replica_deltas(comparison, r, s, segments, unit, samples)
+    deltas = one_replica_deltas(comparison, (r, s), segments, unit, samples)
     a, b = comparison.a.statistics, comparison.b.statistics
     same = a.dtype == b.dtype and bool(np.array_equal(a[r], b[s]))
     return contrast.of_shift(deltas, compat, same, one_each(comparison), alpha=alpha)

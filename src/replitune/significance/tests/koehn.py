@@ -45,7 +45,7 @@ def koehn(
     chosen = iv.select_replicas(comparison, replica_a or replica, replica_b or replica)
     contrast = Contrast("koehn", comparison, alternative, unit, replicas=chosen)
     segments = draws_of(rng, draws).segments
-    deltas = one_replica_deltas(comparison, *chosen, segments, unit, samples)
+    deltas = one_replica_deltas(comparison, chosen, segments, unit, samples)
     gains = deltas if comparison.metric.higher_is_better else -deltas
     won = int(np.count_nonzero(gains > contrast.slack))
     lost = int(np.count_nonzero(gains < -contrast.slack))

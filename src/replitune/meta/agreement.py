@@ -78,9 +78,7 @@ class Agreement:
     note: str | None = None
 
 
-def agreement(
-    human: Sequence[int | None], metric: Sequence[int | None], confidence: float = 0.95
-) -> Agreement:
+def agreement(human: Sequence[int | None], metric: Sequence[int | None]) -> Agreement:
     """Compare outcomes pair by pair: 1, -1, 0, or None where a test had no p."""
     if len(human) != len(metric):
         raise ReplituneError(
@@ -92,7 +90,7 @@ def agreement(
     agree = sum(h == m for h, m in known)
     if not known:
         return Agreement(0, 0, None, None, None, join_notes("no pair of systems", note))
-    low, high = clopper_pearson(agree, len(known), confidence)
+    low, high = clopper_pearson(agree, len(known))
     return Agreement(agree, len(known), agree / len(known), low, high, note)
 
 

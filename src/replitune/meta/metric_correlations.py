@@ -82,9 +82,8 @@ def correlate(
     resample: str = "both",
     draws: MetaDraws | None = None,
     samples: int = 1000,
-    confidence: float = 0.95,
 ) -> Correlation:
-    """Correlation of a metric with humans; with `draws`, also its percentile interval."""
+    """Correlation of a metric with humans; with `draws`, also its 95% percentile interval."""
     value, n = value_of(metric, human, level, coefficient)
     note = _missing(metric, human, level)
     observed = Correlation(value, n, note=note)
@@ -100,7 +99,7 @@ def correlate(
     undefined = samples - len(defined)
     low = high = None
     if 2 * len(defined) > samples:
-        low, high = percentile_interval(defined, confidence)
+        low, high = percentile_interval(defined)
     return replace(
         observed,
         ci_low=low,

@@ -13,7 +13,6 @@ from replitune.meta.rows import MetaRow, MetaRun, join_notes
 from replitune.meta.scores import Scores
 from replitune.significance.multiple import verdict
 from replitune.significance.run import run_tests
-from replitune.statistics.systems import SystemStatistics
 
 
 def agreements(
@@ -50,7 +49,10 @@ def agreements(
                 )
             )
     results = run_tests(
-        {metric.name: (metric.metric, _systems(metric)) for metric in metrics},
+        {
+            metric.name: (metric.metric, {item.name: item for item in metric.statistics})
+            for metric in metrics
+        },
         documents,
         testset=run.testset,
         seed=run.seed,
@@ -111,10 +113,6 @@ def agreements(
                         )
                     )
     return rows
-
-
-def _systems(metric: Scores) -> Mapping[str, SystemStatistics]:
-    return {item.name: item for item in metric.statistics}
 
 
 def _human_outcomes(

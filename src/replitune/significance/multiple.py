@@ -121,6 +121,10 @@ def rank_systems(
         for i, j in combinations(range(len(names)), 2)
         if not tested[i, j]
     ]
+    notes: tuple[Note, ...] = ()
+    if untested:
+        others = f" and {len(untested) - 1} other pairs" if len(untested) > 1 else ""
+        notes = (Note("no-clusters", f"no clusters: no p for {untested[0]}{others}"),)
     found = None if untested else tuple(tuple(names[i] for i in c) for c in clusters(wins))
     return Ranking(
         systems=names,
@@ -128,15 +132,8 @@ def rank_systems(
         wins=wins,
         tested=tested,
         clusters=found,
-        notes=_no_clusters(untested),
+        notes=notes,
     )
-
-
-def _no_clusters(untested: Sequence[str]) -> tuple[Note, ...]:
-    if not untested:
-        return ()
-    others = f" and {len(untested) - 1} other pairs" if len(untested) > 1 else ""
-    return (Note("no-clusters", f"no clusters: no p for {untested[0]}{others}"),)
 
 
 def clusters(wins: NDArray[np.bool_]) -> list[range]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
@@ -215,13 +216,13 @@ class Command(Backend):
         from replitune.streams import seed_sequence
 
         seed = seed_sequence(job.seed, "train", self.system, "program").generate_state(1)[0]
-        with _Texts(job) as texts, new_folder(job.out) as output:
-            places = {**texts.places, "output": output, "seed": int(seed) % (2**31 - 1) + 1}
+        with _texts(job) as texts, new_folder(job.out) as output:
+            places = {**texts, "output": output, "seed": int(seed) % (2**31 - 1) + 1}
             self._run("train", places, job)
 
     def train_replica(self, job: ReplicaJob) -> None:
-        with _Texts(job) as texts, kept_folder(job, self) as work, new_folder(job.out) as output:
-            places: dict[str, Value] = {**texts.places, "output": output, "work": work}
+        with _texts(job) as texts, kept_folder(job, self) as work, new_folder(job.out) as output:
+            places: dict[str, Value] = {**texts, "output": output, "work": work}
             self._run("tune", {**places, **self._replica(job)}, job)
 
     def tunable(self, job: ReplicaJob) -> Tunable:
@@ -318,29 +319,22 @@ class Command(Backend):
             run_shell(command, what, stdout=handle, threads=job.threads)
 
 
-class _Texts:
-    """The texts of a job as files, one segment a line, and their places."""
+@contextlib.contextmanager
+def _texts(job: Job) -> Iterator[dict[str, Value]]:
+    """The texts of a job as files, one segment a line, by their places."""
+    from replitune.running.files import write_lines
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.places: dict[str, Value] = {}
-        if job.train is not None:
-            self.places = dict(zip(TEXT, (side.absolute() for side in job.train), strict=True))
-
-    def __enter__(self) -> _Texts:
-        from replitune.running.files import write_lines
-
-        self._folder = TemporaryDirectory(prefix="replitune-dev-")
-        dev = self.job.dev
-        if dev is not None:
-            folder = Path(self._folder.name)
-            write_lines(folder / "dev.source.txt", source_of(dev))
-            names = [folder / f"dev.reference{i}.txt" for i in range(len(dev.references))]
-            for name, lines in zip(names, dev.references, strict=True):
-                write_lines(name, lines)
-            values = (folder / "dev.source.txt", names[0], names)
-            self.places |= dict(zip(DEV, values, strict=True))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+    places: dict[str, Value] = {}
+    if job.train is not None:
+        places = dict(zip(TEXT, (side.absolute() for side in job.train), strict=True))
+    with TemporaryDirectory(prefix="replitune-dev-") as name:
+        if job.dev is not None:
+            source = Path(name, "dev.source.txt")
+            write_lines(source, source_of(job.dev))
+            references = [
+                Path(name, f"dev.reference{i}.txt") for i in range(len(job.dev.references))
+            ]
+            for path, lines in zip(references, job.dev.references, strict=True):
+                write_lines(path, lines)
+            places |= dict(zip(DEV, (source, references[0], references), strict=True))
+        yield places

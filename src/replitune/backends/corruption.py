@@ -77,6 +77,8 @@ def corrupt(
             found=f"errors {errors}, spread {spread}, alike {alike}, common {common}",
             expected="errors in [0, 1), spread >= 0, 0 <= alike <= common <= 1",
         )
+    from scipy.special import ndtri
+
     effects = replica_effects(spread, rng_replica)
     split = [line.split() for line in reference]
     lengths = np.array([len(tokens) for tokens in split], dtype=np.int64)
@@ -97,7 +99,7 @@ def corrupt(
 
     # errors where the noise falls below the quantile of the token's rate
     rate = np.minimum(errors * effects.factor * np.repeat(prone, lengths), 0.95)
-    wrong = noise < _normal_quantile(rate)
+    wrong = noise < ndtri(rate)
     types = np.searchsorted(np.cumsum(effects.mix)[:-1], kind, side="right")
     types = np.where(wrong, types, -1)
     return _apply(tokens, lengths, types, other)
@@ -131,12 +133,6 @@ def _apply(
     return output
 
 
-def _normal_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.special import ndtri
-
-    return ndtri(p)
-
-
 def corrupted_replica(
     reference: Sequence[str],
     *,
@@ -146,16 +142,12 @@ def corrupted_replica(
     testset: str,
     errors: float,
     spread: float,
-    alike: float = 0.5,
-    common: float = 0.98,
 ) -> list[str]:
     """The output of one replica of a system on a test set, by the named streams of `seed`."""
     return corrupt(
         reference,
         errors=errors,
         spread=spread,
-        alike=alike,
-        common=common,
         rng_testset=stream(seed, "corruption", "testset", testset),
         rng_system=stream(seed, "corruption", "system", system, testset),
         rng_replica=stream(seed, "corruption", "replica", system, replica),

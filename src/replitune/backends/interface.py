@@ -51,6 +51,14 @@ class Job:
     dev: TestSet | None = None
     """The tuning set, with its source."""
 
+    @property
+    def dev_sha256(self) -> list[str]:
+        """Of the source and of each reference of the tuning set."""
+        from replitune.running.files import sha256_lines
+
+        sides = [self.dev.source or [], *self.dev.references] if self.dev else []
+        return [sha256_lines(lines) for lines in sides]
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainJob(Job):
@@ -138,7 +146,7 @@ class Tunable:
     segments: int
     """Of dev."""
     inputs: Mapping[str, Any]
-    """Hashes and settings that decide the result, beside the tuner's and the loop's: another
+    """Hashes and settings that decide the result, beside dev, the tuner's and the loop's: another
     value starts a checkpoint over."""
 
 

@@ -48,7 +48,11 @@ def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
             file=_mertdir(system) / MEGAM, fix="put it there, or use `tuner: replitune`",
         )  # fmt: skip
     with kept_folder(job, system, "tune") as folder:
-        _refuse_spaces(folder)
+        if re.search(r"[^A-Za-z0-9_./+@%=:,-]", str(folder)):
+            raise ReplituneError(
+                "mert-moses.pl cannot work below a folder with such a name", file=folder,
+                expected="letters, digits and . _ / + - only", fix="use `tuner: replitune`",
+            )  # fmt: skip
         write_lines(folder / "dev.source", source_of(dev))
         for number, lines in enumerate(dev.references):
             write_lines(folder / f"dev.reference{number}", lines)
@@ -181,11 +185,3 @@ def _full(program: str) -> Path:
     if found is None:
         raise ReplituneError(f"the program {program} is not there, or cannot be run")
     return Path(found).absolute()
-
-
-def _refuse_spaces(folder: Path) -> None:
-    if re.search(r"[^A-Za-z0-9_./+@%=:,-]", str(folder)):
-        raise ReplituneError(
-            "mert-moses.pl cannot work below a folder with such a name", file=folder,
-            expected="letters, digits and . _ / + - only", fix="use `tuner: replitune`",
-        )  # fmt: skip

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from replitune.backends.interface import ReplicaJob, Tunable, needed
 from replitune.errors import ReplicaError, ReplituneError
 from replitune.metrics.base import Metric
-from replitune.running.files import sha256_lines, write_lines
+from replitune.running.files import write_lines
 from replitune.tuning.combination import get_objective
 from replitune.tuning.hypothesis_statistics import Statistics
 from replitune.tuning.layout import Layout
@@ -89,10 +89,5 @@ def tunable_by_nbest(
         layout.to_vector(start),
         NBestDecoder(layout, source, dev.references, metric, write),
         dev.segments,
-        {
-            **inputs,
-            "source": sha256_lines(source),
-            "references": [sha256_lines(lines) for lines in dev.references],
-            "nbest": job.nbest,
-        },
+        inputs,
     )

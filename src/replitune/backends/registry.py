@@ -7,7 +7,7 @@ from typing import Any
 
 from replitune.backends.interface import Backend
 from replitune.registry import Registry
-from replitune.settings import Reading
+from replitune.settings import read
 
 BACKENDS: Registry[type[Backend]] = Registry(
     "backend",
@@ -30,8 +30,4 @@ def get_backend(system: str, settings: Mapping[str, Any], name: str | None = Non
     """A system of its settings, as an experiment or a job has them; the first mistake is raised.
     The name of the backend is among them, or `name`."""
     backend = BACKENDS[name or str(settings["backend"])]
-    reading = Reading()
-    read = reading.read_model(backend.Settings, settings, (system,))
-    if reading.mistakes:
-        raise reading.mistakes[0].error()
-    return backend(system, read)
+    return backend(system, read(backend.Settings, settings, system))

@@ -82,7 +82,7 @@ class Phrase(Backend):
 
     def tunable(self, job: ReplicaJob) -> Tunable:
         from replitune.phrase.dev_decoder import DevDecoder
-        from replitune.running.files import sha256_file, sha256_lines
+        from replitune.running.files import sha256_file
         from replitune.tuning.combination import get_objective
         from replitune.tuning.weights import read_weights
 
@@ -105,11 +105,8 @@ class Phrase(Backend):
             dev.segments,
             {
                 "model": sha256_file(needed(job.model, "model") / "model.json"),
-                "source": sha256_lines(source),
-                "references": [sha256_lines(lines) for lines in dev.references],
                 "features": list(layout.groups),
                 "search": plain(self.settings.search),
-                "nbest": job.nbest,
             },
         )
 

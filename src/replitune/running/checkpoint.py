@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from replitune.errors import ReplituneError
-from replitune.running.files import atomic_open, remove, sha256_file, sha256_lines
+from replitune.running.files import atomic_open, remove, sha256_file
 from replitune.settings import plain
 
 if TYPE_CHECKING:
@@ -118,7 +118,6 @@ def kept_folder(job: ReplicaJob, backend: Backend, stage: str = "train_replica")
         with TemporaryDirectory(prefix="replitune-work-") as name:
             yield Path(name)
         return
-    dev = job.dev
     mark = fingerprint(
         {
             "backend": [backend.name, backend.version],
@@ -126,7 +125,7 @@ def kept_folder(job: ReplicaJob, backend: Backend, stage: str = "train_replica")
             "seed": [job.seed, job.replica.id, job.paired],
             "tuning": [job.algorithm, job.nbest, plain(job.loop)],
             "train": [sha256_file(path) for path in job.train or ()],
-            "dev": [sha256_lines(x) for x in (dev.source or [], *dev.references)] if dev else [],
+            "dev": job.dev_sha256,
             "model": listing(job.model),
         }
     )

@@ -54,7 +54,7 @@ def tune_around(backend: Backend, job: ReplicaJob) -> None:
         partial(stream, job.seed, "tune", *named, job.algorithm, job.replica.index),
         job.loop,
         folder=job.work,
-        inputs=system.inputs,
+        inputs={**system.inputs, "dev": job.dev_sha256, "nbest": job.nbest},
         finish=finish,
         log=say,
         threads=job.threads,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.streams import stream
@@ -34,6 +33,7 @@ def tune_files(
 
     Without `init` all weights start equal. The score is that of the pool's choices.
     """
+    from replitune.corpus.reader import read_testset
     from replitune.tuning.combination import get_objective
     from replitune.tuning.objective import Objective
     from replitune.tuning.weights import WeightsFile, read_weights, write_weights
@@ -46,10 +46,12 @@ def tune_files(
         )
     objective = Objective(get_objective(metric))
     named = read_weights(init) if init is not None else None
-    streams = _references(references)
+    texts = read_testset([str(path) for path in references]).references
+    if not texts[0]:
+        raise ReplituneError("no segments in the references", file=references[0])
 
     began = time.perf_counter()
-    pool, layout, lines = read_pool(nbest, streams, objective)
+    pool, layout, lines = read_pool(nbest, texts, objective)
     if named is not None:
         start = layout.to_vector(named, file=str(init))
     else:
@@ -86,43 +88,16 @@ def read_pool(
     nbest: Sequence[str | Path], references: Sequence[Sequence[str]], objective: Any
 ) -> tuple[Any, Layout, int]:
     """The pool of n-best files, its features, and the number of lines."""
+    from replitune.tuning.hypothesis_statistics import Statistics
     from replitune.tuning.nbest_files import read_nbest
     from replitune.tuning.pool import Pool
 
     n = len(references[0])
     lists = read_nbest(nbest, n)
     metric = objective.metric
-    texts, segments, which = _distinct(lists.texts, lists.segments)
-    statistics = metric.segment_statistics(texts, segments, metric.prepare(references))[which]
+    statistics = Statistics(metric, references)(lists.texts, lists.segments)
     pool = Pool.empty(
         n, lists.layout.dimension, statistics.shape[1], integer=metric.integer_statistics
     )
-    return (
-        pool.extend(lists.segments, lists.features, statistics),
-        lists.layout,
-        len(lists.texts),
-    )
-
-
-def _distinct(
-    texts: Sequence[str], segments: NDArray[np.int32]
-) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Different (segment, text) pairs, and which of them each hypothesis is."""
-    index: dict[tuple[int, str], int] = {}
-    which = np.empty(len(texts), dtype=np.int64)
-    for i, key in enumerate(zip(segments.tolist(), texts, strict=True)):
-        which[i] = index.setdefault(key, len(index))
-    return (
-        [text for _, text in index],
-        np.fromiter((segment for segment, _ in index), dtype=np.int64, count=len(index)),
-        which,
-    )
-
-
-def _references(paths: Sequence[str | Path]) -> Sequence[Sequence[str]]:
-    from replitune.corpus.reader import read_testset
-
-    references: Sequence[Sequence[str]] = read_testset([str(path) for path in paths]).references
-    if not references[0]:
-        raise ReplituneError("no segments in the references", file=paths[0])
-    return references
+    pool = pool.extend(lists.segments, lists.features, statistics)
+    return pool, lists.layout, len(lists.texts)

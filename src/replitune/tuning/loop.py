@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -85,10 +86,6 @@ def run_loop(
     """
     settings = settings or LoopSettings()
     loop = _Loop(decode, tuner, objective, start, n_segments, streams, settings, log, threads)
-    if folder is None:
-        result = loop.run(None)
-        finish(result)
-        return result
     mark = fingerprint(
         {
             "inputs": dict(inputs or {}),
@@ -100,7 +97,7 @@ def run_loop(
             "stream": int(streams("fingerprint").integers(2**62)),
         }
     )
-    with opened(folder, mark) as checkpoint:
+    with nullcontext() if folder is None else opened(folder, mark) as checkpoint:
         result = loop.run(checkpoint)
         finish(result)
         return result
@@ -122,31 +119,27 @@ class _State:
         return len(self.history)
 
 
+@dataclass
 class _Loop:
-    def __init__(
-        self,
-        decode: Decode,
-        tuner: Tuner,
-        objective: Objective,
-        start: NDArray[np.float64],
-        n_segments: int,
-        streams: Streams,
-        settings: LoopSettings,
-        log: Callable[[str], None],
-        threads: int,
-    ) -> None:
-        self.decode, self.tuner, self.objective = decode, tuner, objective
-        self.streams, self.settings, self.log, self.threads = streams, settings, log, threads
-        self.start = start
-        self.iterations = settings.iterations
-        if tuner.decodings is not None:
-            self.iterations = min(self.iterations, tuner.decodings)
+    decode: Decode
+    tuner: Tuner
+    objective: Objective
+    start: NDArray[np.float64]
+    n_segments: int
+    streams: Streams
+    settings: LoopSettings
+    log: Callable[[str], None]
+    threads: int
+
+    def __post_init__(self) -> None:
+        n, metric = self.n_segments, self.objective.metric
+        most = self.settings.iterations
+        self.iterations = min(most, self.tuner.decodings or most)
         self.sample: NDArray[np.int64] | None = None
-        if settings.resample_dev:
-            self.sample = streams("dev-sample").integers(n_segments, size=n_segments)
-        metric = objective.metric
+        if self.settings.resample_dev:
+            self.sample = self.streams("dev-sample").integers(n, size=n)
         self.pool = Pool.empty(
-            n_segments, len(start), len(metric.statistic_names), integer=metric.integer_statistics
+            n, len(self.start), len(metric.statistic_names), integer=metric.integer_statistics
         )
 
     def run(self, checkpoint: Checkpoint | None) -> LoopResult:

@@ -67,7 +67,7 @@ class Mira(Tuner):
             n = pool.n_segments
             order = rng.permutation(n) if self.shuffle else np.arange(n)
             if self.averaging == "epoch":
-                state.forget()
+                state.total[:], state.steps = 0.0, 0
             loss, updates = self._epoch(pool, objective, state, order)
             average = state.total / state.steps
             utility = float(objective.utility(objective.sums(pool, average)))
@@ -110,7 +110,8 @@ class Mira(Tuner):
                 pool.features, pool.statistics, lo, scores, gains, state.weights,
                 state.background, self.c, self.decay, model_background,
             )  # fmt: skip
-            state.grow(added, self.decay)
+            if added:
+                state.segments = state.segments * self.decay + 1.0
             state.total += state.weights
             state.steps += 1
             loss += this
@@ -132,11 +133,6 @@ class _State:
         words = [k for k, name in enumerate(names) if name.endswith("ref_len")]
         self.length = words[0] if words else None
 
-    def forget(self) -> None:
-        """Begin a new average."""
-        self.total[:] = 0.0
-        self.steps = 0
-
     def gains(self, objective: Objective, statistics: NDArray) -> NDArray[np.float64]:
         """(n,) the metric of the pseudo-corpus with each of statistics (n, K), in words."""
         sums = self.background + statistics
@@ -145,7 +141,3 @@ class _State:
         else:
             words = np.full(len(sums), TYPICAL_LENGTH * (self.segments + 1.0))
         return objective.utility(sums) / 100.0 * words
-
-    def grow(self, added: bool, decay: float) -> None:
-        if added:
-            self.segments = self.segments * decay + 1.0

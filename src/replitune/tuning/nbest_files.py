@@ -19,8 +19,6 @@ from replitune.errors import ReplituneError, nearest
 from replitune.running.files import read_text
 from replitune.tuning.layout import Layout
 
-_SEPARATOR = b"|||"
-
 
 @dataclass(frozen=True)
 class NBestLists:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from replitune.tuning.pool import mix
+
 
 @njit(cache=True, nogil=True)
 def logistic(differences, weights):
@@ -38,12 +40,12 @@ def sample(worth, offsets, key, samples, kept, threshold):
     for s in range(N):
         lo = offsets[s]
         n = np.uint64(offsets[s + 1] - lo)
-        state = _mix(key ^ _mix(np.uint64(s)))
+        state = mix(key ^ mix(np.uint64(s)))
         count = 0
         least = threshold
         for _ in range(samples if n > 1 else 0):
             state += np.uint64(0x9E3779B97F4A7C15)
-            bits = _mix(state)
+            bits = mix(state)
             i = lo + np.int64(((bits >> np.uint64(32)) * n) >> np.uint64(32))
             j = lo + np.int64(((bits & np.uint64(0xFFFFFFFF)) * n) >> np.uint64(32))
             gap = worth[i] - worth[j]
@@ -64,11 +66,3 @@ def sample(worth, offsets, key, samples, kept, threshold):
                 least = gaps[kept - 1]
         m += count
     return out[:m].copy()
-
-
-@njit(cache=True, inline="always")
-def _mix(h):
-    """The finaliser of splitmix64."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))

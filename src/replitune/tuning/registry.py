@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from replitune.registry import Registry
-from replitune.settings import Reading
+from replitune.settings import read
 from replitune.tuning.interface import Tuner
 
 TUNERS: Registry[type[Tuner]] = Registry(
@@ -25,10 +25,7 @@ TUNERS: Registry[type[Tuner]] = Registry(
 
 def get_tuner(name: str, settings: Mapping[str, Any] | None = None) -> Tuner:
     """The tuner of a name with its settings; the first mistake is raised."""
-    reading = Reading()
-    tuner: Tuner = reading.read_model(TUNERS[name], settings or {}, (name,))
-    if reading.mistakes:
-        raise reading.mistakes[0].error()
+    tuner: Tuner = read(TUNERS[name], settings or {}, name)
     return tuner
 
 

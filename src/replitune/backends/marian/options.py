@@ -136,12 +136,11 @@ class MarianOptions(Kind):
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
         if not isinstance(value, Mapping):
             return reading.not_allowed(value, path, self.words)
-        good = True
-        for name, given in value.items():
-            error = complaint(name, given)
+        errors = {name: complaint(name, given) for name, given in value.items()}
+        for name, error in errors.items():
             if error is not None:
-                good = bool(reading.caught((*path, name), error))
-        return dict(value) if good else WRONG
+                reading.caught((*path, name), error)
+        return WRONG if any(errors.values()) else dict(value)
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         properties = {name: {"type": TYPES[kind][0]} for name, kind in KIND.items()}
@@ -188,11 +187,6 @@ def training_options(
         options = {
             k: v for k, v in options.items() if k in given or not k.startswith("tied-embeddings")
         }
-    _check_together(options, shared_vocabulary)
-    return options
-
-
-def _check_together(options: Mapping[str, Any], shared_vocabulary: bool) -> None:
     for name in ("tied-embeddings-all", "tied-embeddings-src"):
         if options.get(name) and not shared_vocabulary:
             raise ReplituneError(
@@ -212,3 +206,4 @@ def _check_together(options: Mapping[str, Any], shared_vocabulary: bool) -> None
             expected="epoch, batches or epoch+batches: Marian does not validate here, so its "
             "validations never stall",
         )
+    return options

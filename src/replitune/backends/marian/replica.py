@@ -18,7 +18,7 @@ from replitune.backends.marian.settings import MarianSettings
 from replitune.backends.marian.training import MODEL, SIDES, Best, Round, Training
 from replitune.backends.marian.vocabulary import too_long, vocabulary_files
 from replitune.running.checkpoint import fingerprint, opened
-from replitune.running.files import new_folder, sha256_file, sha256_lines
+from replitune.running.files import new_folder, sha256_file
 from replitune.running.progress import say
 from replitune.settings import Settings, plain
 from replitune.tuning.combination import get_objective
@@ -64,23 +64,14 @@ def make_replica(system: str, settings: MarianSettings, program: Program, job: R
             **account,
             "stream": stream,
             "train": [sha256_file(path) for path in sides],
-            "dev": [sha256_lines(lines) for lines in (dev.source or [], *dev.references)],
+            "dev": job.dev_sha256,
             "signature": metric.signature(),
         }
     )
     trainer = Training(
-        sides,
-        vocabularies,
-        dev,
-        metric,
-        options,
-        settings.training,
-        settings.decoding,
-        program,
-        job.seed,
-        stream,
-        say,
-    )
+        sides, vocabularies, dev, metric, options, settings.training, settings.decoding, program,
+        job.seed, stream,
+    )  # fmt: skip
     with (
         tempfile.TemporaryDirectory(prefix="replitune-train-") as temporary,
         opened(job.work or Path(temporary) / "work", mark) as checkpoint,

@@ -16,8 +16,9 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from replitune.corpus.testset import TestSet
 from replitune.errors import ReplicaError
 from replitune.metrics.base import Metric
 from replitune.running.checkpoint import Checkpoint
+from replitune.running.progress import say
 from replitune.streams import seed_sequence
 
 MODEL = "model.npz"
@@ -68,37 +70,29 @@ class Best:
     history: tuple[Round, ...]
 
 
+@dataclass(frozen=True)
 class Training:
     """One replica's training in a locked checkpoint folder."""
 
-    def __init__(
-        self,
-        sides: Sequence[Path],
-        vocabularies: Sequence[Path],
-        dev: TestSet,
-        metric: Metric,
-        options: Mapping[str, Any],
-        settings: TrainingSettings,
-        decoding: DecodingSettings,
-        program: Program,
-        seed: int,
-        stream: Sequence[str | int],
-        log: Callable[[str], None] = print,
-    ) -> None:
-        """`seed`: the experiment's; `stream`: the names of the replica's random streams."""
-        self.sides, self.vocabularies = sides, vocabularies
-        self.dev, self.metric = dev, metric
-        self.prepared = metric.prepare(dev.references)
-        self.options, self.settings, self.decoding = dict(options), settings, decoding
-        self.program, self.log = program, log
-        self.seed, self.stream = seed, stream
+    sides: Sequence[Path]
+    vocabularies: Sequence[Path]
+    dev: TestSet
+    metric: Metric
+    options: Mapping[str, Any]
+    settings: TrainingSettings
+    decoding: DecodingSettings
+    program: Program
+    seed: int
+    """The experiment's."""
+    stream: Sequence[str | int]
+    """The names of the replica's random streams."""
 
     def run(self, checkpoint: Checkpoint) -> Best:
         """Train to the end, from where `checkpoint` is."""
         state: dict[str, Any] = checkpoint.load() or {"rounds": [], "best": None}
         folder = checkpoint.folder
         if state["rounds"]:
-            self.log(f"going on after round {len(state['rounds'])}")
+            say(f"going on after round {len(state['rounds'])}")
         while (until := self._next(state)) is not None:
             number = len(state["rounds"]) + 1
             began = time.perf_counter()
@@ -129,7 +123,7 @@ class Training:
             # The state names only files that are whole, so it comes last.
             checkpoint.save_state(state)
             self._clear(folder, number, state["best"]["iteration"])
-            self.log(
+            say(
                 f"round {number}: update {row.update:,}, epoch {row.epoch}, cost {cost:.4f}, "
                 f"dev {self.metric.id} {score:.2f}"
                 + (" (best)" if better else "")
@@ -174,7 +168,7 @@ class Training:
             shown = SHOWN.search(line)
             if shown is None:
                 return
-            self.log(line[line.find("Ep.") :])
+            say(line[line.find("Ep.") :])
             costs.append(float(shown[2]))
             self._refuse_divergence(costs[-1], int(shown[1].replace(",", "")))
 
@@ -192,30 +186,34 @@ class Training:
 
     def _refuse_divergence(self, cost: float, update: int) -> None:
         """Stop a training that has lost its way: it would go on to the end with nonsense."""
-        size = max(self._sizes)
-        if not cost < ABSURD * math.log(size):
+        guessing = math.log(self._size)
+        if not cost < ABSURD * guessing:
             raise ReplicaError(
                 f"training diverged at update {update}",
                 found=f"a cost of {cost:g} for each target word",
-                expected=f"less than {math.log(size):.2f}, which guessing costs",
+                expected=f"less than {guessing:.2f}, which guessing costs",
                 fix="lower learn-rate, or raise lr-warmup",
             )
 
-    @property
-    def _sizes(self) -> list[int]:
+    @cached_property
+    def _size(self) -> int:
+        """Pieces of the larger vocabulary."""
         import sentencepiece
 
-        return [
+        return max(
             sentencepiece.SentencePieceProcessor(model_file=str(path)).get_piece_size()
             for path in self.vocabularies
-        ]
+        )
+
+    @cached_property
+    def _prepared(self) -> Any:
+        return self.metric.prepare(self.dev.references)
 
     def _score(self, model: Path) -> float:
         assert self.dev.source is not None
         lines = translate(model, self.vocabularies, self.dev.source, self.decoding, self.program)
-        statistics = self.metric.segment_statistics(
-            lines, np.arange(self.dev.segments), self.prepared
-        )
+        segments = np.arange(self.dev.segments)
+        statistics = self.metric.segment_statistics(lines, segments, self._prepared)
         return float(self.metric.score(statistics.sum(axis=0)))
 
     @staticmethod

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
 from replitune.phrase.align import DirectedAlignments, align
 from replitune.phrase.encode import Encoded, encode, split_words
-from replitune.phrase.settings import ALIGNERS
+from replitune.phrase.settings import Aligner
 from replitune.phrase.symmetrise import symmetrise
 
 WORDS = {"das": "the", "haus": "house", "buch": "book", "ein": "a", "ist": "is", "klein": "small"}
@@ -28,7 +30,7 @@ def equal(one: DirectedAlignments, two: DirectedAlignments) -> bool:
     )
 
 
-@pytest.mark.parametrize("kind", ALIGNERS)
+@pytest.mark.parametrize("kind", get_args(Aligner))
 def test_finds_the_dictionary_and_repeats_itself(kind: str) -> None:
     source, target = text()
     said: list[str] = []

@@ -7,7 +7,8 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.phrase.features import SENSIBLE, WIDTH, PhraseLayout
-from replitune.phrase.settings import GROUPS
+from replitune.phrase.settings import GROUPS, PhraseSystemSettings
+from replitune.settings import read
 
 
 def test_the_default_model_has_14_features_in_moses_order():
@@ -37,7 +38,7 @@ def test_columns_follow_the_model_s_order_not_the_order_of_groups():
 )
 def test_wrong_groups_are_refused(groups, message):
     with pytest.raises(ReplituneError, match=message):
-        PhraseLayout.of(groups)
+        read(PhraseSystemSettings, {"features": list(groups)})
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.streams import stream
+from replitune.tuning.hypothesis_statistics import LatticeHypotheses
 from replitune.tuning.lattice import Lattice, Lattices
-from replitune.tuning.lattice_hypotheses import LatticeHypotheses
 from replitune.tuning.linesearch import Step, best_step, integrate
 from replitune.tuning.loop import Decoded, run_loop
 from replitune.tuning.mert import Mert

@@ -1,4 +1,4 @@
-"""Systems made by corrupting references: replicated outputs without training anything.
+"""`backend: corruption`: replicated outputs without training anything, by corrupting references.
 
 A replica's output is the reference with errors at a rate that has four parts:
 
@@ -18,14 +18,19 @@ or a test set changes no other output.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.interface import Backend, DecodeJob
+from replitune.backends.settings import SystemSettings
 from replitune.errors import ReplituneError
+from replitune.settings import about
 from replitune.streams import stream
+from replitune.tuning.registry import TUNERS
 
 TYPES = ("substitution", "deletion", "insertion", "swap")
 MIX = (0.5, 0.2, 0.15, 0.15)
@@ -153,3 +158,39 @@ def corrupted_replica(
         rng_replica=stream(seed, "corruption", "replica", system, replica),
         rng_tokens=stream(seed, "corruption", "tokens", system, replica, testset),
     )
+
+
+class CorruptionSettings(SystemSettings):
+    """Seeded corruption of the references; for trying out the workflow without any data."""
+
+    errors: Annotated[float, about("Expected share of wrong words.", ge=0, le=1)] = 0.2
+    spread: Annotated[
+        float,
+        about("Standard deviation over replicas of the share of wrong words.", ge=0, le=1),
+    ] = 0.01
+
+
+class Corruption(Backend):
+    """Replicas by any name: corruption trains and tunes nothing."""
+
+    name = "corruption"
+    Settings = CorruptionSettings
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        return ("seeds", *TUNERS.names)
+
+    @property
+    def stages(self) -> Mapping[str, Sequence[str]]:
+        return {"decode": ()}
+
+    def decode(self, job: DecodeJob) -> list[str]:
+        return corrupted_replica(
+            job.prepared.references[0],
+            errors=self.settings.errors,
+            spread=self.settings.spread,
+            seed=job.seed,
+            system=self.system,
+            replica=job.replica.id,
+            testset=job.name,
+        )

@@ -127,8 +127,7 @@ class Moses(Backend):
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         metric = experiment["tuning"]["metric"]
-        name = metric.partition(":")[0] if isinstance(metric, str) else metric["name"]
-        if not self.uses_our_tuners and name != "bleu":
+        if not self.uses_our_tuners and metric.partition(":")[0] != "bleu":
             complain(
                 ("systems", self.system, "tuner"), "mert-moses.pl tunes for its own BLEU",
                 found=f"tuning.metric {metric}",

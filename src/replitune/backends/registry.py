@@ -13,7 +13,7 @@ BACKENDS: Registry[type[Backend]] = Registry(
     "backend",
     {
         "phrase": "replitune.phrase.backend:Phrase",
-        "corruption": "replitune.backends.corruption_backend:Corruption",
+        "corruption": "replitune.backends.corruption:Corruption",
         "command": "replitune.backends.command:Command",
         "moses": "replitune.backends.moses:Moses",
         "marian": "replitune.backends.marian.backend:Marian",

@@ -9,6 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.running.files import atomic_open
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A plain read-only view, in memory or in a file: one array type, so that kernels are compiled
+    once."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write one .npy file of a model."""
+    with atomic_open(path, "wb") as handle:
+        np.save(handle, np.asarray(array))
 
 
 def load_array(path: Path) -> NDArray[Any]:

@@ -56,10 +56,8 @@ class NBest:
 
     def texts(self) -> list[str]:
         """The hypotheses as lines."""
-        vocabulary = self.vocabulary
-        words = [vocabulary[word] for word in self.words.tolist()]
-        bounds = self.word_start.tolist()
-        return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
+        words = [self.vocabulary[word] for word in self.words.tolist()]
+        return [" ".join(words[a:b]) for a, b in pairwise(self.word_start.tolist())]
 
     def lines(self) -> Iterator[str]:
         """Moses' format: `id ||| text ||| Name= v v ... ||| score`; numbers read back exactly."""
@@ -76,11 +74,10 @@ class NBest:
                     line=segment + 1,
                     fix="write | as &#124; in the source text",
                 )
-            fields = []
-            at = 0
-            for name, arity in zip(self.layout.names, self.layout.arities, strict=True):
-                fields.append(f"{name}= " + " ".join(map(repr, row[at : at + arity])))
-                at += arity
+            fields = [
+                f"{name}= " + " ".join(map(repr, row[where]))
+                for name, where in self.layout.slices.items()
+            ]
             yield f"{segment} ||| {text} ||| {' '.join(fields)} ||| {score!r}"
 
     def write(self, path: str | Path) -> None:
@@ -151,21 +148,10 @@ class Decoder:
                 return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int), 1
             rows, first, arcs = self._search(batch, i, keep=True)
             return nbest_of(
-                rows,
-                arcs,
-                first[-2],
-                batch.options,
-                batch.target_words,
-                batch.scores,
-                batch.reordering,
-                batch.unknown,
-                self._automaton,
-                self._terms.begin,
-                self._terms.end,
-                size,
-                derivations,
-                distinct,
-            )
+                rows, arcs, first[-2], batch.options, batch.target_words, batch.scores,
+                batch.reordering, batch.unknown, self._automaton, self._terms.begin,
+                self._terms.end, size, derivations, distinct,
+            )  # fmt: skip
 
         found = self._map(list_of, len(batch), threads)
         sizes = [len(result[3]) for result in found]
@@ -234,17 +220,10 @@ class Decoder:
 
     def _search(self, batch: Batch, i: int, keep: bool) -> Any:
         spans = batch.spans[batch.start[i] : batch.start[i + 1]]
+        arguments = spans, batch.options, self._automaton, self._terms, self.settings.stack
         if self.settings.search == "cube":
-            return search_cubes(
-                spans,
-                batch.options,
-                self._automaton,
-                self._terms,
-                self.settings.stack,
-                self.settings.pop_limit,
-                keep,
-            )
-        return search(spans, batch.options, self._automaton, self._terms, self.settings.stack, keep)
+            return search_cubes(*arguments, self.settings.pop_limit, keep)
+        return search(*arguments, keep)
 
     def _map(self, work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
         if threads <= 1 or count <= 1:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.phrase.settings import GROUPS, require_distinct
-from replitune.settings import did_you_mean
+from replitune.phrase.settings import GROUPS
 from replitune.tuning.layout import Layout
 
 NAMES: tuple[tuple[str, str, int], ...] = (
@@ -54,13 +53,6 @@ class PhraseLayout(Layout):
     @classmethod
     def of(cls, groups: Sequence[str] = GROUPS) -> PhraseLayout:
         """The features of some groups."""
-        require_distinct(groups)
-        for group in groups:
-            if group not in GROUPS:
-                raise ReplituneError(
-                    "unknown feature group", found=group, expected="one of " + ", ".join(GROUPS),
-                    fix=did_you_mean(group, GROUPS),
-                )  # fmt: skip
         kept = [(name, arity) for name, group, arity in NAMES if group in groups]
         names, arities = zip(*kept, strict=True)
         return cls(names, arities, tuple(groups))

@@ -14,10 +14,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.phrase.arrays import frozen
 from replitune.phrase.encode import split_words
 from replitune.phrase.features import LM, PHRASE_PENALTY, TM, UNKNOWN_WORD, WORD_PENALTY
 from replitune.phrase.lm import find, step
-from replitune.phrase.model import PhraseModel, frozen, phrase_slot
+from replitune.phrase.model import PhraseModel, phrase_slot
 
 MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 
@@ -212,7 +213,7 @@ class Batch:
     spans: (words, longest) the phrase on the span of l + 1 words from word i on, or -1
     options: see Options
     scores: (O, 4) float32 and reordering: (O, 6) float32, as in the phrase table, unweighted
-    target_start: (O + 1,); target_words: ids in the target vocabulary, from its size on `copied`
+    target_words: of all options, ids in the target vocabulary, from its size on `copied`
     unknown: (O,) 1 for a copied word
     copied: unknown source words
     """

@@ -14,7 +14,6 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 """Groups of features."""
 
 Aligner = Literal["hmm", "fast_align", "eflomal"]
-ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 
 Heuristic = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 HEURISTICS: tuple[Heuristic, ...] = get_args(Heuristic)

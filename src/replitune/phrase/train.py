@@ -8,13 +8,13 @@ A model folder holds the phrase table (`table.json` and its arrays), the languag
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import replitune
 from replitune.errors import ReplituneError
-from replitune.phrase.align import align
+from replitune.phrase.align import Progress, align
 from replitune.phrase.arpa import NgramModel, read_arpa
 from replitune.phrase.encode import RESERVED, encode, split_words
 from replitune.phrase.extract import count_pairs, extract
@@ -33,8 +33,6 @@ from replitune.running.files import atomic_open, new_folder, sha256_file, sha256
 from replitune.settings import plain
 
 FORMAT = 1
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -159,18 +157,17 @@ def learn_splitters(
     def pieces(words: list[list[str]], kind: str) -> BytePairs | None:
         return BytePairs.learn(words, settings.bpe_merges) if kind == "bpe" else None
 
-    if settings.source_segmentation != "compounds":
-        return Splitters(
-            pieces(source, settings.source_segmentation),
-            pieces(target, settings.target_segmentation),
+    of_source: CompoundSplitter | BytePairs | None
+    if settings.source_segmentation == "compounds":
+        of_source = CompoundSplitter.learn(
+            source,
+            min_length=settings.compound_min_length,
+            min_count=settings.compound_min_count,
+            fillers=settings.compound_fillers,
         )
-    compounds = CompoundSplitter.learn(
-        source,
-        min_length=settings.compound_min_length,
-        min_count=settings.compound_min_count,
-        fillers=settings.compound_fillers,
-    )
-    return Splitters(compounds, pieces(target, settings.target_segmentation))
+    else:
+        of_source = pieces(source, settings.source_segmentation)
+    return Splitters(of_source, pieces(target, settings.target_segmentation))
 
 
 def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:

@@ -65,10 +65,8 @@ class Combination(Metric):
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         sums = np.asarray(sums)
+        ends = np.cumsum([len(metric.statistic_names) for _, metric in self.terms])
         total = np.zeros(sums.shape[:-1])
-        start = 0
-        for factor, metric in self.terms:
-            end = start + len(metric.statistic_names)
-            total = total + factor * metric.score(sums[..., start:end])
-            start = end
+        for (factor, metric), own in zip(self.terms, np.split(sums, ends[:-1], -1), strict=True):
+            total = total + factor * metric.score(own)
         return total

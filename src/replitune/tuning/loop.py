@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +40,9 @@ class Decoded(Hypotheses):
     """Statistics of the lattices' paths."""
 
 
-class Decode(Protocol):
-    """A decoder with its dev set."""
-
-    def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
-        """n-best lists under `weights` (F,); the same for the same arguments."""
-        ...
-
+Decode = Callable[[NDArray[np.float64], int], Decoded]
+"""A decoder with its dev set: n-best lists under weights (F,) in an iteration; the same for the
+same arguments."""
 
 Streams = Callable[..., np.random.Generator]
 """A replica's random streams by name: ``partial(stream, seed, "tune", system, "mert", 3)``."""

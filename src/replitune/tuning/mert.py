@@ -101,10 +101,8 @@ class Mert(Tuner):
         """The best of all starts; of equally good ones the first."""
         from replitune.tuning.pool_search import PoolSearch
 
-        pool.require_lists()
         objective.require_choice(pool)
-        search = PoolSearch(pool, objective)
-        return self.optimise(search, start, rng, threads)
+        return self.optimise(PoolSearch(pool, objective), start, rng, threads)
 
     def optimise(
         self,

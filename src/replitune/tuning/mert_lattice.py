@@ -91,7 +91,7 @@ class MertLattice(Mert):
         threads: int = 1,
     ) -> TuningResult:
         """The weights, of those found in each round, with the best score on pool and lattices."""
-        from replitune.tuning.lattice_hypotheses import LatticeHypotheses
+        from replitune.tuning.hypothesis_statistics import LatticeHypotheses
 
         hypotheses = LatticeHypotheses(statistics)
         here = np.zeros(len(start))

@@ -58,7 +58,6 @@ class Mira(Tuner):
     ) -> TuningResult:
         """The averaged weights of the epoch with the best corpus score. One thread: each step
         builds on the last."""
-        pool.require_lists()
         objective.require_choice(pool)
         state = _State(pool, objective, start)
         best_weights, best_utility = start.astype(np.float64), -np.inf

@@ -136,16 +136,6 @@ class Pool:
             raise ReplituneError("statistics that are not finite numbers")
         return segments, features, statistics
 
-    def require_lists(self) -> None:
-        """Refuse a pool in which a segment has no hypothesis."""
-        counts = np.diff(self.offsets)
-        if not len(counts) or not counts.all():
-            raise ReplituneError(
-                "segments without hypotheses",
-                found=f"{int((counts == 0).sum())} of {len(counts)} segments are empty",
-                expected="at least one hypothesis for every segment",
-            )
-
     def best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """(N,) row of each segment's hypothesis with the largest weights . features; of
         equally good ones the first."""

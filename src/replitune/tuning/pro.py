@@ -76,7 +76,6 @@ class Pro(Tuner):
         """Weights of the classifier, interpolated with the start's."""
         from replitune.tuning.pro_kernel import sample
 
-        pool.require_lists()
         objective.require_choice(pool)
         worth = self.sentence_scores(pool, objective)
         pairs = sample(

@@ -109,7 +109,7 @@ class Marian(Backend):
         """Translate with the replica's best model."""
         import json
 
-        from replitune.backends.marian.decoding import translate
+        from replitune.backends.marian.decoding import Translator
         from replitune.backends.marian.training import MODEL
         from replitune.backends.marian.vocabulary import vocabulary_files
         from replitune.running.files import sha256_file
@@ -124,15 +124,8 @@ class Marian(Backend):
                 found=", ".join(str(path) for path in dict.fromkeys(vocabularies)),
                 fix="give the folder of vocabularies that it was trained with, or train it again",
             )
-        return translate(
-            tuned / MODEL,
-            vocabularies,
-            job.source,
-            self.settings.decoding,
-            self._program(1),
-            job.nbest_out,
-            job.nbest,
-        )
+        translator = Translator(vocabularies, self.settings.decoding, self._program(1))
+        return translator.translate(tuned / MODEL, job.source, job.nbest, job.nbest_out)
 
     def _program(self, threads: int) -> Program:
         from replitune.backends.marian.decoding import Program

@@ -11,7 +11,7 @@ from typing import Any
 
 import replitune
 from replitune.backends.interface import ReplicaJob, needed
-from replitune.backends.marian.decoding import Program
+from replitune.backends.marian.decoding import Program, Translator
 from replitune.backends.marian.options import training_options
 from replitune.backends.marian.program import version
 from replitune.backends.marian.settings import MarianSettings
@@ -69,8 +69,8 @@ def make_replica(system: str, settings: MarianSettings, program: Program, job: R
         }
     )
     trainer = Training(
-        sides, vocabularies, dev, metric, options, settings.training, settings.decoding, program,
-        job.seed, stream,
+        sides, dev, metric, options, settings.training,
+        Translator(vocabularies, settings.decoding, program), job.seed, stream,
     )  # fmt: skip
     with (
         tempfile.TemporaryDirectory(prefix="replitune-train-") as temporary,

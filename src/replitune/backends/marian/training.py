@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from replitune.backends.marian.decoding import Program, translate
+from replitune.backends.marian.decoding import Translator
 from replitune.backends.marian.program import run
-from replitune.backends.marian.settings import DecodingSettings, TrainingSettings
+from replitune.backends.marian.settings import TrainingSettings
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplicaError
 from replitune.metrics.base import Metric
@@ -75,13 +75,11 @@ class Training:
     """One replica's training in a locked checkpoint folder."""
 
     sides: Sequence[Path]
-    vocabularies: Sequence[Path]
     dev: TestSet
     metric: Metric
     options: Mapping[str, Any]
     settings: TrainingSettings
-    decoding: DecodingSettings
-    program: Program
+    translator: Translator
     seed: int
     """The experiment's."""
     stream: Sequence[str | int]
@@ -146,18 +144,19 @@ class Training:
 
     def _train(self, running: Path, number: int, until: str) -> tuple[dict[str, Any], float]:
         """One round: Marian's account of it, and the last cost that it showed."""
+        program = self.translator.program
         sequence = seed_sequence(self.seed, "tune", *self.stream, "round", number)
         seed = int(sequence.generate_state(1)[0])
         config = {
             **self.options,
             "model": str(running / MODEL),
             "train-sets": [str(path) for path in self.sides],
-            "vocabs": [str(path) for path in self.vocabularies],
+            "vocabs": [str(path) for path in self.translator.vocabularies],
             "seed": seed % (2**31 - 1) + 1,
             "after": until,
             "overwrite": True,
             "save-freq": "1000000000u",
-            "cpu-threads": self.program.threads,
+            "cpu-threads": program.threads,
             "data-threads": 1,
             "tempdir": str(running),
         }
@@ -173,8 +172,8 @@ class Training:
             self._refuse_divergence(costs[-1], int(shown[1].replace(",", "")))
 
         run(
-            self.program.binary, ["train", "--config", str(running / "config.yml")],
-            threads=self.program.threads, each_line=watch,
+            program.binary, ["train", "--config", str(running / "config.yml")],
+            threads=program.threads, each_line=watch,
         )  # fmt: skip
         written = (running / f"{MODEL}.progress.yml").read_text(encoding="utf-8")
         progress: dict[str, Any] = yaml.load(written, yaml.CSafeLoader)
@@ -202,7 +201,7 @@ class Training:
 
         return max(
             sentencepiece.SentencePieceProcessor(model_file=str(path)).get_piece_size()
-            for path in self.vocabularies
+            for path in self.translator.vocabularies
         )
 
     @cached_property
@@ -211,7 +210,7 @@ class Training:
 
     def _score(self, model: Path) -> float:
         assert self.dev.source is not None
-        lines = translate(model, self.vocabularies, self.dev.source, self.decoding, self.program)
+        lines = self.translator.translate(model, self.dev.source)
         segments = np.arange(self.dev.segments)
         statistics = self.metric.segment_statistics(lines, segments, self._prepared)
         return float(self.metric.score(statistics.sum(axis=0)))

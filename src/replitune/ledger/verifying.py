@@ -155,13 +155,9 @@ def _lines_sha256(path: Path) -> str:
 
 
 def check_tests(
-    folder: Path,
-    experiment: Experiment,
-    testset: str,
-    metric: str,
-    threads: int,
+    folder: Path, experiment: Experiment, testset: str, metric: str, threads: int,
     found: Verification,
-) -> None:
+) -> None:  # fmt: skip
     """The tables of one (test set, metric) follow from the statistics on disk."""
     name = f"tests/{testset}/{metric}"
     with tempfile.TemporaryDirectory() as temporary:
@@ -171,19 +167,17 @@ def check_tests(
             found.add("differs", f"{name}: cannot be derived: {error}")
             return
         for again in sorted(Path(temporary).iterdir()):
-            suffix = again.name.removeprefix(metric)
             found.derived += 1
-            here = folder / f"{name}{suffix}"
-            if not here.is_file():
-                found.add("missing", f"{name}{suffix}")
-                continue
-            if sha256_file(here) == sha256_file(again):
-                continue
-            different = compare_tables(here, again)
-            for line in different[:SHOWN]:
-                found.add("differs", f"{name}{suffix}: {line}")
-            if len(different) > SHOWN:
-                found.add("differs", f"{name}{suffix}: {len(different) - SHOWN} more values")
+            table = f"{name}{again.name.removeprefix(metric)}"
+            what = difference(folder / table, sha256_file(again))
+            if what == "missing":
+                found.add(what, table)
+            elif what:
+                different = compare_tables(folder / table, again)
+                for line in different[:SHOWN]:
+                    found.add("differs", f"{table}: {line}")
+                if len(different) > SHOWN:
+                    found.add("differs", f"{table}: {len(different) - SHOWN} more values")
 
 
 def derive_tests(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.phrase.arrays import starts
 from replitune.phrase.cube import search_cubes
 from replitune.phrase.features import DISTORTION, LM, PhraseLayout
 from replitune.phrase.graph import SearchGraph, graph_of
@@ -155,9 +156,6 @@ class Decoder:
 
         found = self._map(list_of, len(batch), threads)
         sizes = [len(result[3]) for result in found]
-        word_start = np.zeros(sum(sizes) + 1, np.int64)
-        if found:
-            np.cumsum(np.concatenate([np.diff(result[0]) for result in found]), out=word_start[1:])
         columns = self.model.layout.columns
         features = np.concatenate([np.zeros((0, 14)), *(result[2] for result in found)])[:, columns]
         score = np.zeros(len(features))
@@ -168,7 +166,7 @@ class Decoder:
             features=features,
             score=score,
             copied=np.concatenate([_NO_WORDS, *(r[3] for r in found)]).astype(np.int32),
-            word_start=word_start,
+            word_start=starts(np.concatenate([_NO_WORDS, *(np.diff(r[0]) for r in found)])),
             words=np.concatenate([_NO_WORDS, *(result[1] for result in found)]),
             looked=np.array([result[4] for result in found], np.int64),
             vocabulary=self._vocabulary(batch),
@@ -199,8 +197,7 @@ class Decoder:
                 -1 if density is None else math.ceil(density * length),
             )  # fmt: skip
             begin, end = word_start[chosen], word_start[chosen + 1]
-            arc_start = np.zeros(len(chosen) + 1, np.int64)
-            np.cumsum(end - begin, out=arc_start[1:])
+            arc_start = starts(end - begin)
             at = np.arange(arc_start[-1]) + np.repeat(begin - arc_start[:-1], end - begin)
             return SearchGraph(
                 nodes=int(nodes),

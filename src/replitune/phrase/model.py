@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel
-from replitune.phrase.arrays import frozen, load_array, save_array
+from replitune.phrase.arrays import frozen, load_array, not_whole, save_array
 from replitune.phrase.encode import RESERVED
 from replitune.phrase.features import NAMES, PhraseLayout
 from replitune.phrase.lm import LanguageModel, score_words
@@ -160,9 +160,4 @@ class PhraseModel:
             lm = LanguageModel.load(folder / DECODER)
             return cls(table, lm, PhraseLayout.of(groups), **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
-            raise ReplituneError(
-                "the model is not whole",
-                file=folder,
-                found=str(error).splitlines()[0],
-                fix="train it again, or copy all of it",
-            ) from None
+            raise not_whole(folder, str(error).splitlines()[0]) from None

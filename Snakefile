@@ -32,13 +32,15 @@ if "experiment" not in config:
     configfile: f"{workflow.basedir}/config/config.yaml"
 
 
+include: "workflow/rules/ends.smk"
 include: "workflow/rules/common.smk"
 
 
 rule all:
     default_target: True
     input:
-        final_outputs(),
+        AT.page,
+        AT.manifest,
 
 
 include: "workflow/rules/corpus.smk"
@@ -52,9 +54,13 @@ include: "workflow/rules/report.smk"
 
 
 onstart:
-    stop_if_missing(workflow.dag)
+    before_first_job(workflow.dag)
 
 
 onsuccess:
-    check_pieces()
+    after_last_job()
     print(f"report: {EXPERIMENT.folder / 'report.html'}", file=sys.stderr)
+
+
+onerror:
+    after_failure()

@@ -21,19 +21,20 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 
-from replitune.phrase.decoder import Decoder, Settings
+from replitune.phrase.decoder import Decoder
 from replitune.phrase.model import PhraseModel
+from replitune.phrase.settings import SearchSettings
 from replitune.running.files import read_lines
 
 CONFIGURATIONS = [
-    ("stack 30", Settings(search="stack", stack=30)),
-    ("stack 100", Settings(search="stack", stack=100)),
-    ("stack 300", Settings(search="stack", stack=300)),
-    ("cube 100", Settings(search="cube", pop_limit=100)),
-    ("cube 200", Settings(search="cube", pop_limit=200)),
-    ("cube 400", Settings(search="cube", pop_limit=400)),
-    ("cube 600", Settings(search="cube", pop_limit=600)),
-    ("cube 800", Settings(search="cube", pop_limit=800)),
+    ("stack 30", SearchSettings(search="stack", stack=30)),
+    ("stack 100", SearchSettings(search="stack", stack=100)),
+    ("stack 300", SearchSettings(search="stack", stack=300)),
+    ("cube 100", SearchSettings(search="cube", pop_limit=100)),
+    ("cube 200", SearchSettings(search="cube", pop_limit=200)),
+    ("cube 400", SearchSettings(search="cube", pop_limit=400)),
+    ("cube 600", SearchSettings(search="cube", pop_limit=600)),
+    ("cube 800", SearchSettings(search="cube", pop_limit=800)),
 ]
 
 
@@ -85,7 +86,7 @@ def main() -> None:
     model = PhraseModel.load(arguments.model)
     weights = model.layout.sensible()
     if arguments.weights:
-        weights = model.layout.vector(json.loads(arguments.weights.read_text())["weights"])
+        weights = model.layout.to_vector(json.loads(arguments.weights.read_text())["weights"])
 
     def score(decoder: Decoder) -> tuple[float, float]:
         found = decoder.nbest(source, 1)
@@ -110,7 +111,9 @@ def main() -> None:
         per = 1000 / len(source)
         times = [f"{seconds * per:.2f}" for seconds in (one, many)]
         rows.append([name, *times, f"{many / one:.2f}", f"{total:.4f}", f"{bleu:.2f}"])
-    print(f"{len(source)} sentences, {model.layout.width} features, order-{model.lm.order} LM\n")
+    print(
+        f"{len(source)} sentences, {model.layout.dimension} features, order-{model.lm.order} LM\n"
+    )
     print(table(rows))
 
     rng = np.random.default_rng(1)

@@ -22,12 +22,14 @@ import numpy as np
 import sacrebleu
 
 from replitune.metrics.bleu import Bleu
-from replitune.metrics.diagnosis import diagnose
-from replitune.metrics.ngrams import add_matches
+from replitune.metrics.ngrams import count_matches
 from replitune.metrics.registry import get_metric
+from replitune.metrics.token_ids import encode
 from replitune.metrics.tokenizers import get_tokenizer
 from replitune.running.files import read_lines, write_lines
-from replitune.statistics.scoring import Outputs, read_outputs, score_system
+from replitune.statistics.diagnosis import diagnose
+from replitune.statistics.outputs import Outputs, read_outputs
+from replitune.statistics.scoring import score_outputs
 
 
 class Row(NamedTuple):
@@ -89,13 +91,13 @@ def parts_of_bleu(data: Path) -> None:
     hyps, ref = multeval(data)
     metric = Bleu()
     prepared = metric.prepare([ref])
-    tokens = metric.tokenizer(hyps)
+    ids, starts = encode(metric.tokenizer(hyps), prepared.references.vocabulary)
     segments = np.arange(len(hyps))
     out = np.zeros((len(hyps), 4), dtype=np.int32)
     peer = sacrebleu.BLEU
 
     def match() -> None:
-        add_matches(tokens, segments, prepared, 4, out)
+        count_matches(ids, starts, segments, *prepared.tries, 4, out)
 
     match()
     print("\nParts of BLEU on the same hypotheses, segments per CPU second:\n")
@@ -128,18 +130,19 @@ def replicas(data: Path, specs: list[str]) -> None:
             metric = get_metric(spec)
             prepared = metric.prepare(refs)
             outputs = read_outputs(files, len(refs[0]), ref_file)
-            score_system(metric, outputs, prepared)
-            pairs = outputs.distinct()
+            score_outputs(metric, outputs, prepared)
+            pairs = outputs.distinct(range(len(outputs)))
             read = cpu(lambda: read_outputs(files, len(refs[0]), ref_file))  # noqa: B023
             prepare = cpu(lambda: metric.prepare(refs))  # noqa: B023
             alone = cpu(
                 lambda: metric.segment_statistics(pairs.hyps, pairs.segments, prepared),  # noqa: B023
                 10,
             )
-            whole = cpu(lambda: score_system(metric, outputs, prepared), 10)  # noqa: B023
+            whole = cpu(lambda: score_outputs(metric, outputs, prepared), 10)  # noqa: B023
             check = cpu(lambda: diagnose(system, outputs, refs), 10)  # noqa: B023
             print(
-                f"| {system} | {len(files)} | {spec} | {pairs.share:.3f} | {1e3 * read:.1f} "
+                f"| {system} | {len(files)} | {spec} "
+                f"| {len(pairs.hyps) / pairs.inverse.size:.3f} | {1e3 * read:.1f} "
                 f"| {1e3 * prepare:.1f} | {1e3 * alone:.1f} | {1e3 * whole:.1f} "
                 f"| {whole / alone:.2f} | {1e3 * check:.1f} "
                 f"| {check / (read + prepare + whole):.1%} |"
@@ -177,9 +180,9 @@ def million(data: Path, segments: int) -> None:
             before = time.process_time()
             outputs: Outputs = read_outputs(paths, len(ref))
             reading += time.process_time() - before
-            scores = score_system(metric, outputs, prepared)
-            computed += scores.computed
-            done += scores.statistics.shape[0] * scores.statistics.shape[1]
+            statistics, pairs = score_outputs(metric, outputs, prepared)
+            computed += pairs
+            done += statistics.shape[0] * statistics.shape[1]
         seconds, elapsed = time.process_time() - start, time.perf_counter() - wall
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print("\nMany segments, BLEU (13a), one core, from files to statistics:\n")

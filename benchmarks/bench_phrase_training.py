@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from replitune.phrase.arpa import NgramModel, write_arpa
+from replitune.phrase.settings import PhraseSettings
 from replitune.phrase.train import train_phrase_system
-from replitune.phrase.train_settings import PhraseSettings
 from replitune.running.files import read_lines
 
 

@@ -20,8 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from replitune.experiment.configuration import resolve
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
 
 VARIANTS = 8
 """Different outputs of a segment by the replicas of one system."""
@@ -43,8 +43,9 @@ def main() -> None:
         if not (experiment.folder / "done").exists():
             finish(experiment, options.segments)
         seconds, wall, rss = measured(
-            "report", experiment.folder, "--settings", json.dumps(experiment.report_settings)
+            "job", "report", "--settings", experiment.stage("report").json
         )
+        figures = len(list((experiment.folder / "figures").glob("*.svg")))
         page = (experiment.folder / "report.html").stat().st_size
         print(
             "| systems | replicas | segments | metrics | figures | CPU s | wall s | MB | page MB |"
@@ -52,7 +53,7 @@ def main() -> None:
         print("|---|---|---|---|---|---|---|---|---|")
         print(
             f"| {options.systems} | {options.replicas} | {options.segments:,} "
-            f"| {len(experiment.metrics)} | {len(experiment.figures)} "
+            f"| {len(experiment.metrics)} | {figures} "
             f"| {seconds:.1f} | {wall:.1f} | {rss:.0f} | {page / 1e6:.2f} |"
         )
 

@@ -27,7 +27,8 @@ from replitune.running.files import read_lines
 from replitune.significance.base import Comparison
 from replitune.significance.draws import named_draws
 from replitune.significance.one_system import summarise
-from replitune.significance.run import METHODS, run_tests
+from replitune.significance.registry import TESTS
+from replitune.significance.run import run_tests
 from replitune.statistics.systems import SystemStatistics
 
 SPECS = ("bleu:tokenize=none", "nist:tokenize=none", "ter", "chrf")
@@ -89,7 +90,7 @@ def sizes(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]:
         (replicas("a", base, n, N, 1), replicas("b", other, n, N, 2))
         for n, N in ((1, 2489), (20, 2489), (60, 3064))
     ]
-    for method in (*METHODS, index, mean):
+    for method in (*TESTS.names, index, mean):
         name = method if isinstance(method, str) else method["id"]
         cells = [f"{cpu(tested(metric, *pair, method, SAMPLES)):.3f}" for pair in pairs]
         yield f"| {name} | " + " | ".join(cells) + " |"
@@ -130,13 +131,13 @@ def everything(
     start, wall = time.process_time(), time.perf_counter()
     draws = named_draws("t", 1)
     rows = run_tests(
-        given, documents, testset="t", seed=1, methods=list(METHODS), threads=threads, draws=draws
+        given, documents, testset="t", seed=1, methods=TESTS.names, threads=threads, draws=draws
     )
     tests = sum(len(found) for found in rows.values())
     yield (
-        f"21 pairs x {len(metrics)} metrics x {len(METHODS)} methods ({tests:,} tests), 60 v 60 x "
-        f"3,064, 10,000 samples, {threads} threads: {time.process_time() - start:.1f} CPU-s, "
-        f"{time.perf_counter() - wall:.1f} s"
+        f"21 pairs x {len(metrics)} metrics x {len(TESTS.names)} methods ({tests:,} tests), "
+        f"60 v 60 x 3,064, 10,000 samples, {threads} threads: "
+        f"{time.process_time() - start:.1f} CPU-s, {time.perf_counter() - wall:.1f} s"
     )
     start = time.process_time()
     for metric, systems in given.values():
@@ -192,7 +193,7 @@ def main() -> int:
         bleu, replicas("a", base, 8, 99, 1), replicas("b", other, 8, 99, 2),
         np.arange(99, dtype=np.int32),
     )  # fmt: skip
-    for method in METHODS:  # load every kernel
+    for method in TESTS.names:  # load every kernel
         for pair in ((small.a, small.b), (replicas("a", base, 1, 99, 1), small.b)):
             tested(bleu, *pair, method, 100)()
     tables = {

@@ -28,7 +28,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.meteor import Meteor
 from replitune.metrics.registry import get_metric
 from replitune.running.files import read_lines
-from replitune.statistics.scoring import read_outputs
+from replitune.statistics.outputs import read_outputs
 
 
 def cpu_now() -> float:
@@ -66,7 +66,7 @@ def test_sets(data: Path) -> list[TestSet]:
     ref = read_lines(data / "multeval-example" / "refs.test2010.lc.tok.en.0.gz")
     files = sorted((data / "multi30k-replicas").glob("dl6.*.test2016.gz"))
     captions = read_lines(data / "multi30k" / "test_2016_flickr.lc.norm.tok.en.gz")
-    pairs = read_outputs(files, len(captions)).distinct()
+    pairs = read_outputs(files, len(captions)).distinct(range(len(files)))
     return [
         TestSet("multeval example, run 0", hyps, np.arange(len(hyps)), ref),
         TestSet(f"multi30k, {len(files)} replicas", list(pairs.hyps), pairs.segments, captions),

@@ -18,14 +18,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from replitune.phrase.dev_decoder import DevDecoder
 from replitune.phrase.system import PhraseSystem
-from replitune.phrase.tuning import DevDecoder
 from replitune.running.files import read_lines
 from replitune.streams import stream
 from replitune.tuning.combination import get_objective
-from replitune.tuning.from_files import ALGORITHMS, make_tuner
-from replitune.tuning.loop import LoopResult, LoopSettings, run_loop
+from replitune.tuning.loop import LoopResult, run_loop
 from replitune.tuning.objective import Objective
+from replitune.tuning.registry import TUNERS, get_tuner
+from replitune.tuning.settings import LoopSettings
 
 
 def main() -> None:
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("reference", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", choices=ALGORITHMS)
+    parser.add_argument("--only", choices=TUNERS.names)
     parser.add_argument("--lines", type=int)
     options = parser.parse_args()
     source = read_lines(options.source)[: options.lines]
@@ -45,7 +46,7 @@ def main() -> None:
 
     def tune(name: str, seed: int, n: int, most: int) -> tuple[LoopResult, float, float, float]:
         """The result, CPU seconds in all and of decoding, wall seconds."""
-        tuner = make_tuner(name, {})
+        tuner = get_tuner(name)
         inner = DevDecoder(
             system, source[:n], [reference[:n]], objective.metric, 100, options.threads,
             density=getattr(tuner, "density", None),
@@ -68,12 +69,13 @@ def main() -> None:
         return result, cpu, decoding, wall
 
     print(
-        f"{len(source):,} segments, {system.layout.width} features, {options.threads} thread(s), "
+        f"{len(source):,} segments, {system.layout.dimension} features, "
+        f"{options.threads} thread(s), "
         f"load {os.getloadavg()[0]:.1f} at the start\n"
     )
     print("| tuner | CPU s, median (worst) | of it decoding | decodings | wall s | dev BLEU |")
     print("|---|---|---|---|---|---|")
-    for name in [options.only] if options.only else ALGORITHMS:
+    for name in [options.only] if options.only else TUNERS.names:
         tune(name, 0, 10, 2)  # compiles
         runs = [tune(name, seed, len(source), 10) for seed in range(1, options.seeds + 1)]
         cpu = [run[1] for run in runs]

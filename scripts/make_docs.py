@@ -1,26 +1,37 @@
-"""Write the reference pages: docs/configuration.md from the schema, docs/commands.md from the
-commands themselves (`--check`: only say whether they are current)."""
+"""Write what is made from the declared settings: config/schema/experiment.schema.json,
+docs/configuration.md, and docs/commands.md from the commands themselves (`--check`: only say
+whether they are current)."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
-import yaml
-
+from replitune.backends.registry import BACKENDS
 from replitune.cli.main import COMMANDS, parser_of
+from replitune.corpus.settings import CORPORA, Columns, TestSetFiles, TrainFiles
+from replitune.experiment.settings import Asked, ExperimentSettings, Studies
+from replitune.metrics.registry import METRICS
+from replitune.registry import Registry
+from replitune.settings import Setting, Settings, json_schema, plain, settings_of, words_of
+from replitune.significance.registry import INTERVALS, TESTS
+from replitune.tuning.registry import TUNERS
 
 ROOT = Path(__file__).resolve().parent.parent
-SCHEMA = ROOT / "config" / "schema" / "experiment.schema.yaml"
+SCHEMA = ROOT / "config" / "schema" / "experiment.schema.json"
 DOCS = ROOT / "docs"
 
 CONFIGURATION = """# Every key of an experiment file
 
-Made from `config/schema/experiment.schema.yaml` by `python scripts/make_docs.py`; do not edit.
-`replitune check FILE` validates a file against it. An unknown key is an error.
+Made from the settings where the code declares them by `python scripts/make_docs.py`; do not edit.
+`replitune check FILE` says everything that is wrong with a file at once, with its lines. Editors
+that read JSON schemas complete and check keys while you type: the first line of the files in
+`config/` names the schema.
 
 """
 
@@ -35,7 +46,6 @@ may carry options: `bleu:tokenize=none,lowercase=true`. All of them also take
 | --- | --- |
 | `--threads N` | threads to use (default 1; `compare`: all) |
 | `--log FILE` | also write messages to this file |
-| `--record FILE` | write how this command ran, as JSON |
 
 """
 
@@ -43,16 +53,32 @@ COMMON = ("help", "threads", "log", "record")
 
 
 def main() -> int:
-    schema = yaml.safe_load(SCHEMA.read_text("utf-8"))
     wanted = {
-        DOCS / "configuration.md": CONFIGURATION + "\n".join(pages(schema)),
+        SCHEMA: json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
+        DOCS / "configuration.md": CONFIGURATION + "\n".join(pages()) + "\n",
         DOCS / "commands.md": REFERENCE + "\n".join(commands()),
     }
     if "--check" in sys.argv:
-        return int(any(page.read_text("utf-8") != text for page, text in wanted.items()))
-    for page, text in wanted.items():
-        page.write_text(text, encoding="utf-8")
+        stale = [p for p, text in wanted.items() if not p.exists() or p.read_text("utf-8") != text]
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is not current: python scripts/make_docs.py")
+        return int(bool(stale))
+    for path, text in wanted.items():
+        path.write_text(text, encoding="utf-8")
     return 0
+
+
+def schema() -> dict[str, Any]:
+    """An experiment file as JSON schema; a scale may have any of its keys."""
+    definitions: dict[str, Any] = {}
+    root = json_schema(ExperimentSettings, definitions)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "replitune experiment",
+        "description": "One experiment; everything it makes is under results/<experiment>/.",
+        **root,
+        "$defs": definitions,
+    }
 
 
 def commands() -> list[str]:
@@ -91,82 +117,95 @@ def shown_default(action: argparse.Action) -> str:
     return " ".join(map(str, action.default)) if listed else str(action.default)
 
 
-def pages(schema: dict[str, Any]) -> list[str]:
-    defs = schema["$defs"]
-    lines = ["## Top level", "", *table(schema, defs)]
-    for kind, part in defs["corpus_kinds"].items():
-        lines += ["", f"## corpus, kind `{kind}`", "", *table(part, defs)]
-    lines += ["", "## A test set (kind `files`)", "", *table(defs["testset"], defs)]
-    for backend, part in defs["backends"].items():
-        lines += ["", f"## A system, backend `{backend}`", "", part.get("description", ""), ""]
-        lines += table(part, defs)
-    sections = {
-        "replicas": "replicas", "metric": "A metric", "tests": "tests", "method": "A test",
-        "tuning": "tuning", "resources": "resources of a system", "studies": "studies",
-        "power": "studies: power", "replication": "studies: replication",
-        "calibrate": "studies: calibrate", "meta": "studies: meta",
-    }  # fmt: skip
-    for name, title in sections.items():
-        if name not in defs:
-            continue
-        part = defs[name]
-        objects = [part, *part.get("anyOf", [])]
-        described = part.get("description", "")
-        lines += ["", f"## {title}", "", described, ""]
-        for choice in objects:
-            if choice.get("properties"):
-                lines += table(choice, defs)
-    return [*lines, ""]
+def pages() -> Iterator[str]:
+    yield from section("## Top level", ExperimentSettings)
+    for kind, declared in CORPORA.items():
+        yield from section(f"## corpus, kind `{kind}`", declared)
+    yield from section("### Parallel text", TrainFiles)
+    yield from section("### A test set", TestSetFiles)
+    yield from section("### Columns of TSV", Columns)
+    for name in BACKENDS.names:
+        declared = BACKENDS[name].Settings
+        yield from section(f"## A system, backend `{name}`", declared, shown=("backend",))
+        for setting in settings_of(declared).values():
+            nested = model_of(setting.type)
+            if nested is not None and setting.name not in ("resources",):
+                yield from section(f"### `{setting.name}` of backend `{name}`", nested)
+    yield from section("## resources of a system", model_of(setting_of("phrase", "resources").type))
+    yield from section("## tuning", type(default("tuning")))
+    yield from registry("tuner", "## Tuners", TUNERS)
+    yield from registry("metric", "## Metrics", METRICS)
+    yield from section("## tests", type(default("tests")))
+    yield from registry("test", "## Tests", TESTS)
+    yield from registry("interval", "## Intervals", INTERVALS)
+    yield from section("## studies", Studies)
+    for name, setting in settings_of(Studies).items():
+        (asked,) = [extra for extra in get_args(setting.type)[1:] if isinstance(extra, Asked)]
+        yield from section(f"### studies: {name}", asked.settings)
 
 
-def table(part: dict[str, Any], defs: dict[str, Any]) -> list[str]:
-    rows = ["| key | type | default | meaning |", "| --- | --- | --- | --- |"]
-    required = part.get("required", [])
-    for key, sub in part.get("properties", {}).items():
-        whole = resolved(sub, defs)
-        default = "required" if key in required else shown(whole)
-        description = " ".join(str(whole.get("description", "")).split()).replace("|", "\\|")
-        rows.append(f"| `{key}` | {kind(whole, defs)} | {default} | {description} |")
-    return rows
+def default(name: str) -> Any:
+    return settings_of(ExperimentSettings)[name].default
 
 
-def resolved(part: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
-    while "$ref" in part:
-        target: Any = {"$defs": defs}
-        for step in part["$ref"].removeprefix("#/").split("/"):
-            target = target[step]
-        part = {**target, **{key: value for key, value in part.items() if key != "$ref"}}
-    return part
+def setting_of(backend: str, name: str) -> Setting:
+    return settings_of(BACKENDS[backend].Settings)[name]
 
 
-def shown(part: dict[str, Any]) -> str:
-    if "default" not in part or part["default"] in ({}, None):
+def model_of(hint: Any) -> Any:
+    """The class of settings in a type, or None."""
+    if isinstance(hint, type) and (issubclass(hint, Settings) or is_declared(hint)):
+        return hint
+    for inner in get_args(hint) if get_origin(hint) is not None else ():
+        found = model_of(inner)
+        if found is not None:
+            return found
+    return None
+
+
+def is_declared(hint: type) -> bool:
+    return hasattr(hint, "__dataclass_fields__") and bool(settings_of(hint))
+
+
+def registry(kind: str, title: str, things: Registry[Any]) -> Iterator[str]:
+    yield from ("", title, "")
+    if kind == "tuner":
+        yield "Their settings, each tuner's under its name in `tuning`."
+    else:
+        yield "By name; with options as `{name: NAME, option: value}`, or as a text,"
+        yield "`NAME:option=value,option=value`. `id` gives rows and files another name."
+    for name in things.names:
+        options = things.settings(name)
+        yield from ("", f"### `{name}`", "")
+        if options:
+            yield from table(options)
+        else:
+            yield "No options."
+
+
+def section(title: str, declared: Any, shown: tuple[str, ...] = ()) -> Iterator[str]:
+    yield from ("", title, "") if not title.startswith("## Top") else (title, "")
+    said = " ".join((declared.__doc__ or "").split("\n\n")[0].split())
+    if said:
+        yield from (said, "")
+    yield from table(settings_of(declared))
+
+
+def table(settings: dict[str, Setting]) -> Iterator[str]:
+    yield from ("| key | value | default | meaning |", "| --- | --- | --- | --- |")
+    for setting in settings.values():
+        value = escaped(words_of(setting.type, []))
+        said = escaped(" ".join(setting.description.split()))
+        yield f"| `{setting.name}` | {value} | {default_words(setting)} | {said} |"
+
+
+def default_words(setting: Setting) -> str:
+    if setting.required:
+        return "required"
+    value = plain(setting.default, sparse=True)
+    if value is None or value in ({}, []):
         return ""
-    text = yaml.safe_dump(part["default"], default_flow_style=True, width=1000).strip()
-    return f"`{text.removesuffix('...').strip()}`"
-
-
-def kind(part: dict[str, Any], defs: dict[str, Any]) -> str:
-    if "const" in part:
-        return f"`{part['const']}`"
-    if "enum" in part:
-        return ", ".join(f"`{value}`" for value in part["enum"])
-    if "anyOf" in part:
-        return " or ".join(dict.fromkeys(kind(resolved(p, defs), defs) for p in part["anyOf"]))
-    name = part.get("type", "")
-    names = [name] if isinstance(name, str) else [n for n in name if n != "null"]
-    limits = [
-        f"{sign} {part[key]}"
-        for key, sign in (
-            ("minimum", "≥"),
-            ("maximum", "≤"),
-            ("exclusiveMinimum", ">"),
-            ("exclusiveMaximum", "<"),
-        )
-        if key in part
-    ]  # fmt: skip
-    words = {"object": "mapping", "array": "list", "string": "text"}
-    return " or ".join(words.get(n, n) for n in names) + (f" {', '.join(limits)}" if limits else "")
+    return f"`{escaped(json.dumps(value, ensure_ascii=False))}`"
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from replitune.cli.words import method_word
 from replitune.corpus.prepare import prepare_testset
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import load, read_yaml, resolve
 from replitune.experiment.experiment import Experiment
-from replitune.significance.methods import get_method
-from replitune.significance.one_system import interval_method
+from replitune.experiment.reading import load, resolve
+from replitune.experiment.yaml_file import read_yaml
+from replitune.significance.registry import INTERVALS, TESTS
 from support import ROOT
 
 FOLDER = ROOT / "config" / "experiments"
@@ -27,17 +26,15 @@ SCALED = [
 
 @pytest.mark.parametrize(("name", "scale"), SCALED)
 def test_tests_intervals_and_studies_exist_at_every_scale(name: str, scale: str | None):
-    """Options of methods are checked by the job that runs them; here before anything runs."""
     experiment = Experiment(load(FOLDER / f"{name}.yaml", scale=scale))
-    studied = experiment.settings["studies"].values()
-    methods = [
-        *experiment.methods,
-        *(entry for study in studied if study for entry in study.get("methods", [])),
-    ]
-    for method in methods:
-        get_method(method_word(method) if isinstance(method, str) else method)
-    for interval in experiment.intervals:
-        interval_method(method_word(interval))
+    asked = experiment.settings.studies
+    studied = (asked.power, asked.replication, asked.calibrate, asked.meta)
+    for entry in (
+        *experiment.settings.tests.methods,
+        *(entry for study in studied for entry in getattr(study, "methods", ())),
+    ):
+        assert entry.name in TESTS
+    assert all(entry.name in INTERVALS for entry in experiment.settings.tests.intervals)
     assert experiment.name == (name if scale is None else f"{name}-{scale}")
 
 
@@ -48,7 +45,7 @@ def test_every_paper_has_a_small_scale_and_the_large_ones_a_half():
 
 def test_fu_has_seven_systems_and_sixty_replicas_of_each():
     experiment = Experiment(load(FOLDER / "fu2016.yaml"))
-    halves = {name: system["subset"] for name, system in experiment.settings["systems"].items()}
+    halves = {name: system.subset for name, system in experiment.settings.systems.items()}
     assert halves == {
         "TOTAL": "all", "R1": "rand1", "R2": "rand2", "TOP": "top", "BOTTOM": "bottom",
         "ODD": "odd", "EVEN": "even",
@@ -66,8 +63,8 @@ def test_the_joined_test_set_of_fu_has_3071_segments(tmp_path: Path):
         pytest.skip("no folder multi30k in REPLITUNE_DATA")
     experiment = Experiment(load(FOLDER / "fu2016.yaml", corpora=str(data)))
     assert len(experiment.corpus_files("flickr")) == 6
-    settings = experiment.corpus_settings("flickr")
-    testset = prepare_testset(settings, "flickr", tmp_path, seed=1, base=data)
+    corpus = experiment.settings.corpus
+    testset = prepare_testset(corpus, "flickr", tmp_path, seed=1, base=data)
     assert testset.segments == 3071
     assert testset.parts is not None
     assert [testset.parts.count(f"flickr{year}") for year in (2016, 2017, 2018)] == [
@@ -81,9 +78,7 @@ def test_the_joined_test_set_of_fu_has_3071_segments(tmp_path: Path):
 def test_a_corpus_folder_that_lacks_a_file(tmp_path: Path):
     experiment = Experiment(load(FOLDER / "fu2016.yaml", corpora=str(tmp_path)))
     with pytest.raises(ReplituneError, match=r"test_2016_flickr.*fr\.gz: no such file"):
-        prepare_testset(
-            experiment.corpus_settings("flickr"), "flickr", tmp_path, seed=1, base=tmp_path
-        )
+        prepare_testset(experiment.settings.corpus, "flickr", tmp_path, seed=1, base=tmp_path)
 
 
 JOINED = {"parts": {"a": {"references": "a.en", "source": "a.de"}, "b": {"references": ["b.en"]}}}
@@ -94,8 +89,8 @@ JOINED = {"parts": {"a": {"references": "a.en", "source": "a.de"}, "b": {"refere
     [
         ({**JOINED, "source": "x"}, "`parts` and nothing else"),
         ({"parts": {"a": JOINED}}, "`parts` and nothing else"),
-        ({"parts": {"a": {"source": "x"}}}, "`references` is missing in corpus.tests.t.parts.a"),
-        ({"source": "x"}, "`references` is missing in corpus.tests.t"),
+        ({"parts": {"a": {"source": "x"}}}, "a test set without references"),
+        ({"source": "x"}, "a test set without references"),
         ({"parts": {}}, "at least 1"),
         (JOINED, "needs the source of b"),
     ],

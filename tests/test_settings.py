@@ -13,6 +13,7 @@ from replitune.settings import (
     Reading,
     Settings,
     about,
+    check_arguments,
     from_text,
     json_schema,
     plain,
@@ -42,7 +43,7 @@ class System(Settings):
     tuner: Annotated[Tuner, about("How to tune.")] = Tuner()
     kind: Annotated[Literal["cube", "stack"], about("Which.")] = "cube"
     pairs: Annotated[Literal["all"] | tuple[tuple[str, str], ...], about("Pairs.")] = "all"
-    seeds: Annotated[dict[Annotated[str, about(pattern="^[a-z]+$")], int], about("n")] = {}
+    seeds: Annotated[dict[Annotated[str, about(pattern="^[a-z]+$")], int], about("n")] = {}  # noqa: RUF012
 
 
 def mistakes(value: Any, kind: Any = System) -> list[str]:
@@ -141,3 +142,31 @@ def test_the_schema_takes_what_is_read_and_refuses_what_is_not():
     for wrong in ({}, {"name": "a", "search": {"stck": 3}}, {"name": "a", "seeds": {"A": 1}}):
         assert mistakes(wrong)
         assert not validator.is_valid(wrong)
+
+
+class Checked:
+    @check_arguments
+    def __init__(self, id: str, *, size: Annotated[float, about("How much.", ge=0)] = 1.0) -> None:
+        self.id, self.size = id, size
+
+
+def test_who_calls_directly_is_held_to_the_declaration_too():
+    assert isinstance(Checked("a", size=3).size, float)
+    assert list(settings_of(Checked)) == ["size"]
+    with pytest.raises(ReplituneError, match=r"(?s)size is not allowed.*at least 0"):
+        Checked("a", size=-1)
+
+
+Name = Annotated[str, about("a lower-case name", pattern="^[a-z]+$")]
+
+
+class Pair(Settings):
+    baseline: Annotated[Name, about("What others are compared with.")] = "a"
+
+
+def test_the_outermost_sentence_is_the_setting_s():
+    """Named types have sentences of their own, for messages."""
+    setting = settings_of(Pair)["baseline"]
+    assert setting.description == "What others are compared with."
+    assert json_schema(setting.type, {})["description"] == "What others are compared with."
+    assert "a lower-case name" in mistakes({"baseline": "B"}, Pair)[0]

@@ -22,13 +22,14 @@ from pathlib import Path
 
 import numpy as np
 from batch import RESAMPLING, Batch, crossed_parts, crossed_rejections
+from bleu_model import bleu_counts
 from numpy.typing import NDArray
 
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.running.files import atomic_open
 from replitune.significance.studies.calibrate import wilson
-from replitune.significance.studies.simulate import Design, bleu_counts, mean_scores
+from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.streams import stream
 
 SEED = 2011

@@ -64,6 +64,12 @@ class ReplituneError(Exception):
         return "\n".join(rows).encode("utf-8", "backslashreplace").decode()
 
 
+class ReplicaError(ReplituneError):
+    """One replica cannot be made, and its neighbours perhaps can: a decode with too few lines,
+    a training that diverges, a vocabulary that does not match. With `allow_missing_replicas` the
+    experiment goes on without it; any other error always stops what depends on it."""
+
+
 def shortened(text: str) -> str:
     """What a person reads of it; the rest is counted."""
     rest = len(text) - LONGEST
@@ -87,6 +93,8 @@ def machine_trouble(error: OSError) -> str | None:
         what = TROUBLES[error.errno]
     elif error.errno is None and "requested and" in text and "written" in text:
         what = TROUBLES[errno.ENOSPC]  # as numpy says it
+    elif "No usable temporary directory" in text:
+        what = "no folder for temporary files can be written (TMPDIR names one)"
     else:
         return None
     where = f"{error.filename}: " if error.filename else ""

@@ -6,13 +6,13 @@ entry points. Only the module of what is asked for is imported.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 
@@ -23,11 +23,15 @@ from replitune.settings import (
     Path_,
     Reading,
     Setting,
+    about,
     from_text,
     json_schema,
     settings_of,
     shown,
 )
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -36,6 +40,8 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$(?!\n)"
 NAME_WORDS = (
     "a safe file name of letters, digits and . _ + - (at most 64, not starting with a sign)"
 )
+Name = Annotated[str, about(NAME_WORDS, pattern=NAME)]
+"""A name that a user gives."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,8 @@ class Entry:
 def _written(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON would make it null
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -97,6 +105,8 @@ class Registry(Generic[T]):
 
     @cached_property
     def _points(self) -> dict[str, EntryPoint]:
+        from importlib.metadata import entry_points
+
         found = entry_points(group=self.group) if self.group is not None else ()
         return {point.name: point for point in found}
 
@@ -276,29 +286,27 @@ class Named(Kind):
                 good = False
         return options if good else WRONG
 
-    def schema(self) -> dict[str, Any]:
-        names = self.registry.names
-        words = [
-            {"enum": names},
-            {"type": "string", "pattern": f"^({'|'.join(map(re.escape, names))}):"},
-        ]
-        mappings = []
-        for name in names:
-            known = self.registry.settings(name)
-            options = {key: json_schema(setting.type, {}) for key, setting in known.items()}
-            mappings.append(
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["name"],
-                    "properties": {
-                        "name": {"const": name},
-                        "id": {"type": "string", "pattern": NAME},
-                        **options,
-                        "options": {
-                            "type": "object", "additionalProperties": False, "properties": options,
-                        },
-                    },
-                }
-            )  # fmt: skip
-        return {"anyOf": [*words, *mappings]}
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
+        kind, names = self.registry.kind, self.registry.names
+        if kind not in definitions:
+            texts = "|".join(map(re.escape, names))
+            definitions[kind] = {
+                "anyOf": [
+                    {"enum": names},
+                    {"type": "string", "pattern": f"^({texts}):"},
+                    *(self._mapping_schema(name, definitions) for name in names),
+                ]
+            }
+        return {"$ref": f"#/$defs/{kind}"}
+
+    def _mapping_schema(self, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+        known = self.registry.settings(name)
+        options = {key: json_schema(setting.type, definitions) for key, setting in known.items()}
+        of_entry = {"name": {"const": name}, "id": {"type": "string", "pattern": NAME}}
+        nested = {"type": "object", "additionalProperties": False, "properties": options}
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["name"],
+            "properties": {**of_entry, **options, "options": nested},
+        }

@@ -26,8 +26,8 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Annotated, Any, Literal, get_args, get_origin
+from functools import cache, wraps
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -43,9 +43,13 @@ def about(description: str = "", **bounds: Any) -> msgspec.Meta:
     return msgspec.Meta(description=description, **bounds)
 
 
+@typing.dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,)
+)
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of classes whose fields are settings. A subclass may raise ReplituneError in
-    `__post_init__` for what single fields cannot say."""
+    `__post_init__` for what single fields cannot say. (msgspec does not pass `kw_only` on: a
+    subclass says it again where a required field follows one with a default.)"""
 
 
 class Kind:
@@ -58,8 +62,8 @@ class Kind:
         """The value as code uses it, or `WRONG` after `reading.wrong(...)`."""
         raise NotImplementedError
 
-    def schema(self) -> dict[str, Any]:
-        """As JSON schema."""
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
+        """As JSON schema; see `json_schema`."""
         return {}
 
 
@@ -124,7 +128,8 @@ def _metas(hint: Any) -> list[msgspec.Meta]:
 
 
 def _description(hint: Any) -> str:
-    return next((meta.description for meta in _metas(hint) if meta.description), "")
+    """The outermost sentence: that of the setting, not of a named type that it has."""
+    return next((meta.description for meta in reversed(_metas(hint)) if meta.description), "")
 
 
 @dataclass(frozen=True)
@@ -318,6 +323,54 @@ class Reading:
         )  # fmt: skip
 
 
+class Chosen(Kind):
+    """A mapping whose settings depend on one of its keys: the kind of a corpus, the backend of a
+    system."""
+
+    def __init__(
+        self, key: str, names: Callable[[], list[str]], model: Callable[[str], Any]
+    ) -> None:
+        """`names`: the values of `key` that there are; `model`: what declares the settings."""
+        self.key, self._names, self._model = key, names, model
+
+    words = "a mapping, key: value"
+
+    def read(self, reading: Reading, value: Any, path: Path_) -> Any:
+        if not isinstance(value, Mapping):
+            return reading.not_allowed(value, path, self.words)
+        name, names = joined((*path, self.key)), self._names()
+        chosen = value.get(self.key)
+        if self.key not in value:
+            return reading.wrong(
+                path, f"key `{self.key}` is missing in {joined(path)}", expected=", ".join(names)
+            )
+        if chosen not in names:
+            return reading.wrong(
+                (*path, self.key), f"{name} is not one of the allowed values",
+                found=shown(chosen), expected=", ".join(names), fix=did_you_mean(chosen, names),
+            )  # fmt: skip
+        try:
+            model = self._model(chosen)
+        except ReplituneError as error:
+            return reading.caught((*path, self.key), error)
+        return reading.read_model(model, value, path)
+
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
+        names = self._names()
+        return {
+            "type": "object",
+            "required": [self.key],
+            "properties": {self.key: {"enum": names}},
+            "allOf": [
+                {
+                    "if": {"properties": {self.key: {"const": name}}},
+                    "then": json_schema(self._model(name), definitions),
+                }
+                for name in names
+            ],
+        }
+
+
 def read(hint: Any, value: Any, name: str = "") -> Any:
     """`value` as the type `hint`; the first mistake is raised. `name` is what the value is called
     in messages."""
@@ -326,6 +379,25 @@ def read(hint: Any, value: Any, name: str = "") -> Any:
     if reading.mistakes:
         raise reading.mistakes[0].error()
     return found
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def check_arguments(function: _F) -> _F:
+    """Hold the arguments of a function to its declared settings, whoever calls it; the first
+    mistake is raised."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def checking(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        for name, setting in settings_of(function).items():
+            if name in given.arguments:
+                given.arguments[name] = read(setting.type, given.arguments[name], name)
+        return function(*given.args, **given.kwargs)
+
+    return typing.cast(_F, checking)
 
 
 def fits(hint: Any, value: Any) -> bool:
@@ -474,14 +546,16 @@ def from_text(hint: Any, text: str) -> Any:
 def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a type; classes of settings go into `definitions` under their names."""
     bounds: dict[str, Any] = {}
+    kind = None
     while get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
         for extra in extras:
             if isinstance(extra, Kind):
-                return {**extra.schema(), **bounds}
+                kind = extra
             if isinstance(extra, msgspec.Meta):
-                bounds = {**_schema_of_bounds(extra, hint), **bounds}
-    return {**_plain_schema(hint, definitions), **bounds}
+                bounds |= _schema_of_bounds(extra, hint)
+    plain_schema = _plain_schema(hint, definitions) if kind is None else kind.schema(definitions)
+    return {**plain_schema, **bounds}
 
 
 SCHEMA_WORDS = {
@@ -548,18 +622,24 @@ def model_schema(declared: Callable[..., Any], definitions: dict[str, Any]) -> d
     }
 
 
-def plain(value: Any) -> Any:
-    """Settings as mappings, lists and plain values, as they would stand in a file."""
-    if isinstance(value, Settings):
-        return {
-            item.encode_name: plain(getattr(value, item.name))
-            for item in msgspec.structs.fields(type(value))
-        }
-    if hasattr(value, "__dataclass_fields__"):
+def plain(value: Any, *, sparse: bool = False) -> Any:
+    """Settings as mappings, lists and plain values, as they would stand in a file; `sparse` leaves
+    out what is at its default."""
+    if hasattr(value, "mapping"):  # an entry of a registry
+        return plain(value.mapping)
+    if isinstance(value, Settings) or hasattr(value, "__dataclass_fields__"):
         kind: Any = type(value)
-        return {name: plain(getattr(value, name)) for name in settings_of(kind)}
+        given = {
+            name: (setting, getattr(value, name.replace("-", "_")))
+            for name, setting in settings_of(kind).items()
+        }
+        return {
+            name: plain(item, sparse=sparse)
+            for name, (setting, item) in given.items()
+            if not sparse or setting.required or item != setting.default
+        }
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: plain(item, sparse=sparse) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [plain(item, sparse=sparse) for item in value]
     return value

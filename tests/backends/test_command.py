@@ -9,20 +9,26 @@ from typing import Any
 
 import pytest
 
-from replitune.backends.command import Command
 from replitune.backends.interface import (
+    Backend,
     DecodeJob,
-    ReplicaError,
     ReplicaJob,
     TrainJob,
     replica_seed,
 )
+from replitune.backends.registry import get_backend
 from replitune.corpus.testset import TestSet
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.replicas import Replica
 from replitune.running.files import write_lines
+from replitune.tuning.registry import get_tuner
 from replitune.tuning.weights import read_weights
 from support import Ran
+
+
+def command(settings: dict[str, Any]) -> Backend:
+    return get_backend("s", settings, "command")
+
 
 NBEST = """
 import sys
@@ -61,8 +67,7 @@ def test_train_tune_and_decode_see_what_they_are_promised(tmp_path: Path):
     """In folders with spaces and quotes in their names."""
     folder = tmp_path / 'it\'s a "folder" $HOME'
     folder.mkdir()
-    system = Command(
-        "s",
+    system = command(
         {
             "train": "paste {source} {target} > {output}/pairs; echo {seed} {threads} > {output}/n",
             "tune": "cp {model}/pairs {output}; echo {seed} > {output}/seed; ls {work};"
@@ -95,7 +100,7 @@ def test_train_tune_and_decode_see_what_they_are_promised(tmp_path: Path):
 
 def test_what_a_decode_prints_is_its_translation(tmp_path: Path):
     job = decode_job(tmp_path)
-    assert Command("s", {"decode": "tr a-z A-Z < {source}"}).decode(job) == [
+    assert command({"decode": "tr a-z A-Z < {source}"}).decode(job) == [
         line.upper() for line in SOURCE
     ]
 
@@ -104,8 +109,7 @@ def test_our_tuners_find_the_weights_that_enumeration_finds(tmp_path: Path):
     """Only rotation 0 is the reference: whatever the start, tuned weights must choose it."""
     script = tmp_path / "nbest.py"
     script.write_text(NBEST)
-    system = Command(
-        "s",
+    system = command(
         {
             "decode": f"{sys.executable} {script} {{source}} /dev/stdout {{weights}} 1"
             " | sed 's/^[0-9]* ||| //; s/ ||| .*//'",
@@ -118,7 +122,7 @@ def test_our_tuners_find_the_weights_that_enumeration_finds(tmp_path: Path):
         system.tune(
             ReplicaJob(
                 seed=3, dev=dev(), out=out, replica=Replica(f"{algorithm}-001"), nbest=20,
-                algorithm=algorithm, tuner=tuner, history=tmp_path / "history.parquet",
+                tuner=get_tuner(algorithm, tuner), history=tmp_path / "history.parquet",
                 work=tmp_path / "w",
             )
         )  # fmt: skip
@@ -142,7 +146,7 @@ def test_our_tuners_find_the_weights_that_enumeration_finds(tmp_path: Path):
 )
 def test_a_decode_that_fails_says_why(settings: dict, message: str, tmp_path: Path):
     with pytest.raises(ReplicaError, match=message):
-        Command("s", settings).decode(decode_job(tmp_path))
+        command(settings).decode(decode_job(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -155,11 +159,11 @@ def test_a_decode_that_fails_says_why(settings: dict, message: str, tmp_path: Pa
     ],
 )
 def test_bad_nbest_lists_are_named(nbest: str, message: str, tmp_path: Path):
-    system = Command("s", {"decode": "true", "nbest": nbest, "weights": {"X": 1.0}})
+    system = command({"decode": "true", "nbest": nbest, "weights": {"X": 1.0}})
     with pytest.raises(ReplituneError, match=message):
         system.tune(
             ReplicaJob(seed=1, dev=dev(), out=tmp_path / "w.json", replica=Replica("pro-001"),
-                       algorithm="pro")
+                       tuner=get_tuner("pro"))
         )  # fmt: skip
     assert not (tmp_path / "w.json").exists()
 
@@ -172,7 +176,7 @@ def test_a_killed_training_goes_on_in_its_own_folder_and_another_one_starts_over
             seed=seed, out=tmp_path / "out", replica=Replica("seed-001"), work=tmp_path / "work"
         )
 
-    system = Command("s", {"tune": template, "decode": "true"})
+    system = command({"tune": template, "decode": "true"})
     with pytest.raises(ReplicaError):
         system.train_replica(job(1))
     assert not (tmp_path / "out").exists()
@@ -187,7 +191,7 @@ def test_programs_and_files_are_looked_for(tmp_path: Path):
     (tmp_path / "config.yml").touch()
     files = [str(tmp_path / "config.yml"), str(tmp_path / "other.yml")]
     settings = {"decode": "x", "programs": ["bash", "no-such-decoder"], "files": files}
-    found = [str(error) for error in Command("s", settings).missing()]
+    found = [str(error) for error in command(settings).missing()]
     assert len(found) == 2
     assert "no-such-decoder is not on the PATH" in found[0]
     assert "other.yml: no such file" in found[1]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from replitune.backends import registry
 from replitune.backends.interface import Backend, replica_seed
+from replitune.backends.registry import BACKENDS, get_backend
+from replitune.backends.settings import SystemSettings
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
 from replitune.replicas import Replica
+from replitune.settings import Reading, settings_of
 from support import ROOT
 
 PAGE = (ROOT / "docs" / "backends.md").read_text("utf-8")
@@ -47,46 +50,149 @@ def test_the_examples_are_experiments():
     }
 
 
-def registered(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    point = EntryPoint("mine", value, registry.ENTRY_POINTS)
-    monkeypatch.setattr(registry, "_points", lambda: {"mine": point})
+def install(folder: Path, points: dict[str, str]) -> None:
+    """What an installer leaves of a package with entry points, beside its module."""
+    (folder / "my_package.py").write_text("\n\n".join(blocks("python")))
+    info = folder / "my_package-1.0.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    lines = [f"[{group}]\n{point}\n" for group, point in points.items()]
+    (info / "entry_points.txt").write_text("\n".join(lines))
 
 
-def test_the_backend_of_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    (tmp_path / "my_package.py").write_text(blocks("python")[0])
-    monkeypatch.syspath_prepend(tmp_path)
-    registered(monkeypatch, "my_package:Mine")
-    experiment = Experiment(resolve(settings({"a": {"backend": "mine", "resources": {"gpu": 2}}})))
-    assert experiment.backends["a"].stage_settings("train_replica") == {"layers": 6}
-    assert experiment.having("train_replica") == ["a"]
-    assert experiment.having("tune") == []
-    assert experiment.trains
-    assert experiment.resources("a") == {"gpu": 2}
-    assert "pip install mine" in str(experiment.missing(["a", "a"])[0])
-    assert len(experiment.missing(["a", "a"])) == 1
-    with pytest.raises(ReplituneError, match="did you mean `layers`"):
-        resolve(settings({"a": {"backend": "mine", "layer": 2}}))
-    registered(monkeypatch, "my_package:ReplicaJob")
-    with pytest.raises(ReplituneError, match="not a backend"):
-        resolve(settings({"a": {"backend": "mine"}}))
+def run_with(folder: Path, code: str) -> str:
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+    ).stdout  # fmt: skip
+
+
+INSTALLED = """
+from replitune.backends.registry import BACKENDS, get_backend
+from replitune.backends.settings import ReplicaCounts
+from replitune.errors import ReplituneError
+from replitune.settings import read
+from replitune.tuning.registry import TUNERS, get_tuner, list_tuners
+from replitune.tuning.settings import Tuning, tuning_of
+
+mine = get_backend("a", {"backend": "mine", "layers": 3, "resources": {"gpu": 2}})
+assert BACKENDS.names[-1] == "mine" and mine.settings.resources.gpu == 2
+assert mine.stage_settings("train_replica") == {"layers": 3}
+assert "pip install mine" in str(mine.missing()[0])
+try:
+    get_backend("a", {"backend": "mine", "layer": 2})
+except ReplituneError as error:
+    assert "did you mean `layers`" in str(error)
+else:
+    raise AssertionError
+
+assert TUNERS.names[-1] == "coin" and "coin" in list_tuners()
+assert read(ReplicaCounts, {"coin": 3}) == {"coin": 3}
+tuning = read(Tuning, {"coin": {"spread": 0.5}})
+assert tuning.tuner("coin").spread == 0.5
+assert tuning_of(tuning.of("coin"), "coin")["tuner"] == get_tuner("coin", {"spread": 0.5})
+moses = get_backend("b", {"backend": "moses"})
+assert "coin" in moses.prefixes and "mert-lattice" not in moses.prefixes
+
+from replitune.tuning.from_files import tune_files
+result = tune_files(["nbest.txt"], ["refs.txt"], algorithm="coin", out="w.json", log=print)
+assert len(result.weights) == 2
+print("fine")
+"""
+
+
+def test_a_backend_and_a_tuner_of_another_package(tmp_path: Path):
+    """The classes are those of the page; nothing of ours names them."""
+    points = {
+        "replitune.backends": "mine = my_package:Mine",
+        "replitune.tuners": "coin = my_package:Coin",
+    }
+    install(tmp_path, points)
+    (tmp_path / "nbest.txt").write_text("0 ||| a b ||| X= 1 2 ||| 0\n0 ||| a ||| X= 2 1 ||| 0\n")
+    (tmp_path / "refs.txt").write_text("a b\n")
+    assert run_with(tmp_path, INSTALLED).endswith("fine\n")
+
+
+def test_an_entry_point_that_is_something_else_is_named(tmp_path: Path):
+    install(tmp_path, {"replitune.tuners": "coin = my_package:Mine"})
+    said = run_with(
+        tmp_path,
+        "from replitune.tuning.registry import get_tuner\n"
+        "try: get_tuner('coin')\n"
+        "except Exception as error: print(error)\n",
+    )
+    assert "entry point coin of replitune.tuners is not a tuner" in said
 
 
 def test_every_backend_says_what_it_is():
-    for name in registry.BACKENDS:
-        cls = registry.backend_class(name)
+    for name in BACKENDS.names:
+        cls = BACKENDS[name]
         assert cls.name == name
         assert issubclass(cls, Backend)
+        assert issubclass(cls.Settings, SystemSettings)
         assert cls.__doc__
+        for setting in settings_of(cls.Settings).values():
+            assert setting.description
+            assert not setting.required, "a stage is given a part of the settings"
     with pytest.raises(ReplituneError, match="did you mean `phrase`"):
-        registry.backend_class("phrases")
+        BACKENDS["phrases"]
 
 
-def test_describing_a_backend_imports_nothing_heavy():
+def test_a_job_makes_its_system_of_the_settings_of_its_stage():
+    given: dict[str, dict[str, Any]] = {
+        "phrase": {"training": {"lm_order": 3}, "search": {"stack": 7}, "subset": "odd"},
+        "marian": {"vocabulary": {"size": [9, 8], "shared": False}, "options": {"dim-emb": 8}},
+        "moses": {"options": ["-s", 3, "-x", 0.5], "ini": "moses.ini"},
+        "command": {"train": "a {output}", "decode": "b", "weights": {"X": 1}, "nbest": "{nbest}"},
+        "corruption": {"errors": 0.5},
+    }
+    for name, settings in given.items():
+        system = get_backend("a", {**settings, "replicas": {"seeds": 3}}, name)
+        for stage in system.stages:
+            wire = json.loads(json.dumps(system.stage_settings(stage)))
+            assert "replicas" not in wire
+            again = get_backend("a", wire, name)
+            assert again.stage_settings(stage) == system.stage_settings(stage), (name, stage)
+    assert json.dumps(get_backend("a", given["moses"], "moses").stage_settings("decode")).count(
+        "3, "
+    ), "whole numbers stay whole: they are options of a program"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "wrong"),
+    [
+        ("phrase", {"training": {"lm_ordre": 3}, "search": {"stck": 1}}, ["lm_order", "stack"]),
+        ("phrase", {"subset": "evn", "features": ["tm", "tm"]}, ["subset"]),
+        ("phrase", {"features": ["tm", "tm"]}, ["distinct"]),
+        ("marian", {"training": {"length": "20"}, "decoding": {"beam": 0}}, ["20e", "at least 1"]),
+        ("marian", {"options": {"seed": 1, "skip": 2}}, ["replica is the seed", "true or false"]),
+        ("moses", {"tuner": "mert"}, ["mert-moses"]),
+        ("corruption", {"errors": 2, "spred": 0}, ["at most 1", "spread"]),
+        ("outputs", {"files": {"t": "x"}, "replicas": {"seeds": 1}}, ["files are its replicas"]),
+        ("command", {"replicas": {"mertt": 1, "pro": 1000}}, ["`mert`", "at most 999"]),
+    ],
+)
+def test_mistakes_are_said_all_at_once_where_they_stand(name, settings, wrong):
+    reading = Reading()
+    reading.read_model(BACKENDS[name].Settings, settings, ("systems", "a"))
+    said = [str(mistake.error()) for mistake in reading.mistakes]
+    assert len(said) == len(wrong), said
+    for text, words in zip(said, wrong, strict=True):
+        assert words in text
+
+
+def test_describing_systems_imports_nothing_heavy():
+    """Snakemake has imported numpy and pandas by itself."""
     code = (
         "import sys\n"
-        "from replitune.backends.registry import BACKENDS, backend_class\n"
-        "for name in BACKENDS: backend_class(name)\n"
-        "heavy = {'numpy', 'numba', 'scipy', 'pandas', 'pyarrow', 'sacrebleu'} & set(sys.modules)\n"
+        "from replitune.backends.registry import BACKENDS, get_backend\n"
+        "from replitune.settings import read\n"
+        "from replitune.tuning.registry import TUNERS\n"
+        "from replitune.tuning.settings import Tuning\n"
+        "read(Tuning, {'metric': 'bleu', **{name: {} for name in TUNERS.names}})\n"
+        "for name in BACKENDS.names: get_backend('a', {}, name).stages\n"
+        "heavy = {'numba', 'scipy', 'pandas', 'pyarrow', 'sacrebleu', 'yaml'} & {*sys.modules}\n"
         "sys.exit(repr(heavy) if heavy else 0)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from replitune.backends.outputs import OutputFiles
+from replitune.backends.registry import get_backend
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
 
@@ -38,8 +39,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def outputs(settings: dict[str, Any]) -> OutputFiles:
+    found = get_backend("s", settings, "outputs")
+    assert isinstance(found, OutputFiles)
+    return found
+
+
 def collected(folder: Path, files: Any, **more: Any) -> dict[str, list[str]]:
-    system = OutputFiles("s", {"backend": "outputs", "files": {"t": files}, **more})
+    system = outputs({"backend": "outputs", "files": {"t": files}, **more})
     return {replica.id: lines for replica, lines in system.collect("t", folder, 2).items()}
 
 
@@ -72,7 +79,7 @@ def test_parts_of_one_file_may_be_replicas(folder: Path):
 
 
 def test_files_are_those_on_disk(folder: Path):
-    system = OutputFiles("s", {"files": {"t": "all.xml#run{1..2}"}})
+    system = outputs({"files": {"t": "all.xml#run{1..2}"}})
     assert system.files("t", folder) == {
         Replica("run-001"): folder / "all.xml",
         Replica("run-002"): folder / "all.xml",
@@ -95,9 +102,9 @@ def test_segments_follow_the_file_of_the_test_set(folder: Path):
         ("all.xml", "which system?"),
         ("all.xml#run3", "no such system"),
         ("hyps.tsv", "which column?"),
-        ("hyps.tsv#hyp3", "no such column"),
+        ("hyps.tsv#hyp3", "no column is called"),
         ("hyps.tsv#9", "no such column"),
-        ("bare.tsv#y2", "no such column"),
+        ("bare.tsv#y2", "no column is called"),
         ("none.xml#run1", "no such file"),
     ],
 )

@@ -133,7 +133,7 @@ def test_the_page_works(page: Path, tmp_path: Path, width: int):
     assert said["long"] == f"{min(long, 20)} of {long} segments"
 
     assert said["images"] == said["bold"] == 0, "markup in segments is text"
-    assert said["title"] == "small – replitune"
+    assert said["title"] == f"{tmp_path.name} – replitune"
     assert said["marks"] > 0
     assert said["wide"] <= 0, "nothing but tables scrolls sideways"
 

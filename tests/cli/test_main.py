@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from replitune.cli.main import COMMANDS
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import load
 from support import ROOT, Ran
 
 
@@ -66,16 +69,63 @@ def test_check_refuses_unknown_metrics_and_tests(replitune: Callable[..., Ran], 
     assert (ran.code, "crossed" in ran.err) == (2, True)
 
 
-def test_a_log_holds_the_message_and_a_record_what_ran(
-    replitune: Callable[..., Ran], tmp_path: Path
-):
-    log, record = tmp_path / "a.log", tmp_path / "a.json"
-    ran = replitune("check", tmp_path / "missing.yaml", "--log", log, "--record", record)
+def test_a_log_holds_the_message(replitune: Callable[..., Ran], tmp_path: Path):
+    log = tmp_path / "a.log"
+    ran = replitune("check", tmp_path / "missing.yaml", "--log", log)
     assert ran.code == 2
     assert "no such file" in ran.err
     assert "no such file" in log.read_text()
-    assert not record.exists()
-    ran = replitune("check", ROOT / "config" / "config.yaml", "--log", log, "--record", record)
-    assert ran.code == 0
+    assert replitune("check", ROOT / "config" / "config.yaml", "--log", log).code == 0
     assert "quickstart" in log.read_text()
-    assert '"cpu_seconds"' in record.read_text()
+
+
+def test_a_job_leaves_a_record_of_what_ran(
+    replitune: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    experiment = Experiment(load(ROOT / "config" / "config.yaml"))
+    told = experiment.stage("corpus", part="test1").json
+    record = tmp_path / "results" / "quickstart" / "logs" / "corpus" / "test1.json"
+    ran = replitune("job", "corpus", "--settings", told, "--record", record)
+    assert ran.code == 0, ran.err
+    written = json.loads(record.read_text())
+    assert written["outputs"].keys() == {"corpus/test1.jsonl", "corpus/test1.inputs.json"}
+    assert written["cpu_seconds"] > 0
+
+
+def test_a_job_that_is_told_nonsense_is_one_message(replitune: Callable[..., Ran]):
+    ran = replitune("job", "corpus", "--settings", '{"part": 3}')
+    assert ran.code == 2
+    assert "stage corpus" in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("log", ["file/a.log", "file/logs/a.log", "folder"])
+def test_a_log_that_cannot_be_written_is_one_message(
+    replitune: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    ran = replitune("check", "x.yaml", "--log", log)
+    assert ran.code == 2
+    assert ran.err.startswith(f"replitune: {log}: the log cannot be written")
+
+
+def test_a_log_in_a_new_folder_is_written(
+    replitune: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert replitune("check", "x.yaml", "--log", "new/logs/a.log").code == 2
+    assert "x.yaml: no such file" in (tmp_path / "new/logs/a.log").read_text()
+
+
+def test_a_full_disk_under_standard_output_is_one_message():
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "replitune", "--help"], stdout=full, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("replitune: the disk is full\n")
+    assert ran.stderr.count("\n") == 2

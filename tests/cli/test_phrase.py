@@ -114,14 +114,14 @@ def test_a_dev_set_of_one_line_is_enough(
 @pytest.mark.parametrize(
     ("command", "arguments", "message"),
     [
-        ("train", ["--set", "lm_ordr=3"], "did you mean lm_order"),
-        ("train", ["--set", "lm_order=9"], "1 to 6"),
+        ("train", ["--set", "lm_ordr=3"], "did you mean `lm_order`"),
+        ("train", ["--set", "lm_order=9"], "at most 6"),
         ("train", ["--set", "lm_order=x"], "not allowed"),
         ("train", ["--subset", "middle"], "middle"),
         ("decode", ["--weights", "missing.json"], "no such file"),
         ("decode", [], "--weights"),
         ("tune", ["--algorithm", "mert", "--set", "restart=3"], "restarts"),
-        ("tune", ["--algorithm", "mert", "--loop", "iterations=0"], "1 or more"),
+        ("tune", ["--algorithm", "mert", "--loop", "iterations=0"], "at least 1"),
         ("tune", ["--algorithm", "mert", "--metric", "blue"], "did you mean"),
     ],
 )

@@ -45,7 +45,7 @@ def test_power_says_what_a_plan_would_detect(replitune: Callable[..., Ran], stor
     [
         (["--plans", "3"], "REPLICASxSEGMENTS"),
         (["--plans", "1x80"], "two replicas"),
-        (["--power", "1"], "between 0 and 1"),
+        (["--power", "1"], "less than 1"),
         (["--pairs", "a:c"], "no system is called 'c'"),
     ],
 )
@@ -58,7 +58,7 @@ def test_mistakes(replitune: Callable[..., Ran], store: Path, arguments: list[st
 def test_calibrate_counts_rejections(replitune: Callable[..., Ran], store: Path):
     out = store.parent / "calibrate.parquet"
     ran = replitune(
-        "calibrate", store, "--ns", 3, "--trials", 20, "--samples", 99,
+        "calibrate", store, "--sizes", 3, "--trials", 20, "--samples", 99,
         "--methods", "crossed", "fu-ar", "clark:pairing=index,id=ci", "--out", out,
     )  # fmt: skip
     assert ran.code == 0, ran.err
@@ -70,10 +70,10 @@ def test_calibrate_counts_rejections(replitune: Callable[..., Ran], store: Path)
 
 
 def test_too_few_replicas_to_calibrate(replitune: Callable[..., Ran], store: Path):
-    ran = replitune("calibrate", store, "--ns", 1, 9, "--trials", 5, "--samples", 9)
+    ran = replitune("calibrate", store, "--sizes", 1, 9, "--trials", 5, "--samples", 9)
     assert ran.code in (0, 2)
     few = pd.read_parquet(store)
     few[few["replica"] == "run0"].to_parquet(store)
-    ran = replitune("calibrate", store, "--ns", 3)
+    ran = replitune("calibrate", store, "--sizes", 3)
     assert ran.code == 2
     assert "at least 6" in ran.err

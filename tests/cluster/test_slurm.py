@@ -68,7 +68,8 @@ def processes(stage: str, folder: Path) -> list[int]:
         with contextlib.suppress(OSError):
             words = (process / "cmdline").read_bytes().split(b"\0")
             named = len(words) > 3 and words[1].endswith(b"/replitune")
-            if named and words[2] == stage.encode() and os.readlink(process / "cwd") == str(folder):
+            of_stage = named and words[2:4] == [b"job", stage.encode()]
+            if of_stage and os.readlink(process / "cwd") == str(folder):
                 found.append(int(process.name))
     return found
 

@@ -7,18 +7,24 @@ import os
 
 import pytest
 
-from replitune.corpus.prepare import (
-    list_testsets,
-    prepare,
-    prepare_testset,
-    prepare_train,
-    write_inputs,
-)
+from replitune.corpus.prepare import prepare_testset, prepare_train, write_inputs
+from replitune.corpus.settings import files_of, list_testsets, list_texts, only, read_corpus
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
 from replitune.running.files import read_lines, write_lines
+from replitune.settings import plain
 
 SYNTHETIC = {"kind": "synthetic", "train": 60, "dev": 12, "tests": {"test1": 20, "test2": 9}}
+
+
+def prepare(given, folder, *, seed: int, base=".") -> list[str]:
+    """All texts, one after the other, as the jobs of the workflow do."""
+    corpus = read_corpus(given)
+    if corpus.train is not None:
+        prepare_train(corpus, folder, seed=seed, base=base)
+    for name in list_testsets(corpus):
+        prepare_testset(corpus, name, folder, seed=seed, base=base)
+    return write_inputs(corpus, folder, seed=seed)
 
 
 @pytest.fixture
@@ -67,9 +73,10 @@ def test_synthetic_parts(tmp_path):
 
 def test_jobs_in_any_order_write_the_same_bytes(tmp_path):
     prepare(SYNTHETIC, tmp_path / "a", seed=1)
-    for name in reversed(list_testsets(SYNTHETIC)):
-        prepare_testset(SYNTHETIC, name, tmp_path / "b", seed=1)
-    prepare_train(SYNTHETIC, tmp_path / "b", seed=1)
+    corpus = read_corpus(SYNTHETIC)
+    for name in reversed(list_testsets(corpus)):
+        prepare_testset(plain(only(corpus, name)), name, tmp_path / "b", seed=1)
+    prepare_train(plain(only(corpus, "train")), tmp_path / "b", seed=1)
     write_inputs(SYNTHETIC, tmp_path / "b", seed=1)
     assert content(tmp_path / "a") == content(tmp_path / "b")
 
@@ -162,11 +169,11 @@ def test_a_joined_test_set_is_its_parts_one_after_the_other(data, tmp_path):
     [
         ({"references": ["dev.en", "dev.en"]}, r"early: 2 reference\(s\), a source, no documents"),
         (
-            {"documents": None, "source": None},
+            {"source": None},
             r"(?s)no source, no documents.*1 reference\(s\), a source",
         ),
         ({"references": "nowhere.en"}, "no such file"),
-        ({"reference": "dev.en"}, "tests.all.parts.early: unknown key"),
+        ({"reference": "dev.en"}, "unknown key `reference` in corpus.tests.all.parts.early"),
     ],
 )
 def test_parts_that_do_not_go_together(data, tmp_path, change, message):
@@ -198,25 +205,30 @@ def changed(key, value):
 @pytest.mark.parametrize(
     ("corpus", "message"),
     [
-        ({"kind": "sythetic"}, "did you mean synthetic"),
-        ({}, "no such kind"),
+        ({"kind": "sythetic"}, "did you mean `synthetic`"),
+        ({}, "key `kind` is missing in corpus"),
         (changed("train", {"source": "train.de", "target": "dev.en"}), "1 lines in dev.en"),
-        (changed("train", {"source": "train.de"}), "corpus.train.target"),
+        (changed("train", {"source": "train.de"}), "`target` is missing in corpus.train"),
         (changed("train", {"source": ["train.de"] * 2, "target": "train.en"}), "2 source files"),
         (changed("train", {"source": "empty", "target": "empty"}), "no segments"),
         (changed("train", {"source": "none", "target": "train.en"}), "no such file"),
-        (changed("train", ["train.de"]), "a mapping with source, target"),
-        (changed("dev", {"reference": "dev.en"}), "did you mean references"),
-        (changed("dev", {"source": "dev.de"}), "no reference"),
-        (changed("tests", {"dev": {}}), "cannot be called dev"),
-        (changed("tests", {"t": {"references": "t.en2", "source": ["a", "b"]}}), "one file"),
+        (changed("train", ["train.de"]), "corpus.train is not allowed"),
+        (changed("dev", {"reference": "dev.en"}), "did you mean `references`"),
+        (changed("dev", {"source": "dev.de"}), "without references"),
+        (changed("tests", {"dev": FILES["dev"]}), "cannot be called dev"),
+        (changed("tests", {"train": FILES["dev"]}), "cannot be called train"),
+        (changed("tests", {"t": {"references": "t.en2", "source": ["a", "b"]}}), "t.source is not"),
         (changed("tests", {"t": {"references": "t.en2", "documents": "dev.de"}}), "2 lines, as in"),
-        (changed("tests", {"t": {"references": 5}}), "not a file name"),
-        (changed("tests", {"t": {"references": [["a"]]}}), "not a file name"),
+        (changed("tests", {"t": {"references": 5}}), "references is not allowed"),
+        (changed("tests", {"t": {"references": [["a"]]}}), "references.0 is not allowed"),
+        (changed("tests", {"t": {"references": "t.en2", "format": "tvs"}}), "did you mean `tsv`"),
+        (changed("tests", {"t": {"references": "a", "columns": {"reference": 1}}}), "unknown key"),
+        (changed("tests", {"t": {**JOINED, "source": "t.de"}}), "`parts` and nothing else"),
+        (changed("tests", {"t": {"parts": {"all": JOINED}}}), "parts have no parts"),
         (changed("tests", {"t": {"references": "wmt41/de-en", "format": "sacrebleu"}}), "wmt14"),
-        ({**SYNTHETIC, "train": -1}, "number of segments"),
-        ({**SYNTHETIC, "tests": {"t": 0}}, "number of segments"),
-        ({**SYNTHETIC, "dev": "many"}, "number of segments"),
+        ({**SYNTHETIC, "train": -1}, "a whole number or null, at least 1"),
+        ({**SYNTHETIC, "tests": {"t": 0}}, "a whole number, at least 1"),
+        ({**SYNTHETIC, "dev": "many"}, "corpus.dev is not allowed"),
     ],
 )
 def test_mistakes_leave_nothing_half_written(data, tmp_path, corpus, message):
@@ -227,6 +239,29 @@ def test_mistakes_leave_nothing_half_written(data, tmp_path, corpus, message):
     left = content(out) if out.exists() else {}
     assert "inputs.json" not in left
     assert not any(name.endswith(".tmp") for name in left)
+
+
+def test_the_texts_of_a_corpus_and_their_files():
+    corpus = read_corpus({**FILES, "tests": {"t": FILES["tests"]["t"], "all": JOINED}})
+    assert list_texts(corpus) == ["train", "dev", "t", "all"]
+    assert files_of(corpus, "train") == ["train.de", "train.en"]
+    assert files_of(corpus, "dev") == ["dev.en", "dev.de"]
+    assert files_of(corpus, "all") == ["t.en.gz", "t.de", "ids", "dev.en", "dev.de", "one id"]
+    assert [place for place, _ in corpus.described] == [
+        ("dev",), ("tests", "t"), ("tests", "all", "parts", "late"),
+        ("tests", "all", "parts", "early"),
+    ]  # fmt: skip
+    fetched = {"t": {"references": ["wmt14/de-en"], "format": "sacrebleu"}}
+    assert files_of(read_corpus({"kind": "files", "tests": fetched}), "t") == []
+    assert files_of(read_corpus(SYNTHETIC), "train") == []
+
+
+def test_the_settings_of_one_text_are_those_of_a_corpus_that_has_no_other():
+    corpus = read_corpus(FILES)
+    part = only(corpus, "t")
+    assert list_texts(part) == ["t"]
+    assert part.tests["t"] == corpus.tests["t"]
+    assert read_corpus(plain(part)) == part
 
 
 def test_an_unknown_test_set(tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.corpus.reader import read_testset, recognise
+from replitune.corpus.settings import Columns
 from replitune.corpus.testset import TestSet, write_testset
 from replitune.errors import ReplituneError
 
@@ -99,11 +100,9 @@ def test_bad_text_names_the_file(write, content, message):
     assert error.value.file == str(path)
 
 
-def test_missing_file_and_unknown_format(write, tmp_path):
+def test_missing_files(tmp_path):
     with pytest.raises(ReplituneError, match="no such file"):
         read_testset(tmp_path / "none")
-    with pytest.raises(ReplituneError, match="did you mean tsv"):
-        read_testset(write("r", "a\n"), format="tvs")
     with pytest.raises(ReplituneError, match="no reference"):
         read_testset([])
 
@@ -126,13 +125,14 @@ def test_tsv_columns_are_recognised_by_their_header(write):
 
 
 def test_tsv_columns_by_name_and_by_number(write):
-    named = {"references": "ref_b", "source": "source"}
+    named = Columns(references="ref_b", source="source")
     expected = TestSet((["b1", "b2"],), ["s1", "s2"])
     assert read_testset(write("t.tsv", TSV), columns=named) == expected
-    numbered = {"references": [4], "source": 2}
+    numbered = Columns(references=[4], source=2)
     body = TSV.split("\n", 1)[1]
     assert read_testset(write("body.tsv", body), columns=numbered) == expected
-    assert read_testset(write("t.tsv", TSV), columns={**numbered, "header": True}) == expected
+    headed = Columns(references=[4], source=2, header=True)
+    assert read_testset(write("t.tsv", TSV), columns=headed) == expected
 
 
 def test_tsv_keeps_quotes_and_may_serve_one_purpose(write):
@@ -146,14 +146,13 @@ def test_tsv_keeps_quotes_and_may_serve_one_purpose(write):
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        (TSV + "d1\ts3\n", None, "number of columns"),
+        (TSV + "d1\ts3\n", None, "too few or too many columns"),
         ("a\tb\n1\t2\n", None, "no column of references"),
         ("source\tsrc\tref\n1\t2\t3\n", None, "more than one column of sources"),
-        (TSV, {"references": ["none"]}, "no such column"),
-        (TSV, {"references": [5]}, "no such column"),
-        (TSV, {"references": [0]}, "no such column"),
-        (TSV, {"reference": ["ref1"]}, "unknown key"),
-        ("ref\tref\n1\t2\n", {"references": ["ref"]}, "two columns"),
+        (TSV, Columns(references=["none"]), "no column is called none"),
+        (TSV, Columns(references=5), "no such column"),
+        (TSV, Columns(references=[0]), "no such column"),
+        ("ref\tref\n1\t2\n", Columns(references=["ref"]), "two columns"),
         ("ref\n", None, "no segments"),
         ("", None, "no segments"),
     ],

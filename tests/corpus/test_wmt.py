@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from replitune.corpus.reader import read_testset
 from replitune.corpus.testset import TestSet
-from replitune.corpus.wmt import list_wmt_systems, read_wmt, read_wmt_system
+from replitune.corpus.wmt import read_wmt, read_wmt_system
 from replitune.corpus.wmt_sgm import unescape
 from replitune.errors import ReplituneError
 
@@ -57,7 +57,7 @@ def test_source_references_and_documents_come_from_one_xml_file(xml):
 
 
 def test_systems_by_name(xml):
-    assert list_wmt_systems(xml) == ['good "one"', "bad"]
+    assert read_wmt(xml).names("hypothesis") == ['good "one"', "bad"]
     assert read_wmt_system(xml, 'good "one"') == ["h1", "", "h3"]
     with pytest.raises(ReplituneError, match="which system"):
         read_wmt_system(xml)
@@ -191,7 +191,7 @@ def test_hypotheses_in_a_tstset(sgm):
         REF.replace("REFSET", "TSTSET").replace('SYSID="r1"', "").replace('SYSID="r2"', "sysid=y")
     )
     path = sgm("hyp.sgm", test.replace("SETID", 'sysid="x" setid'))
-    assert list_wmt_systems(path) == ["x", "y"]
+    assert read_wmt(path).names("hypothesis") == ["x", "y"]
     assert read_wmt_system(path, "y") == ["1", "t", "2", "3"]
     # the test set has the order of its source
     assert read_wmt_system(path, "y", like=sgm("src.sgm", SRC)) == ["t", "2", "3", "1"]

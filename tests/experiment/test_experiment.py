@@ -2,13 +2,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from replitune.backends.outputs import expand, natural
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
-from replitune.experiment.experiment import Experiment, argument
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import load, resolve
+from replitune.experiment.stages import STAGES
+from replitune.experiment.yaml_file import read_yaml
 from replitune.replicas import replica_ids
+from support import ROOT
 
 
 def outputs_experiment(folder: Path, files: object) -> Experiment:
@@ -77,22 +81,51 @@ def test_different_replicas_on_different_test_sets_are_an_error(tmp_path: Path):
     assert "1 files for u" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("entry", "word"),
-    [
-        ("bleu", "bleu"),
-        ({"name": "bleu"}, "bleu"),
-        ({"name": "ter", "id": "ter-norm", "normalized": True}, "ter:id=ter-norm,normalized=true"),
-        ({"name": "bleu", "options": {"tokenize": "none"}}, "bleu:tokenize=none"),
-    ],
-)
-def test_metrics_and_methods_as_command_line_words(entry: object, word: str):
-    assert argument(entry) == word
+def test_what_a_job_is_told_reads_as_the_same_stage():
+    experiment = Experiment(load(ROOT / "config" / "config.yaml"))
+    told = {
+        "corpus": {"part": "train"}, "account": {}, "kernels": {}, "train": {"system": "lexro"},
+        "tune": {"system": "lexro", "replica": "mert-002"},
+        "decode": {"testset": "test1", "system": "lexro", "replica": "pro-001"},
+        "score": {"testset": "test1", "metric": "ter-norm", "system": "lexro"},
+        "test": {"testset": "test1", "metric": "bleu"},
+        "power": {"testset": "test1", "metric": "bleu"}, "report": {}, "manifest": {},
+    }  # fmt: skip
+    for name, names in told.items():
+        stage = experiment.stage(name, **names)
+        assert msgspec.json.decode(stage.json, type=STAGES[name]) == stage
+        assert stage.outputs
 
 
-def test_a_word_from_an_experiment_file_reaches_the_metric():
-    from replitune.metrics.registry import get_metric
+def test_a_setting_reaches_the_stages_that_depend_on_it_and_no_others():
+    def stages(**changes):
+        data = {**read_yaml(ROOT / "config" / "config.yaml")[0], **changes}
+        experiment = Experiment(resolve(data))
+        return {
+            "tune mert": experiment.stage("tune", system="lexro", replica="mert-001").json,
+            "tune pro": experiment.stage("tune", system="lexro", replica="pro-001").json,
+            "decode": experiment.stage(
+                "decode", testset="test1", system="lexro", replica="pro-001"
+            ).json,
+            "test": experiment.stage("test", testset="test1", metric="bleu").json,
+        }
 
-    metric = get_metric(argument({"name": "bleu", "id": "b2", "options": {"max_ngram_order": 2}}))
-    assert metric.id == "b2"
-    assert metric.statistic_names == get_metric("bleu:max_ngram_order=2").statistic_names
+    def differ(**changes):
+        before, after = stages(), stages(**changes)
+        return [name for name in before if before[name] != after[name]]
+
+    tuning = read_yaml(ROOT / "config" / "config.yaml")[0]["tuning"]
+    assert differ(tuning={**tuning, "mert": {"restarts": 1}}) == ["tune mert"]
+    assert differ(tuning={**tuning, "nbest": 50}) == ["tune mert", "tune pro"]
+    assert differ(tests={"samples": 99}) == ["test"]
+    assert differ(allow_missing_replicas=True) == []
+
+
+def test_a_thousand_systems_fit_into_the_command_of_a_rule():
+    systems = {f"system{n:04d}": {"backend": "corruption", "errors": 0.1} for n in range(1000)}
+    experiment = Experiment(
+        resolve({"experiment": "x", "corpus": {"kind": "synthetic"}, "systems": systems})
+    )
+    for name in ("report", "manifest"):
+        assert len(experiment.stage(name).json) < 100_000
+    assert len(experiment.stage("test", testset="test1", metric="bleu").json) < 100_000

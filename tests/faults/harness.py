@@ -80,13 +80,14 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def command_of(pid: int) -> str:
-    """The subcommand of a `replitune` process, or nothing."""
+    """The stage of a `replitune job`, or nothing."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
-    named = len(words) > 3 and words[1].endswith(b"/replitune")
-    return words[2].decode() if named else ""
+    if len(words) < 4 or not words[1].endswith(b"/replitune") or words[2] != b"job":
+        return ""
+    return "corpus" if words[3] == b"account" else words[3].decode()
 
 
 def alive(pid: int) -> bool:

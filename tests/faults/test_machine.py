@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from replitune.cli.main import main
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
 
 from .conftest import POINTS
 from .harness import EXPERIMENT, STAGES, Faults, copied
@@ -81,7 +83,7 @@ def test_no_stage_reads_a_damaged_file(
 def test_nothing_damaged_is_accounted_for(faults: Faults, capsys: pytest.CaptureFixture[str]):
     """The manifest states hashes: of files that are as they were made, only."""
     rng = random.Random("damage manifest")
-    settings = json.dumps(json.loads((faults.results / "manifest.json").read_text())["settings"])
+    told = Experiment(resolve(EXPERIMENT)).stage("manifest").json
     before = (faults.results / "manifest.json").read_bytes()
     for _ in range(POINTS):
         path = faults.results / rng.choice(sorted(faults.expected))
@@ -89,8 +91,7 @@ def test_nothing_damaged_is_accounted_for(faults: Faults, capsys: pytest.Capture
         try:
             kind = damage(path, rng)
             with inside(faults.folder):
-                words = ["manifest", "results/f", "--settings", settings]
-                assert main([*words, "--out", "results/f/manifest.json"]) == 2
+                assert main(["job", "manifest", "--settings", told]) == 2
             assert f"{path.name}: is not what the workflow made" in capsys.readouterr().err
         finally:
             path.write_bytes(kept)

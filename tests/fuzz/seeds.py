@@ -46,6 +46,9 @@ SCORE_LINES = (
     b'{"system": "a", "replica": 1, "segment": 0, "score": 0.5}\n'
     b'{"system": "a", "replica": "r", "segment": 1, "score": null, "document": "d"}\n'
 )
+JUDGEMENTS = b'System,"Seg Id",score,annotator\nA,0,70,"x, y"\nA,1,,z\nB,1,-.5,"x, y"\n'
+RANKED = b"SYS SID RAW.SCR Z.SCR N\nA 0 70 .5 1\nB 0 40\t-.5 1\n"
+BY_ORDER = b"A\t70\nA\tNone\nB 40\n"
 EXPERIMENT = b"""experiment: x
 seed: 0
 corpus: {kind: synthetic, dev: 3, tests: {t: 3}}

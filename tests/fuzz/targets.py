@@ -18,9 +18,10 @@ import numpy as np
 from replitune.corpus.reader import read_testset
 from replitune.corpus.testset import read_prepared, write_testset
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import load
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import load
 from replitune.ledger.manifest import read_manifest, stays_inside
+from replitune.meta.human import read_human
 from replitune.metrics.external import read_segment_scores
 from replitune.phrase.arpa import read_arpa, write_arpa
 from replitune.running.files import read_lines
@@ -134,6 +135,14 @@ def scores(path: Path) -> None:
                 assert score is None or math.isfinite(score)
 
 
+def judgements(path: Path) -> None:
+    for rows in read_human(path).judgements.values():
+        for row in rows:
+            assert row.segment >= 0
+            assert math.isfinite(row.score)
+            assert row.line >= 1
+
+
 def store(path: Path) -> None:
     for item in read_stores(path):
         for system in item.systems.values():
@@ -147,7 +156,7 @@ def store(path: Path) -> None:
 def experiment(path: Path) -> None:
     settings = load(path)
     plan = Experiment(settings)
-    json.dumps(settings, allow_nan=False)
+    json.dumps(plan.plain, allow_nan=False)
     assert plan.folder.parts == ("results", plan.name)
     for name in (*plan.systems, *plan.testsets, *plan.metrics):
         assert stays_inside(name)
@@ -155,7 +164,7 @@ def experiment(path: Path) -> None:
         assert name == name.strip()
         assert name.isprintable()
     for system in plan.systems:
-        if settings["systems"][system]["backend"] != "outputs":
+        if settings.systems[system].backend != "outputs":
             assert plan.replicas(system)
 
 
@@ -175,6 +184,8 @@ TARGETS: dict[str, Target] = {
     "weights-ini": Target(weights, "w.ini", (seeds.INI,)),
     "scores-tsv": Target(scores, "s.tsv", (seeds.SCORES,)),
     "scores-jsonl": Target(scores, "s.jsonl", (seeds.SCORE_LINES,)),
+    "scores-csv": Target(scores, "s.csv", (seeds.SCORES.replace(b"\t", b","),)),
+    "judgements": Target(judgements, "h.csv", (seeds.JUDGEMENTS, seeds.RANKED, seeds.BY_ORDER)),
     "parquet": Target(store, "s.parquet", (seeds.parquet(),)),
     "experiment": Target(experiment, "x.yaml", (seeds.EXPERIMENT, seeds.ALIASES)),
     "manifest": Target(manifest, "manifest.json", (seeds.MANIFEST,)),

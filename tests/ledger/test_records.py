@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.ledger import records
-from replitune.running.files import sha256_file
+from replitune.running.files import new_folder, sha256_file, write_lines
 
 
 @pytest.fixture
@@ -28,10 +27,14 @@ def results(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, job: str, inputs: dict[str, str], outputs: dict[str, str]) -> None:
+    """What `recording` leaves of a job."""
     path = folder / "logs" / f"{job}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"inputs": inputs, "outputs": outputs}))
-    records._cache.clear()
+    for name, sha256 in outputs.items():
+        index = folder / ".made" / f"{name}.json"
+        index.parent.mkdir(parents=True, exist_ok=True)
+        index.write_text(json.dumps({"sha256": sha256, "record": job}))
 
 
 def test_what_is_as_it_was_made_is_read(results: Path):
@@ -75,19 +78,50 @@ def test_results_without_records_are_no_error(tmp_path: Path):
     records.check_origins(tmp_path)
     (tmp_path / "logs" / "report").mkdir(parents=True)
     (tmp_path / "logs" / "report" / "report.json").write_text("{ half")
-    records._cache.clear()
     records.check_origins(tmp_path)
-
-
-def test_inputs_are_the_files_that_options_name(tmp_path: Path):
-    for name in ("a", "b", "written"):
-        (tmp_path / name).touch()
-    options = argparse.Namespace(
-        refs=[str(tmp_path / "a"), "nowhere"], model=str(tmp_path / "b"), seed=3, dev=None,
-        out=str(tmp_path / "written"), settings='{"x": 1}',
-    )  # fmt: skip
-    assert records.inputs_of(options) == [tmp_path / "a", tmp_path / "b"]
 
 
 def test_the_folder_of_results_is_above_the_logs():
     assert records.results_of("/a/logs/results/x/logs/score/t/b.json") == Path("/a/logs/results/x")
+
+
+def test_a_record_is_found_by_what_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    results = Path("results/x")
+    given, out = results / "corpus/t.jsonl", results / "tuning/s/mert-001"
+    write_lines(given, ["text"])
+    write_lines(given.with_name("other.jsonl"), ["not read"])
+    record = results / "logs/tune/s/mert-001.json"
+    remains = out.parent / ".mert-001.7.ab.tmp"
+    with records.recording(
+        record, command=["tune", "s"], inputs=[given, Path("elsewhere"), Path()], outputs=[out],
+        settings={"seed": 1},
+    ):  # fmt: skip
+        remains.mkdir(parents=True)
+        with new_folder(out) as folder:
+            write_lines(folder / "model", ["weights"])
+    said = json.loads(record.read_text())
+    assert said["command"] == ["replitune", "tune", "s"]
+    assert said["settings"] == {"seed": 1}
+    assert list(said["inputs"]) == ["corpus/t.jsonl"]
+    assert list(said["outputs"]) == ["tuning/s/mert-001/model"]
+    made = records.maker(results.absolute(), "tuning/s/mert-001/model")
+    assert made == (sha256_file(out / "model"), "tune/s/mert-001")
+    assert not remains.exists(), "of a run that was killed"
+    record.unlink()  # as Snakemake does before it runs a job again
+    assert records.is_as_made(record, out / "model")
+    (out / "model").write_text("by hand")
+    assert not records.is_as_made(record, out / "model")
+    with pytest.raises(ReplituneError, match="is not what the workflow made"), records.recording(
+        record, command=[], inputs=[out], outputs=[]
+    ):  # fmt: skip
+        raise AssertionError("it has begun")
+
+
+def test_a_job_that_fails_leaves_no_record(tmp_path: Path):
+    record = tmp_path / "logs/score/a.json"
+    with pytest.raises(ValueError, match="no"), records.recording(
+        record, command=[], inputs=[], outputs=[]
+    ):  # fmt: skip
+        raise ValueError("no")
+    assert not record.exists()

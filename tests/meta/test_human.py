@@ -7,7 +7,7 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.meta.human import read_human
-from replitune.meta.human_cells import cell_means, standardised
+from replitune.meta.human_cells import cell_means, standardise
 
 SYSTEMS = ("A", "B")
 NUMBERS = np.arange(3)
@@ -100,13 +100,13 @@ def test_standardising_by_annotator(write):
     path = write(
         "system,segment,score,annotator\nA,0,10,x\nB,0,20,x\nA,1,30,x\nA,0,90,y\nB,0,94,y\nB,2,7,z\n"
     )
-    found = standardised(read_human(path))
+    found = standardise(read_human(path))
     assert [round(row.score, 6) for row in found.judgements["human"]] == [
         -1.0, 0.0, 1.0, -0.707107, 0.707107,
     ]  # fmt: skip
     assert found.notes[-1].endswith("1 judgements by annotators whose scores do not vary left out")
     with pytest.raises(ReplituneError, match="not known who gave them"):
-        standardised(read_human(write("system,segment,score\nA,0,1\n")))
+        standardise(read_human(write("system,segment,score\nA,0,1\n")))
 
 
 def test_a_file_that_counts_from_one(write):
@@ -135,9 +135,9 @@ def test_segments_keep_their_numbers(write):
         ("A,0,5\nB,0,4\n", "no column of the system or the segment or the score", 1),
         ("system,segment\nA,0\n", "no column of the score", 1),
         ("system,sys,segment,score\nA,A,0,5\n", "more than one column of the system", 1),
-        ("system,segment,score\nA,0,5\nA,1\n", "too few or too many fields", 3),
-        ("system,segment,score\nA,0,5\nA,1,good\n", "the score is not a number", 3),
-        ("system,segment,score\nA,0,inf\n", "the score is not a number", 2),
+        ("system,segment,score\nA,0,5\nA,1\n", "too few or too many columns", 3),
+        ("system,segment,score\nA,0,5\nA,1,good\n", "the score is not a finite number", 3),
+        ("system,segment,score\nA,0,inf\n", "the score is not a finite number", 2),
         ("system,segment,score\nA,0.5,5\n", "not a whole number", 2),
         ("system,segment,score\nA,doc::3,5\n", "not a whole number", 2),
         ("system,segment,criterion,score\nA,0,style,5\n", "an unknown criterion", 2),

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,17 +12,21 @@ from scipy import stats
 from meta.meta_models import quality, scores
 from replitune.errors import ReplituneError
 from replitune.meta.analysis import evaluate
-from replitune.meta.rows import SAID, MetaRow, MetaSettings, MetaStudy
+from replitune.meta.rows import SAID, MetaRow, MetaRun, MetaStudy
 from replitune.meta.scores import Scores, human_scores
+from replitune.meta.settings import MetaSettings
 from replitune.metrics.base import MeanMetric
 from replitune.results.rows import read_rows, write_rows
+from replitune.significance.registry import TESTS
 from replitune.statistics.store import StoreMetadata, write_store
 from replitune.statistics.systems import SystemStatistics
 from significance.exchange_models import Counts, counts, system
 from support import Ran
 
 S, N = 5, 40
-SETTINGS = MetaSettings("test", 1, samples=300, ci_samples=100, methods=("riezler",))
+SETTINGS = MetaSettings(
+    human="da.csv", samples=300, ci_samples=100, methods=tuple(TESTS.entries(["riezler"]))
+)
 NAMES = [f"sys{s}" for s in range(S)]
 
 
@@ -31,7 +36,7 @@ def human(name: str = "human", noise: float = 0.4, seed: int = 1) -> Scores:
 
 def study(metrics: list[Scores], humans: list[Scores] | None = None, **changed) -> MetaStudy:
     return evaluate(metrics, humans or [human()], np.arange(N, dtype=np.int32),
-                    replace(SETTINGS, **changed))  # fmt: skip
+                    MetaRun("test", 1, msgspec.structs.replace(SETTINGS, **changed)))  # fmt: skip
 
 
 def good(name: str = "good") -> Scores:
@@ -286,7 +291,7 @@ def test_judgements_that_may_count_from_one_are_named(replitune: Callable[..., R
 def test_wrong_options_are_refused(replitune: Callable[..., Ran], store):
     arguments = ("meta", store / "stats", "--human", store / "da.csv")
     assert "--samples is not allowed" in replitune(*arguments, "--samples", 0).err
-    assert "a level is not allowed" in replitune(*arguments, "--alphas", 1.5).err
+    assert "less than 1" in replitune(*arguments, "--alphas", 1.5).err
     assert "exactly one test set" in replitune(*arguments, "--testset", "olds").err
 
 

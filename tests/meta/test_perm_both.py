@@ -7,7 +7,8 @@ import pytest
 
 from meta.meta_models import oracle, quality
 from replitune.meta.correlations import COEFFICIENTS
-from replitune.meta.perm_both import LEVELS, perm_both
+from replitune.meta.metric_correlations import LEVELS
+from replitune.meta.perm_both import perm_both
 from significance.exchange_models import close
 
 

@@ -240,13 +240,13 @@ def test_bleu_plus_one_is_the_mean_of_neubig_s_equation_105(corpus):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"smooth_method": "flor"}, "did you mean floor"),
+        ({"smooth_method": "flor"}, "did you mean 'floor'"),
         ({"ref_length": "average"}, "closest, shortest"),
         ({"tokenize": "13"}, "did you mean '13a'"),
         ({"smooth_method": "exp", "smooth_value": 1.0}, "only with floor or add-k"),
-        ({"smooth_method": "add-k", "smooth_value": -1.0}, "0 or more"),
-        ({"smooth_method": "add-k", "smooth_value": math.nan}, "0 or more"),
-        ({"max_ngram_order": 0}, "1 to 16"),
+        ({"smooth_method": "add-k", "smooth_value": -1.0}, "at least 0"),
+        ({"smooth_method": "add-k", "smooth_value": math.nan}, "at least 0"),
+        ({"max_ngram_order": 0}, "at least 1, at most 16"),
     ],
 )
 def test_a_wrong_option_says_what_is_allowed(options, said):

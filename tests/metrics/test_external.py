@@ -33,15 +33,16 @@ def write(path, rows):
         )
     else:
         lines = [json.dumps(row) for row in rows]
-        if ".tsv" in path.name:
+        if path.name[1:5] in (".tsv", ".csv"):
             cells = [["" if v is None else str(v) for v in row.values()] for row in rows]
-            lines = ["\t".join(names), *map("\t".join, cells)]
+            separator = "\t" if ".tsv" in path.name else ","
+            lines = [separator.join(names), *map(separator.join, cells)]
         data = "".join(f"{line}\n" for line in lines).encode()
         path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
 
 
-FORMATS = ["s.tsv", "s.tsv.gz", "s.jsonl", "s.jsonl.gz", "s.parquet"]
+FORMATS = ["s.csv", "s.tsv", "s.tsv.gz", "s.jsonl", "s.jsonl.gz", "s.parquet"]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -104,7 +105,7 @@ def test_a_wrong_row_is_refused_with_its_place(tmp_path, name, change, said):
     with pytest.raises(ReplituneError, match=said) as caught:
         read_segment_scores(path)
     assert caught.value.file == str(path)
-    assert caught.value.line == {"tsv": 5}.get(name.split(".")[1], 4)
+    assert caught.value.line == {"tsv": 5, "csv": 5}.get(name.split(".")[1], 4)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,8 @@ def test_what_is_not_in_the_file_is_named(tmp_path, system, replicas, n, said):
         ("s.jsonl", "{", "not a line of JSON"),
         ("s.jsonl", "[1]", "not a JSON object"),
         ("s.jsonl", '{"system": "A"}', "no column replica, segment"),
-        ("s.csv", "", "unknown format"),
+        ("s.tsv", "system\treplica\tsegment\n", "no column score"),
+        ("s.csv", 'system,replica,segment,score\n"A\n', "too few"),
         ("s.parquet", "PAR1", "not a readable Parquet"),
     ],
 )

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
 from replitune.experiment.experiment import Experiment
-from replitune.metrics.registry import get_metric
+from replitune.experiment.reading import resolve
+from replitune.metrics.registry import METRICS, get_metric
+from replitune.metrics.score_files import check_scores
 
 
 def experiment(metric: Any, tests: tuple[str, ...] = ("t1", "t2")) -> Experiment:
@@ -32,7 +33,8 @@ def experiment(metric: Any, tests: tuple[str, ...] = ("t1", "t2")) -> Experiment
 
 def test_each_test_set_has_its_file():
     found = experiment({"name": "external", "id": "comet", "file": "comet.{testset}.tsv"})
-    assert found.metric("comet", "t2") == "external:id=comet,file=data/comet.t2.tsv"
+    job = found.stage("score", testset="t2", metric="comet", system="a")
+    assert job.metric == {"name": "external", "id": "comet", "file": "data/comet.t2.tsv"}
     assert found.score_files("comet", "t1", "a") == [Path("data/comet.t1.tsv")]
     assert found.score_files("bleu", "t1", "a") == []
     assert (found.scored("comet", "t1"), found.scored("comet", "dev")) == (True, False)
@@ -43,7 +45,8 @@ def test_dev_has_scores_where_it_is_named():
     files = {"t1": "one.tsv", "t2": "two.tsv", "dev": "dev.tsv"}
     found = experiment({"name": "external", "id": "h", "options": {"file": files}})
     assert found.scored("h", "dev")
-    assert found.metric("h", "dev") == "external:id=h,file=data/dev.tsv"
+    job = found.stage("score", testset="dev", metric="h", system="a")
+    assert job.scores == ["data/dev.tsv"]
 
 
 def test_each_output_may_have_its_file():
@@ -56,9 +59,9 @@ def test_each_output_may_have_its_file():
 
 
 def test_one_test_set_needs_no_place_for_its_name():
-    assert experiment("external:file=s.tsv", ("t",)).metric("external") == (
-        "external:file=data/s.tsv"
-    )
+    found = experiment("external:file=s.tsv", ("t",))
+    job = found.stage("score", testset="t", metric="external", system="a")
+    assert job.scores == ["data/s.tsv"]
 
 
 @pytest.mark.parametrize(
@@ -69,12 +72,23 @@ def test_one_test_set_needs_no_place_for_its_name():
         ({"name": "external", "file": {"t1": "s.tsv"}}, "no scores for test set t2"),
         ({"name": "external", "file": {"t1": "a", "t2": "b", "t3": "c"}}, "unknown test set 't3'"),
         ({"name": "external", "file": "a,{testset}"}, "without a comma"),
-        ({"name": "external", "id": "x"}, "needs a file"),
+        ({"name": "external", "id": "x"}, "needs the option file"),
     ],
 )
 def test_what_is_wrong_is_said(metric: Any, message: str):
     with pytest.raises(ReplituneError, match=re.escape(message)):
         experiment(metric)
+
+
+def test_all_that_is_wrong_with_the_names_of_files_is_noted():
+    noted = []
+    entry = METRICS.entry({"name": "external", "file": {"t1": "a", "t4": "b"}})
+    check_scores(entry, ["t1", "t2", "t3"], lambda path, message, **_: noted.append(message))
+    assert noted == [
+        "metric external: unknown test set 't4'",
+        "metric external: no scores for test set t2",
+        "metric external: no scores for test set t3",
+    ]
 
 
 def test_scores_are_read_line_by_line(tmp_path: Path):

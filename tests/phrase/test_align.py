@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
-import replitune
 from replitune.errors import ReplituneError
-from replitune.phrase.align import ALIGNERS, DirectedAlignments, align
+from replitune.phrase.align import DirectedAlignments, align
 from replitune.phrase.encode import Encoded, encode, split_words
+from replitune.phrase.settings import Aligner
 from replitune.phrase.symmetrise import symmetrise
 
 WORDS = {"das": "the", "haus": "house", "buch": "book", "ein": "a", "ist": "is", "klein": "small"}
@@ -35,7 +30,7 @@ def equal(one: DirectedAlignments, two: DirectedAlignments) -> bool:
     )
 
 
-@pytest.mark.parametrize("kind", ALIGNERS)
+@pytest.mark.parametrize("kind", get_args(Aligner))
 def test_finds_the_dictionary_and_repeats_itself(kind: str) -> None:
     source, target = text()
     said: list[str] = []
@@ -54,52 +49,12 @@ def test_finds_the_dictionary_and_repeats_itself(kind: str) -> None:
     assert equal(first, align(source, target, kind, threads=1))
 
 
-def test_unknown_aligner() -> None:
-    source, target = text(2)
-    with pytest.raises(ReplituneError, match="unknown word aligner"):
-        align(source, target, "giza")
-
-
 def test_a_failing_worker_is_reported() -> None:
     source, target = text(3)
     unequal = Encoded(target.vocab, target.words, target.start[:-1])
     with pytest.raises(ReplituneError, match="the word aligner failed") as error:
         align(source, unequal)
     assert "ValueError" in (error.value.found or "")
-
-
-def test_a_worker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
-    parent = (
-        "import subprocess, sys, time\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'from replitune.phrase."
-        "align_worker import leave_with_parent; import time; leave_with_parent(); "
-        "time.sleep(60)'], stdin=subprocess.PIPE)\n"
-        "print(child.pid, flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    package = str(Path(replitune.__file__).parents[1])
-    process = subprocess.Popen(
-        [sys.executable, "-c", parent],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": package},
-    )
-    assert process.stdout is not None
-    child = int(process.stdout.readline())
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
-    status = Path(f"/proc/{child}/stat")
-    if not status.parent.parent.exists():
-        pytest.skip("needs /proc")
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        # gone, or a zombie waiting for whoever adopted it
-        if not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] == "Z":
-            return
-        time.sleep(0.05)
-    os.kill(child, signal.SIGKILL)
-    pytest.fail("the worker outlived its parent")
 
 
 def test_words_end_at_ascii_white_space_only() -> None:

@@ -15,17 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.errors import ReplituneError
-from replitune.phrase.decoder import Decoder, Settings
-from replitune.phrase.features import Layout
+from replitune.phrase.decoder import Decoder
+from replitune.phrase.features import PhraseLayout
 from replitune.phrase.lm import LanguageModel
 from replitune.phrase.model import PhraseModel
+from replitune.phrase.settings import SearchSettings
+from replitune.settings import read
 
 HUGE = 10**5
 
 
-def exact(limit: int, search: str = "stack") -> Settings:
+def exact(limit: int, search: str = "stack") -> SearchSettings:
     """Settings under which nothing is pruned."""
-    return Settings(
+    return SearchSettings(
         search=search,
         stack=HUGE if search == "stack" else 3000,
         pop_limit=HUGE,
@@ -98,7 +100,7 @@ def test_pruned_search_never_beats_the_unpruned_one_and_scores_what_it_says(sear
         model, _, sentence, limit, weights = random_case(seed, 6)
         line = " ".join(sentence)
         full = Decoder(model, weights, exact(limit)).nbest([line], 1)
-        cut = Settings(search=search, stack=3, pop_limit=5, distortion_limit=limit, options=2)
+        cut = SearchSettings(search=search, stack=3, pop_limit=5, distortion_limit=limit, options=2)
         pruned = Decoder(model, weights, cut).nbest([line], 3)
         best = full.score[0] - 100 * full.copied[0]
         assert (pruned.score - 100 * pruned.copied <= best + 1e-9).all()
@@ -117,7 +119,7 @@ def test_early_discarding_changes_nothing(search, lift):
         backoffs += np.float32(lift)
     model = PhraseModel.build(table, LanguageModel.build(ngrams))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 9)) for _ in range(10)]
-    settings_ = Settings(search=search, stack=5, pop_limit=60)
+    settings_ = SearchSettings(search=search, stack=5, pop_limit=60)
     decoder = Decoder(model, model.layout.sensible(), settings_)
     with_bounds = list(decoder.nbest(lines, 5).lines())
     prepare = decoder.prepare
@@ -139,15 +141,15 @@ def test_early_discarding_changes_nothing(search, lift):
 def test_left_out_features_have_no_columns_and_no_influence(groups):
     rng = np.random.default_rng(11)
     model, ngrams = random_model(rng, features=groups)
-    layout = Layout(groups)
-    weights = np.abs(rng.normal(size=layout.width))
+    layout = PhraseLayout.of(groups)
+    weights = np.abs(rng.normal(size=layout.dimension))
     full = layout.full(weights)
     for _ in range(10):
         sentence = [f"f{i}" for i in rng.integers(0, 6, 4)]
         everything = list(derivations(model.table, ngrams, sentence, 2))
         expected = sorted((full @ f - 100 * copied for _, f, copied in everything), reverse=True)
         found = Decoder(model, weights, exact(2)).nbest([" ".join(sentence)], len(everything) + 1)
-        assert found.features.shape == (len(everything), layout.width)
+        assert found.features.shape == (len(everything), layout.dimension)
         np.testing.assert_allclose(found.score - 100 * found.copied, expected, atol=1e-5)
 
 
@@ -155,7 +157,7 @@ def test_left_out_features_have_no_columns_and_no_influence(groups):
 def test_all_zero_weights_translate_every_word_and_are_reproducible(search):
     rng = np.random.default_rng(2)
     model, _ = random_model(rng)
-    decoder = Decoder(model, np.zeros(14), Settings(search=search))
+    decoder = Decoder(model, np.zeros(14), SearchSettings(search=search))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 5, 6)) for _ in range(5)]
     found = decoder.nbest(lines, 10)
     assert (found.score == 0).all()
@@ -166,7 +168,9 @@ def test_all_zero_weights_translate_every_word_and_are_reproducible(search):
 @pytest.mark.parametrize("search", ["stack", "cube"])
 def test_blank_lines_are_blank_and_unknown_words_are_copied(search):
     model, _ = random_model(np.random.default_rng(4), phrases=5, longest=1)
-    decoder = Decoder(model, model.layout.sensible(), Settings(search=search, distortion_limit=0))
+    decoder = Decoder(
+        model, model.layout.sensible(), SearchSettings(search=search, distortion_limit=0)
+    )
     lines = ["", "  \t ", "Ünbekannt\u00a0x <s>", "f0 ||| f1"]
     out = decoder.decode(lines)
     assert out[:3] == ["", "", "Ünbekannt\u00a0x <s>"]
@@ -190,7 +194,7 @@ def test_a_400_word_sentence_is_translated_whole(search, limit):
     decoder = Decoder(
         model,
         model.layout.sensible(),
-        Settings(search=search, stack=4, pop_limit=20, distortion_limit=limit),
+        SearchSettings(search=search, stack=4, pop_limit=20, distortion_limit=limit),
     )
     found = decoder.nbest([" ".join(source)], 2)
     assert found.features[0, 9] == 400  # phrases of one word each
@@ -206,7 +210,9 @@ def test_wide_masks_and_narrow_ones_agree(seed):
     line = " ".join(f"f{i}" for i in rng.integers(0, 6, 70))
     outputs = [
         Decoder(
-            model, model.layout.sensible(), Settings(search="stack", stack=3, distortion_limit=k)
+            model,
+            model.layout.sensible(),
+            SearchSettings(search="stack", stack=3, distortion_limit=k),
         ).decode([line])
         for k in (-1, 140, 70)
     ]
@@ -218,7 +224,7 @@ def test_threads_and_batches_do_not_change_a_byte(search):
     rng = np.random.default_rng(9)
     model, _ = random_model(rng, phrases=40, options=6)
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 7, rng.integers(0, 15))) for _ in range(40)]
-    decoder = Decoder(model, model.layout.sensible(), Settings(search=search, stack=20))
+    decoder = Decoder(model, model.layout.sensible(), SearchSettings(search=search, stack=20))
     one = list(decoder.nbest(lines, 20, threads=1).lines())
     assert list(decoder.nbest(lines, 20, threads=3).lines()) == one
     alone = [
@@ -276,7 +282,7 @@ def test_derivation_limit_for_distinct_lists_is_kept_and_reported():
     rng = np.random.default_rng(13)
     model, _ = random_model(rng)
     line = "f0 f1 f2 f3 f4 f0"
-    decoder = Decoder(model, model.layout.sensible(), Settings(derivations=2))
+    decoder = Decoder(model, model.layout.sensible(), SearchSettings(derivations=2))
     found = decoder.nbest([line], 10, distinct=True)
     assert found.looked.tolist() <= [20]
     assert len(set(found.texts())) == len(found.texts()) <= 10
@@ -285,15 +291,15 @@ def test_derivation_limit_for_distinct_lists_is_kept_and_reported():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"search": "cubes"}, "did you mean cube"),
-        ({"stack": 0}, "from 1 on"),
-        ({"distortion_limit": -2}, "from -1 on"),
+        ({"search": "cubes"}, "did you mean `cube`"),
+        ({"stack": 0}, "at least 1"),
+        ({"distortion_limit": -2}, "at least -1"),
         ({"beam": 1.0}, "less than 1"),
     ],
 )
 def test_wrong_settings_are_named(change, message):
     with pytest.raises(ReplituneError, match=message):
-        Settings(**change)
+        read(SearchSettings, change)
 
 
 @pytest.mark.parametrize("weights", [np.ones(13), np.full(14, np.nan)])

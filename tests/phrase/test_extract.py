@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.phrase.encode import RESERVED, Encoded, encode
-from replitune.phrase.extract import LONGEST_PHRASE, count_pairs, extract
+from replitune.phrase.extract import count_pairs, extract
+from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
 
 Pair = tuple[list[str], list[str], list[tuple[int, int]]]

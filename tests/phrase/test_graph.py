@@ -8,8 +8,9 @@ from decoder_oracle import derivations, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replitune.phrase.decoder import Decoder, Settings
+from replitune.phrase.decoder import Decoder
 from replitune.phrase.graph import SearchGraph
+from replitune.phrase.settings import SearchSettings
 
 
 def paths(graph: SearchGraph) -> list[tuple[str, np.ndarray, int]]:
@@ -37,7 +38,9 @@ def test_paths_of_an_unpruned_graph_are_all_derivations(search, seed):
     decoder = Decoder(
         model,
         rng.normal(size=14),
-        Settings(search, stack=2000, pop_limit=10**5, beam=0, distortion_limit=limit, options=99),
+        SearchSettings(
+            search, stack=2000, pop_limit=10**5, beam=0, distortion_limit=limit, options=99
+        ),
     )
     (graph,) = decoder.graphs([" ".join(sentence)])
     found = sorted((t, c, *np.round(f, 3)) for t, f, c in paths(graph))
@@ -57,7 +60,7 @@ def test_nbest_lists_are_the_best_paths_of_the_graph(search):
     rng = np.random.default_rng(21)
     model, _ = random_model(rng, features=("tm", "lm", "penalties", "lexro"))
     weights = model.layout.sensible()
-    decoder = Decoder(model, weights, Settings(search, stack=4, pop_limit=15))
+    decoder = Decoder(model, weights, SearchSettings(search=search, stack=4, pop_limit=15))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 6)) for _ in range(10)]
     found = decoder.nbest(lines, 20)
     for segment, graph in enumerate(decoder.graphs(lines, threads=2)):
@@ -74,7 +77,7 @@ def test_a_graph_with_fewer_arcs_has_the_best_paths(search):
     rng = np.random.default_rng(23)
     model, _ = random_model(rng, features=("tm", "lm", "penalties", "lexro"))
     weights = model.layout.sensible()
-    decoder = Decoder(model, weights, Settings(search, stack=4, pop_limit=15))
+    decoder = Decoder(model, weights, SearchSettings(search=search, stack=4, pop_limit=15))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 6)) for _ in range(10)]
     cut = 0
     for whole, graph in zip(decoder.graphs(lines), decoder.graphs(lines, density=3.0), strict=True):
@@ -105,7 +108,7 @@ def test_a_graph_with_fewer_arcs_has_the_best_paths(search):
 def test_graphs_are_topological_and_connected():
     rng = np.random.default_rng(22)
     model, _ = random_model(rng)
-    decoder = Decoder(model, model.layout.sensible(), Settings(stack=5, pop_limit=20))
+    decoder = Decoder(model, model.layout.sensible(), SearchSettings(stack=5, pop_limit=20))
     for graph in decoder.graphs(["f0 f1 f2 f3 f4 f0 f1", "f1"]):
         assert (graph.arc_from < graph.arc_to).all()
         assert (np.diff(graph.arc_to) >= 0).all()

@@ -69,14 +69,14 @@ def test_every_source_phrase_is_found(folder):
 def test_features_can_be_left_out_when_loading(folder):
     PhraseModel.load(folder).save_queries(folder)
     model = PhraseModel.load(folder, features=("tm", "penalties"))
-    assert model.layout.width == 6
+    assert model.layout.dimension == 6
     assert " LM0= " not in nbest(model)[0]
 
 
 def test_a_feature_that_the_model_does_not_have_is_refused(folder):
     features = {name: arity for name, group, arity in NAMES if group != "lexro"}
     (folder / "model.json").write_text(json.dumps({"features": features}))
-    assert PhraseModel.load(folder).layout.width == 8
+    assert PhraseModel.load(folder).layout.dimension == 8
     with pytest.raises(ReplituneError, match="lexro"):
         PhraseModel.load(folder, features=("tm", "lexro"))
 

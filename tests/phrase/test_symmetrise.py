@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replitune.errors import ReplituneError
 from replitune.phrase.align import DirectedAlignments
 from replitune.phrase.encode import Encoded
-from replitune.phrase.symmetrise import HEURISTICS, symmetrise
+from replitune.phrase.settings import HEURISTICS
+from replitune.phrase.symmetrise import symmetrise
 
 
 def side(*lengths: int) -> Encoded:
@@ -168,8 +168,3 @@ def test_intersection_and_union_equal_thot(pair: tuple[list[int], list[int]]) ->
         both = one.intersect(two) if heuristic == "intersection" else one.union(two)
         points = both.to_numpy() if both is not None else one.to_numpy()
         assert run([pair], heuristic) == [{(int(s), int(t)) for s, t in np.argwhere(points)}]
-
-
-def test_unknown_heuristic() -> None:
-    with pytest.raises(ReplituneError, match="unknown symmetrisation"):
-        run([DRAWING], "grow")

@@ -8,6 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from replitune.experiment.experiment import BY_METRIC, counts_of
+from replitune.replicas import Replica
+from replitune.significance.registry import TESTS
+
 SEGMENTS = 24
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "mat", "park", "it", "is", "city", "sea",
          "book", "we", "old", "bridge", "rain", "day", "long"]  # fmt: skip
@@ -42,7 +46,7 @@ def finished_experiment(
     parts: bool = False,
     corpus_warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Replica ids by system -> results in `folder`; returns the settings of its report."""
+    """Replica ids by system -> results in `folder`; returns what the job of its report is told."""
     refs = edit(references())
     rows: list[dict[str, Any]] = []
     for i, line in enumerate(refs):
@@ -77,16 +81,16 @@ def finished_experiment(
         ran = replitune(
             "test", folder / "stats" / "t1" / id, "--testset", "t1", "--systems", *systems,
             "--pairs", f"baseline={baseline}" if baseline else "all", "--methods", *methods,
-            "--samples", 99, "--seed", 7, "--out", folder / "tests" / "t1" / f"{id}.parquet",
+            "--samples", 99, "--seed", 7, "--out", folder / "tests" / "t1",
         )  # fmt: skip
         assert ran.code == 0, ran.err
     return {
-        "experiment": "small", "seed": 7, "systems": list(systems), "tests": ["t1"],
-        "metrics": ids, "baseline": baseline, "alpha": 0.05, "correction": "holm", "samples": 99,
-        "methods": list(methods),
-        "figures": [
-            f"t1.{id}.{kind}" for id in ids for kind in ("replicas", "intervals", "fits", "overlap")
-        ],
+        "folder": str(folder), "seed": 7, "version": "",
+        "systems": {name: counts_of(map(Replica, ids)) for name, ids in systems.items()},
+        "decoded": {"t1": list(systems)}, "histories": {}, "metrics": ids,
+        "studies": {study: [] for study in BY_METRIC}, "judged": [], "baseline": baseline,
+        "methods": [TESTS.entry(word).mapping for word in methods], "alpha": 0.05,
+        "correction": "holm", "samples": 99,
     }  # fmt: skip
 
 
@@ -101,7 +105,7 @@ def studied(replitune: Callable[..., Any], folder: Path, settings: dict[str, Any
     (folder / "human.csv").write_text("\n".join(lines) + "\n", "utf-8")
     small = {"power": ["--replicas", 3, 5, "--delta", 2],
              "replication": ["--sizes", 1, 3, 50, "--repeats", 20, "--samples", 99],
-             "calibrate": ["--ns", 1, "--trials", 20, "--samples", 99, "--methods", "crossed",
+             "calibrate": ["--sizes", 1, "--trials", 20, "--samples", 99, "--methods", "crossed",
                            "clark", "riezler"]}  # fmt: skip
     for study, words in small.items():
         out = folder / "studies" / study / "t1" / f"{id}.parquet"
@@ -112,14 +116,12 @@ def studied(replitune: Callable[..., Any], folder: Path, settings: dict[str, Any
         "--ci-samples", 50, "--out", folder / "studies" / "meta" / "t1.parquet",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    settings["studies"] = {study: [["t1", id]] for study in small}
+    settings["studies"] = {study: [("t1", id)] for study in small}
     settings["judged"] = ["t1"]
-    kinds = ("power", "detectable", "replication", "calibration")
-    settings["figures"] += [f"t1.{id}.{kind}" for kind in kinds] + ["t1.agreement"]
 
 
 def write_report(replitune: Callable[..., Any], folder: Path, settings: Mapping[str, Any]) -> str:
-    """Run `replitune report`; returns the page."""
-    ran = replitune("report", folder, "--settings", json.dumps(settings))
+    """Run the job of the report; returns the page."""
+    ran = replitune("job", "report", "--settings", json.dumps(settings))
     assert ran.code == 0, ran.err
     return (folder / "report.html").read_text("utf-8")

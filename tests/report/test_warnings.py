@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
-from replitune.report.data import Cell
-from replitune.report.segments import Segments, embedded, page_data
+from replitune.report.material import Material
+from replitune.report.segment_browser import Segments, embedded, page_data
 from replitune.report.verdict import verdict, verdicts
 from replitune.report.warnings import warnings
-from replitune.results.rows import SystemRow
-from replitune.significance.base import TestResult
+from replitune.report.wording import named
+from replitune.results.result import Result
+from replitune.significance.base import Note, TestResult
+from replitune.significance.one_system import SystemSummary
 
 RESULT = TestResult(
     method="crossed", a="a", b="b", score_a=40.0, score_b=38.0, delta=-2.0, p=0.02,
@@ -19,34 +24,48 @@ RESULT = TestResult(
 )  # fmt: skip
 
 
-def cell(*tests: TestResult, word: str = "ter", higher: bool = False, runs: int = 3) -> Cell:
-    rows = []
-    for name, mean in (("a", 40.0), ("b", 38.0)):
-        rows.append(SystemRow(name, "avg", mean, n=runs))
-        ids = [f"run-{i:03d}" for i in range(runs)]
-        rows += [SystemRow(name, "score", mean, n=1, replica=id) for id in ids]
-    return Cell("t1", "m", "sig", higher, ("a", "b"), tests, tuple(rows), word=word)
+def summary(name: str, mean: float, runs: int = 3) -> SystemSummary:
+    scores = {f"run-{i:03d}": mean for i in range(1, runs + 1)}
+    return SystemSummary(name, runs, mean, scores, None, None, None, "run-001")
+
+
+def result_of(
+    *tests: TestResult,
+    means: Mapping[str, float] = MappingProxyType({"a": 40.0, "b": 38.0}),
+    word: str = "ter",
+    higher: bool = False,
+    runs: int = 3,
+) -> Result:
+    systems = {name: summary(name, mean, runs) for name, mean in means.items()}
+    (named_so,) = named([Result("t1", "m", word, "sig", higher, 0.05, systems, tests)])
+    return named_so
+
+
+def material(*cells: Result, **more: Any) -> Material:
+    return Material("small", 7, 0.05, "holm", 99, cells, **more)
 
 
 def test_lower_is_better_is_worded_right():
-    said = verdict(cell(RESULT), RESULT, 0.05, "holm")
+    said = verdict(result_of(RESULT), RESULT, 0.05, "holm")
     assert said.significant
     assert said.text.replace("\N{NO-BREAK SPACE}", " ") == (
         "b beats a by 2.00 TER (lower is better), 95% CI 1.00 to 3.00, p = .040 "
         "(crossed, Holm, 3 + 3 runs); expect the same sign on a new test set and new tuning runs."
     )
-    higher = verdict(cell(RESULT, word="bleu", higher=True), RESULT, 0.05, "holm")
+    higher = verdict(result_of(RESULT, word="bleu", higher=True), RESULT, 0.05, "holm")
     assert higher.headline == "a beats b by 2.00 BLEU"
 
 
 def test_neither_length_is_better():
-    said = verdict(cell(RESULT, word="length", higher=True), RESULT, 0.05, "none")
+    said = verdict(result_of(RESULT, word="length", higher=True), RESULT, 0.05, "none")
     assert said.headline == "a has more length ratio than b"
 
 
 def test_no_p_is_no_verdict():
-    none = replace(RESULT, p=None, p_adjusted=None, note="needs two replicas")
-    said = verdict(cell(none), none, 0.05, "holm")
+    none = replace(
+        RESULT, p=None, p_adjusted=None, notes=(Note("one-replica", "needs two replicas"),)
+    )
+    said = verdict(result_of(none), none, 0.05, "holm")
     assert not said.significant
     assert "needs two replicas" in said.text
 
@@ -54,13 +73,16 @@ def test_no_p_is_no_verdict():
 def test_each_warning_is_said_once():
     clark = replace(
         RESULT, method="clark", p=0.2, p_adjusted=0.2, generalises_to="new segments",
-        note="a: hypothesis length 31 is within 2 standard errors",
+        notes=(Note("not-smooth", "a: hypothesis length 31 is within 2 standard errors", "a"),),
     )  # fmt: skip
     permutation = replace(RESULT, method="replica-permutation", p=0.1, p_adjusted=0.1, p_min=0.1)
-    one = cell(RESULT, clark, permutation, runs=2)
-    other = replace(clark, note="a: hypothesis length 99 is within 2 standard errors")
+    one = result_of(RESULT, clark, permutation, runs=2)
+    other = replace(
+        clark,
+        notes=(Note("not-smooth", "a: hypothesis length 99 is within 2 standard errors", "a"),),
+    )
     two = replace(one, testset="t2", tests=(RESULT, other, permutation))
-    said = warnings([one, two], 0.05)
+    said = warnings(material(one, two))
     titles = [warning.title for warning in said]
     assert len(titles) == len(set(titles))
     assert titles == [
@@ -80,9 +102,9 @@ def test_each_warning_is_said_once():
 def test_of_many_pairs_those_with_the_best_stand_first():
     names = [f"s{i}" for i in range(6)]
     tests = tuple(replace(RESULT, a=a, b=b) for i, a in enumerate(names) for b in names[i + 1 :])
-    rows = tuple(SystemRow(name, "avg", float(i), n=3) for i, name in enumerate(names))
-    first = Cell("t1", "bleu", "", True, tuple(names), tests, rows, word="bleu")
-    group, other = verdicts([first, replace(first, metric="x")], 0.05, "holm", None)
+    means = {name: float(i) for i, name in enumerate(names)}
+    first = result_of(*tests, means=means, word="bleu", higher=True)
+    group, other = verdicts(material(first, replace(first, metric="x")))
     assert len(group.shown) == 5
     assert all("s5" in (v.result.a, v.result.b) for v in group.shown)
     assert len(group.folded) == 10
@@ -95,7 +117,7 @@ def test_of_many_pairs_those_with_the_best_stand_first():
 def test_segments_keep_to_the_budget_and_the_largest_differences_stay(budget: int):
     import numpy as np
 
-    from replitune.report.segments import Output
+    from replitune.report.segment_browser import Output
 
     n = 400
     scores = np.arange(n, dtype=float)
@@ -118,7 +140,7 @@ def test_embedded_json_cannot_end_its_element():
 
 
 def test_replicas_that_cannot_be_made_again_are_named():
-    found = warnings([], 0.05, (), ["nmt seed-001"])
+    found = warnings(material(unrepeatable=["nmt seed-001"]))
     assert [(w.title, w.places) for w in found] == [
         ("Replicas that cannot be made again to the same bytes", ("nmt seed-001",))
     ]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from replitune.errors import ReplituneError
 from replitune.running.files import (
     atomic_open,
+    new_folder,
     read_lines,
     sha256_lines,
     split_lines,
@@ -102,3 +103,17 @@ def test_the_hash_of_segments_does_not_depend_on_how_they_are_stored(tmp_path: P
     dos.write_bytes(b"one\r\ntwo\r\n")
     assert len({sha256_lines(read_lines(path)) for path in (plain, packed, dos)}) == 1
     assert sha256_lines(["one", "two"]) != sha256_lines(["one two"])
+
+
+def test_a_folder_takes_its_place_whole_or_not_at_all(tmp_path: Path):
+    out = tmp_path / "model"
+    for content in ("old", "new"):
+        with new_folder(out) as folder:
+            assert folder.is_absolute()
+            write_lines(folder / content, [content])
+    assert [path.name for path in out.iterdir()] == ["new"]
+    with pytest.raises(RuntimeError), new_folder(out) as folder:  # noqa: PT012
+        write_lines(folder / "half", ["half"])
+        raise RuntimeError
+    assert [path.name for path in out.iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

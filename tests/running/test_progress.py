@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from replitune.running.progress import Progress, Steps
+from replitune.running.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -12,7 +12,7 @@ class Terminal(io.StringIO):
 
 def test_a_terminal_sees_a_bar_that_goes_away():
     terminal = Terminal()
-    with Progress("decode", 4, "lines", terminal) as done:
+    with Progress(terminal).bar("decode", 4, "lines") as done:
         for number in (1, 4):
             done(number)
     text = terminal.getvalue()
@@ -23,7 +23,7 @@ def test_a_terminal_sees_a_bar_that_goes_away():
 
 
 def test_a_log_gets_one_plain_line(capsys):
-    with Progress("decode", 4, "lines", io.StringIO()) as done:
+    with Progress(io.StringIO()).bar("decode", 4, "lines") as done:
         done(2)
     out = capsys.readouterr().out
     assert out.startswith("decode: 4 lines in ")
@@ -32,11 +32,11 @@ def test_a_log_gets_one_plain_line(capsys):
 
 def test_steps_overwrite_themselves_on_a_terminal_only(capsys):
     terminal = Terminal()
-    say = Steps(terminal)
+    say = Progress(terminal)
     for line in ("align step 1 of 2", "align step 2 of 2", "done"):
         say(line)
     assert terminal.getvalue().count("\n") == 1
-    plain = Steps(io.StringIO())
+    plain = Progress(io.StringIO())
     plain("align step 1 of 2")
     plain("done")
     assert capsys.readouterr().out == "align step 1 of 2\ndone\n"

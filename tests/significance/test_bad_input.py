@@ -9,9 +9,11 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
+from replitune.settings import settings_of
 from replitune.significance.base import Comparison
 from replitune.significance.tests.clark import clark
 from replitune.significance.tests.clark_bootstrap import clark_bootstrap
+from replitune.significance.tests.crossed import crossed
 from replitune.significance.tests.fu_ar import fu_ar
 from replitune.significance.tests.fu_bootstrap import fu_bootstrap
 from replitune.significance.tests.graham import graham
@@ -92,9 +94,34 @@ def test_nan_and_infinity_are_refused(test, value) -> None:
 
 @pytest.mark.parametrize("test", TESTS)
 def test_alternative_must_be_known(test) -> None:
-    message = r"`alternative` must be one of \{'two-sided', 'greater', 'less'\}"
-    with pytest.raises(ReplituneError, match=message):
+    with pytest.raises(ReplituneError) as error:
         test(compare(*ODD["unequal n"]), rng=rng(), alternative="two_sided")
+    assert error.value.expected == "two-sided, greater, less"
+    assert error.value.fix == "did you mean `two-sided`?"
+
+
+WRONG = {"unit": "sentence", "strata": "group", "aggregation": "average", "pairing": "indices",
+         "compat": "fold", "paired": "yes", "replica": 3, "replica_a": 2,
+         "replica_b": 1.5}  # fmt: skip
+
+
+@pytest.mark.parametrize("test", [*TESTS, crossed])
+def test_every_option_is_held_to_its_declaration(test) -> None:
+    declared = settings_of(test)
+    given = {} if test is crossed else {"rng": rng(), "samples": 20}
+    assert declared.keys() <= {"alternative", *WRONG}
+    for name in declared.keys() & WRONG.keys():
+        with pytest.raises(ReplituneError, match=f"{name} is not") as error:
+            test(compare(*ODD["unequal n"]), **given, **{name: WRONG[name]})
+        assert error.value.found == repr(WRONG[name])
+        assert error.value.expected
+
+
+@pytest.mark.parametrize("test", [t for t in [*TESTS, crossed] if "alpha" in t.__annotations__])
+def test_alpha_is_between_0_and_1(test) -> None:
+    given = {} if test is crossed else {"rng": rng(), "samples": 20}
+    with pytest.raises(ReplituneError, match="`alpha` must be between 0 and 1"):
+        test(compare(*ODD["unequal n"]), alpha=1, **given)
 
 
 @pytest.mark.parametrize("test", TESTS)

@@ -10,6 +10,7 @@ from scipy import stats
 
 from replitune.errors import ReplituneError
 from replitune.significance.counting import shifted_p
+from replitune.significance.draws import named_draws
 from replitune.significance.tests.clark_bootstrap import clark_bootstrap
 from replitune.significance.tests.graham import graham
 from replitune.significance.tests.koehn import koehn
@@ -165,10 +166,10 @@ def test_documents_are_drawn_as_a_whole() -> None:
         assert found.p == test(compare(*summed), rng=rng(), samples=300).p
 
 
-def test_segment_draws_come_from_their_own_generator() -> None:
+def test_tests_share_draws_of_segments() -> None:
     c = compare(counts(3, 30, seed=1), counts(3, 30, seed=2))
-    one = koehn(c, rng=np.random.default_rng(1), segment_rng=rng(), samples=200)
-    two = graham(c, rng=np.random.default_rng(2), segment_rng=rng(), samples=200)
+    one = koehn(c, rng=np.random.default_rng(1), draws=named_draws("test1", 7), samples=200)
+    two = graham(c, rng=np.random.default_rng(2), draws=named_draws("test1", 7), samples=200)
     np.testing.assert_array_equal(one.distribution, two.distribution)
 
 

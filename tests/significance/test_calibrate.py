@@ -9,6 +9,8 @@ import pytest
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "calibration"))
+from bleu_model import bleu_counts as bleu_model
 from crossed_models import CountBleu, bleu_counts, comparison, mean_statistics, system, two_way
 
 from replitune.errors import ReplituneError
@@ -28,7 +30,6 @@ from replitune.significance.studies.calibrate import (
 )
 from replitune.significance.studies.power import fit
 from replitune.significance.studies.simulate import Design, mean_scores
-from replitune.significance.studies.simulate import bleu_counts as bleu_model
 from replitune.significance.tests.crossed import crossed
 
 
@@ -96,7 +97,7 @@ def test_simulated_comparisons_have_the_components_of_the_real_one():
     rng = np.random.default_rng(3)
     real = comparison(two_way(rng, 6, 150, 0.3), two_way(rng, 6, 150, 0.1))
     target = fit(real)
-    models = [fit(pair) for pair in simulated(real, 6, 6, 150, rng)]
+    models = [fit(pair) for pair in simulated(real, 6, 150, rng)]
     assert np.mean([m.segment for m in models]) == pytest.approx(target.segment, rel=0.1)
     assert np.mean([m.replica[0] for m in models]) == pytest.approx(target.replica[0], rel=0.2)
     assert np.mean([m.interaction[1] for m in models]) == pytest.approx(

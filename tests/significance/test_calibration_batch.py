@@ -11,12 +11,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "calibration"))
 import batch as batched
+from bleu_model import bleu_counts
 from crossed_models import comparison
 
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.significance.run import run_tests
-from replitune.significance.studies.simulate import Design, bleu_counts, mean_scores
+from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.significance.tests.crossed import crossed
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from replitune.errors import ReplituneError
-from replitune.significance.tests.clark import clark, clark_many
+from replitune.significance.tests.clark import clark
 from replitune.significance.tests.riezler import riezler
 from significance.exchange_models import (
     Counts,
@@ -132,7 +132,7 @@ def test_several_metrics_see_the_same_exchanges() -> None:
     whole, real = compare(a, b), compare(a.astype(float), b.astype(float), Counts())
     other = compare(a[..., ::-1], b[..., ::-1])
     for options in ({}, {"pairing": "index"}, {"aggregation": "mean"}):
-        together = clark_many([whole, other, real], rng=rng(), samples=400, **options)
+        together = clark([whole, other, real], rng=rng(), samples=400, **options)
         for c, result in zip([whole, other, real], together, strict=True):
             alone = clark(c, rng=rng(), samples=400, **options)
             np.testing.assert_array_equal(alone.distribution, result.distribution)

@@ -18,9 +18,7 @@ from replitune.significance.kernels.free import (
     draw_permutation,
     draw_subsets,
 )
-from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, keys_of, mix
-
-mix_words = mix.py_func
+from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, keys_of, mix_words
 
 
 def word(keys: np.ndarray, c: int) -> np.ndarray:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
+from replitune.settings import about
+from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.counting import Contrast
 from replitune.significance.draws import named_draws
 from replitune.significance.one_system import summarise
-from replitune.significance.run import METHODS, histogram, pairs_iv, run_tests
+from replitune.significance.pairs import pairs_of_systems
+from replitune.significance.registry import TESTS
+from replitune.significance.run import histogram, run_tests
+from replitune.significance.settings import Baseline
 from significance.exchange_models import Counts, counts, means, system
 
 N = 40
@@ -27,7 +34,7 @@ def systems(*names: str, n: int = 3) -> dict:
 
 def same(x, y) -> bool:
     """Rows are equal, correction and notes on families aside, to the bit."""
-    skip = {"p_adjusted", "note"}
+    skip = {"p_adjusted", "notes"}
     for f in fields(x):
         one, other = getattr(x, f.name), getattr(y, f.name)
         if f.name not in skip and not np.array_equal(one, other):
@@ -40,10 +47,10 @@ def by_name(rows) -> dict:
 
 
 def test_rows_come_pair_by_pair_and_method_by_method() -> None:
-    rows = run_tests({"m": (Counts(), systems("a", "b", "c"))}, DOCUMENTS, methods=list(METHODS),
+    rows = run_tests({"m": (Counts(), systems("a", "b", "c"))}, DOCUMENTS, methods=TESTS.names,
                      **SETTINGS)["m"]  # fmt: skip
     assert [(r.a, r.b, r.method) for r in rows] == [
-        (a, b, method) for a, b in (("a", "b"), ("a", "c"), ("b", "c")) for method in METHODS
+        (a, b, method) for a, b in (("a", "b"), ("a", "c"), ("b", "c")) for method in TESTS.names
     ]
     assert all(r.p is not None and 0 < r.p <= 1 for r in rows)
     assert {r.seed for r in rows if r.method != "crossed"} == {5}
@@ -59,7 +66,7 @@ def test_swapping_a_pair_changes_no_p() -> None:
         {"name": "clark", "id": "clark-greater", "alternative": "less"},
         {"name": "riezler", "id": "riezler-a", "replica-b": "run-003"},
     ]
-    methods = list(METHODS)
+    methods = TESTS.names
     ab = run_tests(metric, DOCUMENTS, pairs=[("a", "b")], methods=[*methods, *sided], **SETTINGS)
     ba = run_tests(metric, DOCUMENTS, pairs=[("b", "a")], methods=[*methods, *turned], **SETTINGS)
     for x, y in zip(ab["m"], ba["m"], strict=True):
@@ -77,7 +84,7 @@ def test_nothing_else_changes_a_number() -> None:
     every = run_tests(
         {"z": (MeanMetric(), others), "m": (Counts(), systems("d", "c", "b", "a"))},
         DOCUMENTS,
-        methods=[*reversed(METHODS)],
+        methods=[*reversed(TESTS.names)],
         threads=3,
         **SETTINGS,
     )
@@ -85,7 +92,7 @@ def test_nothing_else_changes_a_number() -> None:
     for (a, b, method), row in alone.items():
         assert same(row, found[b, a, method].swapped())
     twice = {"m": (Counts(), systems("a", "b")), "n": (Counts("n"), systems("a", "b"))}
-    rows = run_tests(twice, DOCUMENTS, methods=list(METHODS), **SETTINGS)
+    rows = run_tests(twice, DOCUMENTS, methods=TESTS.names, **SETTINGS)
     for x, y in zip(rows["m"], rows["n"], strict=True):
         assert same(x, y)
 
@@ -93,7 +100,7 @@ def test_nothing_else_changes_a_number() -> None:
 def test_real_statistics_do_not_depend_on_company_either() -> None:
     one = {name: system(name, means(3, N, seed=ord(name))) for name in "ab"}
     more = one | {"c": system("c", means(5, N, seed=9))}
-    methods = [m for m in METHODS if m != "crossed"]
+    methods = [m for m in TESTS.names if m != "crossed"]
     alone = by_name(
         run_tests({"m": (MeanMetric(), one)}, DOCUMENTS, methods=methods, **SETTINGS)["m"]
     )
@@ -125,8 +132,8 @@ def test_draws_are_shared_with_the_summaries() -> None:
     draws = named_draws("t", 5)
     metric, a = Counts(), systems("a")["a"]
     run_tests({"m": (metric, {"a": a, **systems("b")})}, DOCUMENTS, methods=["multi-bootstrap"],
-              draws=draws, **SETTINGS)  # fmt: skip
-    options = {"testset": "t", "seed": 5, "samples": 80, "test_sets": 80}
+              draws=draws, **{**SETTINGS, "samples": 1000})  # fmt: skip
+    options = {"testset": "t", "seed": 5, "samples": 80}
     shared = summarise(metric, a, DOCUMENTS, draws=draws, **options)
     assert shared == summarise(metric, a, DOCUMENTS, **options)
 
@@ -178,13 +185,13 @@ def test_segments_without_a_score_are_left_out_for_both() -> None:
 
 def test_pairs() -> None:
     names = ["a", "b", "c"]
-    assert pairs_iv(names) == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert pairs_iv(names, "baseline", "b") == [("b", "a"), ("b", "c")]
-    assert pairs_iv(names, [("c", "a")]) == [("c", "a")]
+    assert pairs_of_systems("all", names) == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert pairs_of_systems(Baseline(baseline="b"), names) == [("b", "a"), ("b", "c")]
+    assert pairs_of_systems((("c", "a"),), names) == [("c", "a")]
     with pytest.raises(ReplituneError, match="no system is called 'd'"):
-        pairs_iv(names, [("a", "d")])
+        pairs_of_systems((("a", "d"),), names)
     with pytest.raises(ReplituneError, match="with itself"):
-        pairs_iv(names, [("a", "a")])
+        pairs_of_systems((("a", "a"),), names)
 
 
 def test_histograms_count_every_resample() -> None:
@@ -200,18 +207,62 @@ def test_histograms_count_every_resample() -> None:
 @pytest.mark.parametrize(
     ("methods", "message"),
     [
-        (["clarke"], "no test is called 'clarke'"),
+        (["clarke"], "unknown test 'clarke'"),
         ([{"name": "clark", "pairng": "index"}], "has no option 'pairng'"),
         ([{"name": "clark", "rng": 1}], "has no option 'rng'"),
-        (["clark", {"name": "clark", "pairing": "index"}], "two methods are called 'clark'"),
-        ([{"pairing": "index"}], "needs a `name`"),
-        ([{"name": "clark", "unit": "word"}], "`unit` must be one of {'segment', 'document'}"),
+        ([{"name": "clark", "alpha": 0.1}], "has no option 'alpha'"),
+        (["clark", {"name": "clark", "pairing": "index"}], "two tests are called 'clark'"),
+        ([{"pairing": "index"}], "a test needs a name"),
+        ([{"name": "clark", "unit": "word"}], "expected: segment, document"),
+        (["clark:unit=segmnt"], "did you mean `segment`"),
     ],
 )
 def test_mistakes_in_methods_are_named(methods, message) -> None:
     with pytest.raises(ReplituneError) as error:
         run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=methods, **SETTINGS)
     assert message in str(error.value)
+
+
+class _Point:
+    def __init__(self, name, target):
+        self.name, self.target, self.value = name, target, f"somewhere:{name}"
+
+    def load(self):
+        return self.target
+
+
+def coin(
+    comparison: Comparison,
+    *,
+    rng: np.random.Generator,
+    alternative: Annotated[Literal["two-sided", "greater", "less"], about("Side.")] = "two-sided",
+    bias: Annotated[float, about("Of the coin.", gt=0, lt=1)] = 0.5,
+) -> TestResult:
+    """A third party's test: p is what a coin says."""
+    contrast = Contrast("coin", comparison, alternative, "segment")
+    return contrast.row(1.0 if rng.random() < bias else 0.5, Note("coin", f"{alternative} coin"))
+
+
+def test_another_package_may_bring_a_test(monkeypatch):
+    points = [_Point("coin", coin), _Point("broken", "text")]
+    monkeypatch.setattr(TESTS, "_points", {point.name: point for point in points})
+    monkeypatch.setattr(TESTS, "_loaded", {})
+    assert TESTS.names[-2:] == ["broken", "coin"]
+    assert TESTS.settings("coin").keys() == {"alternative", "bias"}
+    metric = {"m": (Counts(), systems("a", "b"))}
+    methods = ["clark", "coin:bias=0.99999,id=sure", {"name": "coin", "alternative": "greater"}]
+    rows = run_tests(metric, DOCUMENTS, methods=methods, **SETTINGS)["m"]
+    assert [row.method for row in rows] == ["clark", "sure", "coin"]
+    assert (rows[1].p, rows[1].note, rows[1].seed) == (1.0, "two-sided coin", 5)
+    assert rows[1].p_adjusted == 1.0
+    turned = run_tests(metric, DOCUMENTS, pairs=(("b", "a"),), methods=[
+        {"name": "coin", "alternative": "less"}], **SETTINGS)["m"]  # fmt: skip
+    assert same(turned[0].swapped(), rows[2])
+    for given, said in (("coin:bias=2", "less than 1"), ("coin:byas=1", "did you mean `bias`"),
+                        ("broken", "is not a test")):  # fmt: skip
+        with pytest.raises(ReplituneError) as error:
+            run_tests(metric, DOCUMENTS, methods=[given], **SETTINGS)
+        assert said in str(error.value)
 
 
 def test_intervals_follow_alpha():

@@ -10,19 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.metrics.bleu import Bleu
-from replitune.metrics.registry import get_metric
+from replitune.replicas import replica_ids
 from replitune.running.files import sha256_lines, write_lines
-from replitune.statistics.scoring import (
-    Outputs,
-    read_outputs,
-    references_sha256,
-    score_from_file,
-    score_system,
-    scoring_identity,
-)
+from replitune.statistics.outputs import Outputs, read_outputs
+from replitune.statistics.scoring import Scorer, references_sha256, score_outputs
+from replitune.statistics.store import write_store
 
 
 class Counting(Metric):
@@ -60,17 +56,15 @@ REPLICAS = st.integers(1, 4).flatmap(
 def test_each_distinct_pair_is_scored_once_and_every_cell_is_right(replicas):
     metric = Counting()
     outputs = Outputs.of(replicas)
-    scores = score_system(metric, outputs, None)
+    statistics, computed = score_outputs(metric, outputs, None)
     pairs = {(i, line) for lines in replicas for i, line in enumerate(lines)}
     assert sorted(metric.shown) == sorted(pairs)
-    assert scores.computed == len(pairs)
-    assert outputs.distinct().share == len(pairs) / (len(replicas) * len(replicas[0]))
+    assert computed == len(pairs)
     expected = [[[i, len(line)] for i, line in enumerate(lines)] for lines in replicas]
-    np.testing.assert_array_equal(scores.statistics, expected)
-    assert scores.statistics.dtype == np.int32
-    assert scores.statistics.flags.c_contiguous
+    np.testing.assert_array_equal(statistics, expected)
+    assert statistics.dtype == np.int32
+    assert statistics.flags.c_contiguous
     assert list(outputs) == replicas
-    assert outputs[-1:] == replicas[-1:]
     assert outputs.line(0, -1) == replicas[0][-1]
     np.testing.assert_array_equal(outputs.empty(), [[not h for h in lines] for lines in replicas])
 
@@ -82,59 +76,71 @@ def test_bleu_of_a_system_is_bleu_of_each_replica():
     pool = [[" ".join(rng.choice(words, 7)) for _ in range(3)] for _ in range(20)]
     replicas = [[lines[rng.integers(3)] for lines in pool] for _ in range(5)]
     metric = Bleu()
-    scores = score_system(metric, Outputs.of(replicas), metric.prepare(refs))
-    for found, hyps in zip(scores.statistics, replicas, strict=True):
+    statistics, _ = score_outputs(metric, Outputs.of(replicas), metric.prepare(refs))
+    for found, hyps in zip(statistics, replicas, strict=True):
         np.testing.assert_array_equal(found, metric.statistics(hyps, refs))
 
 
-def test_rows_of_known_replicas_are_taken_over_and_only_under_the_same_identity():
+def test_rows_of_known_replicas_are_taken_over():
     replicas = [["a", "b b"], ["a", "c"], ["d", "c"]]
-    outputs = Outputs.of(replicas)
     marked = np.array([[7, 7], [8, 8]], dtype=np.int32)
-    previous = {(sha256_lines(replicas[1]), "id"): marked}
+    known = {sha256_lines(replicas[1]): marked}
     metric = Counting()
-    scores = score_system(metric, outputs, None, previous=previous, identity="id")
-    np.testing.assert_array_equal(scores.statistics[1], marked)
-    np.testing.assert_array_equal(scores.statistics[2], [[0, 1], [1, 1]])
-    assert (scores.taken_over, scores.computed) == (1, 4)
+    statistics, computed = score_outputs(metric, Outputs.of(replicas), None, known)
+    np.testing.assert_array_equal(statistics[1], marked)
+    np.testing.assert_array_equal(statistics[2], [[0, 1], [1, 1]])
+    assert computed == 4
     assert sorted(metric.shown) == [(0, "a"), (0, "d"), (1, "b b"), (1, "c")]
-    other = score_system(metric, outputs, None, previous=previous, identity="other")
-    assert other.taken_over == 0
-    np.testing.assert_array_equal(other.statistics[1], [[0, 1], [1, 1]])
 
 
 def test_all_replicas_known_means_nothing_is_scored():
     outputs = Outputs.of([["a", "b"], ["a", "b"]])
     metric = Counting()
     rows = np.ones((2, 2), dtype=np.int32)
-    known = {(outputs.sha256[0], ""): rows}
-    scores = score_system(metric, outputs, None, previous=known)
-    assert (scores.taken_over, scores.computed, metric.shown) == (2, 0, [])
-    np.testing.assert_array_equal(scores.statistics, [rows, rows])
+    statistics, computed = score_outputs(metric, outputs, None, {outputs.sha256[0]: rows})
+    assert (computed, metric.shown) == (0, [])
+    np.testing.assert_array_equal(statistics, [rows, rows])
 
 
-def test_identity_tells_options_references_and_versions_apart():
-    refs, versions = [["a", "b"]], {"version": "1"}
-    identities = {
-        scoring_identity(Bleu(), refs, versions),
-        scoring_identity(Bleu(lowercase=True), refs, versions),
-        scoring_identity(Bleu(), [["a", "c"]], versions),
-        scoring_identity(Bleu(), [["a", "b"], ["a", "b"]], versions),
-        scoring_identity(Bleu(), refs, {"version": "2"}),
-    }
-    assert len(identities) == 5
-    assert references_sha256(refs) == sha256_lines(refs[0])
+def test_rows_are_taken_over_only_when_scored_in_the_same_way(tmp_path):
+    testset, lines = TestSet((["a b", "c"],)), [["a b", "d"]]
+    run = replica_ids({"run": 1})
+    first = Scorer("bleu", testset, "t")
+    scored = first.score("A", run, Outputs.of(lines))
+    write_store(tmp_path / "A.parquet", [scored.system], first.metric, first.metadata([scored]))
+
+    def taken_over(metric, testset):
+        outputs = Outputs.of(lines)
+        return Scorer(metric, testset, "t").score("A", run, outputs, tmp_path / "A.parquet")
+
+    again = taken_over("bleu", testset)
+    assert (again.taken_over, again.computed) == (1, 0)
+    np.testing.assert_array_equal(again.system.statistics, scored.system.statistics)
+    assert taken_over("bleu:id=other", testset).taken_over == 1
+    assert taken_over("bleu:tokenize=none", testset).taken_over == 0
+    assert taken_over("bleu", TestSet((["a b", "e"],))).taken_over == 0
+    assert taken_over("bleu", TestSet((["a b", "c"], ["a b", "c"]))).taken_over == 0
+    (tmp_path / "A.parquet").write_bytes(b"PAR1")
+    assert taken_over("bleu", testset).computed == 2
+
+
+def test_references_are_told_apart_by_their_order():
+    assert references_sha256([["a", "b"]]) == sha256_lines(["a", "b"])
     assert references_sha256([["a"], ["b"]]) != references_sha256([["b"], ["a"]])
+
+
+def test_where_scores_lie_is_not_published(tmp_path):
+    write_lines(tmp_path / "s.tsv", ["system\treplica\tsegment\tscore", "A\trun-001\t0\t0.5"])
+    word = f"external:id=comet,file={tmp_path}/s.tsv"
+    assert Scorer(word, TestSet((["a"],)), "t").published_word == "external:id=comet,file=s.tsv"
 
 
 def test_blocks_and_progress_change_nothing(monkeypatch):
     monkeypatch.setattr("replitune.statistics.scoring._BLOCK", 3)
     outputs = Outputs.of([[f"{i} {i % 3}" for i in range(8)], [str(i) for i in range(8)]])
     told = []
-    scores = score_system(Counting(), outputs, None, progress=lambda *at: told.append(at))
-    np.testing.assert_array_equal(
-        scores.statistics, score_system(Counting(), outputs, None).statistics
-    )
+    statistics, _ = score_outputs(Counting(), outputs, None, progress=lambda *at: told.append(at))
+    np.testing.assert_array_equal(statistics, score_outputs(Counting(), outputs, None)[0])
     assert told == [(3, 16), (6, 16), (9, 16), (12, 16), (15, 16), (16, 16)]
 
 
@@ -196,9 +202,12 @@ def test_memory_follows_distinct_lines_and_not_replicas(tmp_path):
 def test_scores_from_a_file_with_missing_segments_counted(tmp_path):
     rows = ["system\treplica\tsegment\tscore", "A\trun-001\t0\t0.5", "A\trun-002\t1\t"]
     write_lines(tmp_path / "s.tsv", rows)
-    metric = get_metric({"name": "external", "file": str(tmp_path / "s.tsv")})
-    scores = score_from_file(metric, "A", ["run-001", "run-002"], 2)
-    np.testing.assert_array_equal(scores.statistics, [[[0.5, 1], [0, 0]], [[0, 0], [0, 0]]])
-    assert scores.missing == 3
+    outputs, runs = Outputs.of([["x", "y"], ["x", "z"]]), replica_ids({"run": 2})
+    testset = TestSet((["a", "b"],))
+    scored = Scorer({"name": "external", "file": str(tmp_path / "s.tsv")}, testset, "t").score(
+        "A", runs, outputs
+    )
+    np.testing.assert_array_equal(scored.system.statistics, [[[0.5, 1], [0, 0]], [[0, 0], [0, 0]]])
+    assert scored.unscored == 3
     with pytest.raises(ReplituneError, match="has no scores to read"):
-        score_from_file(get_metric("mean"), "A", ["run-001"], 2)
+        Scorer("mean", testset, "t").score("A", runs, outputs)

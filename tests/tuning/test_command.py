@@ -7,7 +7,9 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
-from replitune.tuning.from_files import make_tuner, tune_files
+from replitune.tuning.from_files import tune_files
+from replitune.tuning.layout import Layout
+from replitune.tuning.registry import get_tuner
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +108,9 @@ def test_unknown_names_get_the_nearest_spelling(files, tmp_path):
     wrong.write_text("LMO= 0.3\nTM0= 0.2 0.2\n")
     with pytest.raises(ReplituneError, match="did you mean LM0"):
         tune(files, tmp_path, init=wrong)
-    with pytest.raises(ReplituneError, match="did you mean mert"):
+    with pytest.raises(ReplituneError, match="did you mean `mert`"):
         tune(files, tmp_path, algorithm="mertt")
-    with pytest.raises(ReplituneError, match="did you mean restarts"):
+    with pytest.raises(ReplituneError, match="did you mean `restarts`"):
         tune(files, tmp_path, options={"restart": 3})
     assert not (tmp_path / "w.json").exists()
 
@@ -116,17 +118,19 @@ def test_unknown_names_get_the_nearest_spelling(files, tmp_path):
 def test_frozen_features_by_name(files, tmp_path):
     result = tune(files, tmp_path, options={"frozen": ["LM0"], "restarts": 2})
     assert result.weights[0] == 0.3
-    with pytest.raises(ReplituneError, match="names"):
-        make_tuner("mert", {"frozen": ["LM0"]})
+    tuner = get_tuner("mert", {"frozen": ["TM0[1]"]})
+    assert tuner.for_features(Layout(("LM0", "TM0"), (1, 2))).fixed.tolist() == [False, False, True]
+    with pytest.raises(ReplituneError, match="did you mean LM0"):
+        tune(files, tmp_path, options={"frozen": ["LMO"]})
 
 
 def test_lattices_need_a_decoder(files, tmp_path):
     with pytest.raises(ReplituneError, match="no lattices"):
         tune(files, tmp_path, algorithm="mert-lattice")
-    tuner = make_tuner("mert-lattice", {"rounds": 2, "directions": 3, "restarts": 4})
+    tuner = get_tuner("mert-lattice", {"rounds": 2, "directions": 3, "restarts": 4})
     assert (tuner.rounds, tuner.directions, tuner.mert.restarts) == (2, 3, 4)
-    with pytest.raises(ReplituneError, match="did you mean restarts"):
-        make_tuner("mert-lattice", {"restart": 4})
+    with pytest.raises(ReplituneError, match="did you mean `restarts`"):
+        get_tuner("mert-lattice", {"restart": 4})
 
 
 def test_references_that_are_too_short_or_too_long(files, tmp_path):

@@ -1,20 +1,27 @@
 from __future__ import annotations
 
+import threading
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.streams import stream
+from replitune.tuning.hypothesis_statistics import LatticeHypotheses
 from replitune.tuning.lattice import Lattice, Lattices
-from replitune.tuning.loop import Decoded, LoopSettings, run_loop
-from replitune.tuning.mert import Mert, PoolSearch
-from replitune.tuning.mert_lattice import LatticeSearch, MertLattice
+from replitune.tuning.linesearch import Step, best_step, integrate
+from replitune.tuning.loop import Decoded, run_loop
+from replitune.tuning.mert import Mert
+from replitune.tuning.mert_lattice import MertLattice
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
+from replitune.tuning.pool_search import PoolSearch
+from replitune.tuning.settings import LoopSettings
 
 VOCABULARY = [f"w{i}" for i in range(12)]
 N, F = 6, 3
@@ -97,6 +104,51 @@ def test_words_and_features_of_a_hypothesis_belong_to_one_path():
         words = envelope.words[envelope.word_start[i] : envelope.word_start[i + 1]].tolist()
         known = [values for text, values in paths(space.each[s]) if text == words]
         assert any(np.allclose(values, envelope.features[i], atol=1e-12) for values in known)
+
+
+class LatticeSearch:
+    """An oracle: every line search on the whole lattices (Macherey et al. 2008)."""
+
+    def __init__(self, lattices: Lattices, objective: Objective, statistics: Any) -> None:
+        self.lattices, self.objective = lattices, objective
+        self.hypotheses, self.lock = LatticeHypotheses(statistics), threading.Lock()
+
+    def at(self, weights: NDArray[np.float64]) -> LatticePoint:
+        return LatticePoint(self, weights)
+
+    def sums(self, weights: NDArray[np.float64]) -> NDArray:
+        with self.lock:
+            best = self.hypotheses.of(self.lattices.envelope(weights, np.zeros(len(weights))))
+        return best.statistics.sum(axis=0)
+
+
+class LatticePoint:
+    """Weights that move along lines through lattices."""
+
+    def __init__(self, search: LatticeSearch, weights: NDArray[np.float64]) -> None:
+        self.space = search
+        self.weights = weights
+
+    def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
+        """Go to the best place along `direction` (F,)."""
+        envelope = self.space.lattices.envelope(self.weights, direction)
+        with self.space.lock:
+            rows, table = self.space.hypotheses.rows(envelope)
+        first = np.zeros(len(rows), dtype=bool)
+        first[envelope.offsets[:-1]] = True
+        later = np.flatnonzero(~first)
+        # A change of words that changes no statistic is no corner.
+        later = later[(table[rows[later - 1]] != table[rows[later]]).any(axis=1)]
+        gammas = envelope.begins[later]
+        line = integrate(
+            gammas, np.argsort(gammas), rows[later - 1].astype(np.int32),
+            rows[later].astype(np.int32), table[rows[first]].sum(axis=0), table,
+            self.space.objective,
+        )  # fmt: skip
+        step = best_step(line, round(fraction * len(line.utilities)))
+        if step.gamma:
+            self.weights = self.weights + step.gamma * direction
+        return step
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -207,7 +259,7 @@ def test_graphs_that_are_none(change, message):
 
 def test_the_loop_tunes_on_lattices_and_resumes(tmp_path):
     space = Space(8, nodes=7)
-    tuner = MertLattice(mert=Mert(restarts=2), directions=2, decodings=4)
+    tuner = MertLattice(restarts=2, directions=2, decodings=4)
     offsets = space.pool.offsets
 
     def decode(weights, iteration, die_at=None):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.tuning.linesearch import Line, best_step
-from replitune.tuning.mert import PoolSearch
 from replitune.tuning.objective import Objective
+from replitune.tuning.pool_search import PoolSearch
 
 
 def brute_force(pool, objective, weights, direction, gamma) -> float:

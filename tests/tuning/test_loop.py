@@ -14,12 +14,15 @@ import pytest
 from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.running.checkpoint import opened
+from replitune.settings import read
 from replitune.streams import stream
-from replitune.tuning.loop import Decoded, LoopSettings, run_loop, write_history
+from replitune.tuning.history import write_history
+from replitune.tuning.loop import Decoded, run_loop
 from replitune.tuning.mert import Mert
 from replitune.tuning.mira import Mira
 from replitune.tuning.objective import Objective
 from replitune.tuning.pro import Pro
+from replitune.tuning.settings import LoopSettings
 
 TUNERS = {"mert": Mert(restarts=2), "mira": Mira(epochs=5), "pro": Pro(samples=200)}
 START = np.array([0.1, -0.3, 0.2, 0.5])
@@ -215,8 +218,8 @@ def test_history_as_parquet(space, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "setting", [{"iterations": 0}, {"patience": 0}, {"init": "x"}, {"init_range": (1.0, 0.0)}]
+    "setting", [{"iterations": 0}, {"patience": 0}, {"init": "x"}, {"init_range": [1.0, 0.0]}]
 )
 def test_settings_out_of_range_are_refused(setting):
     with pytest.raises(ReplituneError, match="tuning"):
-        LoopSettings(**setting)
+        read(LoopSettings, setting, "tuning")

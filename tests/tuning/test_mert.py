@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
+from replitune.tuning.layout import Layout
 from replitune.tuning.mert import Mert
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
+from replitune.tuning.registry import get_tuner
 
 START = np.array([0.5, 0.2, -0.4])
 
@@ -88,8 +90,11 @@ def test_threads_change_nothing_and_another_seed_does(draw_hypotheses, bleu: Obj
 
 def test_frozen_features_keep_their_weights(draw_hypotheses, bleu: Objective):
     pool = draw_hypotheses(4, n_segments=15, most=20, n_features=3, whole=False).pool()
-    frozen = np.array([False, True, False])
-    result = Mert(restarts=3, frozen=frozen).tune(pool, bleu, START, np.random.default_rng(0))
+    tuner = Mert(restarts=3, frozen=("LM0",))
+    with pytest.raises(ReplituneError, match="need the features' names"):
+        tuner.tune(pool, bleu, START, np.random.default_rng(0))
+    tuner = tuner.for_features(Layout(("TM0", "LM0", "D0"), (1, 1, 1)))
+    result = tuner.tune(pool, bleu, START, np.random.default_rng(0))
     assert result.weights[1] == START[1]
     assert (result.weights[[0, 2]] != START[[0, 2]]).any()
 
@@ -105,14 +110,14 @@ def test_the_worst_starts_are_dropped_between_phases(draw_hypotheses, bleu: Obje
         assert result.score == max(row["score"] for row in result.history)
 
 
-def test_starts_are_in_their_ranges(draw_hypotheses, bleu: Objective):
+def test_starts_are_in_their_range(draw_hypotheses, bleu: Objective):
     """With one value for every feature there is one direction to start from: no chance left."""
     pool = draw_hypotheses(4, n_segments=15, most=20, n_features=3, whole=False).pool()
-    ranges = np.array([[0.5, 0.5], [-1.0, -1.0], [0.25, 0.25]])
-    tuner = Mert(restarts=2, directions=0, restart_range=ranges, averaging=(), max_rounds=1)
+    only = (0.25, 0.25)
+    tuner = Mert(restarts=2, directions=0, restart_range=only, averaging=(), max_rounds=1)
     scores = [
         Mert(restarts=0, directions=0, averaging=(), max_rounds=1)
-        .tune(pool, bleu, ranges[:, 0], np.random.default_rng(s).spawn(1)[0])
+        .tune(pool, bleu, np.full(3, 0.25), np.random.default_rng(s).spawn(1)[0])
         .score
         for s in range(20)
     ]
@@ -160,4 +165,4 @@ def test_an_empty_list_is_refused(bleu: Objective, draw_hypotheses):
 )
 def test_settings_out_of_range_are_refused(setting):
     with pytest.raises(ReplituneError, match="mert"):
-        Mert(**setting)
+        get_tuner("mert", setting)

@@ -10,6 +10,7 @@ from replitune.tuning.combination import Combination
 from replitune.tuning.mira import Mira
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
+from replitune.tuning.registry import get_tuner
 
 START = np.array([0.5, 0.2, -0.4])
 
@@ -101,4 +102,4 @@ def test_same_seed_same_bytes(draw_hypotheses, bleu: Objective):
 )
 def test_settings_out_of_range_are_refused(setting):
     with pytest.raises(ReplituneError, match="mira"):
-        Mira(**setting)
+        get_tuner("mira", setting)

@@ -7,7 +7,9 @@ from scipy.optimize import approx_fprime
 from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.tuning.objective import Objective
-from replitune.tuning.pro import Pro, _logistic, _sample, bleu_plus_one, fit_logistic
+from replitune.tuning.pro import Pro, bleu_plus_one, fit_logistic
+from replitune.tuning.pro_kernel import logistic, sample
+from replitune.tuning.registry import get_tuner
 
 START = np.array([0.5, 0.2, -0.4])
 MASK = (1 << 64) - 1
@@ -43,14 +45,14 @@ def test_the_kernel_keeps_the_pairs_that_differ_most(kept: int):
     rng = np.random.default_rng(0)
     offsets = np.array([0, 1, 5, 30, 32])
     worth = np.round(rng.random(32), 2)
-    pairs = _sample(worth, offsets, np.uint64(77), 50, kept, 0.05)
+    pairs = sample(worth, offsets, np.uint64(77), 50, kept, 0.05)
     assert pairs.tolist() == plain_sample(worth, offsets, 77, 50, kept, 0.05).tolist()
     assert (worth[pairs[:, 0]] > worth[pairs[:, 1]]).all()
 
 
 def test_draws_are_uniform_over_a_segment():
     offsets = np.array([0, 10])
-    pairs = _sample(np.arange(10.0), offsets, np.uint64(3), 90_000, 90_000, 0.5)
+    pairs = sample(np.arange(10.0), offsets, np.uint64(3), 90_000, 90_000, 0.5)
     counts = np.bincount(pairs.ravel(), minlength=10)
     assert abs(counts - counts.mean()).max() < 5 * np.sqrt(counts.mean())
 
@@ -79,18 +81,18 @@ def test_the_repairs_of_bleu_plus_one():
 def test_the_gradient_of_the_classifier():
     rng = np.random.default_rng(0)
     x, w = rng.normal(size=(40, 3)), rng.normal(size=3)
-    value, gradient = _logistic(x, w)
+    value, gradient = logistic(x, w)
     assert value == pytest.approx(np.log1p(np.exp(-x @ w)).sum())
     np.testing.assert_allclose(
-        gradient, approx_fprime(w, lambda v: _logistic(x, v)[0]), rtol=1e-5, atol=1e-5
+        gradient, approx_fprime(w, lambda v: logistic(x, v)[0]), rtol=1e-5, atol=1e-5
     )
-    assert np.isfinite(_logistic(1e4 * x, w)[0])
+    assert np.isfinite(logistic(1e4 * x, w)[0])
 
 
 def test_the_classifier_is_at_its_minimum():
     x = np.random.default_rng(1).normal([0.3, -0.2, 0.0], 1.0, size=(200, 3))
     weights, loss, _ = fit_logistic(x, 1.0)
-    gradient = _logistic(x, weights)[1] + weights
+    gradient = logistic(x, weights)[1] + weights
     assert np.abs(gradient).max() < 1e-2
     assert loss < np.log(2)
 
@@ -159,4 +161,4 @@ def test_no_pair_that_differs_is_an_error(draw_hypotheses, bleu: Objective):
 )
 def test_settings_out_of_range_are_refused(setting):
     with pytest.raises(ReplituneError, match="pro"):
-        Pro(**setting)
+        get_tuner("pro", setting)

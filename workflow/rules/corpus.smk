@@ -1,122 +1,94 @@
 # corpus/: the prepared text that is really used, with the sha256 of each input.
 
-CORPUS_VERSION = 1
-
 
 rule corpus_train:
     input:
-        existing(EXPERIMENT.corpus_files("train")),
+        unpack(reads("corpus", part="train")),
     output:
-        source=f"{RESULTS}/corpus/train.source.txt",
-        target=f"{RESULTS}/corpus/train.target.txt",
-        account=f"{RESULTS}/corpus/train.inputs.json",
+        source=AT.train[0],
+        target=AT.train[1],
+        account=AT.account("train"),
     log:
-        text=f"{RESULTS}/logs/corpus/train.log",
-        record=f"{RESULTS}/logs/corpus/train.json",
+        **logs("corpus", "train"),
     benchmark:
-        f"{RESULTS}/benchmarks/corpus/train.tsv"
+        AT.benchmark("corpus", "train")
     conda:
-        "../../envs/programs.yaml"
+        PROGRAMS
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=lambda wildcards, attempt: 30 * attempt,
+        **amounts(mem_mb=2000, runtime=30),
     params:
-        settings=lambda wildcards: as_json(EXPERIMENT.corpus_settings("train")),
-        base=EXPERIMENT.corpora,
-        folder=lambda wildcards, output: str(Path(output[0]).parent),
-        seed=EXPERIMENT.seed,
-        stage_version=CORPUS_VERSION,
+        job=told("corpus", part="train"),
     message:
         "prepare the training pairs"
     shell:
-        "replitune corpus train --settings {params.settings:q} --base {params.base:q}"
-        " --seed {params.seed} --out {params.folder:q}"
-        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+        command("corpus")
 
 
 rule corpus_testset:
     input:
-        lambda wildcards: existing(EXPERIMENT.corpus_files(wildcards.testset)),
+        lambda wildcards: reads("corpus", part=wildcards.testset)(wildcards)["files"],
     output:
-        testset=f"{RESULTS}/corpus/{{testset}}.jsonl",
-        account=f"{RESULTS}/corpus/{{testset}}.inputs.json",
+        testset=AT.testset("{testset}"),
+        account=AT.account("{testset}"),
     log:
-        text=f"{RESULTS}/logs/corpus/{{testset}}.log",
-        record=f"{RESULTS}/logs/corpus/{{testset}}.json",
+        **logs("corpus", "{testset}"),
     benchmark:
-        f"{RESULTS}/benchmarks/corpus/{{testset}}.tsv"
+        AT.benchmark("corpus", "{testset}")
     conda:
-        "../../envs/programs.yaml"
+        PROGRAMS
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 1000 * attempt,
-        runtime=lambda wildcards, attempt: 30 * attempt,
+        **amounts(mem_mb=1000, runtime=30),
     params:
-        settings=lambda wildcards: as_json(
-            EXPERIMENT.corpus_settings(wildcards.testset)
-        ),
-        base=EXPERIMENT.corpora,
-        folder=lambda wildcards, output: str(Path(output[0]).parent),
-        seed=EXPERIMENT.seed,
-        stage_version=CORPUS_VERSION,
+        job=lambda wildcards: told("corpus", part=wildcards.testset)(wildcards),
     message:
         "prepare test set {wildcards.testset}"
     shell:
-        "replitune corpus {wildcards.testset:q} --settings {params.settings:q} --base {params.base:q}"
-        " --seed {params.seed} --out {params.folder:q}"
-        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+        command("corpus")
 
 
 rule corpus_inputs:
     input:
-        [f"{RESULTS}/corpus/{name}.inputs.json" for name in EXPERIMENT.corpus_parts],
+        unpack(reads("account")),
     output:
-        f"{RESULTS}/corpus/inputs.json",
+        AT.inputs,
     log:
-        text=f"{RESULTS}/logs/corpus/inputs.log",
-        record=f"{RESULTS}/logs/corpus/inputs.json",
+        **logs("corpus", "inputs"),
     benchmark:
-        f"{RESULTS}/benchmarks/corpus/inputs.tsv"
+        AT.benchmark("corpus", "inputs")
     conda:
-        "../../envs/programs.yaml"
+        PROGRAMS
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=lambda wildcards, attempt: 30 * attempt,
+        **amounts(mem_mb=2000, runtime=30),
     params:
-        settings=lambda wildcards: as_json(EXPERIMENT.corpus_used),
-        folder=lambda wildcards, output: str(Path(output[0]).parent),
-        seed=EXPERIMENT.seed,
-        stage_version=CORPUS_VERSION,
+        job=told("account"),
     message:
         "account of all texts"
     shell:
-        "replitune corpus inputs --settings {params.settings:q}"
-        " --seed {params.seed} --out {params.folder:q}"
-        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+        command("account")
 
 
 rule kernels:
     output:
-        f"{RESULTS}/.kernels",
+        AT.kernels,
     log:
-        text=f"{RESULTS}/logs/kernels/kernels.log",
+        **logs("kernels", "kernels"),
     benchmark:
-        f"{RESULTS}/benchmarks/kernels/kernels.tsv"
+        AT.benchmark("kernels", "kernels")
     # first of all: everything else that is long waits for it
     priority: 100
     conda:
-        "../../envs/programs.yaml"
+        PROGRAMS
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=lambda wildcards, attempt: 20 * attempt,
+        **amounts(mem_mb=2000, runtime=20),
     params:
         # made from `output`, so that a change does not compile again: a job finds what it
         # lacks, and Snakemake 9 forgets what depends on an ancient file that it makes again
-        what=lambda wildcards, output: EXPERIMENT.kernel_words,
+        job=lambda wildcards, output: told("kernels")(wildcards),
     message:
         "compile kernels (once; up to a minute on a new machine)"
     shell:
-        "replitune kernels {params.what} --out {output:q} --threads {threads} --log {log.text:q}"
+        command("kernels")

@@ -1,41 +1,26 @@
 # stats/<testset>/<metric>/<system>.parquet: segment statistics of all replicas of a system.
 
-SCORE_VERSION = 1
-
 
 rule score:
     input:
-        testset=f"{RESULTS}/corpus/{{testset}}.jsonl",
-        decodes=decodes,
-        scores=score_files,
+        unpack(reads("score")),
         kernels=KERNELS,
     output:
         # kept while the job runs: rows of unchanged replicas are taken over
-        update(f"{RESULTS}/stats/{{testset}}/{{metric}}/{{system}}.parquet"),
+        update(AT.store("{testset}", "{metric}", "{system}")),
     log:
-        text=f"{RESULTS}/logs/score/{{testset}}/{{metric}}/{{system}}.log",
-        record=f"{RESULTS}/logs/score/{{testset}}/{{metric}}/{{system}}.json",
+        **logs("score", "{testset}", "{metric}", "{system}"),
     benchmark:
-        f"{RESULTS}/benchmarks/score/{{testset}}/{{metric}}/{{system}}.tsv"
+        AT.benchmark("score", "{testset}", "{metric}", "{system}")
     conda:
-        "../../envs/programs.yaml"
+        PROGRAMS
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=lambda wildcards, attempt: 30 * attempt,
+        **amounts(mem_mb=2000, runtime=30),
     params:
-        folder=f"{RESULTS}/decodes/{{testset}}/{{system}}",
-        replicas=lambda wildcards: " ".join(
-            f"{prefix}={count}"
-            for prefix, count in EXPERIMENT.replica_counts(wildcards.system).items()
-        ),
-        allow=missing_allowed("--allow-missing"),
-        metric=lambda wildcards: EXPERIMENT.metric(wildcards.metric, wildcards.testset),
-        stage_version=SCORE_VERSION,
+        job=told("score"),
+        allow=allowed,
     message:
         "{wildcards.metric} statistics of {wildcards.system} on {wildcards.testset}"
     shell:
-        "replitune score --refs {input.testset:q} --system {wildcards.system:q}"
-        " --hyps-from {params.folder:q} --replicas {params.replicas} --metrics {params.metric:q}"
-        " {params.allow} --testset {wildcards.testset:q} --out {output:q}"
-        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+        command("score", "{params.allow}")

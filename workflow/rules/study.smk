@@ -1,77 +1,53 @@
-# studies/: what replicas say beyond the tests of pairs. Each study has a command of its own.
-
-STUDY_VERSION = 1
+# studies/: what replicas say beyond the tests of pairs.
 
 
-for study in ("power", "replication", "calibrate"):
+for study in BY_METRIC:
 
     rule:
         name:
             study
         input:
+            unpack(reads(study)),
             kernels=KERNELS,
-            stats=lambda wildcards: stores(wildcards.testset, wildcards.metric),
         output:
-            f"{RESULTS}/studies/{study}/{{testset}}/{{metric}}.parquet",
+            AT.study(study, "{testset}", "{metric}"),
         log:
-            text=f"{RESULTS}/logs/{study}/{{testset}}/{{metric}}.log",
-            record=f"{RESULTS}/logs/{study}/{{testset}}/{{metric}}.json",
+            **logs(study, "{testset}", "{metric}"),
         benchmark:
-            f"{RESULTS}/benchmarks/{study}/{{testset}}/{{metric}}.tsv"
+            AT.benchmark(study, "{testset}", "{metric}")
         conda:
-            "../../envs/programs.yaml"
+            PROGRAMS
         threads: 1
         resources:
-            mem_mb=lambda wildcards, attempt: 2000 * attempt,
-            runtime=lambda wildcards, attempt: 120 * attempt,
+            **amounts(mem_mb=2000, runtime=120),
         params:
-            command=study,
-            stats=f"{RESULTS}/stats/{{testset}}/{{metric}}",
-            words=study_words(study),
-            stage_version=STUDY_VERSION,
+            # `shell` is looked up when the job runs, after the loop
+            stage=study,
+            job=told(study),
         message:
-            "{params.command} on {wildcards.testset} by {wildcards.metric}"
+            f"{study} on {{wildcards.testset}} by {{wildcards.metric}}"
         shell:
-            "replitune {params.command} {params.stats:q} {params.words} --out {output:q}"
-            " --threads {threads} --log {log.text:q} --record {log.record:q}"
+            command("{params.stage}")
 
 
 rule meta:
     input:
+        unpack(reads("meta")),
         kernels=KERNELS,
-        stats=lambda wildcards: [
-            path
-            for metric in EXPERIMENT.studies.metrics("meta")
-            for path in stores(wildcards.testset, metric)
-        ],
-        human=lambda wildcards: existing(
-            EXPERIMENT.studies.human_files(wildcards.testset).values()
-        ),
     output:
-        f"{RESULTS}/studies/meta/{{testset}}.parquet",
+        AT.study("meta", "{testset}"),
     log:
-        text=f"{RESULTS}/logs/meta/{{testset}}.log",
-        record=f"{RESULTS}/logs/meta/{{testset}}.json",
+        **logs("meta", "{testset}"),
     benchmark:
-        f"{RESULTS}/benchmarks/meta/{{testset}}.tsv"
+        AT.benchmark("meta", "{testset}")
     conda:
-        "../../envs/programs.yaml"
+        PROGRAMS
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=lambda wildcards, attempt: 120 * attempt,
+        **amounts(mem_mb=2000, runtime=120),
     params:
-        stats=f"{RESULTS}/stats/{{testset}}",
-        files=lambda wildcards: " ".join(
-            f"--{option} {shlex.quote(path)}"
-            for option, path in EXPERIMENT.studies.human_files(
-                wildcards.testset
-            ).items()
-        ),
-        words=study_words("meta"),
-        stage_version=STUDY_VERSION,
+        job=told("meta"),
     message:
         "metrics and people on {wildcards.testset}"
     shell:
-        "replitune meta {params.stats:q} {params.files} {params.words} --out {output:q}"
-        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+        command("meta")

@@ -1,90 +1,55 @@
 # tuning/<system>/<replica>/: weights and history of one tuning run, or what a training with the
 # replica's own seed made.
 
-TUNE_VERSION = 2
-
 
 rule tune:
     input:
-        unpack(part_inputs("tune")),
+        unpack(reads("tune")),
         kernels=KERNELS,
     output:
-        weights=f"{RESULTS}/tuning/{{system}}/{{replica}}/weights.json",
-        history=f"{RESULTS}/tuning/{{system}}/{{replica}}/history.parquet",
+        weights=AT.weights("{system}", "{replica}"),
+        history=AT.history("{system}", "{replica}"),
     log:
-        text=f"{RESULTS}/logs/tune/{{system}}/{{replica}}.log",
-        record=f"{RESULTS}/logs/tune/{{system}}/{{replica}}.json",
+        **logs("tune", "{system}", "{replica}"),
     benchmark:
-        f"{RESULTS}/benchmarks/tune/{{system}}/{{replica}}.tsv"
+        AT.benchmark("tune", "{system}", "{replica}")
     wildcard_constraints:
-        system=systems_with("tune"),
+        system=having("tune"),
     conda:
-        "../../envs/programs.yaml"
-    threads: system_resource("threads", 1)
+        PROGRAMS
+    threads: threads_of_system
     resources:
-        gpu=system_resource("gpu", 0),
-        mem_mb=system_resource("mem_mb", 2000, growing=True),
-        runtime=system_resource("runtime", 120, growing=True),
+        **amounts(mem_mb=2000, runtime=120, gpu=0),
     params:
-        how=job_words("tune"),
-        parts=part_words(
-            "tune", dev="testset", source="source-text", target="target-text"
-        ),
-        options=lambda wildcards: EXPERIMENT.tuning_words(wildcards.replica),
-        # the checkpoint of a run that is under way; it is no output
-        work=f"{RESULTS}/tuning/{{system}}/.work/{{replica}}",
-        allow=missing_allowed("--allow-failure"),
-        paired=PAIRED,
-        seed=EXPERIMENT.seed,
-        backend=backend_version,
-        stage_version=TUNE_VERSION,
+        job=told("tune"),
+        allow=allowed,
     message:
         "tune {wildcards.system} {wildcards.replica}"
     shell:
-        "replitune tune {params.how} {params.parts} {params.options}"
-        " --replica {wildcards.replica} {params.paired} {params.allow}"
-        " --seed {params.seed} --work {params.work:q}"
-        " --out {output.weights:q} --history {output.history:q}"
-        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+        command("tune", "{params.allow}")
 
 
 rule train_replica:
     input:
-        unpack(part_inputs("train_replica")),
+        unpack(reads("train_replica")),
         kernels=KERNELS,
     output:
-        directory(f"{RESULTS}/tuning/{{system}}/{{replica}}"),
+        directory(AT.replica("{system}", "{replica}")),
     log:
-        text=f"{RESULTS}/logs/tune/{{system}}/{{replica}}.log",
-        record=f"{RESULTS}/logs/tune/{{system}}/{{replica}}.json",
+        **logs("tune", "{system}", "{replica}"),
     benchmark:
-        f"{RESULTS}/benchmarks/tune/{{system}}/{{replica}}.tsv"
+        AT.benchmark("tune", "{system}", "{replica}")
     wildcard_constraints:
-        system=systems_with("train_replica"),
+        system=having("train_replica"),
     conda:
-        "../../envs/programs.yaml"
-    threads: system_resource("threads", 1)
+        PROGRAMS
+    threads: threads_of_system
     resources:
-        gpu=system_resource("gpu", 0),
-        mem_mb=system_resource("mem_mb", 4000, growing=True),
-        runtime=system_resource("runtime", 240, growing=True),
+        **amounts(mem_mb=4000, runtime=240, gpu=0),
     params:
-        how=job_words("train_replica"),
-        parts=part_words(
-            "train_replica", dev="testset", source="source-text", target="target-text"
-        ),
-        # the checkpoint of a run that is under way; it is no output
-        work=f"{RESULTS}/tuning/{{system}}/.work/{{replica}}",
-        metric=EXPERIMENT.tuning_metric,
-        allow=missing_allowed("--allow-failure"),
-        paired=PAIRED,
-        seed=EXPERIMENT.seed,
-        backend=backend_version,
-        stage_version=TUNE_VERSION,
+        job=told("train_replica"),
+        allow=allowed,
     message:
         "train {wildcards.system} {wildcards.replica}"
     shell:
-        "replitune tune {params.how} {params.parts} --metric {params.metric:q}"
-        " --replica {wildcards.replica} {params.paired} {params.allow}"
-        " --seed {params.seed} --work {params.work:q} --out {output:q}"
-        " --threads {threads} --log {log.text:q} --record {log.record:q}"
+        command("train_replica", "{params.allow}")

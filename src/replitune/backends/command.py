@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from replitune.backends.interface import (
-    TUNERS,
     Backend,
     Complain,
     DecodeJob,
     Job,
-    ReplicaError,
     ReplicaJob,
     TrainJob,
     Tunable,
@@ -21,16 +20,20 @@ from replitune.backends.interface import (
     replica_seed,
     source_of,
 )
-from replitune.errors import ReplituneError
-from replitune.running.folders import kept_folder, listing, new_folder
+from replitune.backends.settings import SystemSettings, Text
+from replitune.errors import ReplicaError, ReplituneError
+from replitune.running.checkpoint import kept_folder, listing
+from replitune.running.files import new_folder
 from replitune.running.programs import (
     Value,
     filled,
     missing_file,
     missing_program,
-    run_shell,
     uses,
 )
+from replitune.running.supervisor import run_shell
+from replitune.settings import about
+from replitune.tuning.registry import TUNERS, list_tuners
 
 TEXT = ("source", "target")
 DEV = ("dev_source", "dev_reference", "dev_references")
@@ -57,31 +60,87 @@ USED = {
 """Settings by stage; `train` and `tune` tell later ones what there is."""
 
 
+class CommandSettings(SystemSettings):
+    """Any system that can be called from a shell. Templates have named places, such as {source},
+    which are filled in quoted; docs/backends.md lists them, with examples."""
+
+    train: Annotated[
+        Text | None,
+        about("Makes the folder {output}, which all replicas share, from {source} and {target}."),
+    ] = None
+    tune: Annotated[
+        Text | None,
+        about(
+            "Makes one replica, the folder {output}, with {seed}: a training, or a tuner of its "
+            "own."
+        ),
+    ] = None
+    decode: Annotated[
+        Text | None,
+        about(
+            "Required. Translates {source} line by line to {output}, or without that place to what "
+            "it prints."
+        ),
+    ] = None
+    nbest: Annotated[
+        Text | None,
+        about(
+            "Writes the {size} best translations of each line of {source} under {weights} to "
+            "{nbest}, in Moses' format: with `weights`, replitune's tuners tune on them."
+        ),
+    ] = None
+    weights: Annotated[
+        dict[str, float | Annotated[list[float], about(min_length=1)]] | None,
+        about(
+            "Weights to start tuning from, by feature, in the order of the n-best lists: `{LM0: "
+            "0.5, TranslationModel0: [0.2, 0.2]}`.",
+            min_length=1,
+        ),
+    ] = None
+    weights_format: Annotated[
+        Literal["ini", "json"],
+        about("Form of the file {weights}: lines `Name= v v`, or weights.json."),
+    ] = "ini"
+    programs: Annotated[
+        tuple[Text, ...], about("Programs that must be there before anything runs.")
+    ] = ()
+    files: Annotated[tuple[Text, ...], about("Files that must be there before anything runs.")] = ()
+    revision: Annotated[
+        str | int | float | None,
+        about("Change it when programs or files have changed: the system is made again."),
+    ] = None
+
+    def has(self, key: str) -> bool:
+        """Whether a template, or weights, are given."""
+        return getattr(self, key) is not None
+
+
 class Command(Backend):
     """Templates of shell commands; a template that is not given is a stage that is not there."""
 
     name = "command"
+    Settings = CommandSettings
+    settings: CommandSettings
 
-    def __init__(self, system: str, settings: Mapping[str, Any]) -> None:
-        super().__init__(system, settings)
-        if "tune" in self.settings and self.settings.get("replicas"):
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        if self.settings.has("tune") and self.settings.replicas:
             # a tuner of its own; the experiment's general numbers are of replitune's
-            self.prefixes = ("seeds", *TUNERS)
-        elif "weights" in self.settings:
-            self.prefixes = ("mert", "mira", "pro")
+            return ("seeds", *TUNERS.names)
+        return list_tuners() if self.settings.has("weights") else ("seeds",)
 
     @property
     def tuned_here(self) -> bool:
         """Whether our tuners tune its weights."""
-        return "weights" in self.settings and "tune" not in self.settings
+        return self.settings.has("weights") and not self.settings.has("tune")
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:
-        model = ["model"] if "train" in self.settings else []
+        model = ["model"] if self.settings.has("train") else []
         stages: dict[str, Sequence[str]] = {}
-        if "train" in self.settings:
+        if self.settings.has("train"):
             stages["train"] = self._texts("train")
-        if "tune" in self.settings:
+        if self.settings.has("tune"):
             stages["train_replica"] = [*self._texts("tune"), *model]
         elif self.tuned_here:
             stages["tune"] = ["dev", *model]
@@ -91,36 +150,38 @@ class Command(Backend):
 
     def _texts(self, template: str) -> list[str]:
         """The parts of the corpus that a template names."""
-        text = self.settings[template]
+        text = getattr(self.settings, template)
         parts = {"train": TEXT, "dev": DEV}
         return [part for part, names in parts.items() if any(uses(text, name) for name in names)]
 
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
-        return {key: self.settings[key] for key in USED[stage] if key in self.settings}
+        return {k: v for k, v in self.chosen_settings(USED[stage]).items() if v is not None}
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         where = ("systems", self.system)
+        if not self.settings.has("decode"):
+            complain(where, f"key `decode` is missing in {'.'.join(where)}")
         for template, names in PLACES.items():
-            if template not in self.settings:
+            if not self.settings.has(template):
                 continue
             try:
                 there = [name for name in names if self._has(template, name)]
-                filled(self.settings[template], dict.fromkeys(there, "x"), template)
+                filled(getattr(self.settings, template), dict.fromkeys(there, "x"), template)
             except ReplituneError as error:
-                raise complain(
+                complain(
                     (*where, template), error.message, found=error.found, expected=error.expected,
                     fix=error.fix,
-                ) from None  # fmt: skip
-        if "tune" in self.settings and "weights" in self.settings:
-            raise complain(
+                )  # fmt: skip
+        if self.settings.has("tune") and self.settings.has("weights"):
+            complain(
                 (*where, "weights"),
                 f"system {self.system} would be tuned twice",
                 found="both `tune` and `weights`",
                 expected="`tune`, a command that makes a replica; or `nbest` and `weights`, for "
                 "replitune's tuners",
             )
-        if "weights" in self.settings and "nbest" not in self.settings:
-            raise complain(
+        elif self.settings.has("weights") and not self.settings.has("nbest"):
+            complain(
                 (*where, "weights"),
                 f"system {self.system} has weights to tune and no n-best lists to tune them on",
                 fix="give the command that writes them as `nbest`",
@@ -129,20 +190,20 @@ class Command(Backend):
     def _has(self, template: str, place: str) -> bool:
         """Whether a place that a template may name exists in this system."""
         if place == "model":
-            return "train" in self.settings
+            return self.settings.has("train")
         if place == "trained":
-            return "tune" in self.settings
+            return self.settings.has("tune")
         if place == "weights" and template == "decode":
             return self.tuned_here
         return True
 
     def missing(self) -> list[ReplituneError]:
         found = missing_program("bash", "install bash")
-        for name in self.settings.get("programs", ()):
+        for name in self.settings.programs:
             found += missing_program(
                 name, f"install it, or correct `programs` of system {self.system}"
             )
-        for name in self.settings.get("files", ()):
+        for name in self.settings.files:
             found += missing_file(
                 name, f"get it, or correct `files` of system {self.system}; a relative name starts "
                 f"at {Path.cwd()}",
@@ -155,13 +216,13 @@ class Command(Backend):
         from replitune.streams import seed_sequence
 
         seed = seed_sequence(job.seed, "train", self.system, "program").generate_state(1)[0]
-        with _Texts(job) as texts, new_folder(job.out) as output:
-            places = {**texts.places, "output": output, "seed": int(seed) % (2**31 - 1) + 1}
+        with _texts(job) as texts, new_folder(job.out) as output:
+            places = {**texts, "output": output, "seed": int(seed) % (2**31 - 1) + 1}
             self._run("train", places, job)
 
     def train_replica(self, job: ReplicaJob) -> None:
-        with _Texts(job) as texts, kept_folder(job, self) as work, new_folder(job.out) as output:
-            places: dict[str, Value] = {**texts.places, "output": output, "work": work}
+        with _texts(job) as texts, kept_folder(job, self) as work, new_folder(job.out) as output:
+            places: dict[str, Value] = {**texts, "output": output, "work": work}
             self._run("tune", {**places, **self._replica(job)}, job)
 
     def tunable(self, job: ReplicaJob) -> Tunable:
@@ -169,7 +230,7 @@ class Command(Backend):
 
         start = {
             name: [float(x) for x in (values if isinstance(values, list) else [values])]
-            for name, values in self.settings["weights"].items()
+            for name, values in (self.settings.weights or {}).items()
         }
 
         def write(weights: Mapping[str, list[float]], source: Path, nbest: Path) -> None:
@@ -196,7 +257,7 @@ class Command(Backend):
             if not output.exists():
                 raise ReplicaError(
                     f"decode of system {self.system} wrote no file {{output}}",
-                    found=self.settings["decode"],
+                    found=self.settings.decode,
                 )
             try:
                 lines = read_lines(output)
@@ -206,7 +267,7 @@ class Command(Backend):
                     f"{error.message}", line=error.line, found=error.found, expected=error.expected,
                 ) from None  # fmt: skip
             if job.nbest is not None and job.nbest_out is not None:
-                if "nbest" not in self.settings or weights is None:
+                if not self.settings.has("nbest") or weights is None:
                     raise ReplituneError(
                         f"system {self.system} writes no n-best lists", fix="give it `nbest`"
                     )
@@ -229,7 +290,7 @@ class Command(Backend):
     def _weights_file(self, weights: Mapping[str, list[float]], folder: Path) -> Path:
         from replitune.tuning.weights import WeightsFile, write_weights
 
-        path = folder / f"weights.{self.settings.get('weights_format', 'ini')}"
+        path = folder / f"weights.{self.settings.weights_format}"
         write_weights(path, WeightsFile(weights))
         return path
 
@@ -245,7 +306,7 @@ class Command(Backend):
         stdout: Path | None = None,
     ) -> None:
         """Fill a template and run it. Where it names no {output}, `stdout` is what it prints."""
-        text = self.settings[template]
+        text = getattr(self.settings, template)
         general: dict[str, Value] = {"threads": job.threads, "system": self.system}
         if job.model is not None:
             general["model"] = job.model.absolute()
@@ -258,29 +319,22 @@ class Command(Backend):
             run_shell(command, what, stdout=handle, threads=job.threads)
 
 
-class _Texts:
-    """The texts of a job as files, one segment a line, and their places."""
+@contextlib.contextmanager
+def _texts(job: Job) -> Iterator[dict[str, Value]]:
+    """The texts of a job as files, one segment a line, by their places."""
+    from replitune.running.files import write_lines
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.places: dict[str, Value] = {}
-        if job.train is not None:
-            self.places = dict(zip(TEXT, (side.absolute() for side in job.train), strict=True))
-
-    def __enter__(self) -> _Texts:
-        from replitune.running.files import write_lines
-
-        self._folder = TemporaryDirectory(prefix="replitune-dev-")
-        dev = self.job.dev
-        if dev is not None:
-            folder = Path(self._folder.name)
-            write_lines(folder / "dev.source.txt", source_of(dev))
-            names = [folder / f"dev.reference{i}.txt" for i in range(len(dev.references))]
-            for name, lines in zip(names, dev.references, strict=True):
-                write_lines(name, lines)
-            values = (folder / "dev.source.txt", names[0], names)
-            self.places |= dict(zip(DEV, values, strict=True))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+    places: dict[str, Value] = {}
+    if job.train is not None:
+        places = dict(zip(TEXT, (side.absolute() for side in job.train), strict=True))
+    with TemporaryDirectory(prefix="replitune-dev-") as name:
+        if job.dev is not None:
+            source = Path(name, "dev.source.txt")
+            write_lines(source, source_of(job.dev))
+            references = [
+                Path(name, f"dev.reference{i}.txt") for i in range(len(job.dev.references))
+            ]
+            for path, lines in zip(references, job.dev.references, strict=True):
+                write_lines(path, lines)
+            places |= dict(zip(DEV, (source, references[0], references), strict=True))
+        yield places

@@ -1,4 +1,4 @@
-"""Systems made by corrupting references: replicated outputs without training anything.
+"""`backend: corruption`: replicated outputs without training anything, by corrupting references.
 
 A replica's output is the reference with errors at a rate that has four parts:
 
@@ -18,14 +18,19 @@ or a test set changes no other output.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.interface import Backend, DecodeJob
+from replitune.backends.settings import SystemSettings
 from replitune.errors import ReplituneError
+from replitune.settings import about
 from replitune.streams import stream
+from replitune.tuning.registry import TUNERS
 
 TYPES = ("substitution", "deletion", "insertion", "swap")
 MIX = (0.5, 0.2, 0.15, 0.15)
@@ -77,6 +82,8 @@ def corrupt(
             found=f"errors {errors}, spread {spread}, alike {alike}, common {common}",
             expected="errors in [0, 1), spread >= 0, 0 <= alike <= common <= 1",
         )
+    from scipy.special import ndtri
+
     effects = replica_effects(spread, rng_replica)
     split = [line.split() for line in reference]
     lengths = np.array([len(tokens) for tokens in split], dtype=np.int64)
@@ -97,7 +104,7 @@ def corrupt(
 
     # errors where the noise falls below the quantile of the token's rate
     rate = np.minimum(errors * effects.factor * np.repeat(prone, lengths), 0.95)
-    wrong = noise < _normal_quantile(rate)
+    wrong = noise < ndtri(rate)
     types = np.searchsorted(np.cumsum(effects.mix)[:-1], kind, side="right")
     types = np.where(wrong, types, -1)
     return _apply(tokens, lengths, types, other)
@@ -131,12 +138,6 @@ def _apply(
     return output
 
 
-def _normal_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.special import ndtri
-
-    return ndtri(p)
-
-
 def corrupted_replica(
     reference: Sequence[str],
     *,
@@ -146,18 +147,50 @@ def corrupted_replica(
     testset: str,
     errors: float,
     spread: float,
-    alike: float = 0.5,
-    common: float = 0.98,
 ) -> list[str]:
     """The output of one replica of a system on a test set, by the named streams of `seed`."""
     return corrupt(
         reference,
         errors=errors,
         spread=spread,
-        alike=alike,
-        common=common,
         rng_testset=stream(seed, "corruption", "testset", testset),
         rng_system=stream(seed, "corruption", "system", system, testset),
         rng_replica=stream(seed, "corruption", "replica", system, replica),
         rng_tokens=stream(seed, "corruption", "tokens", system, replica, testset),
     )
+
+
+class CorruptionSettings(SystemSettings):
+    """Seeded corruption of the references; for trying out the workflow without any data."""
+
+    errors: Annotated[float, about("Expected share of wrong words.", ge=0, le=1)] = 0.2
+    spread: Annotated[
+        float,
+        about("Standard deviation over replicas of the share of wrong words.", ge=0, le=1),
+    ] = 0.01
+
+
+class Corruption(Backend):
+    """Replicas by any name: corruption trains and tunes nothing."""
+
+    name = "corruption"
+    Settings = CorruptionSettings
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        return ("seeds", *TUNERS.names)
+
+    @property
+    def stages(self) -> Mapping[str, Sequence[str]]:
+        return {"decode": ()}
+
+    def decode(self, job: DecodeJob) -> list[str]:
+        return corrupted_replica(
+            job.prepared.references[0],
+            errors=self.settings.errors,
+            spread=self.settings.spread,
+            seed=job.seed,
+            system=self.system,
+            replica=job.replica.id,
+            testset=job.name,
+        )

@@ -9,35 +9,30 @@ half of its methods describe: they are light, because the Snakefile calls them f
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from replitune.backends.settings import GENERAL, SystemSettings
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
+from replitune.settings import plain
+from replitune.tuning.settings import LoopSettings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from replitune.corpus.testset import TestSet
+    from replitune.tuning.interface import Tuner
     from replitune.tuning.layout import Layout
     from replitune.tuning.loop import Decode
 
-Complain = Callable[..., ReplituneError]
-"""``complain(("systems", name, key), message, found=..., expected=..., fix=...)``: the error with
-the line of the experiment file on which the key stands."""
-
-TUNERS = ("mert", "mert-lattice", "mira", "pro")
-"""Replicas made by an algorithm that tunes weights on dev."""
-
-
-class ReplicaError(ReplituneError):
-    """One replica cannot be made, and its neighbours perhaps can: a decode with too few lines,
-    a training that diverges, a vocabulary that does not match. With `allow_missing_replicas` the
-    experiment goes on without it; any other error always stops what depends on it."""
+Complain = Callable[..., Any]
+"""``complain(("systems", name, key), message, found=..., expected=..., fix=...)`` notes a mistake
+of an experiment file and goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +51,14 @@ class Job:
     dev: TestSet | None = None
     """The tuning set, with its source."""
 
+    @property
+    def dev_sha256(self) -> list[str]:
+        """Of the source and of each reference of the tuning set."""
+        from replitune.running.files import sha256_lines
+
+        sides = [self.dev.source or [], *self.dev.references] if self.dev else []
+        return [sha256_lines(lines) for lines in sides]
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainJob(Job):
@@ -63,6 +66,10 @@ class TrainJob(Job):
 
     out: Path
     """A folder, which does not exist yet; it must appear whole or not at all."""
+    lm_text: Path | None = None
+    """More text for a language model ..."""
+    lm_arpa: Path | None = None
+    """... or a ready one, for systems that have one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,16 +84,19 @@ class ReplicaJob(Job):
     is killed. Empty or removed when the job is done."""
     history: Path | None = None
     """`tune`: where history.parquet goes."""
-    algorithm: str = ""
     metric: str = "bleu"
-    """What to tune for, as on a command line."""
+    """What to tune for: see `replitune.tuning.combination.get_objective`."""
     nbest: int = 100
     init: Path | None = None
     """Weights to start from."""
-    loop: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the outer loop: see `replitune.tuning.loop.LoopSettings`."""
-    tuner: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the algorithm."""
+    loop: LoopSettings = LoopSettings()  # noqa: RUF009
+    tuner: Tuner | None = None
+    """With its settings; None of a replica that is trained."""
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the tuner."""
+        return "" if self.tuner is None else self.tuner.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +146,7 @@ class Tunable:
     segments: int
     """Of dev."""
     inputs: Mapping[str, Any]
-    """Hashes and settings that decide the result, beside the tuner's and the loop's: another
+    """Hashes and settings that decide the result, beside dev, the tuner's and the loop's: another
     value starts a checkpoint over."""
 
 
@@ -147,22 +157,21 @@ class Backend:
     """As in `backend: NAME`."""
     version: ClassVar[int] = 1
     """Raised when the same settings can give other bytes than before: its jobs run again."""
-    prefixes: tuple[str, ...] = ("seeds",)
-    """The keys of `replicas:` that say something to this backend; of the experiment's general
-    `replicas:` a system takes what is among these."""
+    Settings: ClassVar[type[SystemSettings]] = SystemSettings
+    """The settings of one system; a subclass of `SystemSettings`."""
 
-    def __init__(self, system: str, settings: Mapping[str, Any]) -> None:
-        """`settings`: the system's mapping in the experiment, or only `stage_settings`."""
+    def __init__(self, system: str, settings: Any) -> None:
+        """`settings`: a `Settings`, of the system in the experiment or of one stage."""
         self.system = system
-        self.settings = dict(settings)
+        self.settings = settings
 
     # ---- what it says of itself: light, and without looking at the disk
 
-    @classmethod
-    def schema(cls) -> Mapping[str, Any]:
-        """JSON schema of the system's mapping, with a default and a description for every key.
-        `$ref` may name what config/schema/experiment.schema.yaml defines."""
-        return {"$ref": f"#/$defs/backends/{cls.name}"}
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """The keys of `replicas:` that say something to this system; of the experiment's general
+        `replicas:` it takes what is among these."""
+        return ("seeds",)
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:
@@ -176,11 +185,13 @@ class Backend:
         return {"decode": ("source",)}
 
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
-        """The settings that decide what this stage makes, as JSON can write them. A job gets
-        these and no others, and runs again when they change."""
-        return {
-            k: v for k, v in self.settings.items() if k not in ("backend", "replicas", "resources")
-        }
+        """The settings that decide what this stage makes, as JSON can write them. A job's system
+        is made of these and no others, and it runs again when they change."""
+        return self.chosen_settings(set(type(self.settings).__struct_fields__) - {*GENERAL})
+
+    def chosen_settings(self, names: Collection[str]) -> dict[str, Any]:
+        """Some of the settings, as JSON can write them."""
+        return {name: value for name, value in plain(self.settings).items() if name in names}
 
     @property
     def search(self) -> str | None:
@@ -198,8 +209,9 @@ class Backend:
         return "tune" in self.stages
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
-        """Raise `complain(...)` for what a schema cannot say. Parts that stages read, and
-        replicas, are checked already."""
+        """`complain` of what single settings cannot say, once for each mistake. `experiment` is
+        the mapping of the whole, defaults filled in. Parts that stages read, and replicas, are
+        checked already."""
 
     def missing(self) -> list[ReplituneError]:
         """Programs, extras and files of the site without which jobs would fail; each error says
@@ -235,7 +247,9 @@ class Given(Backend):
     """Translations that are on disk: the files are the replicas, and no stage makes them. One
     job per (system, test set) takes over all replicas."""
 
-    prefixes = ()
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        return ()
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from replitune.backends.interface import (
     Backend,
@@ -17,9 +19,14 @@ from replitune.backends.interface import (
     Tunable,
     needed,
 )
+from replitune.backends.settings import SystemSettings, Text
 from replitune.errors import ReplituneError
-from replitune.running.folders import listing, new_folder
-from replitune.running.programs import missing_file, missing_program, run
+from replitune.running.checkpoint import listing
+from replitune.running.files import new_folder
+from replitune.running.programs import missing_file, missing_program
+from replitune.running.supervisor import run
+from replitune.settings import Settings, about
+from replitune.tuning.registry import list_tuners
 
 PROGRAMS = ("moses", "programs", "revision")
 USED = {
@@ -33,20 +40,81 @@ TUNING = {"mert": "mert", "mira": "kbmira", "pro": "pro"}
 """The optimiser of mert-moses.pl for each name of replicas."""
 
 
+class MosesTraining(Settings):
+    """How train-model.perl trains the model."""
+
+    lm_order: Annotated[int, about("Order of the language model that lmplz makes.", ge=1)] = 5
+    lmplz: Annotated[tuple[str, ...], about("More options of lmplz.")] = ()
+    alignment: Annotated[str, about("Symmetrisation.")] = "grow-diag-final-and"
+    reordering: Annotated[str, about("Lexicalised reordering.")] = "msd-bidirectional-fe"
+    aligner: Annotated[str | None, about("Folder of GIZA++ or mgiza, as -external-bin-dir.")] = None
+    options: Annotated[
+        tuple[str, ...], about("More options of train-model.perl, such as -mgiza.")
+    ] = ()
+
+
+class MosesSettings(SystemSettings):
+    """Your own Moses: a ready moses.ini, or one that its scripts train on the corpus; tuned by
+    replitune's tuners around `moses -n-best-list`, or by mert-moses.pl. See docs/backends.md."""
+
+    moses: Annotated[
+        Text | None,
+        about(
+            "Folder of Moses' programs, such as mosesdecoder/bin; its scripts are looked for in "
+            "../scripts. Without it programs are looked for on the PATH."
+        ),
+    ] = None
+    programs: Annotated[
+        dict[str, Text],
+        about(
+            "Single programs that are elsewhere: `{lmplz: /opt/kenlm/bin/lmplz}`; of moses, lmplz, "
+            "train-model.perl, mert-moses.pl, extractor."
+        ),
+    ] = msgspec.field(default_factory=dict)
+    ini: Annotated[Text | None, about("A ready moses.ini. Without it the model is trained.")] = None
+    training: Annotated[MosesTraining, about("How train-model.perl trains the model.")] = (
+        MosesTraining()
+    )
+    options: Annotated[
+        tuple[str | int | float, ...],
+        about("More options of moses, in tuning and decoding: `[-s, 200, -dl, 6]`."),
+    ] = ()
+    tuner: Annotated[
+        Literal["replitune", "mert-moses"],
+        about(
+            "Who tunes: replitune's tuners, or mert-moses.pl (for `mira` with --batch-mira, for "
+            "`pro` with --pairwise-ranked), each replica with its own seed."
+        ),
+    ] = "replitune"
+    mert_moses: Annotated[
+        tuple[str | int | float, ...],
+        about("More options of mert-moses.pl, such as --return-best-dev."),
+    ] = ()
+    revision: Annotated[
+        str | int | float | None,
+        about("Change it when Moses or its model has changed: the system is made again."),
+    ] = None
+
+
 class Moses(Backend):
     """A ready moses.ini, or one that Moses' own scripts train; tuned by our tuners around
     `moses -n-best-list`, or by mert-moses.pl."""
 
     name = "moses"
-    prefixes = ("mert", "mira", "pro")
+    Settings = MosesSettings
+    settings: MosesSettings
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        return list_tuners() if self.uses_our_tuners else tuple(TUNING)
 
     @property
     def trains(self) -> bool:
-        return self.settings.get("ini") is None
+        return self.settings.ini is None
 
     @property
     def uses_our_tuners(self) -> bool:
-        return self.settings["tuner"] == "replitune"
+        return self.settings.tuner == "replitune"
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:
@@ -55,25 +123,22 @@ class Moses(Backend):
         return {**train, "tune": ["dev", *model], "decode": [*model, "tuned", "source"]}
 
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
-        return {key: self.settings[key] for key in USED[stage] if key in self.settings}
+        return self.chosen_settings(USED[stage])
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
-        if self.settings["tuner"] == "replitune":
-            return
-        where = ("systems", self.system, "tuner")
         metric = experiment["tuning"]["metric"]
-        if (metric if isinstance(metric, str) else metric["name"]) != "bleu":
-            raise complain(
-                where, "mert-moses.pl tunes for its own BLEU", found=f"tuning.metric {metric}",
+        if not self.uses_our_tuners and metric.partition(":")[0] != "bleu":
+            complain(
+                ("systems", self.system, "tuner"), "mert-moses.pl tunes for its own BLEU",
+                found=f"tuning.metric {metric}",
                 expected="tuning.metric bleu, or `tuner: replitune`",
             )  # fmt: skip
 
     def program(self, name: str) -> str:
         """The path of one of Moses' programs or scripts."""
-        given: Mapping[str, str] = self.settings.get("programs") or {}
-        if name in given:
-            return given[name]
-        folder = self.settings.get("moses")
+        if name in self.settings.programs:
+            return self.settings.programs[name]
+        folder = self.settings.moses
         if folder is None:
             return name
         script = {"mert-moses.pl": "../scripts/training", "train-model.perl": "../scripts/training"}
@@ -83,11 +148,11 @@ class Moses(Backend):
         wanted = ["moses"]
         if self.trains:
             wanted += TRAINING
-        if self.settings["tuner"] == "mert-moses":
+        if not self.uses_our_tuners:
             wanted += ["mert-moses.pl", "extractor", "evaluator", *TUNING.values()]
         found = [error for name in wanted for error in missing_program(self.program(name), INSTALL)]
-        if not self.trains:
-            found += missing_file(self.settings["ini"], f"correct `ini` of system {self.system}")
+        if self.settings.ini is not None:
+            found += missing_file(self.settings.ini, f"correct `ini` of system {self.system}")
         return found
 
     # ---- work
@@ -98,26 +163,26 @@ class Moses(Backend):
 
         from replitune.running.files import atomic_open, read_text
 
-        options = self.settings["training"]
+        training = self.settings.training
         source, target = needed(job.train, "source")
         what = f"training of {self.system}"
         with new_folder(job.out) as folder, TemporaryDirectory(prefix="replitune-moses-") as text:
             for side, path in (("source", source), ("target", target)):
                 shutil.copyfile(path, Path(text, f"train.{side}"))
             lm = folder / "lm.arpa"
-            order = options["lm_order"]
+            order = training.lm_order
             run(
                 [self.program("lmplz"), "-o", str(order), "--text", target.absolute(),
-                 "--arpa", lm, "-T", text, *options["lmplz"]],
+                 "--arpa", lm, "-T", text, *training.lmplz],
                 what, threads=job.threads,
             )  # fmt: skip
             run(
                 [self.program("train-model.perl"), "-root-dir", folder, "-corpus",
                  Path(text, "train"), "-f", "source", "-e", "target",
-                 "-alignment", options["alignment"], "-reordering", options["reordering"],
+                 "-alignment", training.alignment, "-reordering", training.reordering,
                  "-lm", f"0:{order}:{lm}:8", "-cores", str(job.threads),
-                 *(["-external-bin-dir", options["aligner"]] if options["aligner"] else []),
-                 *options["options"]],
+                 *(["-external-bin-dir", training.aligner] if training.aligner else []),
+                 *training.options],
                 what, threads=job.threads,
             )  # fmt: skip
             made = folder / "model" / "moses.ini"
@@ -128,7 +193,7 @@ class Moses(Backend):
                 handle.write(ini)
 
     def tune(self, job: ReplicaJob) -> None:
-        if self.settings["tuner"] == "mert-moses":
+        if not self.uses_our_tuners:
             from replitune.backends.moses_tuning import tune_with_mert_moses
 
             tune_with_mert_moses(self, job)
@@ -159,8 +224,8 @@ class Moses(Backend):
             return read_lines(self.translate(job, weights, source, nbest, job.nbest or 1))
 
     def ini(self, job: Job) -> Path:
-        if not self.trains:
-            return Path(self.settings["ini"]).absolute()
+        if self.settings.ini is not None:
+            return Path(self.settings.ini).absolute()
         return needed(job.model, "model").absolute() / "moses.ini"
 
     def start_weights(self, job: Job) -> dict[str, list[float]]:
@@ -191,7 +256,7 @@ class Moses(Backend):
             words += ["-n-best-list", nbest, str(size), "distinct"]
         with open(out, "wb") as handle:
             run(
-                [*words, *map(str, self.settings["options"])],
+                [*words, *map(str, self.settings.options)],
                 f"moses for {self.system}", stdout=handle, threads=job.threads,
             )  # fmt: skip
         return out

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replitune.backends.interface import ReplicaError, ReplicaJob, needed, replica_seed, source_of
-from replitune.errors import ReplituneError
+from replitune.backends.interface import ReplicaJob, needed, replica_seed, source_of
+from replitune.errors import ReplicaError, ReplituneError
+from replitune.running.checkpoint import kept_folder
 from replitune.running.files import read_lines, write_lines
-from replitune.running.folders import kept_folder
-from replitune.running.programs import run
+from replitune.running.supervisor import run
 from replitune.tuning.combination import get_objective
-from replitune.tuning.loop import Iteration, write_history
+from replitune.tuning.history import Iteration, write_history
 from replitune.tuning.weights import WeightsFile, read_weights, write_weights
 
 if TYPE_CHECKING:
@@ -48,7 +48,11 @@ def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
             file=_mertdir(system) / MEGAM, fix="put it there, or use `tuner: replitune`",
         )  # fmt: skip
     with kept_folder(job, system, "tune") as folder:
-        _refuse_spaces(folder)
+        if re.search(r"[^A-Za-z0-9_./+@%=:,-]", str(folder)):
+            raise ReplituneError(
+                "mert-moses.pl cannot work below a folder with such a name", file=folder,
+                expected="letters, digits and . _ / + - only", fix="use `tuner: replitune`",
+            )  # fmt: skip
         write_lines(folder / "dev.source", source_of(dev))
         for number, lines in enumerate(dev.references):
             write_lines(folder / f"dev.reference{number}", lines)
@@ -58,7 +62,7 @@ def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
             system.program("mert-moses.pl"), folder / "dev.source", folder / "dev.reference",
             _full(system.program("moses")), ini,
             f"--working-dir={work}", f"--mertdir={_mertdir(system)}", f"--nbest={job.nbest}",
-            f"--maximum-iterations={job.loop.get('iterations', 10)}", "--no-filter-phrase-table",
+            f"--maximum-iterations={job.loop.iterations}", "--no-filter-phrase-table",
             f"--decoder-flags={_flags(system, job)}",
         ]  # fmt: skip
         words += [word.format(seed=seed) for word in SEED[job.algorithm]]
@@ -67,7 +71,7 @@ def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
         if (work / "finished_step.txt").exists():
             words.append("--continue")
         run(
-            [*words, *map(str, system.settings["mert_moses"])],
+            [*words, *map(str, system.settings.mert_moses)],
             f"mert-moses.pl for {system.system} {job.replica.id}",
             threads=job.threads,
         )
@@ -161,7 +165,7 @@ def _pool_score(ini: Path) -> float | None:
 
 
 def _flags(system: Moses, job: ReplicaJob) -> str:
-    words = ["-threads", str(job.threads), *map(str, system.settings["options"])]
+    words = ["-threads", str(job.threads), *map(str, system.settings.options)]
     bad = next((word for word in words if re.search(r"[\s\"'$`\\;&|<>*?]", word)), None)
     if bad is not None:
         raise ReplituneError(
@@ -181,11 +185,3 @@ def _full(program: str) -> Path:
     if found is None:
         raise ReplituneError(f"the program {program} is not there, or cannot be run")
     return Path(found).absolute()
-
-
-def _refuse_spaces(folder: Path) -> None:
-    if re.search(r"[^A-Za-z0-9_./+@%=:,-]", str(folder)):
-        raise ReplituneError(
-            "mert-moses.pl cannot work below a folder with such a name", file=folder,
-            expected="letters, digits and . _ / + - only", fix="use `tuner: replitune`",
-        )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.backends.interface import ReplicaError, ReplicaJob, Tunable, needed
-from replitune.errors import ReplituneError
-from replitune.metrics.base import Metric
-from replitune.running.files import sha256_lines, write_lines
+from replitune.backends.interface import ReplicaJob, Tunable, needed
+from replitune.errors import ReplicaError, ReplituneError
+from replitune.running.files import write_lines
 from replitune.tuning.combination import get_objective
 from replitune.tuning.hypothesis_statistics import Statistics
 from replitune.tuning.layout import Layout
@@ -24,19 +24,14 @@ WriteNBest = Callable[[dict[str, list[float]], Path, Path], None]
 """``write(weights, source file, n-best file)``"""
 
 
+@dataclass(frozen=True)
 class NBestDecoder:
-    """Decodes dev by a program; statistics of each distinct (segment, text) are computed once."""
+    """Decodes dev by a program."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        source: list[str],
-        references: Any,
-        metric: Metric,
-        write: WriteNBest,
-    ) -> None:
-        self.layout, self.source, self.write = layout, source, write
-        self._statistics = Statistics(metric, references)
+    layout: Layout
+    source: list[str]
+    statistics: Statistics
+    write: WriteNBest
 
     def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
         """n-best lists of the dev set; a row of statistics for each hypothesis."""
@@ -56,7 +51,7 @@ class NBestDecoder:
         order = np.argsort(lists.segments, kind="stable")
         segments = lists.segments[order]
         texts = [lists.texts[i] for i in order]
-        return Decoded(segments, lists.features[order], self._statistics(texts, segments))
+        return Decoded(segments, lists.features[order], self.statistics(texts, segments))
 
 
 def read_written(nbest: Path, segments: int) -> Any:
@@ -83,16 +78,11 @@ def tunable_by_nbest(
     dev = needed(job.dev, "testset")
     source = needed(dev.source, "source")
     layout = Layout(tuple(start), tuple(len(values) for values in start.values()))
-    metric = get_objective(job.metric)
+    statistics = Statistics(get_objective(job.metric), dev.references)
     return Tunable(
         layout,
         layout.to_vector(start),
-        NBestDecoder(layout, source, dev.references, metric, write),
+        NBestDecoder(layout, source, statistics, write),
         dev.segments,
-        {
-            **inputs,
-            "source": sha256_lines(source),
-            "references": [sha256_lines(lines) for lines in dev.references],
-            "nbest": job.nbest,
-        },
+        inputs,
     )

@@ -12,56 +12,96 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
 
 from replitune.backends.interface import Complain, Given
-from replitune.errors import ReplituneError, nearest
+from replitune.backends.settings import MOST_REPLICAS, Resources, SystemSettings, Text
+from replitune.errors import ReplituneError
+from replitune.registry import Name
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure
+from replitune.settings import about, did_you_mean
 
-MOST_REPLICAS = 999
-"""Of one tuner: their numbers have three digits."""
 if TYPE_CHECKING:
-    from replitune.corpus.tsv import Column
+    from replitune.corpus.settings import Column
 
 MANY = re.compile(r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv)(?:\.gz)?)(?:#(?P<part>.*))?", re.I | re.S)
 """Files that may hold several outputs, and which one is meant."""
+
+
+Files = Text | Annotated[list[Text], about(min_length=1)]
+Groups = Annotated[dict[Name, Files], about(min_length=1)]
+
+
+class OutputSettings(SystemSettings):
+    """Translations that are already on disk; each file is one replica."""
+
+    files: Annotated[
+        dict[Name, Files | Groups],
+        about(
+            "For each test set (and `dev`, if you have it) the files, one per replica: a pattern, "
+            "a list, or a mapping from tuner to these. `*` and `?` look on the disk, `{1..20}` and "
+            "`{a,b}` do not; files are numbered in natural order. Of WMT XML or SGM with several "
+            "systems, `file.xml#SYSTEM` is one of them; of TSV, `file.tsv#COLUMN` (name, or number "
+            "from 1) is a column."
+        ),
+    ] = msgspec.field(default_factory=dict)
+    like: Annotated[
+        dict[Name, Text],
+        about(
+            "For test sets that were read from another WMT file than the outputs: that file, whose "
+            "order of segments the outputs are put into."
+        ),
+    ] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key in ("replicas", "resources"):
+            if getattr(self, key) not in (None, Resources()):
+                raise ReplituneError(
+                    f"a system of outputs has no `{key}`", expected="its files are its replicas"
+                )
 
 
 class OutputFiles(Given):
     """Patterns, lists of files, or {group: these}, by test set."""
 
     name = "outputs"
+    Settings = OutputSettings
+    settings: OutputSettings
 
     @property
     def testsets(self) -> list[str]:
-        return list(self.settings["files"])
+        return list(self.settings.files)
 
     def testset_settings(self, testset: str) -> Mapping[str, Any]:
-        like = self.settings.get("like") or {}
+        like = self.settings.like
         return {
-            "files": {testset: self.settings["files"][testset]},
+            "files": {testset: self.settings.files[testset]},
             "like": {testset: like[testset]} if testset in like else {},
         }
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         """Files for test sets that exist, and for all of them."""
-        where = ("systems", self.system, "files")
+        here = ("systems", self.system)
         tests = list(experiment["corpus"]["tests"])
-        like = self.settings.get("like") or {}
-        for key, testset in [("files", t) for t in self.testsets] + [("like", t) for t in like]:
+        if not self.testsets:
+            complain(here, f"key `files` is missing in {'.'.join(here)}")
+            return
+        named = [("files", t) for t in self.testsets] + [("like", t) for t in self.settings.like]
+        for key, testset in named:
             if testset not in (*tests, "dev"):
-                close = nearest(testset, [*tests, "dev"])
-                raise complain(
-                    ("systems", self.system, key, testset),
+                complain(
+                    (*here, key, testset),
                     f"unknown test set {testset!r} in system {self.system}",
                     expected=", ".join([*tests, "dev"]),
-                    fix=f"did you mean {close!r}?" if close else None,
+                    fix=did_you_mean(testset, [*tests, "dev"]),
                 )
         for testset in tests:
             if testset not in self.testsets:
-                raise complain(
-                    where,
+                complain(
+                    (*here, "files"),
                     f"system {self.system} has no files for test set {testset}",
                     fix="name them, or remove the test set",
                 )
@@ -72,11 +112,11 @@ class OutputFiles(Given):
     def _named(self, testset: str, corpora: Path) -> dict[Replica, tuple[Path, str | None]]:
         """The file of each replica, and which of its outputs."""
         what = f"system {self.system}, test set {testset}"
-        found = output_files(what, self.settings["files"][testset], corpora)
+        found = output_files(what, self.settings.files[testset], corpora)
         return {replica: _split(path) for replica, path in found.items()}
 
     def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
-        like = (self.settings.get("like") or {}).get(testset)
+        like = self.settings.like.get(testset)
         outputs = {}
         for replica, (path, part) in self._named(testset, corpora).items():
             lines = read_output(path, part, None if like is None else corpora / like)
@@ -120,7 +160,8 @@ def read_output(path: Path, part: str | None = None, like: Path | None = None) -
 
 
 def _column(path: Path, part: str | None) -> list[str]:
-    from replitune.corpus.tsv import Columns, read_tsv
+    from replitune.corpus.settings import Columns
+    from replitune.corpus.tsv import read_tsv
     from replitune.running.files import read_lines
 
     if part is None:
@@ -134,7 +175,7 @@ def _column(path: Path, part: str | None) -> list[str]:
             )
         return lines
     column: Column = int(part) if part.isdecimal() else part
-    return read_tsv(path, "reference", Columns(references=(column,))).references[0]
+    return read_tsv(path, "reference", Columns(references=column)).references[0]
 
 
 def output_files(what: str, given: Any, base: Path) -> dict[Replica, Path]:

@@ -1,37 +1,62 @@
-"""Validate an experiment file and say what it would do."""
+"""Validate an experiment file and say what it would do.
+
+  replitune check config/config.yaml --data
+
+Everything that is wrong is said at once. With --data its files are read, too: whether they are
+there, are text, and have as many lines as what they belong to; and it says which jobs would run,
+and what they would cost by earlier runs.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
-from replitune.errors import ReplituneError
-from replitune.experiment.configuration import load
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import load
+from replitune.experiment.yaml_file import ExperimentError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT.yaml", help="the experiment file")
     parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
     parser.add_argument("--corpora", metavar="DIR", help="folder of downloaded corpora")
+    parser.add_argument(
+        "--data", action="store_true", help="look at its files, and say what it would run"
+    )
+    parser.add_argument(
+        "--results", default="results", metavar="DIR",
+        help="where the results of earlier runs are (default %(default)s)",
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.cli import words
-    from replitune.metrics.registry import get_metric
-    from replitune.significance.run import get_method
-
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
-    experiment = Experiment(settings)
-    for id in experiment.metrics:
-        get_metric(experiment.metric(id))
-    for method in experiment.methods:
-        get_method(words.method_word(method))
-    missing = experiment.missing(experiment.systems)
-    if missing:
-        raise ReplituneError("\n".join(map(str, missing)))
+    experiment = Experiment(settings, options.results)
+    from replitune.experiment.plan import cautions, check_data, costs
+
+    errors = experiment.missing(experiment.systems)
+    if options.data:
+        errors += check_data(experiment)
+    if errors:
+        raise ExperimentError(errors)
+    for caution in cautions(experiment):
+        print(f"warning: {caution}", file=sys.stderr)
     replicas = {name: len(experiment.replicas(name)) for name in experiment.systems}
     print(f"{options.experiment}: experiment {experiment.name} is fine")
     print(f"  systems:   {', '.join(f'{name} ({n} replicas)' for name, n in replicas.items())}")
     print(f"  test sets: {', '.join(experiment.testsets)}")
-    print(f"  metrics:   {', '.join(experiment.metrics)}")
-    print(f"  tests:     {', '.join(experiment.methods)}")
+    print(f"  metrics:   {', '.join(entry.word for entry in settings.metrics)}")
+    print(f"  tests:     {', '.join(entry.word for entry in settings.tests.methods)}")
+    if options.data:
+        stages = costs(experiment, Path(options.results))
+        print("\n  stage         jobs   CPU seconds")
+        for cost in stages:
+            seconds = "?" if cost.seconds is None else f"{cost.seconds:,.0f}"
+            print(f"  {cost.stage:<12} {cost.jobs:>5}   {seconds:>11}")
+        known = [cost.seconds for cost in stages if cost.seconds is not None]
+        total = f"{sum(known):>11,.0f}" if known else "          ?"
+        print(f"  {'in all':<12} {sum(cost.jobs for cost in stages):>5}   {total}")
+        if len(known) < len(stages):
+            print("  ?: no earlier run in the results says what these jobs cost")

@@ -15,9 +15,12 @@ import os
 import sys
 from pathlib import Path
 
-from replitune.cli import words
+from replitune.cli.options import add_seed, add_settings, given_settings, safe_name, system_files
 from replitune.errors import ReplituneError
 from replitune.replicas import replica_ids
+from replitune.significance.settings import Baseline, TestSettings
+
+SETTINGS = ("methods", "samples", "alpha", "correction", "paired_replicas")
 
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """By default all cores that this process may use; numbers do not depend on it."""
@@ -56,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="name of the test set; it names random streams (default %(default)s)",
     )
-    words.add_test_options(parser, ["crossed", "clark"])
+    add_settings(parser, TestSettings, *SETTINGS)
+    add_seed(parser)
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
     parser.add_argument("--html", metavar="FILE", help="write the report as one page")
@@ -72,33 +76,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.metrics.diagnosis import diagnose, find_copies
-    from replitune.metrics.registry import get_metrics
+    from replitune.corpus.reader import read_testset
+    from replitune.metrics.registry import METRICS
     from replitune.report.terminal import print_comparison
-    from replitune.results.comparing import Settings, compare
-    from replitune.statistics.scorer import Scorer, load_testset
-    from replitune.statistics.scoring import Outputs, read_outputs
+    from replitune.results.comparing import compare
+    from replitune.statistics.diagnosis import diagnose, find_copies
+    from replitune.statistics.outputs import Outputs, read_outputs
+    from replitune.statistics.scoring import Scored, Scorer
     from replitune.statistics.store import write_store
-    from replitune.statistics.systems import SystemStatistics
 
-    words.check_test_options(options)
-    words.checked_name(options.testset, "--testset")
+    settings = TestSettings(
+        pairs=Baseline(baseline="baseline") if options.baseline else "all",
+        **given_settings(options, TestSettings, *SETTINGS),
+    )
+    safe_name(options.testset, "--testset")
     files = _files(options)
-    testset = load_testset(options.refs, options.docs)
-    get_metrics(options.metrics)  # whose ids must differ: they name files
-    scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
+    entries = METRICS.entries(options.metrics)
+    testset = read_testset(options.refs, documents=options.docs)
+    scorers = [Scorer(entry, testset, options.testset) for entry in entries]
     warnings: list[str] = []
     hashes: dict[str, list[str]] = {}
     texts: dict[str, Outputs] = {}
-    scored: dict[str, dict[str, SystemStatistics]] = {scorer.metric.id: {} for scorer in scorers}
+    scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
     for name, paths in files.items():
         outputs = read_outputs(paths, testset.segments, options.refs[0])
         warnings += diagnose(name, outputs, testset.references, words=0)
         hashes[name] = outputs.sha256
         texts[name] = outputs
         for scorer in scorers:
-            result, _ = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
-            scored[scorer.metric.id][name] = result.system
+            result = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
+            scored[scorer.metric.id].append(result)
             if options.stats_dir is not None:
                 path = Path(options.stats_dir) / scorer.metric.id / f"{name}.parquet"
                 write_store(
@@ -108,24 +115,13 @@ def run(options: argparse.Namespace) -> None:
                     scorer.metadata([result]),
                     testset.documents,
                 )
-    settings = Settings(
+    stores = [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers]
+    comparison = compare(
+        stores,
+        settings,
         testset=options.testset,
         seed=options.seed,
-        pairs=("baseline=baseline",) if options.baseline else ("all",),
-        methods=tuple(options.methods),
-        samples=options.samples,
-        alpha=options.alpha,
-        correction=options.correction,
-        paired_replicas=options.paired_replicas,
         threads=options.threads,
-    )
-    comparison = compare(
-        {
-            scorer.metric.id: (scorer.metric, scorer.signature, scored[scorer.metric.id])
-            for scorer in scorers
-        },
-        testset.document_codes(),
-        settings,
         warnings=[*warnings, *find_copies(hashes)],
     )
     if options.json is not None:
@@ -135,24 +131,18 @@ def run(options: argparse.Namespace) -> None:
             json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
     if options.html or options.latex or options.rank or options.sentence_scores:
-        from replitune.report import comparison_files as written
+        from replitune.report.comparison_files import ComparisonFiles
 
-        made = written.Compared(
-            comparison,
-            {scorer.metric.id: scorer.word for scorer in scorers},
-            testset,
-            texts,
-            scored,
-            "baseline" if options.baseline else None,
-        )
+        baseline = "baseline" if options.baseline else None
+        written = ComparisonFiles(comparison, stores, testset, texts, baseline)
         for path, write in (
-            (options.html, written.write_html),
-            (options.latex, written.write_latex),
-            (options.rank, written.write_ranking),
-            (options.sentence_scores, written.write_sentence_scores),
+            (options.html, written.html),
+            (options.latex, written.latex),
+            (options.rank, written.ranking),
+            (options.sentence_scores, written.sentence_scores),
         ):
             if path is not None:
-                write(path, made)
+                write(path)
     for warning in comparison.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print_comparison(comparison)
@@ -164,8 +154,8 @@ def _files(options: argparse.Namespace) -> dict[str, list[str]]:
     if options.baseline:
         files["baseline"] = options.baseline
     for given in options.system:
-        name, paths = words.system_files(given, "--system")
-        words.checked_name(name, "--system")
+        name, paths = system_files(given, "--system")
+        safe_name(name, "--system")
         if name in files:
             raise ReplituneError(
                 f"system {name!r} is given twice",

@@ -2,9 +2,7 @@
 
   replitune decode --model model --weights weights.json --source test.de --out test.en
 
-decodes with a phrase-based system; another one: --backend NAME --settings JSON. Where the
-translations are on disk (--backend outputs), all replicas are checked and copied at once, to the
-folder --out.
+decodes with a phrase-based system; another one: --backend NAME --settings JSON.
 """
 
 from __future__ import annotations
@@ -12,24 +10,24 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from replitune.backends.interface import Backend, DecodeJob, Given, ReplicaError
-from replitune.cli import words
-from replitune.cli.jobs import (
-    add_backend_options,
-    add_failure_option,
-    chosen_backend,
-    noted,
-    path,
+from replitune.backends.interface import Backend, DecodeJob
+from replitune.cli.options import add_seed, assignments, safe_name
+from replitune.cli.systems import (
+    add_replica_options,
+    add_system_options,
+    chosen_system,
+    failure_of,
+    path_of,
 )
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure, write_failure
 from replitune.running.files import write_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_backend_options(parser)
-    add_failure_option(parser)
+    add_system_options(parser)
+    add_replica_options(parser, "seed-001")
     parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
     text = parser.add_mutually_exclusive_group(required=True)
     text.add_argument("--source", metavar="FILE", help="source text, one segment a line")
@@ -45,67 +43,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--nbest", type=int, metavar="N", help="n best distinct translations")
     parser.add_argument("--nbest-out", metavar="FILE", help="in Moses' format")
-    parser.add_argument("--replica", default="seed-001", metavar="ID", help="such as seed-001")
     parser.add_argument("--name", default="testset", metavar="NAME", help="of the test set")
-    parser.add_argument("--base", default=".", metavar="DIR", help="where names of outputs start")
-    parser.add_argument("--seed", type=int, default=2011, help="the experiment's seed")
-    parser.add_argument(
-        "--paired", action="store_true", help="replica k of all systems has one seed"
-    )
-    parser.add_argument(
-        "--out",
-        required=True,
-        metavar="PATH",
-        help="file, or with --outputs folder, of the translations",
-    )
+    add_seed(parser)
+    parser.add_argument("--out", required=True, metavar="FILE", help="the translations")
 
 
 def run(options: argparse.Namespace) -> None:
+    from replitune.phrase.settings import SearchSettings
+
     if (options.nbest is None) != (options.nbest_out is None):
         raise ReplituneError("--nbest and --nbest-out go together")
-    backend = chosen_backend(
-        options,
-        {"features": options.features, "search": words.assignments(options.set, "--set")},
-    )
+    search = assignments(options.set, SearchSettings, "--set")
     job = DecodeJob(
         seed=options.seed,
         threads=options.threads,
         paired=options.paired,
-        model=path(options.model),
-        replica=Replica(words.checked_name(options.replica, "--replica")),
+        model=path_of(options.model),
+        replica=Replica(safe_name(options.replica, "--replica")),
         name=options.name,
-        tuned=path(options.weights),
-        testset=path(options.testset),
-        text=path(options.source),
+        tuned=path_of(options.weights),
+        testset=path_of(options.testset),
+        text=path_of(options.source),
         nbest=options.nbest,
-        nbest_out=path(options.nbest_out),
+        nbest_out=path_of(options.nbest_out),
     )
-    if isinstance(backend, Given):
-        found = backend.collect(options.name, Path(options.base), job.prepared.segments)
-        # all files are read and checked before the first one is written
-        for replica, lines in found.items():
-            write_lines(Path(options.out) / f"{replica.id}.txt", lines)
-        return
+    backend = chosen_system(options, {"features": options.features, "search": search})
+    translate(backend, job, Path(options.out), allow_failure=options.allow_failure)
+
+
+def translate(backend: Backend, job: DecodeJob, out: Path, *, allow_failure: bool) -> None:
+    """Write the translations of one replica; of one that could not be made, that it could not."""
     before = read_failure(job.tuned) if job.tuned is not None else None
     if before is not None:
-        if not options.allow_failure:
-            raise before.error(options.weights)
-        write_failure(options.out, before)
+        if not allow_failure:
+            raise before.error(str(job.tuned))
+        write_failure(out, before)
         return
     try:
-        write_lines(options.out, _translated(backend, job, options))
+        write_lines(out, _lines(backend, job))
     except ReplicaError as error:
-        write_failure(options.out, noted(error, f"decode {options.name}", options))
+        failure = failure_of(
+            error, f"decode {job.name}", backend.system, job.replica.id, allowed=allow_failure
+        )
+        write_failure(out, failure)
 
 
-def _translated(backend: Backend, job: DecodeJob, options: argparse.Namespace) -> list[str]:
+def _lines(backend: Backend, job: DecodeJob) -> list[str]:
     """As many lines as there are segments."""
     lines = backend.decode(job)
     expected = job.prepared.segments if job.testset is not None else len(job.source)
     if len(lines) != expected:
         raise ReplicaError(
-            f"{options.system} {options.replica} gave a wrong number of translations of "
-            f"{options.name}",
+            f"{backend.system} {job.replica.id} gave a wrong number of translations of {job.name}",
             found=f"{len(lines)} lines",
             expected=f"{expected}, one for each segment",
         )

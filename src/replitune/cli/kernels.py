@@ -11,75 +11,68 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from replitune.experiment import stages
+from replitune.registry import Entry
 from replitune.running.files import atomic_open
 
 TEXTLESS = ("meteor", "external", "mean")
 """Metrics without kernels of their own."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--metrics", nargs="*", default=["bleu"], metavar="M", help="metrics to compile"
-    )
-    parser.add_argument(
-        "--methods",
-        nargs="*",
-        default=["crossed", "clark"],
-        metavar="TEST",
-        help="tests to compile",
-    )
-    parser.add_argument(
-        "--algorithms", nargs="*", default=[], metavar="A", help="tuners to compile"
-    )
-    parser.add_argument(
-        "--tuning-metric", default="bleu", metavar="M", help="what the tuners tune for"
-    )
-    parser.add_argument("--search", nargs="*", default=["cube"], help="cube, stack")
-    parser.add_argument("--out", metavar="FILE", help="written when done")
+def job(job: stages.Kernels, options: argparse.Namespace) -> None:
+    from replitune.metrics.registry import METRICS
+    from replitune.significance.registry import TESTS
 
-
-def run(options: argparse.Namespace) -> None:
     began = time.process_time()
-    _metrics_and_tests(options.metrics, options.methods)
-    if options.algorithms:
+    methods = [TESTS.entry(given) for given in job.methods]
+    _metrics_and_tests([METRICS.entry(given) for given in job.metrics], methods)
+    if job.tuners:
         with tempfile.TemporaryDirectory() as folder:
-            _phrase(Path(folder), options.algorithms, options.tuning_metric, options.search)
-    said = f"kernels are compiled ({time.process_time() - began:.0f} CPU-s)"
-    print(said)
-    if options.out is not None:
-        with atomic_open(options.out) as handle:
-            handle.write("compiled\n")
+            _phrase(Path(folder), job.tuners, job.tuning_metric, job.searches)
+    print(f"kernels are compiled ({time.process_time() - began:.0f} CPU-s)")
+    with atomic_open(job.at.kernels) as handle:
+        handle.write("compiled\n")
 
 
-def _metrics_and_tests(metrics: list[str], methods: list[str]) -> None:
+def _metrics_and_tests(metrics: list[Entry], methods: list[Entry]) -> None:
     from replitune.corpus.synthetic import synthetic_testset
     from replitune.replicas import replica_ids
-    from replitune.results.comparing import Settings, compare
-    from replitune.statistics.scorer import Scorer
-    from replitune.statistics.scoring import Outputs
+    from replitune.results.comparing import compare
+    from replitune.significance.settings import TestSettings
+    from replitune.statistics.outputs import Outputs
+    from replitune.statistics.scoring import Scorer
 
     testset = synthetic_testset(1, "kernels", 24)
     reference = testset.references[0]
-    scored: dict[str, Any] = {}
-    for word in metrics:
-        if word.partition(":")[0] in TEXTLESS:
+    stores = []
+    for entry in metrics:
+        if entry.name in TEXTLESS:
             continue
-        scorer = Scorer(word, testset, "kernels")
-        systems = {}
+        scorer = Scorer(entry, testset, "kernels")
+        systems = []
         for shift, name in enumerate("ab", 1):
             outputs = Outputs(testset.segments)
             for replica in range(3):
                 outputs.add(
                     [_spoilt(line, shift + replica + i) for i, line in enumerate(reference)]
                 )
-            result, _ = scorer.score(name, replica_ids({"run": 3}), outputs)
-            systems[name] = result.system
-        scored[scorer.metric.id] = (scorer.metric, scorer.signature, systems)
-    if scored:
-        settings = Settings("kernels", 1, ("all",), tuple(methods), 64, 0.05, "holm")
-        compare(scored, testset.document_codes(), settings)
+            scored = scorer.score(name, replica_ids({"run": 3}), outputs)
+            systems.append(scored)
+        stores.append(scorer.statistics(systems))
+    if stores:
+        # a test may be asked for twice, in the experiment and in a study of it, and may name
+        # replicas that are not here
+        numbered = [
+            Entry(
+                method.name,
+                {k: v for k, v in method.options.items() if not k.startswith("replica")},
+                f"{method.name}-{number}",
+            )
+            for number, method in enumerate(methods)
+        ]
+        settings = TestSettings(methods=tuple(numbered), samples=64)
+        compare(stores, settings, testset="kernels", seed=1)
 
 
 def _spoilt(line: str, number: int) -> str:
@@ -92,16 +85,17 @@ def _spoilt(line: str, number: int) -> str:
 
 def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str]) -> None:
     from replitune.corpus.synthetic import synthetic_testset, synthetic_train
-    from replitune.phrase.decoder import Settings
+    from replitune.phrase.dev_decoder import DevDecoder
+    from replitune.phrase.settings import PhraseSettings, SearchSettings
     from replitune.phrase.system import PhraseSystem
     from replitune.phrase.train import train_phrase_system
-    from replitune.phrase.train_settings import PhraseSettings
-    from replitune.phrase.tuning import DevDecoder
+    from replitune.settings import read
     from replitune.streams import stream
     from replitune.tuning.combination import get_objective
-    from replitune.tuning.from_files import make_tuner
-    from replitune.tuning.loop import LoopSettings, run_loop
+    from replitune.tuning.loop import run_loop
     from replitune.tuning.objective import Objective
+    from replitune.tuning.registry import get_tuner
+    from replitune.tuning.settings import LoopSettings
 
     source, target = synthetic_train(1, 300)
     dev = synthetic_testset(1, "kernels", 12)
@@ -109,12 +103,14 @@ def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str
     objective = Objective(get_objective(metric))
     for search in searches:
         system = PhraseSystem(
-            folder / "model", None, Settings(search=search, stack=20, pop_limit=20)
+            folder / "model",
+            None,
+            read(SearchSettings, {"search": search, "stack": 20, "pop_limit": 20}),
         )
         start = system.layout.sensible()
         system.translate(dev.source or [], start)
         for algorithm in algorithms:
-            tuner = make_tuner(algorithm, {})
+            tuner = get_tuner(algorithm)
             run_loop(
                 DevDecoder(
                     system,
@@ -122,7 +118,7 @@ def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str
                     dev.references,
                     objective.metric,
                     20,
-                    density=getattr(tuner, "density", None),
+                    density=tuner.density,
                 ),
                 tuner,
                 objective,

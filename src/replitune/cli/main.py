@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import faulthandler
 import importlib
 import io
@@ -16,12 +17,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.errors import ReplituneError, machine_trouble, nearest
-from replitune.running import processes
 
 COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
@@ -31,16 +32,13 @@ COMMANDS = {
     "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
-    "check": "validate an experiment file",
-    "kernels": "compile what an experiment needs, once",
-    "corpus": "prepare the texts of an experiment",
+    "check": "validate an experiment file; with --data, look at its files, too",
     "train": "train a phrase-based system on parallel text",
     "tune": "weights of a system, or from n-best files of any decoder",
     "decode": "translations of one system on one test set",
-    "report": "tables, figures and report.html of an experiment",
-    "manifest": "what made every file of an experiment",
     "verify": "whether results still are what the workflow made",
     "archive": "results as one file to publish, with the experiment that makes them again",
+    "job": "one job of the workflow; Snakemake's rules call it",
 }
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -53,9 +51,14 @@ THREAD_VARIABLES = (
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
-    processes.watch()
+    if "REPLITUNE_RUN" in os.environ:  # a job: it ends with the run that started it
+        from replitune.running.supervisor import watch
+
+        watch()
     try:
-        return _run(arguments)
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
     except ReplituneError as error:
         print(f"replitune: {error}", file=sys.stderr)
         return 2
@@ -67,13 +70,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # the reader of our output went away; nothing is left to say to it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return 141
     except OSError as error:
         if (trouble := machine_trouble(error)) is None:
             raise
         print(f"replitune: {trouble}", file=sys.stderr)
+        if error.errno == errno.ENOSPC:
+            _say_no_more()
         return 1
+
+
+def _say_no_more() -> None:
+    """What standard output has not taken is not offered again on the way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -101,11 +111,9 @@ def _run(arguments: list[str]) -> int:
     options = parser.parse_args(arguments[1:])
     if options.log is None:
         return _recorded(module, options, arguments)
-    with (
-        processes.only_one(options.log),
-        open(options.log, "w", encoding="utf-8") as log,
-        _logging_to(log),
-    ):
+    with contextlib.ExitStack() as stack:
+        log = _opened(options.log, stack)
+        stack.enter_context(_logging_to(log))
         try:
             return _recorded(module, options, arguments)
         except MemoryError:
@@ -142,20 +150,33 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         help=f"threads to use (default {said})",
     )
     parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
-    parser.add_argument("--record", metavar="FILE", help="write how this command ran, as JSON")
     return parser
 
 
 def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
-    if options.record is None:
+    if getattr(options, "record", None) is None:
         return int(module.run(options) or 0)
-    from replitune.ledger import records
-    from replitune.ledger.provenance import recording
+    from replitune.ledger.records import recording
 
-    read = getattr(module, "inputs", records.inputs_of)(options)
-    inputs = records.checked(records.results_of(options.record), read)
-    with recording(options.record, arguments, inputs):
+    inputs, outputs = module.inputs(options), module.outputs(options)
+    with recording(options.record, command=arguments, inputs=inputs, outputs=outputs):
         return int(module.run(options) or 0)
+
+
+def _opened(log: str, stack: contextlib.ExitStack) -> TextIO:
+    """The log, for as long as no other process does this job."""
+    try:
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
+        from replitune.running.locks import only_one
+
+        stack.enter_context(only_one(log))
+        return stack.enter_context(open(log, "w", encoding="utf-8"))
+    except OSError as error:
+        if machine_trouble(error) is not None:
+            raise
+        raise ReplituneError(
+            "the log cannot be written", file=log, found=error.strerror, fix="give it another name"
+        ) from None
 
 
 @contextlib.contextmanager

@@ -10,77 +10,91 @@ of the 95% interval and the observed differences.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from replitune.cli import words
-from replitune.errors import ReplituneError
+from replitune.cli.options import add_settings, given_settings
+from replitune.cli.stores import (
+    add_store_options,
+    chosen_stores,
+    given_pairs,
+    job_stores,
+    replicated_pairs,
+)
+from replitune.experiment import stages
+from replitune.settings import read
+from replitune.significance.settings import TestSettings
+from replitune.significance.studies.settings import ReplicationSettings
+
+if TYPE_CHECKING:
+    from replitune.significance.studies.replication import ReplicationRow
+    from replitune.statistics.store import SegmentStatistics
+
+SETTINGS = ("sizes", "repeats", "methods", "samples")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    words.add_store_options(parser)
-    parser.add_argument(
-        "--sizes", nargs="+", type=int, default=[1, 3, 5, 10, 50], metavar="N",
-        help="replicas of a small experiment, as far as the pool goes (default 1 3 5 10 50)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--repeats", type=int, default=250, metavar="K",
-        help="small experiments of each size (default %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--methods",
-        nargs="+",
-        default=["clark"],
-        metavar="TEST",
-        help="tests of each small experiment (default: clark)",
-    )
-    parser.add_argument(
-        "--samples",
-        type=int,
-        default=1000,
-        metavar="R",
-        help="resamples of each test (default %(default)s)",
-    )
-    parser.add_argument("--alpha", type=float, default=0.05, help="level (default %(default)s)")
+    add_store_options(parser)
+    add_settings(parser, ReplicationSettings, *SETTINGS)
+    add_settings(parser, TestSettings, "alpha")
     parser.add_argument("--out", metavar="FILE.parquet", help="write the rows (one metric)")
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.cli.stores import replicated_pairs, studied
-    from replitune.report.numbers import p_value, signed
     from replitune.results.rows import write_rows
+    from replitune.significance.studies.replication import ReplicationRow
+
+    found = rows(
+        chosen_stores(options),
+        given_pairs(options),
+        ReplicationSettings(**given_settings(options, ReplicationSettings, *SETTINGS)),
+        TestSettings(**given_settings(options, TestSettings, "alpha")),
+        options.seed,
+    )
+    if options.out is not None:
+        write_rows(options.out, found, ReplicationRow)
+
+
+def job(job: stages.Replication, options: argparse.Namespace) -> None:
+    from replitune.results.rows import write_rows
+    from replitune.significance.studies.replication import ReplicationRow
+
+    tests = read(TestSettings, job.tests, "tests")
+    settings = read(ReplicationSettings, job.settings, "replication")
+    found = rows(job_stores(job), tests.pairs, settings, tests, job.seed)
+    write_rows(str(job.outputs["rows"]), found, ReplicationRow)
+
+
+def rows(
+    stores: Sequence[SegmentStatistics],
+    pairs: Any,
+    settings: ReplicationSettings,
+    tests: TestSettings,
+    seed: int,
+) -> list[ReplicationRow]:
+    """What each pair could have shown, which is also said on the terminal."""
+    from replitune.report.terminal import print_table
+    from replitune.report.terminal_studies import small_experiments
     from replitune.significance.studies.calibrate import registered
-    from replitune.significance.studies.replication import ReplicationRow, replicate
+    from replitune.significance.studies.replication import replicate
     from replitune.streams import stream
 
-    if not 0 < options.alpha < 1:
-        raise ReplituneError(
-            "--alpha is not allowed", found=str(options.alpha), expected="between 0 and 1"
-        )
-    if min(options.sizes) < 1:
-        raise ReplituneError(
-            "--sizes: not a number of replicas", found=str(min(options.sizes)), expected="1 or more"
-        )
-    tests = registered([words.method_word(word) for word in options.methods], options.samples)
+    methods = registered(settings.methods, settings.samples)
     rows: list[ReplicationRow] = []
-    for store in studied(options):
+    for store in stores:
         print(f"{store.metric.id} on {store.testset or 'the test set'}")
-        for pair in replicated_pairs(store, options.pairs, 2):
+        for pair in replicated_pairs(store, pairs, 2):
             names = sorted((pair.a.name, pair.b.name))
             found = replicate(
                 pair,
-                options.sizes,
-                tests,
-                repeats=options.repeats,
-                alpha=options.alpha,
-                rng=partial(stream, options.seed, "replication", store.testset, *names),
+                list(settings.sizes),
+                methods,
+                repeats=settings.repeats,
+                alpha=tests.alpha,
+                rng=partial(stream, seed, "replication", store.testset, *names),
             )
             print(f"  {pair.b.name} - {pair.a.name} ({pair.a.n} and {pair.b.n} replicas)")
-            for row in found:
-                p = f"p = {p_value(row.p)}"
-                if row.case is None:
-                    p = f"p = {p_value(row.p_low)} to {p_value(row.p_high)}"
-                what = row.case or f"n = {row.n}, {row.repeats} draws"
-                print(f"    {what:<24} {row.method:<20} delta {signed(row.delta)}  {p}")
+            print_table(small_experiments(found), indent=4)
             rows += found
-    if options.out is not None:
-        write_rows(options.out, rows, ReplicationRow)
+    return rows

@@ -13,14 +13,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from replitune.cli import words
+from replitune.cli.options import replica_words, safe_name, system_files
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica, replica_ids
 from replitune.running.failures import read_failure
 from replitune.running.files import read_lines
+
+if TYPE_CHECKING:
+    from replitune.statistics.scoring import Scorer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,38 +62,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="STORE", help="folder, or .parquet file")
 
 
-def inputs(options: argparse.Namespace) -> list[Path]:
-    """What it reads: of a folder, the replicas that are scored."""
-    files = [path for files in _systems(options).values() for path in files.values()]
-    return [Path(path) for path in (*options.refs, *files) if Path(path).exists()]
-
-
 def run(options: argparse.Namespace) -> None:
-    from replitune.ledger.records import as_noted, note
-    from replitune.metrics.diagnosis import diagnose, find_copies, is_note
-    from replitune.metrics.registry import get_metrics
-    from replitune.statistics.scorer import Scorer, load_testset
-    from replitune.statistics.scoring import read_outputs
-    from replitune.statistics.store import write_store
+    from replitune.corpus.reader import read_testset
+    from replitune.metrics.registry import METRICS
+    from replitune.statistics.scoring import Scorer
 
     out = Path(options.out)
-    one_file = out.suffix == ".parquet"
-    words.checked_name(options.testset, "--testset")
+    safe_name(options.testset, "--testset")
     systems = _systems(options)
-    testset = load_testset(options.refs, options.docs)
-    get_metrics(options.metrics)  # whose ids must differ: they name files
-    scorers = [Scorer(word, testset, options.testset) for word in options.metrics]
-    if one_file and len(scorers) > 1:
+    entries = METRICS.entries(options.metrics)
+    testset = read_testset(options.refs, documents=options.docs)
+    scorers = [Scorer(entry, testset, options.testset) for entry in entries]
+    if out.suffix == ".parquet" and len(scorers) > 1:
         raise ReplituneError(
             "one .parquet file holds one metric",
             found=", ".join(options.metrics),
             fix="give a folder with --out",
         )
+    score_outputs(systems, scorers, out, options.refs[0], allow_missing=options.allow_missing)
+
+
+def score_outputs(
+    systems: Mapping[str, Mapping[Replica, str]],
+    scorers: Sequence[Scorer],
+    out: Path,
+    references: str,
+    *,
+    allow_missing: bool = False,
+    take_over: bool = True,
+) -> None:
+    """Score outputs by system and replica. `out` is a folder, or with one metric a .parquet file.
+    Rows of unchanged replicas are taken over from what is there, unless told otherwise."""
+    from replitune.statistics.diagnosis import diagnose, find_copies, is_note
+    from replitune.statistics.outputs import read_outputs
+    from replitune.statistics.store import write_store
+
+    one_file = out.suffix == ".parquet"
+    testset = scorers[0].testset
     collected = []
     hashes: dict[str, list[str]] = {}
     for name, given in systems.items():
-        files, missing = _there(name, given, options.allow_missing)
-        outputs = read_outputs(files.values(), testset.segments, options.refs[0])
+        files, missing = _there(name, given, allow_missing)
+        outputs = read_outputs(files.values(), testset.segments, references)
         for sentence in diagnose(name, outputs, testset.references):
             if is_note(sentence):
                 print(f"note: {sentence}")
@@ -97,14 +112,15 @@ def run(options: argparse.Namespace) -> None:
         hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
-            kept = options.record is None or as_noted(options.record, path)
-            scored, cost = scorer.score(name, list(files), outputs, previous=path if kept else None)
-            scored = replace(scored, missing=missing)
+            previous = path if take_over else None
+            scored = replace(
+                scorer.score(name, list(files), outputs, previous=previous), missing=missing
+            )
             print(
                 f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
-                f"segments; {cost.computed} distinct outputs scored, rows of {cost.taken_over} "
+                f"segments; {scored.computed} distinct outputs scored, rows of {scored.taken_over} "
                 f"replicas taken over"
-                + (f"; {cost.missing} segments have no score" if cost.missing else "")
+                + (f"; {scored.unscored} segments have no score" if scored.unscored else "")
             )
             if one_file:
                 collected.append(scored)
@@ -126,12 +142,10 @@ def run(options: argparse.Namespace) -> None:
             scorers[0].metadata(collected),
             testset.documents,
         )
-        if options.record is not None:
-            note(options.record, out)
 
 
 def _there(
-    name: str, files: dict[Replica, str], allow_missing: bool
+    name: str, files: Mapping[Replica, str], allow_missing: bool
 ) -> tuple[dict[Replica, str], dict[str, str]]:
     """The outputs that could be made, and why the others could not."""
     failures = {replica: read_failure(file) for replica, file in files.items()}
@@ -159,18 +173,18 @@ def _systems(options: argparse.Namespace) -> dict[str, dict[Replica, str]]:
     if options.hyps is not None:
         systems: dict[str, dict[Replica, str]] = {}
         for given in options.hyps:
-            name, files = words.system_files(given, "--hyps")
-            words.checked_name(name, "--hyps")
+            name, files = system_files(given, "--hyps")
+            safe_name(name, "--hyps")
             if name in systems:
                 raise ReplituneError(f"--hyps names system {name} twice")
             systems[name] = _numbered(files)
         return systems
     if options.system is not None:
-        words.checked_name(options.system, "--system")
+        safe_name(options.system, "--system")
         if not options.replicas:
             raise ReplituneError("--system needs --replicas", expected="such as mert=20")
         folder = Path(options.hyps_from)
-        replicas = replica_ids(words.replica_words(options.replicas))
+        replicas = replica_ids(replica_words(options.replicas))
         return {options.system: {r: str(folder / f"{r.id}.txt") for r in replicas}}
     return _listed(options.hyps_from)
 
@@ -193,12 +207,12 @@ def _listed(path: str) -> dict[str, dict[Replica, str]]:
                 found=repr(line),
                 expected="SYSTEM<TAB>FILE or SYSTEM<TAB>REPLICA<TAB>FILE",
             )
-        name = words.checked_name(fields[0], f"{path}:{number}")
+        name = safe_name(fields[0], f"{path}:{number}")
         if len(fields) == 2:
             unnamed.setdefault(name, []).append(fields[1])
             systems[name] = _numbered(unnamed[name])
         else:
-            replica = Replica(words.checked_name(fields[1], f"{path}:{number}"))
+            replica = Replica(safe_name(fields[1], f"{path}:{number}"))
             if replica in systems.setdefault(name, {}):
                 raise ReplituneError(
                     f"replica {replica.id} of system {name} is listed twice",

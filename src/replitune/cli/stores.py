@@ -5,12 +5,38 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from replitune.cli import words
+from replitune.cli.options import add_seed, pairs_of
 from replitune.errors import ReplituneError
+from replitune.experiment.stages import StoreStage
+from replitune.settings import read
 from replitune.significance.base import Comparison
-from replitune.significance.run import pairs_iv, require_system
-from replitune.statistics.store import SegmentStatistics, read_stores
+from replitune.significance.pairs import pairs_of_systems, require_system
+from replitune.significance.settings import Pairs
+from replitune.statistics.store import SegmentStatistics, read_stores, read_systems
+
+
+def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True) -> None:
+    """What every study of one test set takes."""
+    parser.add_argument(
+        "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
+    )
+    parser.add_argument("--testset", metavar="NAME", help="only this test set")
+    parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
+    if pairs:
+        add_pairs(parser)
+    add_seed(parser)
+
+
+def add_pairs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pairs", nargs="+", default=["all"], metavar="A:B", help="all, baseline=NAME, or pairs"
+    )
+
+
+def given_pairs(options: argparse.Namespace) -> Any:
+    return read(Pairs, pairs_of(options.pairs), "--pairs")
 
 
 def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
@@ -29,41 +55,39 @@ def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
     return stores
 
 
-def studied(options: argparse.Namespace) -> list[SegmentStatistics]:
+def chosen_stores(options: argparse.Namespace) -> list[SegmentStatistics]:
     """The metrics of one test set with the chosen systems; one metric where rows are written."""
     stores = one_testset(options.store, options.testset)
     if options.out is not None and len(stores) != 1:
         raise ReplituneError("--out takes one metric", found=", ".join(s.metric.id for s in stores))
-    if options.seed < 0:
-        raise ReplituneError(
-            "--seed is not allowed", found=str(options.seed), expected="at least 0"
-        )
     if options.systems is None:
         return stores
-    chosen = []
-    for store in stores:
-        for name in options.systems:
-            require_system(name, list(store.systems))
-        systems = {name: store.systems[name] for name in options.systems}
-        chosen.append(replace(store, systems=systems))
-    return chosen
+    return [with_systems(store, options.systems) for store in stores]
 
 
-def replicated_pairs(
-    store: SegmentStatistics, pairs: Sequence[str], fewest: int
-) -> Iterator[Comparison]:
+def job_stores(job: StoreStage) -> list[SegmentStatistics]:
+    """The statistics that a job of the workflow reads."""
+    return [with_systems(read_systems(job.stores(job.testset)), job.systems)]
+
+
+def with_systems(store: SegmentStatistics, names: Sequence[str]) -> SegmentStatistics:
+    for name in names:
+        require_system(name, list(store.systems))
+    return replace(store, systems={name: store.systems[name] for name in names})
+
+
+def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Iterator[Comparison]:
     """The pairs whose systems have so many replicas; the others are named on the terminal."""
-    wanted, baseline = words.pair_words(pairs)
-    found = pairs_iv(list(store.systems), wanted, baseline)
+    wanted = pairs_of_systems(pairs, list(store.systems))
     short = {name: s.n for name, s in store.systems.items() if s.n < fewest}
-    kept = [pair for pair in found if not short.keys() & set(pair)]
+    kept = [pair for pair in wanted if not short.keys() & set(pair)]
     if not kept:
         raise ReplituneError(
             f"no pair of systems with {fewest} replicas each",
             found=", ".join(f"{s.n} of {name}" for name, s in store.systems.items()),
             fix="tune or train each system once more",
         )
-    for a, b in found:
+    for a, b in wanted:
         if (a, b) in kept:
             yield Comparison(store.metric, store.systems[a], store.systems[b], store.documents)
         else:

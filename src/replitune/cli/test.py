@@ -2,10 +2,9 @@
 
   replitune test stats --pairs all --methods crossed clark
 
-STORE is what `replitune score` wrote: a file, or a folder of any depth. With --out FILE.parquet
-the rows, the systems' spread, the overlaps of
-their intervals and the distributions are written (one metric); without it a table
-is printed.
+STORE is what `replitune score` wrote: a file, or a folder of any depth. With --out FOLDER the
+results of each metric are written there: the tests, the systems' spread, the overlaps of their
+intervals and the distributions, as Parquet. A table is printed.
 """
 
 from __future__ import annotations
@@ -14,8 +13,13 @@ import argparse
 import json
 from pathlib import Path
 
-from replitune.cli import words
-from replitune.errors import ReplituneError
+from replitune.cli.options import add_seed, add_settings, given_settings
+from replitune.cli.stores import add_pairs, given_pairs, one_testset
+from replitune.experiment import stages
+from replitune.settings import read
+from replitune.significance.settings import TestSettings
+
+SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "paired_replicas")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,67 +28,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dev", metavar="STORE", help="the same systems on the tuning set")
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
-    parser.add_argument(
-        "--pairs", nargs="+", default=["all"], metavar="A:B", help="all, baseline=NAME, or pairs"
-    )
+    add_pairs(parser)
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
-    words.add_test_options(parser, ["crossed", "clark"])
-    parser.add_argument(
-        "--intervals", nargs="+", default=["riezler", "clark", "fu"], metavar="NAME",
-        help="intervals of each system's score, with options like tests (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--out", metavar="FILE.parquet", help="write rows for the workflow")
+    add_settings(parser, TestSettings, *SETTINGS)
+    add_seed(parser)
+    parser.add_argument("--out", metavar="FOLDER", help="write the results as Parquet")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
 
 
-def inputs(options: argparse.Namespace) -> list[Path]:
-    """What it reads: of the workflow's folders, the systems that are tested."""
-    stores = [Path(store) for store in (options.store, options.dev) if store]
-    if options.systems is None:
-        return stores
-    return [store / f"{name}.parquet" for store in stores for name in options.systems]
-
-
 def run(options: argparse.Namespace) -> None:
-    from replitune.cli.stores import one_testset
     from replitune.report.terminal import print_comparison
-    from replitune.results.comparing import Settings, compare_stores
-    from replitune.results.rows import (
-        OverlapRow,
-        write_histograms,
-        write_rows,
-        write_system_rows,
-        write_tests,
-    )
+    from replitune.results.comparing import compare
     from replitune.statistics.store import read_stores
 
-    words.check_test_options(options)
+    settings = TestSettings(
+        pairs=given_pairs(options), **given_settings(options, TestSettings, *SETTINGS)
+    )
     stores = one_testset(options.store, options.testset)
-    dev = read_stores(options.dev) if options.dev else []
-    settings = Settings(
+    comparison = compare(
+        stores,
+        settings,
         testset=options.testset or stores[0].testset or "testset",
         seed=options.seed,
-        pairs=tuple(options.pairs),
-        methods=tuple(options.methods),
-        samples=options.samples,
-        alpha=options.alpha,
-        correction=options.correction,
-        paired_replicas=options.paired_replicas,
-        intervals=tuple(options.intervals),
         threads=options.threads,
+        dev=read_stores(options.dev) if options.dev else [],
+        systems=options.systems,
     )
-    comparison = compare_stores(stores, settings, dev=dev, systems=options.systems)
     if options.out is not None:
-        if len(comparison.metrics) != 1:
-            raise ReplituneError("--out takes one metric", found=", ".join(comparison.metrics))
-        out = Path(options.out)
-        (compared,) = comparison.metrics.values()
-        write_system_rows(out.with_suffix(".systems.parquet"), compared.system_rows())
-        write_histograms(out.with_suffix(".null.parquet"), compared.tests)
-        overlaps = compared.overlap_rows(options.alpha)
-        write_rows(out.with_suffix(".overlaps.parquet"), overlaps, OverlapRow)
-        write_tests(out, compared.tests)
-        return
+        for result in comparison.metrics.values():
+            result.write(Path(options.out))
     if options.json is not None:
         from replitune.running.files import atomic_open
 
@@ -92,3 +64,21 @@ def run(options: argparse.Namespace) -> None:
             json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
     print_comparison(comparison)
+
+
+def job(job: stages.Test, options: argparse.Namespace) -> None:
+    from replitune.results.comparing import compare
+    from replitune.statistics.store import read_systems
+
+    dev = [job.at.store("dev", job.metric, system) for system in job.dev]
+    comparison = compare(
+        [read_systems(job.stores(job.testset))],
+        read(TestSettings, job.tests, "tests"),
+        testset=job.testset,
+        seed=job.seed,
+        threads=options.threads,
+        dev=[read_systems(dev)] if dev else [],
+        systems=job.systems,
+    )
+    (result,) = comparison.metrics.values()
+    result.write(Path(job.at.tests(job.testset, job.metric)).parent)

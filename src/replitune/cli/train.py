@@ -2,8 +2,8 @@
 
   replitune train --source train.de --target train.en --out model --set lm_order=5
 
-trains a phrase-based system; its settings and their defaults: `replitune train --settings-help`.
-Another one: --backend NAME --settings JSON.
+trains a phrase-based system; `replitune train --settings-help` lists its settings. Another one:
+--backend NAME --settings JSON.
 """
 
 from __future__ import annotations
@@ -11,23 +11,22 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from replitune.cli import words
-from replitune.cli.jobs import add_backend_options, chosen_backend
+from replitune.cli.options import add_seed, assignments
+from replitune.cli.systems import add_system_options, chosen_system, path_of
 
 
 class _SettingsHelp(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from dataclasses import fields
+        from replitune.phrase.settings import PhraseSettings
+        from replitune.settings import settings_of
 
-        from replitune.phrase.train_settings import PhraseSettings
-
-        for field in fields(PhraseSettings):
-            print(f"{field.name}={field.default}")
+        for setting in settings_of(PhraseSettings).values():
+            print(f"{setting.name}={setting.default}\n    {setting.description}")
         parser.exit()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_backend_options(parser)
+    add_system_options(parser)
     parser.add_argument("--source", metavar="FILE", help="parallel text, one segment a line")
     parser.add_argument("--target", metavar="FILE", help="target side of the training pairs")
     parser.add_argument("--dev", metavar="FILE", help="prepared dev set, where it is needed")
@@ -39,21 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lm-arpa", metavar="FILE", help="a ready language model")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="settings")
     parser.add_argument("--settings-help", nargs=0, action=_SettingsHelp, help="list the settings")
-    parser.add_argument("--seed", type=int, default=2011, help="for random subsets")
+    add_seed(parser)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder of the model")
 
 
 def run(options: argparse.Namespace) -> None:
     from replitune.backends.interface import TrainJob, needed
-    from replitune.statistics.scorer import load_testset
+    from replitune.corpus.reader import read_testset
+    from replitune.phrase.settings import PhraseSettings
 
-    backend = chosen_backend(
+    backend = chosen_system(
         options,
         {
             "subset": options.subset,
-            "training": words.assignments(options.set, "--set"),
-            "lm_text": options.lm_text,
-            "lm_arpa": options.lm_arpa,
+            "training": assignments(options.set, PhraseSettings, "--set"),
         },
     )
     train = None
@@ -65,7 +63,9 @@ def run(options: argparse.Namespace) -> None:
             seed=options.seed,
             threads=options.threads,
             train=train,
-            dev=load_testset([options.dev]) if options.dev else None,
+            dev=read_testset([options.dev]) if options.dev else None,
             out=Path(options.out),
+            lm_text=path_of(options.lm_text),
+            lm_arpa=path_of(options.lm_arpa),
         )
     )

@@ -13,25 +13,27 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from replitune.cli import words
-from replitune.cli.jobs import (
-    add_backend_options,
-    add_failure_option,
-    chosen_backend,
-    noted,
-    path,
+from replitune.cli.options import add_seed, assignments, safe_name
+from replitune.cli.systems import (
+    add_replica_options,
+    add_system_options,
+    chosen_system,
+    failure_of,
+    path_of,
 )
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
+from replitune.tuning.registry import TUNERS, get_tuner
+
+if TYPE_CHECKING:
+    from replitune.backends.interface import Backend, ReplicaJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from replitune.tuning.from_files import ALGORITHMS
-
-    add_backend_options(parser)
-    add_failure_option(parser)
+    add_system_options(parser)
+    add_replica_options(parser)
     parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
     parser.add_argument("--nbest", nargs="+", metavar="F", help="n-best files, plain or gz")
     parser.add_argument("--source-text", metavar="FILE", help="parallel text to train on")
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--refs", nargs="+", metavar="R", help="references of the n-best files")
     parser.add_argument("--testset", metavar="FILE", help="prepared dev set, with its source")
     parser.add_argument("--source", metavar="FILE", help="source of the dev set, with --refs")
-    parser.add_argument("--algorithm", choices=ALGORITHMS, help="the tuner")
+    parser.add_argument("--algorithm", choices=TUNERS.names, help="the tuner")
     parser.add_argument("--metric", default="bleu", metavar="M", help="what to tune for")
     parser.add_argument("--init", metavar="FILE", help="weights to start from")
     parser.add_argument(
@@ -64,44 +66,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--search", nargs="*", default=[], metavar="KEY=VALUE", help="of the decoder"
     )
-    parser.add_argument(
-        "--replica", metavar="ID", help="such as mert-003; names the random streams"
-    )
-    parser.add_argument(
-        "--paired", action="store_true", help="replica k of all systems has one seed"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=2011, help="the only source of randomness (default %(default)s)"
-    )
+    add_seed(parser)
     parser.add_argument("--work", metavar="DIR", help="checkpoint; a killed run goes on from it")
     parser.add_argument("--history", metavar="FILE.parquet", help="a row per iteration")
     parser.add_argument("--out", required=True, metavar="FILE", help="weights, .json or .ini")
 
 
 def run(options: argparse.Namespace) -> None:
-    settings = words.assignments(options.set, "--set")
     if options.nbest is not None:
-        from replitune.tuning.around import say
-        from replitune.tuning.from_files import tune_files
-
-        if not options.refs or not options.algorithm:
-            raise ReplituneError("--nbest needs --refs and --algorithm")
-        tune_files(
-            options.nbest, options.refs, algorithm=options.algorithm, metric=options.metric,
-            init=options.init, seed=options.seed, out=options.out, threads=options.threads,
-            options=settings, log=say,
-        )  # fmt: skip
-        return
-    _make_replica(options, settings)
+        _tune_files(options)
+    else:
+        _tune_system(options)
 
 
-def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
-    from replitune.backends.interface import ReplicaError, ReplicaJob, needed
-    from replitune.running.failures import IN_FOLDER, write_failure
+def _tune_files(options: argparse.Namespace) -> None:
+    from replitune.running.progress import say
+    from replitune.tuning.from_files import tune_files
 
-    backend = chosen_backend(
+    if not options.refs or not options.algorithm:
+        raise ReplituneError("--nbest needs --refs and --algorithm")
+    tune_files(
+        options.nbest, options.refs, algorithm=options.algorithm, metric=options.metric,
+        init=options.init, seed=options.seed, out=options.out, threads=options.threads,
+        options=assignments(options.set, TUNERS[options.algorithm], "--set"), log=say,
+    )  # fmt: skip
+
+
+def _tune_system(options: argparse.Namespace) -> None:
+    from replitune.backends.interface import ReplicaJob, needed
+    from replitune.phrase.settings import SearchSettings
+    from replitune.tuning.settings import LoopSettings
+
+    backend = chosen_system(
         options,
-        {"features": options.features, "search": words.assignments(options.search, "--search")},
+        {
+            "features": options.features,
+            "search": assignments(options.search, SearchSettings, "--search"),
+        },
     )
     seeded = "train_replica" in backend.stages
     algorithm = options.algorithm or ("" if seeded else needed(None, "algorithm"))
@@ -113,34 +114,46 @@ def _make_replica(options: argparse.Namespace, tuner: dict[str, Any]) -> None:
         )
         train = Path(sides[0]), Path(sides[1])
     named = options.replica or f"{algorithm or 'seed'}-001"
+    tuner = get_tuner(algorithm, assignments(options.set, TUNERS[algorithm], "--set")) if (
+        algorithm
+    ) else None  # fmt: skip
     job = ReplicaJob(
         seed=options.seed,
         threads=options.threads,
-        model=path(options.model),
+        model=path_of(options.model),
         train=train,
         dev=_dev_set(options),
         out=Path(options.out),
-        replica=Replica(words.checked_name(named, "--replica")),
+        replica=Replica(safe_name(named, "--replica")),
         paired=options.paired,
-        work=path(options.work),
-        history=path(options.history),
-        algorithm=algorithm,
+        work=path_of(options.work),
+        history=path_of(options.history),
         metric=options.metric,
         nbest=options.nbest_size,
-        init=path(options.init),
-        loop=words.assignments(options.loop, "--loop"),
+        init=path_of(options.init),
+        loop=LoopSettings(**assignments(options.loop, LoopSettings, "--loop")),
         tuner=tuner,
     )
+    make_replica(backend, job, allow_failure=options.allow_failure)
+
+
+def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> None:
+    """Tune or train one replica; of one that could not be made, write that it could not."""
+    from replitune.errors import ReplicaError
+    from replitune.running.failures import IN_FOLDER, write_failure
+
+    seeded = "train_replica" in backend.stages
     try:
         if seeded:
             backend.train_replica(job)
         else:
             backend.tune(job)
     except ReplicaError as error:
-        failure = noted(error, "training" if seeded else "tuning", options)
+        stage = "training" if seeded else "tuning"
+        failure = failure_of(error, stage, backend.system, job.replica.id, allowed=allow_failure)
         write_failure(job.out / IN_FOLDER if seeded else job.out, failure)
         if job.history is not None:
-            from replitune.tuning.loop import write_history
+            from replitune.tuning.history import write_history
 
             write_history(job.history, ())
 
@@ -149,14 +162,14 @@ def _dev_set(options: argparse.Namespace) -> Any:
     """The dev set with its source: prepared, or from its two sides; None when none is given."""
     from dataclasses import replace
 
+    from replitune.corpus.reader import read_testset
     from replitune.running.files import read_lines
-    from replitune.statistics.scorer import load_testset
 
     if options.testset is None and options.refs is None:
         return None
     if options.testset is not None and options.refs is not None:
         raise ReplituneError("give the dev set as --testset, or as --source and --refs")
-    dev = load_testset([options.testset] if options.testset else options.refs)
+    dev = read_testset([options.testset] if options.testset else options.refs)
     source = read_lines(options.source) if options.source else dev.source
     if source is None or len(source) != dev.segments:
         raise ReplituneError(

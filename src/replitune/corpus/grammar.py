@@ -2,7 +2,7 @@
 
 A constituent is two lists of the same *units*, one in source order and one in target order; a
 unit is (source words, target words), either of which may be empty. So each rule states its
-reordering, and the word alignment is known.
+reordering.
 
 Long reorderings stay within what a distortion limit of 6 reaches: whatever a verb moves over
 (the middle field) has at most five source words.
@@ -51,17 +51,16 @@ RULES = (
 )
 
 
-class Draws:
+class Dice:
     """Uniform numbers of one generator, drawn by the block: a call costs little."""
 
-    def __init__(self, rng: np.random.Generator, block: int = 2048) -> None:
+    def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self._block = block
         self._left: list[float] = []
 
     def uniform(self) -> float:
         if not self._left:
-            self._left = self._rng.random(self._block).tolist()
+            self._left = self._rng.random(2048).tolist()
         return self._left.pop()
 
     def chance(self, probability: float) -> bool:
@@ -92,21 +91,21 @@ class Phrase:
 class Document:
     """Sentences of one document: a topic, words that recur, and a translator's freedom."""
 
-    def __init__(self, lexicon: Lexicon, draws: Draws) -> None:
+    def __init__(self, lexicon: Lexicon, dice: Dice) -> None:
         self.lexicon = lexicon
-        self.draws = draws
+        self.dice = dice
         self.words = lexicon.function
-        self.topic = draws.below(TOPICS)
+        self.topic = dice.below(TOPICS)
         self.tables = {name: table[self.topic] for name, table in lexicon.cumulative.items()}
         low, high = FREEDOM
-        self.freedom = low + (high - low) * draws.uniform()
-        self.names = [draws.pick(self.tables["name"]) for _ in range(3)]
-        self.recurring = [draws.pick(self.tables["noun"]) for _ in range(6)]
+        self.freedom = low + (high - low) * dice.uniform()
+        self.names = [dice.pick(self.tables["name"]) for _ in range(3)]
+        self.recurring = [dice.pick(self.tables["noun"]) for _ in range(6)]
 
     def sentence(self) -> tuple[Units, Units]:
         """Units of a sentence in source order and in target order, 4 to 25 words a side."""
         while True:
-            u = self.draws.uniform()
+            u = self.dice.uniform()
             name = next(name for limit, name in RULES if u < limit)
             source, target = getattr(self, name)()
             mark = ("?", "?") if name == "question" else (".", ".")
@@ -121,15 +120,15 @@ class Document:
 
     def synonym(self, count: int) -> int:
         """Which of `count` synonyms the translator takes: mostly the first."""
-        if count == 1 or not self.draws.chance(self.freedom):
+        if count == 1 or not self.dice.chance(self.freedom):
             return 0
-        return 1 + self.draws.below(count - 1)
+        return 1 + self.dice.below(count - 1)
 
     def noun(self) -> Noun:
         nouns = self.lexicon.nouns
-        if self.draws.chance(RECURRING):
-            return nouns[self.recurring[self.draws.below(len(self.recurring))]]
-        return nouns[self.draws.pick(self.tables["noun"])]
+        if self.dice.chance(RECURRING):
+            return nouns[self.recurring[self.dice.below(len(self.recurring))]]
+        return nouns[self.dice.pick(self.tables["noun"])]
 
     def noun_target(self, noun: Noun, plural: bool) -> str:
         words = noun.senses[noun.sense_of_topic[self.topic]]
@@ -138,7 +137,7 @@ class Document:
     def noun_unit(self, noun: Noun, plural: bool) -> Unit:
         """The noun, one time in seven as the head of a compound."""
         target = self.noun_target(noun, plural)
-        if not self.draws.chance(COMPOUND):
+        if not self.dice.chance(COMPOUND):
             return (noun.source[plural], target)
         part = self.noun()
         modifier = self.noun_target(part, False)
@@ -148,7 +147,7 @@ class Document:
         return (source, f"{modifier} {target}")
 
     def verb(self) -> Verb:
-        return self.lexicon.verbs[self.draws.pick(self.tables["verb"])]
+        return self.lexicon.verbs[self.dice.pick(self.tables["verb"])]
 
     def verb_target(self, verb: Verb, semantic: int) -> str:
         """The stem; the class of the object decides the sense."""
@@ -164,9 +163,9 @@ class Document:
 
     def adverb(self) -> tuple[Unit, bool]:
         """An adverb, and whether it stands early in the translation."""
-        adverb = self.lexicon.adverbs[self.draws.pick(self.tables["adverb"])]
+        adverb = self.lexicon.adverbs[self.dice.pick(self.tables["adverb"])]
         target = adverb.targets[self.synonym(len(adverb.targets))]
-        return (adverb.source, target), self.draws.chance(adverb.early)
+        return (adverb.source, target), self.dice.chance(adverb.early)
 
     # --- noun phrases ------------------------------------------------------------------------
 
@@ -174,14 +173,14 @@ class Document:
         self, *, subject: bool = False, small: bool = False, pronoun: float = PRONOUN
     ) -> Phrase:
         """A pronoun or a name; or article, adjectives, noun, and perhaps a modifier."""
-        if subject and self.draws.chance(pronoun):
+        if subject and self.dice.chance(pronoun):
             return self.pronoun()
-        if self.draws.chance(NAME):
+        if self.dice.chance(NAME):
             return self.name()
-        noun, plural = self.noun(), self.draws.chance(PLURAL)
+        noun, plural = self.noun(), self.dice.chance(PLURAL)
         determiner, ending = self.determiner(noun, plural, subject)
-        adjectives = 1 if self.draws.chance(ADJECTIVE) else 0
-        if adjectives and not small and self.draws.chance(0.15):
+        adjectives = 1 if self.dice.chance(ADJECTIVE) else 0
+        if adjectives and not small and self.dice.chance(0.15):
             adjectives = 2
         head = self.noun_unit(noun, plural)
         source, before = list(determiner), list(determiner)
@@ -195,7 +194,7 @@ class Document:
                 after.insert(0, unit)
         source.append(head)
         phrase = Phrase(source, [*before, head, *after], noun.target_gender, plural, noun.semantic)
-        if not small and self.draws.chance(0.14):
+        if not small and self.dice.chance(0.14):
             modifier = self.prepositional(small=True)
             phrase.source += modifier[0]
             phrase.target += modifier[1]
@@ -203,7 +202,7 @@ class Document:
 
     def pronoun(self) -> Phrase:
         """He, she, it, they, we: 'she' and 'they' are one source word; the verb tells."""
-        which = self.draws.below(6)
+        which = self.dice.below(6)
         source = (0, 1, 2, 1, 3, 1)[which]
         unit = (self.words["pronoun"][source], self.words["t.pronoun"][which])
         return Phrase([unit], [unit], int(which in (1, 5)), which >= 3, 0)
@@ -211,9 +210,9 @@ class Document:
     def name(self) -> Phrase:
         """A name is written alike in both languages; some are rare."""
         index = (
-            self.names[self.draws.below(len(self.names))]
-            if self.draws.chance(0.7)
-            else self.draws.pick(self.tables["name"])
+            self.names[self.dice.below(len(self.names))]
+            if self.dice.chance(0.7)
+            else self.dice.pick(self.tables["name"])
         )
         name = self.lexicon.names[index]
         unit = (name, name)
@@ -221,7 +220,7 @@ class Document:
 
     def determiner(self, noun: Noun, plural: bool, subject: bool) -> tuple[Units, str]:
         """The determiner, and the ending of an adjective that follows it."""
-        u = self.draws.uniform()
+        u = self.dice.uniform()
         masculine_object = noun.gender == 0 and not plural and not subject
         form = 2 * noun.target_gender + plural
         three = 1 if plural else noun.gender
@@ -238,14 +237,14 @@ class Document:
             return [(self.words["indefinite"][index], target)], strong
         if u < 0.88:
             return [(self.words["this"][three], self.words["t.this"][form])], weak
-        owner = self.draws.below(2)
+        owner = self.dice.below(2)
         stem = self.words["possessive"][owner]
         ending = "en" if masculine_object else ("e" if three == 1 else "")
         return [(stem + ending, self.words["t.possessive"][2 * owner + plural])], strong
 
     def adjective(self, noun: Noun, plural: bool, ending: str) -> tuple[Unit, bool]:
         """An adjective that agrees on both sides, and whether it precedes the target noun."""
-        adjective = self.lexicon.adjectives[self.draws.pick(self.tables["adjective"])]
+        adjective = self.lexicon.adjectives[self.dice.pick(self.tables["adjective"])]
         target = adjective.targets[self.synonym(len(adjective.targets))]
         agreement = ("o", "os", "a", "as")[2 * noun.target_gender + plural]
         return (adjective.stem + ending, target + agreement), adjective.before
@@ -253,7 +252,7 @@ class Document:
     def prepositional(self, small: bool = False) -> tuple[Units, Units]:
         """A preposition, translated by the class of the noun that it governs."""
         phrase = self.noun_phrase(small=small)
-        which = self.draws.pick(PREPOSITIONS)
+        which = self.dice.pick(PREPOSITIONS)
         target = which if phrase.semantic == 0 else (3 * which + 5 * phrase.semantic) % 12
         unit = (self.words["preposition"][which], self.words["t.preposition"][target])
         return [unit, *phrase.source], [unit, *phrase.target]
@@ -261,7 +260,7 @@ class Document:
     # --- clauses -----------------------------------------------------------------------------
 
     def negation(self) -> Units:
-        return [(self.words["not"][0], self.words["t.not"][0])] if self.draws.chance(0.1) else []
+        return [(self.words["not"][0], self.words["t.not"][0])] if self.dice.chance(0.1) else []
 
     def middle(self) -> tuple[Units, Units, Units, int]:
         """A middle field of at most five words, negation included.
@@ -272,14 +271,14 @@ class Document:
         thing = self.noun_phrase(small=True)
         negation = self.negation()
         source, early, late = [*thing.source, *negation], list(negation), list(thing.target)
-        if self.draws.chance(ADVERB):
+        if self.dice.chance(ADVERB):
             unit, in_front = self.adverb()
             source.insert(0, unit)
             if in_front:
                 early.insert(0, unit)
             else:
                 late.append(unit)
-        elif len(thing) < SMALL and not negation and self.draws.chance(0.25):
+        elif len(thing) < SMALL and not negation and self.dice.chance(0.25):
             modifier = self.prepositional(small=True)
             if sum(1 for unit in source + modifier[0] if unit[0]) <= 5:
                 source += modifier[0]
@@ -292,11 +291,11 @@ class Document:
         verb = self.finite(self.verb(), subject.plural, thing.semantic)
         source = [*subject.source, verb, *thing.source]
         target = [*subject.target, verb, *thing.target]
-        if self.draws.chance(ADVERB):
+        if self.dice.chance(ADVERB):
             unit, in_front = self.adverb()
             source.insert(len(subject.source) + 1, unit)
             target.insert(len(subject.target) + (0 if in_front else 1), unit)
-        if self.draws.chance(0.3):
+        if self.dice.chance(0.3):
             more = self.prepositional()
             source, target = source + more[0], target + more[1]
         return source, target
@@ -305,7 +304,7 @@ class Document:
         """Auxiliary ... participle or infinitive at the end; together in the translation."""
         subject = self.noun_phrase(subject=True)
         field, early, late, semantic = self.middle()
-        which = self.draws.below(4)
+        which = self.dice.below(4)
         auxiliary = (
             self.words["auxiliary"][which] + ("en" if subject.plural else ""),
             self.words["t.auxiliary"][2 * which + subject.plural],
@@ -325,7 +324,7 @@ class Document:
         subject = self.noun_phrase(subject=True, small=True, pronoun=2 * PRONOUN)
         thing = self.noun_phrase()
         verb = self.finite(self.verb(), subject.plural, thing.semantic)
-        if self.draws.chance(0.5):
+        if self.dice.chance(0.5):
             unit, _ = self.adverb()
             front = ([unit], [unit])
         else:
@@ -344,10 +343,10 @@ class Document:
 
     def subordinate(self) -> tuple[Units, Units]:
         """A main clause and a verb-final one; the translator may take another conjunction."""
-        main = self.simple() if self.draws.chance(0.5) else self.bracket()
+        main = self.simple() if self.dice.chance(0.5) else self.bracket()
         clause = self.verb_final()
-        which = self.draws.pick(CONJUNCTIONS)
-        target = which + 2 if self.draws.chance(self.freedom) and which < 5 else which
+        which = self.dice.pick(CONJUNCTIONS)
+        target = which + 2 if self.dice.chance(self.freedom) and which < 5 else which
         conjunction = (self.words["conjunction"][which], self.words["t.conjunction"][target])
         return (
             [*main[0], (",", ""), conjunction, *clause[0]],
@@ -369,7 +368,7 @@ class Document:
     def copular(self) -> tuple[Units, Units]:
         """Subject is adjective: the target adjective agrees with the subject."""
         subject = self.noun_phrase(subject=True)
-        adjective = self.lexicon.adjectives[self.draws.pick(self.tables["adjective"])]
+        adjective = self.lexicon.adjectives[self.dice.pick(self.tables["adjective"])]
         target = adjective.targets[self.synonym(len(adjective.targets))]
         ending = ("o", "os", "a", "as")[2 * subject.gender + subject.plural]
         copula = (
@@ -378,7 +377,7 @@ class Document:
         )
         negation = self.negation()
         rest = [(adjective.stem, target + ending)]
-        if self.draws.chance(0.4):
+        if self.dice.chance(0.4):
             more = self.prepositional(small=True)
             return (
                 [*subject.source, copula, *negation, *more[0], *rest],
@@ -392,7 +391,7 @@ class Document:
     def coordinated(self) -> tuple[Units, Units]:
         """Two clauses side by side."""
         first, second = self.simple(), self.bracket()
-        which = self.draws.below(2)
+        which = self.dice.below(2)
         unit = (self.words["and"][which], self.words["t.and"][which])
         return [*first[0], unit, *second[0]], [*first[1], unit, *second[1]]
 
@@ -411,20 +410,3 @@ class Document:
 def words(units: Units, side: int) -> str:
     """The sentence on one side: 0 the source, 1 the target."""
     return " ".join([unit[side] for unit in units if unit[side]])
-
-
-def alignment(source: Units, target: Units) -> list[tuple[int, int]]:
-    """Word links (source position, target position) in target order; all words of a unit link."""
-    start: dict[int, int] = {}
-    position = 0
-    for unit in source:
-        start[id(unit)] = position
-        position += len(unit[0].split())
-    links = []
-    j = 0
-    for unit in target:
-        for _ in unit[1].split():
-            if id(unit) in start:
-                links += [(start[id(unit)] + k, j) for k in range(len(unit[0].split()))]
-            j += 1
-    return links

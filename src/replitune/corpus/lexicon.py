@@ -113,7 +113,7 @@ TARGET_SOUNDS = (
 
 
 class WordMaker:
-    """Draws pronounceable words, never the same twice."""
+    """Dice pronounceable words, never the same twice."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -178,7 +178,7 @@ FUNCTION_WORDS = {
 
 @functools.lru_cache(maxsize=2)
 def make_lexicon(seed: int) -> Lexicon:
-    """The lexicon of `seed`; kept, because every part of a corpus needs it."""
+    """The lexicon of `seed`; kept, because every text of a corpus needs it."""
     rng = stream(seed, "corpus", "synthetic", "lexicon")
     maker = WordMaker(rng)
     sounds = {"source": SOURCE_SOUNDS, "target": TARGET_SOUNDS}

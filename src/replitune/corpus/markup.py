@@ -6,7 +6,7 @@ two layouts:
 - WMT since 2021: `dataset > (collection >) doc > (src | ref translator= | hyp system=) > seg`;
 - NIST's mteval, in SGM or XML: `srcset | refset | tstset > doc docid= sysid= > seg`.
 
-Documents with a `testsuite` attribute accompany a WMT test set and are no part of it: they have
+Documents with a `testsuite` attribute accompany a WMT test set and do not belong to it: they have
 no references, and are left out, as sacrebleu does. Text counts inside `seg` only; text directly
 inside a document is an error, and not lost.
 """
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from replitune.corpus.parts import Key, Parts, Role, take_names
+from replitune.corpus.content import FileContent, Key, Role, take_names
 from replitune.errors import ReplituneError
 
 SETS = {"srcset": "source", "refset": "reference", "tstset": "hypothesis"}
@@ -77,7 +77,7 @@ class MarkupFile:
             return f"select complete references by name: names: [{', '.join(whole)}]"
         return "fetch the file again, or leave this stream out"
 
-    def parts(self, role: Role, names: Sequence[str] | None) -> Parts:
+    def content(self, role: Role, names: Sequence[str] | None) -> FileContent:
         """As a file of references (all, or those named) or of a source."""
         found = self.names("reference")
         chosen: Sequence[str] = []
@@ -91,7 +91,7 @@ class MarkupFile:
         sources = self.names("source")
         if not sources and role == "source":
             raise ReplituneError("no source in this file", file=self.path, found=self._content())
-        return Parts(
+        return FileContent(
             self.path,
             references=[self.texts("reference", name) for name in chosen],
             source=self.texts("source", sources[0]) if sources else None,

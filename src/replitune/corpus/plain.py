@@ -5,23 +5,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replitune.corpus.parts import Parts, Role
+from replitune.corpus.content import FileContent, Role
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
 from replitune.running.files import read_lines
 
 
-def read_plain(path: str | Path, role: Role) -> Parts:
+def read_plain(path: str | Path, role: Role) -> FileContent:
     """One stream, a segment a line; blank lines are blank segments."""
-    return Parts.of_lines(path, role, read_lines(path))
+    return FileContent.of_lines(path, role, read_lines(path))
 
 
-def read_docids(path: str | Path) -> list[str]:
-    """Document ids, one a line for each segment; the whole line is the id."""
-    return read_lines(path)
-
-
-def read_blank_separated(path: str | Path, role: Role) -> Parts:
+def read_blank_separated(path: str | Path, role: Role) -> FileContent:
     """Documents with one or more blank lines between them, named 1, 2, ... in order.
 
     A blank line is never a segment here; blank lines at the start and at the end mean nothing.
@@ -37,12 +32,12 @@ def read_blank_separated(path: str | Path, role: Role) -> Parts:
             inside = True
         segments.append(line)
         documents.append(str(document))
-    return Parts.of_lines(path, role, segments, documents)
+    return FileContent.of_lines(path, role, segments, documents)
 
 
-def read_prepared_parts(path: str | Path, role: Role) -> Parts:
+def read_prepared_content(path: str | Path, role: Role) -> FileContent:
     """A prepared test set, as the corpus stage writes it: references, source and documents."""
     testset = read_prepared(path)
     if role == "source" and testset.source is None:
         raise ReplituneError("no source in this file", file=path)
-    return Parts(path, list(testset.references), testset.source, testset.documents)
+    return FileContent(path, list(testset.references), testset.source, testset.documents)

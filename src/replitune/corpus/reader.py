@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from replitune.corpus.parts import Parts, Role, require_same_documents
+from replitune.corpus.content import FileContent, Role, require_same_documents
 from replitune.corpus.plain import (
     read_blank_separated,
-    read_docids,
     read_plain,
-    read_prepared_parts,
+    read_prepared_content,
 )
-from replitune.corpus.sacrebleu_sets import PREFIX as SACREBLEU
 from replitune.corpus.sacrebleu_sets import read_sacrebleu
+from replitune.corpus.settings import SACREBLEU, Columns, Format
 from replitune.corpus.testset import (
     TestSet,
     require_contiguous,
@@ -22,21 +20,23 @@ from replitune.corpus.testset import (
     require_line_text,
     require_segments,
 )
-from replitune.corpus.tsv import Columns, read_tsv
+from replitune.corpus.tsv import read_tsv
 from replitune.corpus.wmt import read_wmt
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
+from replitune.running.files import read_lines
 
-FORMATS = ("text", "blank-lines", "tsv", "xml", "sgm", "jsonl", "sacrebleu")
+SUFFIXES: dict[str, Format] = {
+    ".xml": "xml", ".sgm": "sgm", ".sgml": "sgm", ".tsv": "tsv", ".jsonl": "jsonl",
+}  # fmt: skip
 
 
-def recognise(path: str | Path) -> str:
+def recognise(path: str | Path) -> Format:
     """The format of a file by its name: prefix `sacrebleu:`, or suffix before `.gz`."""
     name = str(path)
     if name.startswith(SACREBLEU):
         return "sacrebleu"
     suffix = Path(name.lower().removesuffix(".gz")).suffix
-    known = {".xml": "xml", ".sgm": "sgm", ".sgml": "sgm", ".tsv": "tsv", ".jsonl": "jsonl"}
-    return known.get(suffix, "text")
+    return SUFFIXES.get(suffix, "text")
 
 
 def read_testset(
@@ -44,15 +44,15 @@ def read_testset(
     source: str | Path | None = None,
     documents: str | Path | None = None,
     *,
-    format: str | None = None,
+    format: Format | None = None,
     names: Sequence[str] | None = None,
-    columns: Columns | Mapping[str, Any] | None = None,
+    columns: Columns | None = None,
 ) -> TestSet:
     """A test set from one or more files of references.
 
     `source` and `documents` may be files of their own; otherwise they are what the reference
     files know. `documents` is a file with an id a line, or XML, SGM or TSV that tells them.
-    `format` is one of `FORMATS`, for references and source; None: each file by its own name.
+    `format` is that of references and source; None: each file by its own name.
     `names` selects references of XML and SGM (translators, in this order), `columns` those of TSV.
     A segment's order is the source's where it is known by id, otherwise the first reference's.
     """
@@ -60,50 +60,42 @@ def read_testset(
         references = [references]
     if not references:
         raise ReplituneError("no reference", expected="at least one file of references")
-    if format is not None and format not in FORMATS:
-        close = nearest(format, FORMATS)
-        raise ReplituneError(
-            "no such format",
-            found=format,
-            expected=f"one of {', '.join(FORMATS)}",
-            fix=f"did you mean {close}?" if close else None,
-        )
-    wanted = Columns.of(columns)
-    parts = [read_parts(path, "reference", format, names, wanted) for path in references]
+    columns = columns or Columns()
+    contents = [read_content(path, "reference", format, names, columns) for path in references]
     if source is not None:
-        first = next((part for part in parts if str(part.path) == str(source)), None)
+        first = next((content for content in contents if str(content.path) == str(source)), None)
         if first is None or first.source is None:
-            first = read_parts(source, "source", format, None, wanted)
+            first = read_content(source, "source", format, None, columns)
     else:
-        first = next((part for part in parts if part.source is not None), parts[0])
+        first = next((content for content in contents if content.source is not None), contents[0])
     require_segments(first.path, first.any_stream)
-    parts = [part.aligned_to(first) for part in parts]
-    known = [part for part in (first, *parts) if part.documents is not None]
-    for part in known[1:]:
-        require_same_documents(known[0], part)
+    contents = [content.aligned_to(first) for content in contents]
+    known = [content for content in (first, *contents) if content.documents is not None]
+    for content in known[1:]:
+        require_same_documents(known[0], content)
     ids = known[0].documents if known else None
     if documents is not None:
-        ids = read_documents(documents, first, wanted)
+        ids = read_documents(documents, first, columns)
         require_contiguous(ids, documents)
     elif ids is not None:
         require_contiguous(ids, known[0].path)
-    for part in (first, *parts):
-        for lines in (*part.references, part.source or []):
-            require_line_text(part.path, lines)
+    for content in (first, *contents):
+        for lines in (*content.references, content.source or []):
+            require_line_text(content.path, lines)
     return TestSet(
-        references=tuple(lines for part in parts for lines in part.references),
+        references=tuple(lines for content in contents for lines in content.references),
         source=first.source,
         documents=ids,
     )
 
 
-def read_parts(
+def read_content(
     path: str | Path,
     role: Role,
-    format: str | None,
+    format: Format | None,
     names: Sequence[str] | None,
     columns: Columns,
-) -> Parts:
+) -> FileContent:
     """One file, by its format."""
     kind = format or recognise(path)
     if kind == "text":
@@ -111,23 +103,23 @@ def read_parts(
     if kind == "blank-lines":
         return read_blank_separated(path, role)
     if kind == "jsonl":
-        return read_prepared_parts(path, role)
+        return read_prepared_content(path, role)
     if kind == "tsv":
         return read_tsv(path, role, columns)
     if kind == "sacrebleu":
         return read_sacrebleu(str(path), names)
-    return read_wmt(path, kind).parts(role, names)
+    return read_wmt(path, kind).content(role, names)
 
 
-def read_documents(path: str | Path, first: Parts, columns: Columns) -> list[str]:
+def read_documents(path: str | Path, first: FileContent, columns: Columns) -> list[str]:
     """A document id for each segment of `first`, from a file of its own."""
     kind = recognise(path)
     if kind == "text":
-        ids = read_docids(path)
+        ids = read_lines(path)
     else:
-        part = read_parts(path, "source", kind, None, columns).aligned_to(first)
-        if part.documents is None:
+        content = read_content(path, "source", kind, None, columns).aligned_to(first)
+        if content.documents is None:
             raise ReplituneError("no documents in this file", file=path)
-        ids = part.documents
+        ids = content.documents
     require_equal_counts([(first.path, first.any_stream), (path, ids)])
     return ids

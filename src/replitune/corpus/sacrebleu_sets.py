@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from replitune.corpus.parts import Parts, take_names
+from replitune.corpus.content import FileContent, take_names
+from replitune.corpus.settings import SACREBLEU
 from replitune.errors import ReplituneError, nearest
 from replitune.running.files import read_lines
-
-PREFIX = "sacrebleu:"
 
 
 def sacrebleu_files(name: str, references: Sequence[str] | None = None) -> dict[str, Path]:
@@ -23,13 +22,13 @@ def sacrebleu_files(name: str, references: Sequence[str] | None = None) -> dict[
     """
     from sacrebleu.dataset import DATASETS
 
-    testset, _, pair = name.removeprefix(PREFIX).rpartition("/")
+    testset, _, pair = name.removeprefix(SACREBLEU).rpartition("/")
     if not testset or testset not in DATASETS:
         close = nearest(testset or pair, list(DATASETS))
         raise ReplituneError(
             "sacrebleu has no such test set",
             found=name,
-            expected=f"{PREFIX}TESTSET/PAIR, as in {PREFIX}wmt14/de-en",
+            expected=f"{SACREBLEU}TESTSET/PAIR, as in {SACREBLEU}wmt14/de-en",
             fix=f"did you mean {close}?" if close else "sacrebleu --list shows all",
         )
     dataset = DATASETS[testset]
@@ -61,13 +60,13 @@ def sacrebleu_files(name: str, references: Sequence[str] | None = None) -> dict[
     return {field: files[field] for field in wanted}
 
 
-def read_sacrebleu(name: str, references: Sequence[str] | None = None) -> Parts:
+def read_sacrebleu(name: str, references: Sequence[str] | None = None) -> FileContent:
     """Source, references and documents of a test set of sacrebleu's."""
     lines = {field: read_lines(path) for field, path in sacrebleu_files(name, references).items()}
     documents = lines.pop("docid", None)
     source = lines.pop("src")
-    return Parts(
-        name if name.startswith(PREFIX) else PREFIX + name,
+    return FileContent(
+        name if name.startswith(SACREBLEU) else SACREBLEU + name,
         references=list(lines.values()),
         source=source,
         documents=documents if documents and all(map(str.strip, documents)) else None,

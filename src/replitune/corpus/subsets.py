@@ -9,7 +9,7 @@ the line more.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +17,16 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError, nearest
 from replitune.streams import stream
 
-NAMED = ("all", "top", "bottom", "odd", "even", "rand1", "rand2")
+SLICES: dict[str, Callable[[int], slice]] = {
+    "all": lambda half: slice(None),
+    "top": lambda half: slice(half),
+    "bottom": lambda half: slice(half, None),
+    "odd": lambda half: slice(0, None, 2),
+    "even": lambda half: slice(1, None, 2),
+}
+"""Lines of a subset, given half their number."""
+NAMED = (*SLICES, "rand1", "rand2")
 RANDOM_HALF = re.compile(r"rand(?:om-)?([1-9][0-9]{0,8})")
-
-
-def check_subset(name: str) -> str:
-    """`name` itself when it names a subset; an error otherwise."""
-    if name not in NAMED and not RANDOM_HALF.fullmatch(name):
-        close = nearest(name, NAMED)
-        raise ReplituneError(
-            "no such training subset",
-            found=name,
-            expected=f"one of {', '.join(NAMED)}, or rand with another number",
-            fix=f"did you mean {close}?" if close else None,
-        )
-    return name
 
 
 def subset(name: str, lines: int, seed: int) -> NDArray[np.int64]:
@@ -39,24 +34,21 @@ def subset(name: str, lines: int, seed: int) -> NDArray[np.int64]:
 
     `rand3` and `random-3` are the same half; its draw depends on (seed, 3) and `lines` only.
     """
-    check_subset(name)
     half = (lines + 1) // 2
     every = np.arange(lines, dtype=np.int64)
-    if name == "all":
-        chosen = every
-    elif name == "top":
-        chosen = every[:half]
-    elif name == "bottom":
-        chosen = every[half:]
-    elif name == "odd":
-        chosen = every[0::2]
-    elif name == "even":
-        chosen = every[1::2]
-    else:
-        number = RANDOM_HALF.fullmatch(name)
-        assert number is not None
+    if name in SLICES:
+        chosen = every[SLICES[name](half)]
+    elif number := RANDOM_HALF.fullmatch(name):
         rng = stream(seed, "corpus", "subset", "random", int(number.group(1)))
         chosen = np.sort(rng.permutation(lines)[:half]).astype(np.int64)
+    else:
+        close = nearest(name, NAMED)
+        raise ReplituneError(
+            "no such training subset",
+            found=name,
+            expected=f"one of {', '.join(NAMED)}, or rand with another number",
+            fix=f"did you mean {close}?" if close else None,
+        )
     if len(chosen) == 0:
         raise ReplituneError(
             f"training subset {name} is empty",

@@ -13,89 +13,51 @@ experiments:
 - translators choose among synonyms, more freely in some documents than in others, so scores
   stay away from 100 and documents differ.
 
-Every document is a random stream of its own, named by part and number: changing the size of one
-part changes no other part, and a longer training corpus begins with the shorter one.
+Every document is a random stream of its own, named by text and number: changing the size of one
+text changes no other, and a longer training corpus begins with the shorter one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from replitune.corpus.grammar import Document, Draws, Units, words
-from replitune.corpus.lexicon import Lexicon, make_lexicon
+from replitune.corpus.grammar import Dice, Document, Units, words
+from replitune.corpus.lexicon import make_lexicon
 from replitune.corpus.testset import TestSet
-from replitune.errors import ReplituneError
 from replitune.streams import stream
 
 DOCUMENT_SEGMENTS = (8, 15)
 
 
-@dataclass(frozen=True)
-class SyntheticCorpus:
-    """Training pairs, and a test set for each name; `tests` holds no dev."""
-
-    train_source: list[str]
-    train_target: list[str]
-    dev: TestSet
-    tests: dict[str, TestSet]
-
-
-def make_synthetic(seed: int, train: int, dev: int, tests: Mapping[str, int]) -> SyntheticCorpus:
-    """The synthetic corpus of `seed` with parts of these sizes, in segments."""
-    lexicon = make_lexicon(seed)
-    source, target = synthetic_train(seed, train, lexicon)
-    return SyntheticCorpus(
-        train_source=source,
-        train_target=target,
-        dev=synthetic_testset(seed, "dev", dev, lexicon),
-        tests={name: synthetic_testset(seed, name, n, lexicon) for name, n in tests.items()},
-    )
-
-
-def synthetic_train(
-    seed: int, size: int, lexicon: Lexicon | None = None
-) -> tuple[list[str], list[str]]:
+def synthetic_train(seed: int, size: int) -> tuple[list[str], list[str]]:
     """Source and target lines of the training corpus."""
-    _require_size("train", size)
     source, target = [], []
-    for _, s, t in synthetic_units(seed, "train", size, lexicon or make_lexicon(seed)):
+    for _, s, t in synthetic_units(seed, "train", size):
         source.append(words(s, 0))
         target.append(words(t, 1))
     return source, target
 
 
-def synthetic_testset(seed: int, name: str, size: int, lexicon: Lexicon | None = None) -> TestSet:
+def synthetic_testset(seed: int, name: str, size: int) -> TestSet:
     """Test set `name`: source, one reference, documents."""
-    _require_size(name, size)
-    if name == "train":
-        raise ReplituneError("a test set cannot be called train", fix="give it another name")
     source, target, documents = [], [], []
-    for document, s, t in synthetic_units(seed, name, size, lexicon or make_lexicon(seed)):
+    for document, s, t in synthetic_units(seed, name, size):
         source.append(words(s, 0))
         target.append(words(t, 1))
         documents.append(f"{name}-{document + 1:04d}")
     return TestSet(references=(target,), source=source, documents=documents)
 
 
-def synthetic_units(
-    seed: int, part: str, size: int, lexicon: Lexicon
-) -> Iterator[tuple[int, Units, Units]]:
-    """`size` sentences of a part: document number, units in source and in target order."""
-    made = number = 0
+def synthetic_units(seed: int, text: str, size: int) -> Iterator[tuple[int, Units, Units]]:
+    """`size` sentences of a text: document number, units in source and in target order."""
+    lexicon = make_lexicon(seed)
+    count = number = 0
     low, high = DOCUMENT_SEGMENTS
-    while made < size:
-        draws = Draws(stream(seed, "corpus", "synthetic", "part", part, number))
-        length = low + draws.below(high - low + 1)
-        document = Document(lexicon, draws)
-        for _ in range(min(length, size - made)):
+    while count < size:
+        dice = Dice(stream(seed, "corpus", "synthetic", "part", text, number))
+        length = low + dice.below(high - low + 1)
+        document = Document(lexicon, dice)
+        for _ in range(min(length, size - count)):
             yield number, *document.sentence()
-        made += length
+        count += length
         number += 1
-
-
-def _require_size(name: str, size: int) -> None:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise ReplituneError(
-            f"size of synthetic part {name}", found=repr(size), expected="a number of segments >= 1"
-        )

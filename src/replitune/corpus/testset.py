@@ -15,17 +15,19 @@ like are text.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.running.files import atomic_open, read_text
 
-KEYS = ("document", "part", "source", "references")
+KEYS = ("document", "part", "source")
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,9 @@ class TestSet:
         if not self.references:
             raise ReplituneError("a test set without references", expected="at least one reference")
         named = [(f"reference {r + 1}", lines) for r, lines in enumerate(self.references)]
-        if self.source is not None:
-            named.append(("source", self.source))
-        if self.documents is not None:
-            named.append(("documents", self.documents))
-        if self.parts is not None:
-            named.append(("parts", self.parts))
+        for name in ("source", "documents", "parts"):
+            if (lines := getattr(self, name)) is not None:
+                named.append((name, lines))
         require_equal_counts(named)
         require_segments(named[0][0], self.references[0])
         for name, lines in named:
@@ -70,9 +69,9 @@ class TestSet:
         return codes(self.documents)
 
 
-def codes(labels: Sequence[str]) -> NDArray[np.int32]:
+def codes(labels: Sequence[Hashable]) -> NDArray[np.int32]:
     """Labels (N,) as 0, 1, ... in order of first appearance."""
-    code: dict[str, int] = {}
+    code: dict[Hashable, int] = {}
     return np.array([code.setdefault(label, len(code)) for label in labels], dtype=np.int32)
 
 
@@ -188,7 +187,7 @@ def require_contiguous(documents: Sequence[str], name: str | Path = "documents")
                 line=i + 1,
                 found=f"document {document!r} again, after {documents[i - 1]!r}; "
                 f"it began on line {seen[document]}",
-                fix="sort the segments by document, or give the second part a name of its own",
+                fix="sort the segments by document, or give its second half a name of its own",
             )
         seen[document] = i + 1
 
@@ -226,60 +225,59 @@ def read_prepared(path: str | Path) -> TestSet:
         )
     require_segments(path, lines)
     rows = [_parse_row(line, path, number) for number, line in enumerate(lines, start=1)]
-    shape = (set(rows[0]), len(rows[0]["references"]))
+    first = rows[0].shape
     for number, row in enumerate(rows, start=1):
-        if (set(row), len(row["references"])) != shape:
+        if row.shape != first:
             raise ReplituneError(
-                "this segment has other parts than the first",
-                file=path,
-                line=number,
-                found=_describe(row),
-                expected=f"{_describe(rows[0])}, as on line 1",
-            )
+                "this segment has other keys than the first", file=path, line=number,
+                found=_keys(row), expected=f"{_keys(rows[0])}, as on line 1",
+            )  # fmt: skip
+    document, part, source, references = first
     try:
         return TestSet(
-            references=tuple([row["references"][r] for row in rows] for r in range(shape[1])),
-            source=[str(row["source"]) for row in rows] if "source" in rows[0] else None,
-            documents=[str(row["document"]) for row in rows] if "document" in rows[0] else None,
-            parts=[str(row["part"]) for row in rows] if "part" in rows[0] else None,
+            references=tuple([row.references[r] for row in rows] for r in range(references)),
+            source=[str(row.source) for row in rows] if source else None,
+            documents=[str(row.document) for row in rows] if document else None,
+            parts=[str(row.part) for row in rows] if part else None,
         )
     except ReplituneError as error:
         raise ReplituneError(
-            error.message,
-            file=path,
-            line=error.line,
-            found=error.found,
-            expected=error.expected,
+            error.message, file=path, line=error.line, found=error.found, expected=error.expected,
             fix=error.fix,
-        ) from None
+        ) from None  # fmt: skip
 
 
-def _describe(row: dict) -> str:
-    parts = [key for key in KEYS[:3] if key in row]
-    return ", ".join([*parts, f"{len(row['references'])} references"])
+class _Row(msgspec.Struct, forbid_unknown_fields=True):
+    """A segment of the prepared form."""
+
+    references: Annotated[list[str], msgspec.Meta(min_length=1)]
+    document: str | msgspec.UnsetType = msgspec.UNSET
+    part: str | msgspec.UnsetType = msgspec.UNSET
+    source: str | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def shape(self) -> tuple[bool, bool, bool, int]:
+        given = (self.document, self.part, self.source)
+        document, part, source = (value is not msgspec.UNSET for value in given)
+        return document, part, source, len(self.references)
 
 
-def _parse_row(line: str, path: str | Path, number: int) -> dict:
-    expected = '{"document": TEXT, "source": TEXT, "references": [TEXT, ...]}'
+_ROW = msgspec.json.Decoder(_Row)
+
+
+def _keys(row: _Row) -> str:
+    keys = [key for key, there in zip(KEYS, row.shape, strict=False) if there is True]
+    return ", ".join([*keys, f"{len(row.references)} references"])
+
+
+def _parse_row(line: str, path: str | Path, number: int) -> _Row:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ReplituneError(
-            "not a line of JSON", file=path, line=number, found=str(error), expected=expected
-        ) from None
-    references = row.get("references") if isinstance(row, dict) else None
-    if (
-        not isinstance(references, list)
-        or not references
-        or not all(isinstance(text, str) for text in references)
-        or not all(isinstance(row[key], str) for key in KEYS[:3] if key in row)
-        or not set(row) <= set(KEYS)
-    ):
+        return _ROW.decode(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ReplituneError(
             "not a segment of a prepared test set",
             file=path,
             line=number,
-            found=line if len(line) <= 80 else line[:77] + "...",
-            expected=expected,
-        )
-    return row
+            found=str(error),
+            expected='{"document": TEXT, "source": TEXT, "references": [TEXT, ...]}',
+        ) from None

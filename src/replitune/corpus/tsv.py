@@ -6,103 +6,48 @@ No quoting: a field is all between two tabs, quotation marks included.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from replitune.corpus.parts import Parts, Role
+from replitune.corpus.content import FileContent, Role
+from replitune.corpus.settings import Column, Columns, as_list
+from replitune.corpus.table import read_table_of_segments
 from replitune.errors import ReplituneError
-from replitune.running.files import read_lines
-
-Column = str | int
-"""A name from the header, or a number from 1."""
 
 SOURCE = re.compile(r"src|source(_sentence|_text)?", re.IGNORECASE)
 REFERENCE = re.compile(r"(ref|reference|target|tgt)[-_ ]?([0-9]+|[a-z])?", re.IGNORECASE)
 DOCUMENT = re.compile(r"doc|docid|doc[-_ ]id|document|document[-_ ]id", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Which columns to read; nothing named: those that the header calls source, reference
-    (reference1, ref_B, ...) and document."""
-
-    references: tuple[Column, ...] = ()
-    source: Column | None = None
-    document: Column | None = None
-    header: bool | None = None
-    """None: there is a header unless all columns are given by number."""
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any] | Columns | None) -> Columns:
-        """Columns from an experiment file: {references: [...], source: ..., document: ...}."""
-        if given is None:
-            return cls()
-        if isinstance(given, Columns):
-            return given
-        known = ("references", "source", "document", "header")
-        unknown = sorted(set(given) - set(known))
-        if unknown:
-            raise ReplituneError(
-                "unknown key in columns", found=unknown[0], expected=f"one of {', '.join(known)}"
-            )
-        references = given.get("references") or ()
-        if isinstance(references, str | int):
-            references = (references,)
-        return cls(
-            tuple(references), given.get("source"), given.get("document"), given.get("header")
-        )
-
-    @property
-    def wanted(self) -> list[Column]:
-        single = [column for column in (self.source, self.document) if column is not None]
-        return [*self.references, *single]
-
-    @property
-    def has_header(self) -> bool:
-        if self.header is not None:
-            return self.header
-        return not self.wanted or any(isinstance(column, str) for column in self.wanted)
-
-
-def read_tsv(path: str | Path, role: Role, columns: Columns | None = None) -> Parts:
+def read_tsv(path: str | Path, role: Role, columns: Columns) -> FileContent:
     """All that the columns name; read as a source only, no references are needed."""
-    columns = columns or Columns()
-    rows = [line.split("\t") for line in read_lines(path)]
-    if not rows:
-        return Parts.of_lines(path, role, [])
-    width = len(rows[0])
-    for number, row in enumerate(rows, start=1):
-        if len(row) != width:
-            raise ReplituneError(
-                "number of columns differs",
-                file=path,
-                line=number,
-                found=f"{len(row)} columns",
-                expected=f"{width} columns, as on line 1",
-                fix="tabs inside a field are not possible in a .tsv file",
-            )
-    header = rows.pop(0) if columns.has_header else None
-    if not columns.wanted:
-        columns = _recognise(header or [], path)
-    if role == "reference" and not columns.references:
+    single = [column for column in (columns.source, columns.document) if column is not None]
+    named = [*as_list(columns.references), *single]
+    has_header = not named or any(isinstance(column, str) for column in named)
+    table = read_table_of_segments(path, has_header if columns.header is None else columns.header)
+    rows = [row for _, row in table.rows]
+    if not table.width:
+        return FileContent.of_lines(path, role, [])
+    if not named:
+        columns = _recognise(table.header, path)
+    references = as_list(columns.references)
+    if role == "reference" and not references:
         raise ReplituneError(
             "no column of references",
             file=path,
-            found=f"columns {', '.join(header)}" if header else f"{width} columns",
+            found=", ".join(table.header) or f"{table.width} columns",
             fix="name them: columns: {references: [...], source: ..., document: ...}",
         )
 
     def column(which: Column | None) -> list[str] | None:
         if which is None:
             return None
-        i = _position(which, header, width, path)
-        return [row[i] for row in rows]
+        place = table.place(which)
+        return [row[place] for row in rows]
 
-    return Parts(
+    return FileContent(
         path,
-        references=[column(which) or [] for which in columns.references],
+        references=[column(which) or [] for which in references],
         source=column(columns.source),
         documents=column(columns.document),
     )
@@ -121,24 +66,8 @@ def _recognise(header: Sequence[str], path: str | Path) -> Columns:
             )
         return matches[0] if matches else None
 
-    references = tuple(name for name in header if REFERENCE.fullmatch(name))
-    return Columns(references, one(SOURCE, "sources"), one(DOCUMENT, "documents"))
-
-
-def _position(which: Column, header: Sequence[str] | None, width: int, path: str | Path) -> int:
-    if isinstance(which, int) and not isinstance(which, bool):
-        if 1 <= which <= width:
-            return which - 1
-        raise ReplituneError(
-            "no such column", file=path, found=str(which), expected=f"a number from 1 to {width}"
-        )
-    names = list(header or [])
-    if names.count(str(which)) != 1:
-        raise ReplituneError(
-            "no such column" if str(which) not in names else "two columns of the same name",
-            file=path,
-            line=1,
-            found=str(which),
-            expected=f"one of {', '.join(names)}" if names else "a column number: no header",
-        )
-    return names.index(str(which))
+    return Columns(
+        references=[name for name in header if REFERENCE.fullmatch(name)],
+        source=one(SOURCE, "sources"),
+        document=one(DOCUMENT, "documents"),
+    )

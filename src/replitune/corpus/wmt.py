@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from replitune.corpus.content import FileContent
 from replitune.corpus.markup import MarkupFile
-from replitune.corpus.parts import Parts
 from replitune.corpus.wmt_sgm import read_sgm
 from replitune.corpus.wmt_xml import read_xml
 
@@ -26,14 +26,9 @@ def read_wmt_system(
     file that the test set was read from when it is not this one.
     """
     file = read_wmt(path)
-    hypotheses = Parts(path, [file.system(system)], keys=file.keys)
+    hypotheses = FileContent(path, [file.system(system)], keys=file.keys)
     if like is None:
         return hypotheses.references[0]
     other = read_wmt(like)
-    model = Parts(like, [["" for _ in other.keys]], keys=other.keys)
+    model = FileContent(like, [["" for _ in other.keys]], keys=other.keys)
     return hypotheses.aligned_to(model).references[0]
-
-
-def list_wmt_systems(path: str | Path) -> list[str]:
-    """The systems whose hypotheses are in the file."""
-    return read_wmt(path).names("hypothesis")

@@ -1,240 +1,98 @@
-"""An experiment's names: systems, replicas, test sets, and where their files are.
+"""An experiment: its names, and what each of its jobs is told.
 
-Light on purpose: the Snakefile imports it. Nothing here reads data, except that patterns of
-the `outputs` backend look on the disk.
+Light on purpose: the Snakefile imports it. Nothing here reads data, except that patterns of the
+`outputs` backend look on the disk.
 """
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from replitune.backends.interface import Backend, Given
-from replitune.backends.registry import get_backend
+from replitune.corpus.settings import files_of, list_testsets, only
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import entry_id, replicas_wanted, test_names
-from replitune.experiment.studies import BY_METRIC, Studies
+from replitune.experiment import stages
+from replitune.experiment.checks import backends_of, replica_counts
+from replitune.experiment.places import Places
+from replitune.experiment.settings import ExperimentSettings
+from replitune.experiment.stages import Stage
 from replitune.metrics.score_files import has_scores, output_file, scores_file, scores_named
-from replitune.replicas import UNGROUPED, Replica, replica_ids
+from replitune.registry import Entry
+from replitune.replicas import Replica, replica_ids
+from replitune.settings import plain
+from replitune.significance.pairs import pairs_of_systems
 
-LOOP = ("iterations", "patience", "min_gain", "init", "init_range", "resample_dev")
-"""Settings of the outer loop of tuning."""
+BY_METRIC = ("power", "replication", "calibrate")
+"""Studies with a job and a file for each (test set, metric); `meta` has one for a test set."""
 
-TABLES = (
-    "overview", "systems", "pairs", "p", "resampling", "thresholds", "intervals", "overlaps",
-    "documents",
-)  # fmt: skip
-"""Tables of every report; some may be empty."""
+FEWEST = 3
+"""Replicas of two systems, below which there is nothing to study."""
 
 
 class Experiment:
-    """Resolved settings with names derived from them."""
+    """Settings (see :mod:`replitune.experiment.reading`) with what follows from them."""
 
-    def __init__(self, settings: Mapping[str, Any], results: str | Path = "results") -> None:
-        self.settings = dict(settings)
-        self.name: str = settings["experiment"]
-        self.seed: int = settings["seed"]
+    def __init__(self, settings: ExperimentSettings, results: str | Path = "results") -> None:
+        self.settings = settings
+        self.name = settings.experiment
+        self.seed = settings.seed
         self.folder = Path(results) / self.name
+        self.at = Places(str(self.folder))
+
+    @cached_property
+    def plain(self) -> dict[str, Any]:
+        """All settings, defaults filled in, as they would stand in a file."""
+        found: dict[str, Any] = plain(self.settings)
+        return found
+
+    # ---- names
 
     @property
     def systems(self) -> list[str]:
-        return list(self.settings["systems"])
+        return list(self.settings.systems)
 
     @property
     def tests(self) -> list[str]:
         """Test sets that are tested."""
-        return test_names(self.settings)
+        return list(self.settings.corpus.tests)
 
     @property
     def testsets(self) -> list[str]:
         """Test sets that are decoded and scored: dev, when there is one, comes first."""
-        corpus = self.settings["corpus"]
-        return (["dev"] if corpus.get("dev") else []) + self.tests
+        return list_testsets(self.settings.corpus)
 
     @property
-    def trains(self) -> bool:
-        """Whether some system reads the experiment's parallel text."""
-        return any(
-            "train" in parts for backend in self.backends.values()
-            for parts in backend.stages.values()
-        )  # fmt: skip
-
-    @property
-    def corpus_parts(self) -> list[str]:
-        """The parts of the corpus that this experiment uses."""
-        return (["train"] if self.trains else []) + self.testsets
-
-    @property
-    def corpus_used(self) -> dict[str, Any]:
-        """The corpus settings of these parts."""
-        corpus = dict(self.settings["corpus"])
-        if not self.trains:
-            corpus.pop("train", None)
-        return corpus
-
-    def corpus_settings(self, part: str) -> dict[str, Any]:
-        """The corpus settings that decide one part, and nothing else."""
-        corpus = self.settings["corpus"]
-        if part in ("train", "dev"):
-            return {"kind": corpus["kind"], part: corpus.get(part)}
-        return {"kind": corpus["kind"], "tests": {part: corpus["tests"][part]}}
-
-    def corpus_files(self, part: str) -> list[Path]:
-        """Data files that a part of the corpus is made from."""
-        corpus = self.settings["corpus"]
-        if corpus["kind"] != "files" or (part == "train" and "train" not in corpus):
-            return []
-        whole = corpus[part] if part in ("train", "dev") else corpus["tests"][part]
-        keys = ("source", "target", "references", "documents")
-        named = [
-            given.get(key) for given in whole.get("parts", {"": whole}).values() for key in keys
-        ]
-        names = [
-            name for item in named for name in ([item] if isinstance(item, str) else item or [])
-        ]
-        return [self.corpora / name for name in names if not name.startswith("sacrebleu:")]
+    def corpora(self) -> Path:
+        """Folder in which relative names of data files start."""
+        return Path(self.settings.corpora or ".")
 
     @property
     def metrics(self) -> list[str]:
         """Ids of the metrics."""
-        return [entry_id(entry) for entry in self.settings["metrics"]]
+        return [entry.id for entry in self.settings.metrics]
 
-    def metric(self, id: str, testset: str | None = None) -> str:
-        """The metric as it is given on a command line, for a test set (or else the first)."""
-        entry = self.settings["metrics"][self.metrics.index(id)]
-        scores = scores_named(entry)
-        if not scores:
-            return argument(entry)
-        file = str(self.corpora / scores_file(scores, testset or self.tests[0]))
-        if isinstance(entry, str):
-            return entry.replace(f"file={scores}", f"file={file}")
-        kept = {key: value for key, value in entry.items() if key != "options"}
-        return argument({**kept, **entry.get("options", {}), "file": file})
-
-    def scored(self, id: str, testset: str) -> bool:
-        """Whether a metric scores a test set: all of them, but for scores from files, which dev
-        has only where it is named."""
-        scores = scores_named(self.settings["metrics"][self.metrics.index(id)])
-        return not scores or testset in self.tests or has_scores(scores, testset)
-
-    def score_files(self, id: str, testset: str, system: str) -> list[Path]:
-        """The files that a metric reads its scores of a system from."""
-        scores = scores_named(self.settings["metrics"][self.metrics.index(id)])
-        if not scores:
-            return []
-        file = str(self.corpora / scores_file(scores, testset))
-        named = [output_file(file, system, replica.id) for replica in self.replicas(system)]
-        return list(dict.fromkeys(named))
-
-    def all_score_files(self, id: str) -> list[Path]:
-        """The files that a metric reads scores from, of all systems on all test sets."""
-        found = (
-            path
-            for testset in self.testsets
-            if self.scored(id, testset)
-            for system in self.systems
-            if testset in self.decoded(system)
-            for path in self.score_files(id, testset, system)
-        )
-        return list(dict.fromkeys(found))
+    def metric(self, id: str) -> Entry:
+        return self.settings.metrics[self.metrics.index(id)]
 
     @property
-    def methods(self) -> list[str]:
-        """The tests as they are given on a command line."""
-        return [argument(entry) for entry in self.settings["tests"]["methods"]]
+    def pairs(self) -> list[tuple[str, str]]:
+        """The pairs (A, B) that are tested."""
+        return pairs_of_systems(self.settings.tests.pairs, self.systems)
 
-    @property
-    def intervals(self) -> list[str]:
-        """The intervals of each system's score, likewise."""
-        return [argument(entry) for entry in self.settings["tests"]["intervals"]]
-
-    @property
-    def pairs(self) -> str:
-        """The pairs as they are given on a command line: ``all``, ``baseline=A``, ``A:B C:D``."""
-        pairs = self.settings["tests"]["pairs"]
-        if isinstance(pairs, Mapping):
-            return f"baseline={pairs['baseline']}"
-        return pairs if isinstance(pairs, str) else " ".join(f"{a}:{b}" for a, b in pairs)
-
-    @cached_property
-    def studies(self) -> Studies:
-        """What the experiment does with its replicas beside testing pairs."""
-        return Studies(self)
-
-    @property
-    def kernel_words(self) -> str:
-        """What has to be compiled, as options of `replitune kernels`."""
-        words = ["--metrics", *map(shlex.quote, map(self.metric, self.metrics))]
-        methods = dict.fromkeys([*self.methods, *self.studies.kernel_methods])
-        words += ["--methods", *map(shlex.quote, methods)]
-        tuned = [system for system in self.systems if self.backends[system].uses_our_tuners]
-        groups = {r.group: None for system in tuned for r in self.replicas(system)}
-        if groups:
-            metric = shlex.quote(self.tuning_metric)
-            searches = dict.fromkeys(filter(None, (self.backends[s].search for s in tuned)))
-            words += ["--algorithms", *filter(None, groups), "--tuning-metric", metric]
-            words += ["--search", *map(shlex.quote, searches)]
-        return " ".join(words)
-
-    @property
-    def report_settings(self) -> dict[str, Any]:
-        """What the report needs to know beside the rows of the tests."""
-        tests = self.settings["tests"]
-        pairs = tests["pairs"]
-        return {
-            "experiment": self.name,
-            "seed": self.seed,
-            "systems": self.systems,
-            "tests": self.tests,
-            "metrics": self.metrics,
-            "baseline": pairs["baseline"] if isinstance(pairs, Mapping) else None,
-            "methods": self.methods,
-            "figures": self.figures,
-            "studies": {name: self.studies.cells(name) for name in BY_METRIC},
-            "judged": self.studies.judged,
-            **{key: tests[key] for key in ("alpha", "correction", "samples")},
-        }
-
-    @property
-    def figures(self) -> list[str]:
-        """File names, without suffix, of the figures that this experiment allows."""
-        names = []
-        for testset in self.tests:
-            systems = [system for system in self.systems if testset in self.decoded(system)]
-            replicas = [self.replica_counts(system) for system in systems]
-            kinds = ["replicas", "intervals"]
-            if any(sum(counts.values()) > 1 for counts in replicas):
-                kinds.append("fits")
-            if len(systems) > 1:
-                kinds += ["distributions", "overlap"]
-            if len(systems) > 2:
-                kinds += ["heatmap", "differences"]
-            if any(len(set(counts) - set(UNGROUPED)) > 1 for counts in replicas):
-                kinds.append("tuners")
-            names += [f"{testset}.{metric}.{kind}" for metric in self.metrics for kind in kinds]
-        names += self.studies.figures()
-        return names + (["tuning.convergence"] if self.with_history else [])
-
-    @property
-    def tables(self) -> list[str]:
-        """Names of the tables of the report."""
-        return [*TABLES, *self.studies.tables()]
+    # ---- systems
 
     @cached_property
     def backends(self) -> dict[str, Backend]:
         """What makes each system."""
-        return {
-            system: get_backend(system, settings)
-            for system, settings in self.settings["systems"].items()
-        }
+        return backends_of(self.settings.systems)
 
     def resources(self, system: str) -> dict[str, int]:
         """Threads, GPUs, memory and minutes that a system's jobs ask for, where it says so."""
-        return dict(self.settings["systems"][system].get("resources") or {})
+        asked = self.settings.systems[system].resources
+        return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
 
     def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
         """Programs, extras and files that these systems lack, each named once."""
@@ -250,63 +108,24 @@ class Experiment:
         """The systems whose replicas leave a history of dev scores."""
         return [system for system, backend in self.backends.items() if backend.keeps_history]
 
-    def reads(self, system: str, stage: str, part: str) -> bool:
-        """Whether a stage of a system reads a part: train, dev, model, tuned."""
-        return part in self.backends[system].stages.get(stage, ())
-
-    def stage_version(self, system: str) -> str:
-        """Name and version of the backend, for a change of which its jobs run again."""
-        backend = self.backends[system]
-        return f"{backend.name} {backend.version}"
-
-    def job_words(self, system: str, stage: str) -> str:
-        """What makes a system in a stage, as options of a command."""
-        backend = self.backends[system]
-        settings = json.dumps(backend.stage_settings(stage), sort_keys=True, ensure_ascii=False)
-        return (
-            f"--backend {shlex.quote(backend.name)} --system {shlex.quote(system)}"
-            f" --settings {shlex.quote(settings)}"
-        )
-
-    @property
-    def corpora(self) -> Path:
-        """Folder in which relative names of data files start."""
-        return Path(self.settings["corpora"] or ".")
-
-    @property
-    def tuning_metric(self) -> str:
-        """What systems are tuned for, as it is given on a command line."""
-        return argument(self.settings["tuning"]["metric"])
-
-    def tuning_words(self, replica: str) -> str:
-        """The tuning settings that decide one replica, as options of `replitune tune`."""
-        tuning = self.settings["tuning"]
-        algorithm = replica.rpartition("-")[0]
-        metric = shlex.quote(self.tuning_metric)
-        loop = {key: tuning[key] for key in LOOP if tuning[key] is not None}
-        return (
-            f"--algorithm {algorithm} --metric {metric} --nbest-size {tuning['nbest']}"
-            f" --loop {assignments(loop)} --set {assignments(tuning[algorithm])}"
-        )
-
     def replicas(self, system: str) -> list[Replica]:
         if system in self.outputs:
-            some_testset = next(iter(self.outputs[system]))
-            return list(self.outputs[system][some_testset])
-        return replica_ids(replicas_wanted(self.settings, system, self.backends[system]))
+            return list(next(iter(self.outputs[system].values())))
+        return replica_ids(replica_counts(self.backends[system], self.settings.replicas))
 
     def replica_counts(self, system: str) -> dict[str, int]:
-        """Number of replicas by prefix, as commands take it: ``mert=20``."""
-        counts: dict[str, int] = {}
-        for replica in self.replicas(system):
-            counts[replica.prefix] = counts.get(replica.prefix, 0) + 1
-        return counts
+        """Number of replicas by prefix: ``{"mert": 20}``."""
+        return counts_of(self.replicas(system))
 
     def decoded(self, system: str) -> list[str]:
         """The test sets on which this system has translations."""
         if system in self.outputs:
             return [name for name in self.testsets if name in self.outputs[system]]
         return self.testsets
+
+    def decoding(self, testset: str) -> list[str]:
+        """The systems with translations of a test set."""
+        return [system for system in self.systems if testset in self.decoded(system)]
 
     @cached_property
     def outputs(self) -> dict[str, dict[str, dict[Replica, Path]]]:
@@ -329,34 +148,276 @@ class Experiment:
                     )
         return found
 
+    @property
+    def given_outputs(self) -> list[tuple[str, str]]:
+        """(system, test set) of translations that are on disk."""
+        return [(system, testset) for system, found in self.outputs.items() for testset in found]
 
-def argument(entry: str | Mapping[str, Any]) -> str:
-    """A metric or method as one command-line word: ``NAME:key=value,key=value``.
+    # ---- texts
 
-    >>> argument({"name": "ter", "id": "ter-norm", "normalized": True})
-    'ter:id=ter-norm,normalized=true'
-    """
-    if isinstance(entry, str):
-        return entry
-    options: dict[str, Any] = {}
-    for key, value in entry.items():
-        if key == "options":
-            options.update(value)
-        elif key != "name":
-            options[key] = value
-    if options.get("id") == entry["name"]:
-        del options["id"]
-    words = [
-        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
-        for key, value in options.items()
-    ]
-    return f"{entry['name']}:{','.join(words)}" if words else str(entry["name"])
+    @property
+    def corpus_parts(self) -> list[str]:
+        """What this experiment uses of its corpus."""
+        trains = any(
+            "train" in parts for backend in self.backends.values()
+            for parts in backend.stages.values()
+        )  # fmt: skip
+        return (["train"] if trains else []) + self.testsets
+
+    def corpus_files(self, part: str) -> list[Path]:
+        """Data files that a part of the corpus is made from."""
+        return [self.corpora / name for name in files_of(self.settings.corpus, part)]
+
+    # ---- scores that something else computed
+
+    def scored(self, id: str, testset: str) -> bool:
+        """Whether a metric scores a test set: all of them, but for scores from files, which dev
+        has only where it is named."""
+        scores = scores_named(self.metric(id))
+        return not scores or testset in self.tests or has_scores(scores, testset)
+
+    def score_files(self, id: str, testset: str, system: str) -> list[Path]:
+        """The files that a metric reads its scores of a system from."""
+        scores = scores_named(self.metric(id))
+        if not scores:
+            return []
+        file = str(self.corpora / scores_file(scores, testset))
+        named = [output_file(file, system, replica.id) for replica in self.replicas(system)]
+        return list(dict.fromkeys(named))
+
+    def all_score_files(self, id: str) -> list[Path]:
+        """The files that a metric reads scores from, of all systems on all test sets."""
+        found = (
+            path
+            for testset in self.testsets
+            if self.scored(id, testset)
+            for system in self.decoding(testset)
+            for path in self.score_files(id, testset, system)
+        )
+        return list(dict.fromkeys(found))
+
+    # ---- studies
+
+    def studied(self, study: str) -> list[str]:
+        """Ids of the metrics that a study looks at."""
+        chosen = getattr(self.settings.studies, study).metrics
+        return (
+            self.metrics
+            if chosen == "all"
+            else self.metrics[:1]
+            if chosen == "first"
+            else [*chosen]
+        )
+
+    def study_cells(self, study: str) -> list[tuple[str, str]]:
+        """(test set, metric) of each job of a study in `BY_METRIC`; none when it is not asked
+        for, or the replicas do not allow it."""
+        if getattr(self.settings.studies, study) is None:
+            return []
+        return [
+            (testset, metric)
+            for testset in self.tests
+            if self._allows(study, testset)
+            for metric in self.studied(study)
+        ]
+
+    def _allows(self, study: str, testset: str) -> bool:
+        n = {system: len(self.replicas(system)) for system in self.decoding(testset)}
+        if study == "calibrate":
+            smallest = 2 * min(self.settings.studies.calibrate.sizes)
+            return sum(k > 1 for k in n.values()) > 1 or max(n.values(), default=0) >= smallest
+        return any(min(n.get(a, 0), n.get(b, 0)) >= FEWEST for a, b in self.pairs)
+
+    @property
+    def judged(self) -> list[str]:
+        """Test sets with human scores."""
+        return [testset for testset in self.tests if self.human_files(testset)]
+
+    def human_files(self, testset: str) -> dict[str, str]:
+        """Files of human scores of a test set: `human`, and perhaps `fluency`."""
+        meta = self.settings.studies.meta
+        found: dict[str, str] = {}
+        for key in ("human", "fluency"):
+            given = getattr(meta, key, None)
+            if isinstance(given, str):
+                given = {self.tests[0]: given}
+            if given and testset in given:
+                found[key] = str(self.corpora / given[testset])
+        return found if "human" in found else {}
+
+    @property
+    def study_files(self) -> list[str]:
+        """The files of all studies."""
+        found = [
+            self.at.study(study, testset, metric)
+            for study in BY_METRIC
+            for testset, metric in self.study_cells(study)
+        ]
+        return [*found, *(self.at.study("meta", testset) for testset in self.judged)]
+
+    # ---- what each job is told
+
+    def stage(self, name: str, **names: str) -> Stage:
+        """The job of a stage: ``stage("decode", testset="t1", system="a", replica="mert-001")``."""
+        build = getattr(self, f"_{name}", None) or self._study(name)
+        kind = stages.STAGES[name]
+        told: dict[str, Any] = build(**names)
+        version = " ".join(filter(None, (str(kind.VERSION), told.pop("version", ""))))
+        return kind(folder=str(self.folder), seed=self.seed, version=version, **told)
+
+    def _corpus(self, part: str) -> dict[str, Any]:
+        files = [str(path) for path in self.corpus_files(part)]
+        corpus = plain(only(self.settings.corpus, part), sparse=True)
+        return {"part": part, "corpus": corpus, "base": str(self.corpora), "files": files}
+
+    def _account(self) -> dict[str, Any]:
+        corpus = only(self.settings.corpus, *self.corpus_parts)
+        return {"corpus": plain(corpus, sparse=True), "parts": self.corpus_parts}
+
+    def _kernels(self) -> dict[str, Any]:
+        """Metrics and tests of the experiment and of its studies, each in one way only: numba
+        compiles for types, which options do not change."""
+        settings = self.settings
+        methods = list(settings.tests.methods)
+        for study in (*BY_METRIC, "meta"):
+            if self.judged if study == "meta" else self.study_cells(study):
+                methods += getattr(getattr(settings.studies, study), "methods", ())
+        tuned = [self.backends[system] for system in self.systems]
+        tuned = [backend for backend in tuned if backend.uses_our_tuners]
+        groups = {r.group for backend in tuned for r in self.replicas(backend.system) if r.group}
+        return {
+            "metrics": [entry.mapping for entry in settings.metrics],
+            "methods": [*{entry.word: entry.mapping for entry in methods}.values()],
+            "tuners": sorted(groups),
+            "tuning_metric": plain(settings.tuning.metric),
+            "searches": list(dict.fromkeys(filter(None, (b.search for b in tuned)))),
+        }
+
+    def _of_system(self, stage: str, system: str) -> dict[str, Any]:
+        backend = self.backends[system]
+        return {
+            "system": system,
+            "backend": backend.name,
+            "settings": plain(backend.stage_settings(stage)),
+            "reads": list(backend.stages[stage]),
+            "tuned": "weights" if "tune" in backend.stages else "folder",
+            "version": f"{backend.name} {backend.version}",
+        }
+
+    def _of_replica(self, stage: str, system: str, replica: str) -> dict[str, Any]:
+        return {
+            **self._of_system(stage, system),
+            "replica": replica,
+            "paired": self.settings.tests.paired_replicas,
+        }
+
+    def _train(self, system: str) -> dict[str, Any]:
+        return self._of_system("train", system)
+
+    def _tune(self, system: str, replica: str) -> dict[str, Any]:
+        tuning = self.settings.tuning.of(Replica(replica).prefix)
+        return {**self._of_replica("tune", system, replica), "tuning": tuning}
+
+    def _train_replica(self, system: str, replica: str) -> dict[str, Any]:
+        tuning = {"metric": plain(self.settings.tuning.metric)}
+        return {**self._of_replica("train_replica", system, replica), "tuning": tuning}
+
+    def _decode(self, testset: str, system: str, replica: str) -> dict[str, Any]:
+        return {**self._of_replica("decode", system, replica), "testset": testset}
+
+    def _collect(self, testset: str, system: str) -> dict[str, Any]:
+        backend = self.backends[system]
+        assert isinstance(backend, Given)
+        files = self.outputs[system][testset]
+        return {
+            "system": system,
+            "backend": backend.name,
+            "settings": plain(backend.testset_settings(testset)),
+            "testset": testset,
+            "base": str(self.corpora),
+            "replicas": counts_of(files),
+            "version": f"{backend.name} {backend.version}",
+        }
+
+    def _score(self, testset: str, metric: str, system: str) -> dict[str, Any]:
+        entry = self.metric(metric)
+        scores = scores_named(entry)
+        if scores:
+            file = str(self.corpora / scores_file(scores, testset))
+            entry = Entry(entry.name, {**entry.options, "file": file}, entry.id)
+        return {
+            "testset": testset,
+            "system": system,
+            "id": metric,
+            "metric": entry.mapping,
+            "replicas": self.replica_counts(system),
+        }
+
+    def _of_stores(self, testset: str, metric: str) -> dict[str, Any]:
+        return {"testset": testset, "metric": metric, "systems": self.decoding(testset)}
+
+    def _test(self, testset: str, metric: str) -> dict[str, Any]:
+        on_dev = "dev" in self.testsets and self.scored(metric, "dev")
+        return {
+            **self._of_stores(testset, metric),
+            "tests": plain(self.settings.tests),
+            "dev": self.decoding("dev") if on_dev else [],
+        }
+
+    def _study(self, name: str) -> Any:
+        """Of a study: its settings, and of the experiment's tests what it depends on."""
+
+        def build(testset: str, metric: str) -> dict[str, Any]:
+            settings = plain(getattr(self.settings.studies, name))
+            tests = plain(self.settings.tests)
+            if name == "calibrate" and not settings["methods"]:
+                settings["methods"] = tests["methods"]
+            wanted = {
+                "power": ("pairs", "alpha", "paired_replicas"), "replication": ("pairs", "alpha")
+            }.get(name, ())  # fmt: skip
+            return {
+                **self._of_stores(testset, metric),
+                "settings": settings,
+                "tests": {key: tests[key] for key in wanted},
+            }
+
+        return build
+
+    def _meta(self, testset: str) -> dict[str, Any]:
+        return {
+            "testset": testset,
+            "metrics": self.studied("meta"),
+            "systems": self.decoding(testset),
+            "settings": plain(self.settings.studies.meta),
+            "human": self.human_files(testset),
+        }
+
+    def _report(self) -> dict[str, Any]:
+        tests = self.settings.tests
+        return {
+            "systems": {system: self.replica_counts(system) for system in self.systems},
+            "decoded": {testset: self.decoding(testset) for testset in self.tests},
+            "histories": {
+                system: "weights" if "tune" in self.backends[system].stages else "folder"
+                for system in self.with_history
+            },
+            "metrics": self.metrics,
+            "studies": {study: self.study_cells(study) for study in BY_METRIC},
+            "judged": self.judged,
+            "baseline": getattr(tests.pairs, "baseline", None),
+            "methods": [entry.mapping for entry in tests.methods],
+            "alpha": tests.alpha,
+            "correction": tests.correction,
+            "samples": tests.samples,
+        }
+
+    def _manifest(self) -> dict[str, Any]:
+        return {"experiment": plain(self.settings, sparse=True)}
 
 
-def assignments(settings: Mapping[str, Any]) -> str:
-    """``key=value key=value`` with each word quoted for a shell."""
-    words = (
-        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
-        for key, value in settings.items()
-    )
-    return " ".join(shlex.quote(word) for word in words)
+def counts_of(replicas: Iterable[Replica]) -> dict[str, int]:
+    """Number of replicas by prefix, as `replica_ids` takes it."""
+    counts: dict[str, int] = {}
+    for replica in replicas:
+        counts[replica.prefix] = counts.get(replica.prefix, 0) + 1
+    return counts

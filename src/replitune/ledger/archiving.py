@@ -24,9 +24,16 @@ import yaml
 from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import NAME, PAGE, read_manifest, settings_of, stays_inside
+from replitune.ledger.manifest import (
+    NAME,
+    difference,
+    experiment_of,
+    read_manifest,
+    stays_inside,
+)
+from replitune.ledger.records import PAGE
 from replitune.replicas import Replica
-from replitune.running.files import atomic_open, sha256_file
+from replitune.running.files import atomic_open
 
 PACKED = ("decodes", "stats", "tests", "studies", "tables", "figures")
 WEIGHTS = ("weights.json", "history.parquet")
@@ -40,10 +47,13 @@ def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[st
     """Pack the results in `folder`; returns the names of the members. Relative names of files of
     scores start at `corpora`."""
     manifest = read_manifest(folder)
-    experiment = Experiment(settings_of(manifest), results=folder.parent)
+    experiment = experiment_of(manifest, folder.parent)
     files = {name: folder / name for name in manifest["files"] if is_packed(name)}
     for name, path in files.items():
-        _require_recorded(name, path, manifest["files"][name])
+        _require(
+            path, manifest["files"][name], "not the file that the manifest records",
+            f"`replitune verify` lists all such files; restore {name}, or run again",
+        )  # fmt: skip
     packed = {
         **manifest,
         "files": {name: manifest["files"][name] for name in files},
@@ -83,15 +93,12 @@ def is_packed(name: str) -> bool:
     return name == PAGE or first in PACKED
 
 
-def _require_recorded(name: str, path: Path, sha256: str) -> None:
-    if not path.is_file() or sha256_file(path) != sha256:
+def _require(path: Path, sha256: str, message: str, fix: str) -> None:
+    if what := difference(path, sha256):
         raise ReplituneError(
-            "not the file that the manifest records",
-            file=path,
-            found="another content" if path.is_file() else "no file",
-            expected=f"sha256 {sha256}",
-            fix=f"`replitune verify` lists all such files; restore {name}, or run again",
-        )
+            message, file=path, expected=f"sha256 {sha256}", fix=fix,
+            found="no such file" if what == "missing" else "another content",
+        )  # fmt: skip
 
 
 def _add(tar: tarfile.TarFile, name: str, content: Path | bytes) -> None:
@@ -116,7 +123,7 @@ def archived_experiment(folder: Path, experiment: Experiment) -> dict[str, Any]:
     if "dev" in texts:
         corpus["dev"] = texts.pop("dev")
     return {
-        **{key: experiment.settings[key] for key in KEPT},
+        **{key: experiment.plain[key] for key in KEPT},
         "corpus": {**corpus, "tests": texts},
         "systems": {
             system: {
@@ -181,14 +188,10 @@ def _score_files(manifest: Mapping[str, Any], corpora: Path) -> Iterator[tuple[s
                     expected="a relative name",
                     fix="move the file there, change the experiment, and run it again",
                 )
-            if not (corpora / name).is_file() or sha256_file(corpora / name) != sha256:
-                raise ReplituneError(
-                    "not the scores that were read",
-                    file=corpora / name,
-                    found="another content" if (corpora / name).is_file() else "no such file",
-                    expected=f"sha256 {sha256}",
-                    fix="say with --corpora where relative names of inputs start",
-                )
+            _require(
+                corpora / name, sha256, "not the scores that were read",
+                "say with --corpora where relative names of inputs start",
+            )  # fmt: skip
             yield name, corpora / name
 
 

@@ -10,60 +10,65 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from replitune import __version__
 from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
+from replitune.experiment.settings import ExperimentSettings
 from replitune.ledger.provenance import printable
-from replitune.running.files import read_text, sha256_file
+from replitune.ledger.records import check_results, records, result_files
+from replitune.running.files import atomic_open, read_text, sha256_file
 
-FOLDERS = (
-    "corpus",
-    "models",
-    "tuning",
-    "decodes",
-    "stats",
-    "tests",
-    "studies",
-    "tables",
-    "figures",
-)
-PAGE = "report.html"
 NAME = "manifest.json"
 
-SHA256 = re.compile(r"[0-9a-f]{64}")
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class Manifest(msgspec.Struct):
+    """What must be in a manifest."""
+
+    files: dict[str, Sha256]
+    settings: dict[str, Any]
+    inputs: dict[str, Any]
+    outputs_given: dict[str, dict[str, dict[str, Any]]]
+    jobs: dict[str, Any]
+    not_packed: dict[str, Sha256] = {}
+    scores_given: dict[str, dict[str, Sha256]] = {}
+    judgements_given: dict[str, dict[str, Sha256]] = {}
+
+
 ABSOLUTE = re.compile(r"(?<![^\s\"'=,:\[{(\\])/(?:[^\s\"'/\\]+/)+")
 """The folders of an absolute path, at the start of a word."""
 
 
-def result_files(folder: Path) -> list[str]:
-    """Every result below `folder`, by its name there; what begins with a point is no result."""
-    found = [
-        path.relative_to(folder)
-        for name in FOLDERS
-        for path in sorted((folder / name).rglob("*"))
-        if path.is_file()
-    ]
-    names = [path.as_posix() for path in found if not any(p.startswith(".") for p in path.parts)]
-    return names + ([PAGE] if (folder / PAGE).is_file() else [])
+def write_manifest(folder: Path, given: Mapping[str, Any]) -> None:
+    """`given`: the experiment whose results are in `folder`."""
+    check_results(folder.absolute())
+    with atomic_open(folder / NAME) as handle:
+        json.dump(make_manifest(folder, given), handle, indent=1, ensure_ascii=False)
+        handle.write("\n")
 
 
-def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """What is to be written: every file below `folder` with its hash."""
-    experiment = Experiment(settings, results=folder.parent)
-    records = {
-        path.relative_to(folder / "logs").with_suffix("").as_posix(): json.loads(read_text(path))
-        for path in sorted((folder / "logs").rglob("*.json"))
-    }
+    experiment = Experiment(without_scales(given), results=folder.parent)
+    jobs = records(folder)
     manifest: dict[str, Any] = {
         "replitune": __version__,
         "experiment": experiment.name,
         "seed": experiment.seed,
-        "settings": {**settings, "corpora": None},
-        "cpu_types": sorted({record["cpu"] for record in records.values()}),
-        "versions": _united(record["versions"] for record in records.values()),
+        "settings": {
+            **experiment.plain,
+            "scale": given.get("scale"),
+            "scales": given.get("scales", {}),
+            "corpora": None,
+        },
+        "cpu_types": sorted({record["cpu"] for record in jobs.values()}),
+        "versions": _united(record["versions"] for record in jobs.values()),
         "inputs": json.loads(read_text(folder / "corpus" / "inputs.json"))["parts"],
         "outputs_given": {
             system: {
@@ -87,14 +92,12 @@ def make_manifest(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
             if experiment.all_score_files(id)
         },
         "judgements_given": {
-            testset: _below(
-                experiment.corpora, map(Path, experiment.studies.human_files(testset).values())
-            )
-            for testset in experiment.studies.judged
+            testset: _below(experiment.corpora, map(Path, experiment.human_files(testset).values()))
+            for testset in experiment.judged
         },
         "not_repeatable": unrepeatable(folder),
         "files": {name: sha256_file(folder / name) for name in result_files(folder)},
-        "jobs": records,
+        "jobs": jobs,
     }
     places = {str(Path.cwd()): "."}
     home = os.path.expanduser("~")
@@ -157,23 +160,21 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             expected="the results of an experiment that has ended, or an unpacked archive",
         )
     try:
-        manifest = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
+        manifest: dict[str, Any] = json.loads(read_text(path))
+        known = msgspec.convert(manifest, Manifest)
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise _damaged(path, str(error)) from None
-    if not isinstance(manifest, dict):
-        raise _damaged(path, type(manifest).__name__)
-    for key in ("files", "settings", "inputs", "outputs_given", "jobs"):
-        if not isinstance(manifest.get(key), dict):
-            raise _damaged(path, f"no mapping `{key}`")
-    if not isinstance(manifest.get("not_packed", {}), dict):
-        raise _damaged(path, "no mapping `not_packed`")
-    for key in ("files", "not_packed"):
-        for name, sha256 in manifest.get(key, {}).items():
-            if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
-                raise _damaged(path, f"{name!r} has no sha256")
-            if not stays_inside(name):
-                raise _damaged(path, f"{name!r} is no file of this folder")
+    for name in (*known.files, *known.not_packed):
+        if not stays_inside(name):
+            raise _damaged(path, f"{name!r} is no file of this folder")
     return manifest
+
+
+def difference(path: Path, sha256: str) -> str | None:
+    """What has become of a file that is recorded with this hash: missing, changed, or nothing."""
+    if not path.is_file():
+        return "missing"
+    return None if sha256_file(path) == sha256 else "changed"
 
 
 def stays_inside(name: str) -> bool:
@@ -183,9 +184,14 @@ def stays_inside(name: str) -> bool:
     return plain and bool(parts) and not name.startswith("/") and ".." not in parts
 
 
-def settings_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a manifest, checked: those of the scale that was run."""
-    return resolve({**manifest["settings"], "scale": None, "scales": {}})
+def experiment_of(manifest: Mapping[str, Any], results: Path) -> Experiment:
+    """The experiment of a manifest, checked: in the scale that was run."""
+    return Experiment(without_scales(manifest["settings"]), results=results)
+
+
+def without_scales(given: Mapping[str, Any]) -> ExperimentSettings:
+    """Settings to which a scale was applied already."""
+    return resolve({**given, "scale": None, "scales": {}})
 
 
 def _damaged(path: Path, found: str) -> ReplituneError:

@@ -1,40 +1,93 @@
 """What a job read and what it made, by sha256: nothing is computed from a file that has changed.
 
-The record of a job, ``logs/<stage>/….json``, lists its inputs and outputs. A job looks up the
-record of whatever made its inputs, and refuses a file with another content: a bit that flipped, a
-copy that was cut off, a line edited by hand. The records of a whole experiment show whether every
-result was made from the present version of its inputs, whatever the clock said.
+The record of a job, ``logs/<stage>/….json``, says how it ran and lists its inputs and outputs. Of
+each output, ``.made/<its name>.json`` has the sha256 and names the record, so that whoever reads
+the output finds both. A job refuses an input with another content: a bit that flipped, a copy that
+was cut off, a line edited by hand. All records together show whether every result was made from the
+present version of its inputs, whatever the clock said.
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from replitune.errors import ReplituneError
-from replitune.running.files import atomic_open, sha256_file, written
+from replitune.ledger.provenance import cpu_type, printable, versions
+from replitune.running.files import atomic_open, remove, sha256_file, written
 
-STAGES = {
-    "corpus": ("corpus",),
-    "models": ("train",),
-    "tuning": ("tune", "train"),
-    "decodes": ("decode",),
-    "stats": ("score",),
-    "tests": ("test",),
-    "studies": ("",),
-    "tables": ("report",),
-    "figures": ("report",),
-    "report.html": ("report",),
-}
-"""Stages that write below a folder of results, and so where their records are; a study names its
-own folder."""
+FOLDERS = (
+    "corpus", "models", "tuning", "decodes", "stats", "tests", "studies", "tables", "figures",
+)  # fmt: skip
+PAGE = "report.html"
+"""Results are what is in these folders, and the page; what begins with a point is no result."""
 
-WRITTEN = ("out", "history", "work", "log", "record", "nbest_out")
-"""Options that name what a command writes."""
+LAST = "report/report"
+"""The record from which all others can be reached: what it read, what that was made from, ..."""
+
+
+class Maker(NamedTuple):
+    """Who made an output."""
+
+    sha256: str
+    """Of the output, when it was made."""
+    record: str
+    """Name of the record, below ``logs`` and without its suffix."""
+
+
+@contextlib.contextmanager
+def recording(
+    record: str | Path,
+    *,
+    command: Sequence[str],
+    inputs: Iterable[Path],
+    outputs: Iterable[Path],
+    settings: Mapping[str, Any] | None = None,
+) -> Iterator[None]:
+    """Refuse inputs that have changed; when what runs inside has succeeded, write how it ran and
+    what it made. `inputs` and `outputs` are files and folders; those that are no results are left
+    out, and outputs are looked at when they are there."""
+    results = results_of(record)
+    read = checked(results, inputs)
+    started, clock = datetime.now(UTC), time.perf_counter()
+    yield
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    made = {name: sha256_file(results / name) for name in names(results, outputs)}
+    account = {
+        "command": ["replitune", *map(printable, command)],
+        "versions": versions(),
+        "cpu": cpu_type(),
+        "platform": platform.platform(),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(time.perf_counter() - clock, 3),
+        "cpu_seconds": round(
+            used.ru_utime + used.ru_stime + children.ru_utime + children.ru_stime, 3
+        ),
+        "peak_rss_mb": round(max(used.ru_maxrss, children.ru_maxrss) / 1024, 1),
+        "threads": os.environ.get("OMP_NUM_THREADS", ""),
+        "python_executable": Path(sys.executable).name,
+        **({} if settings is None else {"settings": dict(settings)}),
+        "inputs": read,
+        "outputs": made,
+    }
+    with atomic_open(record) as handle:
+        json.dump(account, handle, indent=1, ensure_ascii=False)
+        handle.write("\n")
+    for name, sha256 in made.items():
+        with atomic_open(_index(results, name)) as handle:
+            json.dump(Maker(sha256, _name(results, record))._asdict(), handle)
+    for path in written:
+        _remove_remains(path)
 
 
 def results_of(record: str | Path) -> Path:
@@ -44,30 +97,65 @@ def results_of(record: str | Path) -> Path:
     return Path(*parts[:last])
 
 
-def inputs_of(options: argparse.Namespace) -> list[Path]:
-    """Files and folders that the options of a command name to be read."""
-    words = [
-        word
-        for name, value in vars(options).items()
-        if name not in WRITTEN
-        for word in (value if isinstance(value, list) else [value])
-        if isinstance(word, str)
-    ]
-    return [Path(word) for word in words if os.path.exists(word)]
+def records(results: Path) -> dict[str, dict[str, Any]]:
+    """All records by name."""
+    logs = results / "logs"
+    found = {_name(results, path): _read(path) for path in sorted(logs.rglob("*.json"))}
+    return {name: record for name, record in found.items() if record}
+
+
+def names(results: Path, paths: Iterable[Path]) -> list[str]:
+    """Names of the results among files and in folders."""
+    found: dict[str, None] = {}
+    for path in paths:
+        path = path.absolute()
+        if not path.is_relative_to(results):
+            continue  # such as the folder in which everything lies
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            name = file.relative_to(results)
+            hidden = any(part.startswith(".") for part in name.parts)
+            if (
+                name.as_posix().partition("/")[0] in (*FOLDERS, PAGE)
+                and not hidden
+                and file.is_file()
+            ):
+                found[name.as_posix()] = None
+    return list(found)
+
+
+def result_files(results: Path) -> list[str]:
+    """Every result by its name."""
+    return names(results.absolute(), [results / name for name in (*FOLDERS, PAGE)])
+
+
+def maker(results: Path, name: str) -> Maker | None:
+    """Who made a result; an index that is not there or damaged says nothing."""
+    try:
+        return Maker(**_read(_index(results, name)))
+    except TypeError:
+        return None
+
+
+def is_as_made(record: str | Path, path: Path) -> bool:
+    """Whether an output of the job with this record, from an earlier time, can be used once more.
+    (Snakemake has removed that record by then.)"""
+    results = results_of(record)
+    found = maker(results, os.path.relpath(path, results))
+    return found is not None and path.is_file() and sha256_file(path) == found.sha256
 
 
 def checked(results: Path, paths: Iterable[Path]) -> dict[str, str]:
-    """sha256 of the files of this experiment among `paths`, by name; refuses what has changed."""
+    """sha256 of the results among `paths`, by name; refuses what has changed."""
     found = {}
-    for name in dict.fromkeys(_names(results, paths)):
+    for name in names(results, paths):
         found[name] = sha256 = sha256_file(results / name)
-        made = _recorded(results, name)
-        if made is not None and sha256 != made:
+        made = maker(results, name)
+        if made is not None and sha256 != made.sha256:
             raise ReplituneError(
                 "is not what the workflow made",
                 file=os.path.relpath(results / name),
                 found=f"sha256 {sha256}",
-                expected=f"sha256 {made}, as when it was made",
+                expected=f"sha256 {made.sha256}, as when it was made",
                 fix=f"rm -r {os.path.relpath(_whole(results, name))}, and run again; "
                 "it is made anew, and all that depends on it",
             )
@@ -76,44 +164,8 @@ def checked(results: Path, paths: Iterable[Path]) -> dict[str, str]:
 
 def check_results(results: Path) -> None:
     """Refuse to account for results of which a file has changed since it was made."""
-    checked(results, [results / name for name in STAGES if (results / name).exists()])
+    checked(results, [results / name for name in (*FOLDERS, PAGE)])
     check_origins(results)
-
-
-def as_noted(record: str | Path, path: Path) -> bool:
-    """Whether a file that is to be used once more is as `note` found it. Snakemake removes the
-    record of a job before the job begins."""
-    try:
-        return _note(record, path).read_text(encoding="utf-8") == sha256_file(path)
-    except (OSError, ValueError):
-        return False
-
-
-def note(record: str | Path, path: Path) -> None:
-    """Write down the sha256 of an output of the job with this record, apart from the results."""
-    sha256 = sha256_file(path)
-    with atomic_open(_note(record, path)) as handle:
-        handle.write(sha256)
-
-
-def _note(record: str | Path, path: Path) -> Path:
-    results = results_of(record)
-    return results / ".noted" / os.path.relpath(path, results)
-
-
-def made(results: Path) -> dict[str, str]:
-    """sha256 of what this process has written to the results, by name."""
-    return {name: sha256_file(results / name) for name in _names(results, written)}
-
-
-def remove_remains() -> None:
-    """Remove half-made copies, of runs that were killed, of what this process has written."""
-    import shutil
-
-    for path in written:
-        for remains in path.parent.glob(f".{_literal(path.name)}.*.*"):
-            if remains.suffix in (".tmp", ".old"):
-                shutil.rmtree(remains) if remains.is_dir() else remains.unlink(missing_ok=True)
 
 
 def check_origins(results: Path) -> None:
@@ -122,86 +174,62 @@ def check_origins(results: Path) -> None:
     Snakemake goes by the age of files. When the clock was put back between two runs, of which
     the second was interrupted, something made from old inputs can look new.
     """
-    todo, seen = [results / "logs" / "report" / "report.json"], set()
+    todo, seen = [LAST], set()
     while todo:
-        path = todo.pop()
-        if path in seen:
+        user = todo.pop()
+        if user in seen:
             continue
-        seen.add(path)
-        for name, sha256 in _read(path).get("inputs", {}).items():
-            maker = _maker(results, name)
+        seen.add(user)
+        record = _read(results / "logs" / f"{user}.json")
+        for name, sha256 in record.get("inputs", {}).items():
+            made = maker(results, name)
             # curves are drawn of every replica that is there, in use or not
-            if maker is None or name.endswith("/history.parquet"):
+            if made is None or name.endswith("/history.parquet"):
                 continue
-            todo.append(maker)
-            if _read(maker)["outputs"][name] != sha256:
-                user = path.relative_to(results / "logs").with_suffix("").as_posix()
-                outputs = [os.path.relpath(results / o) for o in _read(path).get("outputs", {})]
+            todo.append(made.record)
+            if made.sha256 != sha256:
+                whole = dict.fromkeys(_whole(results, one) for one in record.get("outputs", {}))
+                outputs = [os.path.relpath(path) for path in whole]
+                shown = " ".join(outputs[:3]) + (" ..." if outputs[3:] else "")
                 raise ReplituneError(
                     f"the results are not of one piece: {user} was made from another version "
                     f"of {name}",
                     file=os.path.relpath(results / name),
                     found="files whose times do not tell their order: was the clock put back?",
-                    fix=f"rm {' '.join(outputs[:3])}{' ...' if outputs[3:] else ''}, and run again",
+                    fix=f"rm -r {shown}, and run again",
                 )
 
 
-def _names(results: Path, paths: Iterable[Path]) -> Iterator[str]:
-    """Names, in the results, of files and of what is in folders; a hidden file is no result."""
-    for path in paths:
-        path = path.absolute()
-        if not path.is_relative_to(results):
-            continue
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            name = file.relative_to(results)
-            if name.parts[0] in STAGES and not _hidden(name) and file.is_file():
-                yield name.as_posix()
+def _name(results: Path, record: str | Path) -> str:
+    return Path(os.path.relpath(record, results / "logs")).with_suffix("").as_posix()
 
 
-def _hidden(name: Path) -> bool:
-    return any(part.startswith(".") for part in name.parts)
+def _index(results: Path, name: str) -> Path:
+    return results / ".made" / f"{name}.json"
 
 
-def _maker(results: Path, name: str) -> Path | None:
-    """The record that lists `name` as an output: the nearest one of its stage."""
-    first, *rest = Path(name).parts
-    for stage in STAGES.get(first, ()):
-        stem = "/".join(rest)
-        if stage == "report":
-            stem = "report"
-        while stem:
-            path = results / "logs" / stage / f"{stem}.json"
-            if name in _read(path).get("outputs", {}):
-                return path
-            folder, slash, last = stem.rpartition("/")
-            stem = folder + slash + last.rpartition(".")[0] if "." in last else folder
-    return None
-
-
-def _recorded(results: Path, name: str) -> str | None:
-    maker = _maker(results, name)
-    return None if maker is None else str(_read(maker)["outputs"][name])
+WHOLE = {"models": 2, "tuning": 3, "tables": 1, "figures": 1}
+"""Parts of the names of folders that are made whole."""
 
 
 def _whole(results: Path, name: str) -> Path:
-    """What Snakemake makes again as a whole: of a model or a replica, its folder."""
+    """What Snakemake makes again as a whole: the folder of a model, of a replica, of all tables."""
     parts = Path(name).parts
-    return results / Path(*parts[: {"models": 2, "tuning": 3}.get(parts[0], len(parts))])
+    return results / Path(*parts[: WHOLE.get(parts[0], len(parts))])
 
 
-_cache: dict[Path, Mapping[str, Any]] = {}
-
-
-def _read(path: Path) -> Mapping[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
     """A record; what is not there or damaged says nothing."""
-    if path not in _cache:
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            found = {}
-        _cache[path] = found if isinstance(found, dict) else {}
-    return _cache[path]
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
-def _literal(name: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+def _remove_remains(path: Path) -> None:
+    """Remove half-made copies of an output, of runs that were killed."""
+    literal = "".join(f"[{c}]" if c in "*?[" else c for c in path.name)
+    for remains in path.parent.glob(f".{literal}.*.*"):
+        if remains.suffix in (".tmp", ".old"):
+            remove(remains)

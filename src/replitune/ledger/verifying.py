@@ -7,7 +7,6 @@ translations and references? And do the tests follow from the statistics, to the
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import read_manifest, result_files, settings_of
+from replitune.ledger.manifest import difference, experiment_of, read_manifest
+from replitune.ledger.records import result_files
 from replitune.running.files import read_lines, sha256_file, sha256_lines
 
 SHOWN = 5
@@ -61,7 +61,7 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
     found = Verification()
     check_files(folder, manifest, found)
     check_inputs(manifest, base, found)
-    experiment = Experiment(settings_of(manifest), results=folder.parent)
+    experiment = experiment_of(manifest, folder.parent)
     for testset in experiment.testsets:
         check_origins(folder, experiment, testset, found)
     for testset in experiment.tests:
@@ -75,11 +75,8 @@ def check_files(folder: Path, manifest: Mapping[str, Any], found: Verification) 
     known: dict[str, str] = manifest["files"]
     for name, sha256 in known.items():
         found.files += 1
-        path = folder / name
-        if not path.is_file():
-            found.add("missing", name)
-        elif sha256_file(path) != sha256:
-            found.add("changed", name)
+        if what := difference(folder / name, sha256):
+            found.add(what, name)
     for name in result_files(folder):
         if name not in known:
             found.add("extra", name)
@@ -88,13 +85,13 @@ def check_files(folder: Path, manifest: Mapping[str, Any], found: Verification) 
 def check_inputs(manifest: Mapping[str, Any], base: Path, found: Verification) -> None:
     """Inputs that are here are those that were used."""
     for name, sha256 in _inputs(manifest):
-        path = base / name
-        if not path.is_file():
+        what = difference(base / name, sha256)
+        if what == "missing":
             found.absent_inputs += 1
             continue
         found.inputs += 1
-        if sha256_file(path) != sha256:
-            found.add("changed", f"input {path}")
+        if what:
+            found.add(what, f"input {base / name}")
 
 
 def _inputs(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -158,13 +155,9 @@ def _lines_sha256(path: Path) -> str:
 
 
 def check_tests(
-    folder: Path,
-    experiment: Experiment,
-    testset: str,
-    metric: str,
-    threads: int,
+    folder: Path, experiment: Experiment, testset: str, metric: str, threads: int,
     found: Verification,
-) -> None:
+) -> None:  # fmt: skip
     """The tables of one (test set, metric) follow from the statistics on disk."""
     name = f"tests/{testset}/{metric}"
     with tempfile.TemporaryDirectory() as temporary:
@@ -174,47 +167,43 @@ def check_tests(
             found.add("differs", f"{name}: cannot be derived: {error}")
             return
         for again in sorted(Path(temporary).iterdir()):
-            suffix = again.name.removeprefix(metric)
             found.derived += 1
-            here = folder / f"{name}{suffix}"
-            if not here.is_file():
-                found.add("missing", f"{name}{suffix}")
-                continue
-            if sha256_file(here) == sha256_file(again):
-                continue
-            different = compare_tables(here, again)
-            for line in different[:SHOWN]:
-                found.add("differs", f"{name}{suffix}: {line}")
-            if len(different) > SHOWN:
-                found.add("differs", f"{name}{suffix}: {len(different) - SHOWN} more values")
+            table = f"{name}{again.name.removeprefix(metric)}"
+            what = difference(folder / table, sha256_file(again))
+            if what == "missing":
+                found.add(what, table)
+            elif what:
+                different = compare_tables(folder / table, again)
+                for line in different[:SHOWN]:
+                    found.add("differs", f"{table}: {line}")
+                if len(different) > SHOWN:
+                    found.add("differs", f"{table}: {len(different) - SHOWN} more values")
 
 
 def derive_tests(
     folder: Path, experiment: Experiment, testset: str, metric: str, out: Path, threads: int
 ) -> None:
-    """What the workflow's rule `test` does, with `out` as its folder."""
-    from replitune.cli import test
+    """What the workflow's job `test` does, with `out` as its folder."""
+    from replitune.results.comparing import compare
+    from replitune.statistics.store import read_stores
 
     stats = folder / "stats"
-    systems = [
-        system
-        for system in experiment.systems
-        if (stats / testset / metric / f"{system}.parquet").is_file()
-    ]
-    tests = experiment.settings["tests"]
-    words = [str(stats / testset / metric), "--testset", testset, "--systems", *systems]
-    if "dev" in experiment.testsets and experiment.scored(metric, "dev"):
-        words += ["--dev", str(stats / "dev" / metric)]
-    words += ["--pairs", *experiment.pairs.split(), "--methods", *experiment.methods]
-    words += ["--intervals", *experiment.intervals]
-    words += ["--samples", str(tests["samples"]), "--alpha", str(tests["alpha"])]
-    words += ["--correction", tests["correction"], "--seed", str(experiment.seed)]
-    words += ["--paired-replicas"] if tests["paired_replicas"] else []
-    parser = argparse.ArgumentParser()
-    test.add_arguments(parser)
-    options = parser.parse_args([*words, "--out", str(out / f"{metric}.parquet")])
-    options.threads = threads
-    test.run(options)
+    stores = read_stores(stats / testset / metric)
+    if len(stores) != 1:
+        raise ReplituneError("statistics of more than one test set or metric", file=stats)
+    there = stores[0].systems
+    with_dev = "dev" in experiment.testsets and experiment.scored(metric, "dev")
+    comparison = compare(
+        stores,
+        experiment.settings.tests,
+        testset=testset,
+        seed=experiment.seed,
+        threads=threads,
+        dev=read_stores(stats / "dev" / metric) if with_dev else (),
+        systems=[system for system in experiment.systems if system in there],
+    )
+    (result,) = comparison.metrics.values()
+    result.write(out)
 
 
 def compare_tables(here: Path, again: Path) -> list[str]:

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance import arguments as iv
-from replitune.significance.base import join_notes
+from replitune.meta.rows import join_notes
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,7 @@ class Agreement:
     note: str | None = None
 
 
-def agreement(
-    human: Sequence[int | None], metric: Sequence[int | None], confidence: float = 0.95
-) -> Agreement:
+def agreement(human: Sequence[int | None], metric: Sequence[int | None]) -> Agreement:
     """Compare outcomes pair by pair: 1, -1, 0, or None where a test had no p."""
     if len(human) != len(metric):
         raise ReplituneError(
@@ -93,7 +90,7 @@ def agreement(
     agree = sum(h == m for h, m in known)
     if not known:
         return Agreement(0, 0, None, None, None, join_notes("no pair of systems", note))
-    low, high = clopper_pearson(agree, len(known), confidence)
+    low, high = clopper_pearson(agree, len(known))
     return Agreement(agree, len(known), agree / len(known), low, high, note)
 
 
@@ -101,7 +98,6 @@ def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float
     """Exact interval of a share (Clopper and Pearson 1934): 53 of 66 is [.687, .891]."""
     from scipy.special import betaincinv
 
-    iv.between_0_and_1("confidence", confidence)
     if n < 1 or not 0 <= count <= n:
         raise ReplituneError("a share needs 0 <= count <= n", found=f"{count} of {n}")
     tail = (1 - confidence) / 2

@@ -7,6 +7,7 @@ and the same coins, and adding a metric changes no number of another.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -14,22 +15,13 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.meta.correlations import COEFFICIENTS, few_items, many_items
-from replitune.meta.metric_correlations import (
-    FEWEST,
-    LEVELS,
-    RESAMPLES,
-    MetaDraws,
-    correlate,
-)
+from replitune.meta.metric_correlations import FEWEST, LEVELS, MetaDraws, correlate
 from replitune.meta.pairs import agreements
 from replitune.meta.perm_both import perm_both
-from replitune.meta.rows import MetaRow, MetaSettings, MetaStudy
+from replitune.meta.rows import MetaRow, MetaRun, MetaStudy
 from replitune.meta.scores import Scores
 from replitune.meta.soft_pairwise import exchange_p, soft_pairwise_accuracy
 from replitune.meta.williams import williams
-from replitune.significance import arguments as iv
-from replitune.significance.run import get_method
-from replitune.streams import stream
 
 COMPARED_LEVELS = ("system", "segment")
 """Where metrics are compared, with Pearson's r."""
@@ -42,7 +34,7 @@ def evaluate(
     metrics: Sequence[Scores],
     humans: Sequence[Scores],
     documents: NDArray[np.int32],
-    settings: MetaSettings,
+    run: MetaRun,
     notes: Sequence[str] = (),
 ) -> MetaStudy:
     """Compare metrics with humans.
@@ -54,15 +46,15 @@ def evaluate(
     documents : (N,)
         Document number of each segment.
     """
-    _validate(metrics, humans, settings)
+    _validate(metrics, humans)
     rows: list[MetaRow] = []
     for human in humans:
-        rows += _correlations(metrics, human, settings)
-        rows += _comparisons(metrics, human, settings)
-        rows += _soft_pairwise(metrics, human, settings)
-    rows += agreements(metrics, humans, documents, settings)
+        rows += _correlations(metrics, human, run)
+        rows += _comparisons(metrics, human, run)
+        rows += _soft_pairwise(metrics, human, run)
+    rows += agreements(metrics, humans, documents, run)
     return MetaStudy(
-        settings=settings,
+        run=run,
         systems=metrics[0].systems,
         metrics=tuple(metric.name for metric in metrics),
         criteria=tuple(human.name for human in humans),
@@ -73,16 +65,7 @@ def evaluate(
     )
 
 
-def _validate(metrics: Sequence[Scores], humans: Sequence[Scores], settings: MetaSettings) -> None:
-    iv.one_of("resample", settings.resample, RESAMPLES)
-    for coefficient in settings.coefficients:
-        iv.one_of("coefficient", coefficient, COEFFICIENTS)
-    for alpha in (*settings.alphas, *([settings.human_alpha] if settings.human_alpha else [])):
-        iv.between_0_and_1("alpha", alpha)
-    for method in settings.methods:
-        get_method(method)
-    iv.samples_iv(settings.samples)
-    iv.samples_iv(settings.ci_samples)
+def _validate(metrics: Sequence[Scores], humans: Sequence[Scores]) -> None:
     if not metrics or not humans:
         raise ReplituneError("nothing to compare", expected="a metric and human scores")
     first = metrics[0]
@@ -95,22 +78,20 @@ def _validate(metrics: Sequence[Scores], humans: Sequence[Scores], settings: Met
             )
 
 
-def _correlations(
-    metrics: Sequence[Scores], human: Scores, settings: MetaSettings
-) -> list[MetaRow]:
-    draws = MetaDraws.of(stream(settings.seed, "meta", settings.testset, "bootstrap"))
+def _correlations(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list[MetaRow]:
+    draws = MetaDraws.of(run.stream("bootstrap"))
     rows = []
     for metric in metrics:
         for level in LEVELS:
-            for coefficient in settings.coefficients:
+            for coefficient in COEFFICIENTS:
                 found = correlate(
                     metric,
                     human,
                     level=level,
                     coefficient=coefficient,
-                    resample=settings.resample,
+                    resample=run.settings.resample,
                     draws=draws,
-                    samples=settings.ci_samples,
+                    samples=run.settings.ci_samples,
                 )
                 rows.append(
                     MetaRow(
@@ -125,29 +106,27 @@ def _correlations(
                         n=found.n,
                         resampled=found.resampled,
                         samples=found.samples,
-                        seed=settings.seed,
+                        seed=run.seed,
                         note=found.note,
                     )
                 )
     return rows
 
 
-def _comparisons(metrics: Sequence[Scores], human: Scores, settings: MetaSettings) -> list[MetaRow]:
+def _comparisons(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list[MetaRow]:
     """Each metric against each other, in both directions: is the first one better?"""
     rows = []
     for x, y in combinations(metrics, 2):
         for level in COMPARED_LEVELS:
+            row = partial(MetaRow, "comparison", human.name, level=level)
             r, n = _three_correlations(human, x, y, level)
             for first, second, (r12, r13) in ((x, y, r[:2]), (y, x, r[1::-1])):
                 tested = williams(r12, r13, r[2], n)
                 rows.append(
-                    MetaRow(
-                        "comparison",
-                        human.name,
+                    row(
                         "williams",
                         metric=first.name,
                         other=second.name,
-                        level=level,
                         value=None if r12 is None or r13 is None else r12 - r13,
                         statistic=tested.t,
                         p=tested.p,
@@ -161,28 +140,23 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, settings: MetaSetting
                     a.segment,
                     b.segment,
                     human.segment,
-                    rng=stream(
-                        settings.seed, "meta", settings.testset, method, level, a.name, b.name
-                    ),
+                    rng=run.stream(method, level, a.name, b.name),
                     level=level,
                     exchange=exchange,
-                    samples=settings.samples,
+                    samples=run.settings.samples,
                 )
                 for result, metric, other in ((found, a, b), (found.turned(), b, a)):
                     rows.append(
-                        MetaRow(
-                            "comparison",
-                            human.name,
+                        row(
                             method,
                             metric=metric.name,
                             other=other.name,
-                            level=level,
                             value=result.delta,
                             p=result.p,
                             p_min=result.p_min,
                             n=n,
                             samples=result.samples,
-                            seed=settings.seed,
+                            seed=run.seed,
                             note=result.note,
                         )
                     )
@@ -204,12 +178,10 @@ def _three_correlations(
     return [None if np.isnan(value) else value for value in values], n
 
 
-def _soft_pairwise(
-    metrics: Sequence[Scores], human: Scores, settings: MetaSettings
-) -> list[MetaRow]:
+def _soft_pairwise(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list[MetaRow]:
     def p_of(scores: Scores) -> NDArray[np.float64]:
-        coins = stream(settings.seed, "meta", settings.testset, "exchange")
-        return exchange_p(scores, rng=coins, samples=settings.samples)
+        coins = run.stream("exchange")
+        return exchange_p(scores, rng=coins, samples=run.settings.samples)
 
     p_human = p_of(human)
     rows = []
@@ -223,8 +195,8 @@ def _soft_pairwise(
                 metric=metric.name,
                 value=found.value,
                 n=found.pairs,
-                samples=settings.samples,
-                seed=settings.seed,
+                samples=run.settings.samples,
+                seed=run.seed,
                 note=found.note,
             )
         )

@@ -87,7 +87,6 @@ def many_items(
 
     NaN where x or z is constant over the items that were drawn.
     """
-    one_of("coefficient", coefficient, COEFFICIENTS)
     x, z = snap(np.asarray(x, dtype=np.float64)), snap(np.asarray(z, dtype=np.float64))
     w = np.ones((1, len(x)), dtype=np.int64) if weights is None else np.asarray(weights)
     if coefficient == "kendall":
@@ -215,7 +214,6 @@ class Averages:
         present: NDArray[np.bool_],
         coefficient: str,
     ) -> None:
-        one_of("coefficient", coefficient, COEFFICIENTS)
         # each segment on its own scale: "equal" is relative to the scores of the segment
         a = snap(np.where(present, x, 0.0).T)
         b = snap(np.where(present, z, 0.0).T)

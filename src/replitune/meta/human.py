@@ -2,7 +2,7 @@
 
 A table with a header, separated by tabs, commas or blanks, has a column for the system, the
 segment and the score, under any of the names that the WMT campaigns use (`SYS SID RAW.SCR
-Z.SCR`, `system,segment,score`, ...), and if it likes: `adequacy` and `fluency` in place of the
+Z.SCR`, `system,segment,score`, ...), and optionally: `adequacy` and `fluency` in place of the
 score, or a column that says which of them a row is; the replica that was judged; the annotator;
 the type of item, of which quality control is left out. A file without a header has a system and
 a score on each line, segment by segment, `None` for none (the .seg.score files of mt-metrics-eval).
@@ -12,15 +12,13 @@ Several judgements of one output count as their mean.
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replitune.errors import ReplituneError, nearest
+from replitune.corpus.table import Table, number_of, read_table, score_of, segment_of
+from replitune.errors import ReplituneError
 from replitune.running.files import read_text, split_lines
 
 NAMES = {
@@ -99,12 +97,12 @@ def read_human(
         raise ReplituneError("no header", file=path, line=1, expected="system, segment and score")
     if _no_header(first):
         return HumanJudgements(path, {criterion or "human": list(_by_order(path, text))})
-    header, rows = _table(path, text, first)
-    columns = _columns(path, header, score)
+    table = read_table(path, text)
+    columns = _columns(table, score)
     found: dict[str, list[Judgement]] = {}
     control: dict[str, int] = {}
     empty = 0
-    for line, row in rows:
+    for line, row in table.rows:
         kind = row[columns["type"]] if "type" in columns else ""
         if kind.lower() not in JUDGED_TYPES:
             control[kind] = control.get(kind, 0) + 1
@@ -117,7 +115,7 @@ def read_human(
                 Judgement(
                     line,
                     row[columns["system"]],
-                    _segment(path, line, row[columns["segment"]]),
+                    segment_of(path, line, row[columns["segment"]]),
                     value,
                     row[columns["replica"]] if "replica" in columns else None,
                     row[columns["annotator"]] if "annotator" in columns else None,
@@ -143,7 +141,7 @@ def read_human(
 def _no_header(first: str) -> bool:
     """A system and a score: the names of columns are no numbers."""
     fields = first.split()
-    return len(fields) == 2 and (fields[1] == "None" or _number(fields[1]) is not None)
+    return len(fields) == 2 and (fields[1] == "None" or number_of(fields[1]) is not None)
 
 
 def _by_order(path: Path, text: str) -> Iterator[Judgement]:
@@ -151,7 +149,7 @@ def _by_order(path: Path, text: str) -> Iterator[Judgement]:
     seen: dict[str, int] = {}
     for line, content in enumerate(split_lines(text), start=1):
         fields = content.split()
-        score = _number(fields[1]) if len(fields) == 2 else None
+        score = number_of(fields[1]) if len(fields) == 2 else None
         if len(fields) != 2 or (score is None and fields[1].lower() not in ABSENT):
             raise ReplituneError(
                 "not a system and its score",
@@ -166,37 +164,9 @@ def _by_order(path: Path, text: str) -> Iterator[Judgement]:
             yield Judgement(line, fields[0], segment, score)
 
 
-def _table(path: Path, text: str, first: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The header, and (line, fields) of the other rows."""
-    if "\t" in first:
-        rows = ((i, row.split("\t")) for i, row in enumerate(split_lines(text), start=1))
-    elif "," in first:
-        reader = csv.reader(io.StringIO(text, newline=""))
-        rows = ((reader.line_num, row) for row in reader)
-    else:
-        # WMT's own files have blanks in the header, and blanks or tabs below it
-        rows = ((i, row.split()) for i, row in enumerate(split_lines(text), start=1))
-    header = [name.strip() for name in next(rows)[1]]
-
-    def checked() -> Iterator[tuple[int, list[str]]]:
-        for line, row in rows:
-            if not any(field.strip() for field in row):
-                continue
-            if len(row) != len(header):
-                raise ReplituneError(
-                    "a row has too few or too many fields",
-                    file=path,
-                    line=line,
-                    found=f"{len(row)} fields",
-                    expected=f"{len(header)}, as in the header",
-                )
-            yield line, [field.strip() for field in row]
-
-    return header, checked()
-
-
-def _columns(path: Path, header: Sequence[str], score: str | None) -> dict[str, int]:
+def _columns(table: Table, score: str | None) -> dict[str, int]:
     """Places of the columns; those of scores are called `score`, `adequacy` and `fluency`."""
+    path, header = table.path, table.header
     plain = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in header]
     found: dict[str, int] = {}
     for what, names in NAMES.items():
@@ -212,16 +182,7 @@ def _columns(path: Path, header: Sequence[str], score: str | None) -> dict[str, 
         if matches:
             found[what] = matches[0]
     if score is not None:
-        if score not in header:
-            close = nearest(score, list(header))
-            raise ReplituneError(
-                f"no column {score}",
-                file=path,
-                line=1,
-                found=", ".join(header),
-                fix=f"did you mean {close}?" if close else None,
-            )
-        found["score"] = list(header).index(score)
+        found["score"] = table.place(score)
     elif "adequacy" in plain or "fluency" in plain:
         found.update({name: plain.index(name) for name in ("adequacy", "fluency") if name in plain})
     else:
@@ -250,7 +211,7 @@ def _scores(
     if "score" not in columns:
         for name in ("adequacy", "fluency"):
             if name in columns:
-                yield name, _score(path, line, row[columns[name]])
+                yield name, score_of(path, line, row[columns[name]], ABSENT)
         return
     if "criterion" in columns:
         word = row[columns["criterion"]]
@@ -263,40 +224,4 @@ def _scores(
                 expected=", ".join(CRITERIA),
             )
         criterion = CRITERIA[word.lower()]
-    yield criterion, _score(path, line, row[columns["score"]])
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _score(path: Path, line: int, text: str) -> float | None:
-    if text.lower() in ABSENT:
-        return None
-    value = _number(text)
-    if value is None:
-        raise ReplituneError(
-            "the score is not a number",
-            file=path,
-            line=line,
-            found=repr(text),
-            expected="a number, or nothing where nobody judged",
-        )
-    return value
-
-
-def _segment(path: Path, line: int, text: str) -> int:
-    value = _number(text)
-    if value is None or not value.is_integer() or value < 0:
-        raise ReplituneError(
-            "the segment is not a whole number",
-            file=path,
-            line=line,
-            found=repr(text),
-            expected="its place in the test set, from 0; or from 1 with --first-segment 1",
-        )
-    return int(value)
+    yield criterion, score_of(path, line, row[columns["score"]], ABSENT)

@@ -12,7 +12,7 @@ from replitune.errors import ReplituneError, nearest
 from replitune.meta.human import HumanJudgements, Judgement
 
 
-def standardised(judgements: HumanJudgements) -> HumanJudgements:
+def standardise(judgements: HumanJudgements) -> HumanJudgements:
     """Scores minus the mean of their annotator, divided by the standard deviation (n - 1).
 
     As Graham et al. (2014): people use scales differently. Annotators without spread tell

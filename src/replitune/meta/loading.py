@@ -12,7 +12,7 @@ from replitune.errors import ReplituneError
 from replitune.meta.human import HumanJudgements
 from replitune.meta.human_cells import cell_means
 from replitune.meta.scores import Scores, human_scores
-from replitune.significance.run import require_system
+from replitune.significance.pairs import require_system
 from replitune.statistics.store import SegmentStatistics
 
 

@@ -9,27 +9,19 @@ keeps the systems as they are and so speaks of these systems on new segments, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.meta.correlations import (
-    BLOCK,
-    COEFFICIENTS,
-    Averages,
-    few_items,
-    many_items,
-)
+from replitune.meta.correlations import BLOCK, Averages, few_items, many_items
+from replitune.meta.rows import join_notes
 from replitune.meta.scores import Scores
-from replitune.significance import arguments as iv
-from replitune.significance.base import join_notes
 from replitune.significance.counting import percentile_interval
 from replitune.significance.draws import SegmentDraws
 from replitune.significance.kernels.random import blocks
 
 LEVELS = ("system", "segment", "average")
-RESAMPLES = ("systems", "segments", "both")
 
 UNITS = {"system": "systems", "segment": "cells", "average": "segments"}
 
@@ -47,10 +39,6 @@ OUTSIDE = (
 class Correlation:
     """A metric's correlation with humans. What cannot be computed is None, with a note."""
 
-    metric: str
-    criterion: str
-    level: str
-    coefficient: str
     value: float | None
     n: int
     """Systems, cells, or segments whose coefficient is in the average."""
@@ -94,39 +82,26 @@ def correlate(
     resample: str = "both",
     draws: MetaDraws | None = None,
     samples: int = 1000,
-    confidence: float = 0.95,
 ) -> Correlation:
-    """Correlation of a metric with humans; with `draws`, also its percentile interval."""
-    iv.one_of("level", level, LEVELS)
-    iv.one_of("coefficient", coefficient, COEFFICIENTS)
-    iv.one_of("resample", resample, RESAMPLES)
-    iv.between_0_and_1("confidence", confidence)
-    samples = iv.samples_iv(samples)
+    """Correlation of a metric with humans; with `draws`, also its 95% percentile interval."""
     value, n = value_of(metric, human, level, coefficient)
     note = _missing(metric, human, level)
+    observed = Correlation(value, n, note=note)
     if value is None:
         reason = (
             f"{n} {UNITS[level]}: too few" if n < FEWEST[level] else "a constant does not correlate"
         )
-        return Correlation(
-            metric.name, human.name, level, coefficient, None, n, note=join_notes(reason, note)
-        )
+        return replace(observed, note=join_notes(reason, note))
     if draws is None:
-        return Correlation(metric.name, human.name, level, coefficient, value, n, note=note)
+        return observed
     found = _resampled(metric, human, level, coefficient, draws, resample, samples)
     defined = found[~np.isnan(found)]
     undefined = samples - len(defined)
-    low: float | None = None
-    high: float | None = None
+    low = high = None
     if 2 * len(defined) > samples:
-        low, high = percentile_interval(defined, confidence)
-    return Correlation(
-        metric.name,
-        human.name,
-        level,
-        coefficient,
-        value,
-        n,
+        low, high = percentile_interval(defined)
+    return replace(
+        observed,
         ci_low=low,
         ci_high=high,
         resampled=resample,

@@ -9,24 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.meta.agreement import RankSum, agreement, combined_outcome, rank_sum
-from replitune.meta.rows import MetaRow, MetaSettings
+from replitune.meta.rows import MetaRow, MetaRun, join_notes
 from replitune.meta.scores import Scores
-from replitune.significance.base import join_notes
 from replitune.significance.multiple import verdict
 from replitune.significance.run import run_tests
-from replitune.statistics.systems import SystemStatistics
 
 
 def agreements(
     metrics: Sequence[Scores],
     humans: Sequence[Scores],
     documents: NDArray[np.int32],
-    settings: MetaSettings,
+    run: MetaRun,
 ) -> list[MetaRow]:
     """Outcomes of all pairs by humans and by each metric's tests, and how often they agree."""
     names = metrics[0].systems
     pairs = list(combinations(range(len(names)), 2))
-    alpha = settings.alphas[0]
+    alpha = run.settings.alphas[0]
     rows: list[MetaRow] = []
     judged: dict[str, list[RankSum]] = {}
     for human in humans:
@@ -51,15 +49,18 @@ def agreements(
                 )
             )
     results = run_tests(
-        {metric.name: (metric.metric, _systems(metric)) for metric in metrics},
+        {
+            metric.name: (metric.metric, {item.name: item for item in metric.statistics})
+            for metric in metrics
+        },
         documents,
-        testset=settings.testset,
-        seed=settings.seed,
-        methods=settings.methods,
-        samples=settings.samples,
+        testset=run.testset,
+        seed=run.seed,
+        methods=run.settings.methods,
+        samples=run.settings.samples,
         alpha=alpha,
-        correction=settings.correction,
-        threads=settings.threads,
+        correction=run.settings.correction,
+        threads=run.threads,
     )
     for metric in metrics:
         better = metric.metric.higher_is_better
@@ -85,7 +86,7 @@ def agreements(
                         note=result.note,
                     )
                 )
-            for level in settings.alphas:
+            for level in run.settings.alphas:
                 outcomes = [verdict(result, level, better) for result in tests_of]
                 reached = {result.p_min for result in tests_of if result.p_min is not None}
                 unreachable = (
@@ -94,7 +95,7 @@ def agreements(
                     else None
                 )
                 for criterion, theirs in _human_outcomes(
-                    judged, settings.human_alpha or level
+                    judged, run.settings.human_alpha or level
                 ).items():
                     agreed = agreement(theirs, outcomes)
                     rows.append(
@@ -112,10 +113,6 @@ def agreements(
                         )
                     )
     return rows
-
-
-def _systems(metric: Scores) -> Mapping[str, SystemStatistics]:
-    return {item.name: item for item in metric.statistics}
 
 
 def _human_outcomes(

@@ -21,12 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.meta.correlations import COEFFICIENTS, Averages, few_items, many_items
-from replitune.significance import arguments as iv
+from replitune.meta.correlations import Averages, few_items, many_items
 from replitune.significance.counting import p_value
-
-LEVELS = ("system", "segment", "average")
-EXCHANGES = ("both", "systems", "segments")
 
 BLOCK = 256
 """Exchanges drawn and computed at once; always the same, for the same bytes."""
@@ -39,8 +35,6 @@ SLACK = 1e-10
 class PermBothResult:
     """H0: the two metrics correlate equally with humans."""
 
-    level: str
-    coefficient: str
     alternative: str
     """"greater": the first metric correlates better; "less"; "two-sided"."""
     value_x: float | None
@@ -89,11 +83,6 @@ def perm_both(
     exchange : {"both", "systems", "segments"}
         What changes places: each output, or all outputs of a system or of a segment.
     """
-    iv.one_of("exchange", exchange, EXCHANGES)
-    iv.one_of("level", level, LEVELS)
-    iv.one_of("coefficient", coefficient, COEFFICIENTS)
-    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
-    samples = iv.samples_iv(samples)
     if not x.shape == y.shape == human.shape:
         raise ReplituneError(
             "scores of different outputs", found=f"{x.shape}, {y.shape} and {human.shape}"
@@ -104,9 +93,7 @@ def perm_both(
     n = int(cells.sum())
 
     def nothing(note: str) -> PermBothResult:
-        return PermBothResult(
-            level, coefficient, alternative, None, None, None, None, n, samples, note=note
-        )
+        return PermBothResult(alternative, None, None, None, None, n, samples, note=note)
 
     if n < 2:
         return nothing(f"{n} outputs with all scores: too few")
@@ -125,7 +112,7 @@ def perm_both(
     units = int(unit.max()) + 1
     exact = units < 40 and 2**units <= samples
     parts = []
-    for bits in _every(units) if exact else _drawn(units, samples, rng):
+    for bits in _every(units) if exact else coin_flips(units, samples, rng):
         first, second = statistic(bits if units == n else bits[:, unit])
         parts.append(first - second)
     found = np.concatenate(parts)[: None if exact else samples]
@@ -135,8 +122,7 @@ def perm_both(
     share = 2 if alternative == "two-sided" else 1
     smallest = min(1.0, share * 0.5 ** min(units, 1000))
     return PermBothResult(
-        level, coefficient, alternative, float(value_x), float(value_y), delta, p, n,
-        len(found), exact,
+        alternative, float(value_x), float(value_y), delta, p, n, len(found), exact,
         p_min=smallest if exact else max(smallest, 1 / (samples + 1)),
         note=f"{lost} of {len(found)} exchanges have no coefficient" if lost else None,
         distribution=defined,
@@ -175,7 +161,7 @@ def _every(n: int) -> Iterator[NDArray[np.bool_]]:
         yield (numbers[:, np.newaxis] >> np.arange(n)) & 1 == 1
 
 
-def _drawn(n: int, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
+def coin_flips(n: int, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
     """Whole blocks (BLOCK, n) of fair coins, enough for all samples."""
     for _ in range(-(-samples // BLOCK)):
         coins = rng.integers(0, 256, (BLOCK, -(-n // 8)), dtype=np.uint8)

@@ -5,29 +5,25 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from replitune import __version__
 from replitune.meta.correlations import COEFFICIENTS
+from replitune.meta.settings import MetaSettings
+from replitune.streams import stream
 
 
 @dataclass(frozen=True)
-class MetaSettings:
-    """What decides the numbers."""
+class MetaRun:
+    """What decides the numbers of one study."""
 
     testset: str
     seed: int
-    methods: tuple[Any, ...] = ("koehn", "graham", "riezler")
-    """Tests of pairs of systems whose outcomes are compared with those of humans."""
-    samples: int = 10_000
-    """Of these tests, of PERM-BOTH and of the p-values of soft pairwise accuracy."""
-    ci_samples: int = 1_000
-    """Of the confidence intervals of correlations."""
-    resample: str = "both"
-    alphas: tuple[float, ...] = (0.05, 0.01, 0.001)
-    human_alpha: float | None = None
-    """None: the metric's."""
-    correction: str = "none"
-    coefficients: tuple[str, ...] = COEFFICIENTS
+    settings: MetaSettings
     threads: int = 1
+
+    def stream(self, *names: str) -> np.random.Generator:
+        return stream(self.seed, "meta", self.testset, *names)
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ class MetaRow:
 class MetaStudy:
     """All rows, and what they are about."""
 
-    settings: MetaSettings
+    run: MetaRun
     systems: tuple[str, ...]
     metrics: tuple[str, ...]
     criteria: tuple[str, ...]
@@ -90,13 +86,19 @@ class MetaStudy:
 
     def as_json(self) -> dict[str, Any]:
         """Numbers unrounded; a field that does not apply to a row is left out."""
-        settings = asdict(self.settings)
-        del settings["threads"]
+        asked = self.run.settings
         return {
             "schema": 1,
             "meta": {
                 "version": __version__,
-                **settings,
+                "testset": self.run.testset,
+                "seed": self.run.seed,
+                "methods": [
+                    method.name if method.word == method.name else method.mapping
+                    for method in asked.methods
+                ],
+                **{name: getattr(asked, name) for name in DECIDING},
+                "coefficients": COEFFICIENTS,
                 "systems": list(self.systems),
                 "metrics": list(self.metrics),
                 "criteria": list(self.criteria),
@@ -116,6 +118,15 @@ class MetaStudy:
                 for study in SAID
             },
         }
+
+
+DECIDING = ("samples", "ci_samples", "resample", "alphas", "human_alpha", "correction")
+"""Settings that decide the numbers, beside the methods."""
+
+
+def join_notes(*notes: str | None) -> str | None:
+    """Notes in one text, or None."""
+    return "; ".join(note for note in notes if note) or None
 
 
 SAID: dict[str, tuple[str, ...]] = {

@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.meta.perm_both import BLOCK, coin_flips
+from replitune.meta.rows import join_notes
 from replitune.meta.scores import Scores
-from replitune.significance import arguments as iv
-from replitune.significance.base import join_notes
 from replitune.significance.counting import RELATIVE_TOLERANCE
-
-BLOCK = 256
-"""Exchanges drawn and computed at once; always the same, for the same bytes."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,6 @@ def exchange_p(
     generator in the same state. Segments without a score of one of the two are dropped for
     both. Replicas are pooled: a segment's outputs change places together.
     """
-    samples = iv.samples_iv(samples)
     segment = scores.segment
     S, N = segment.shape
     cells = np.stack([item.statistics.mean(axis=0) for item in scores.statistics])
@@ -80,10 +76,9 @@ def exchange_p(
     columns = cells if complete else (cells[second] - cells[first]) * keep[:, :, np.newaxis]
     columns = np.ascontiguousarray(columns.transpose(1, 0, 2)).reshape(N, -1)
     as_large, as_small = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
-    for start in range(0, samples, BLOCK):
-        coins = rng.integers(0, 256, (BLOCK, -(-N // 8)), dtype=np.uint8)
-        bits = np.unpackbits(coins, axis=1, count=N).astype(np.float64)
-        moved = (bits @ columns).reshape(BLOCK, -1, K)[: samples - start]
+    starts = range(0, samples, BLOCK)
+    for start, coins in zip(starts, coin_flips(N, samples, rng), strict=True):
+        moved = (coins.astype(np.float64) @ columns).reshape(BLOCK, -1, K)[: samples - start]
         if complete:
             moved = moved[:, second] - moved[:, first]
         found = scores.corpus_scores(x + moved) - scores.corpus_scores(y - moved)

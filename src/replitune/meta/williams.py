@@ -20,15 +20,9 @@ from replitune.significance.arguments import ALTERNATIVES, one_of
 class WilliamsResult:
     """H0: the two metrics correlate equally with humans in the population."""
 
-    r12: float | None
-    r13: float | None
-    r23: float | None
-    n: int
-    alternative: str
-    """"greater": the first metric (index 2) correlates better; "less"; "two-sided"."""
-    t: float | None
-    df: int | None
-    p: float | None
+    t: float | None = None
+    df: int | None = None
+    p: float | None = None
     note: str | None = None
 
 
@@ -45,31 +39,27 @@ def williams(
                   / sqrt(2 K (n - 1)/(n - 3) + (r12 + r13)^2 (1 - r23)^3 / 4)
         K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23
 
+    `alternative` "greater": the first metric (index 2) correlates better; "less"; "two-sided".
     p is None for n <= 3, where a correlation is None, and where the metrics are the same up to
     scale.
     """
     one_of("alternative", alternative, ALTERNATIVES)
-
-    def result(t: float | None, p: float | None, note: str | None) -> WilliamsResult:
-        df = None if t is None else n - 3
-        return WilliamsResult(r12, r13, r23, n, alternative, t, df, p, note)
-
     for r in (r12, r13, r23):
         if r is not None and not abs(r) <= 1:
             raise ReplituneError("a correlation is not between -1 and 1", found=repr(r))
     if r12 is None or r13 is None or r23 is None:
-        return result(None, None, "a correlation is not defined")
+        return WilliamsResult(note="a correlation is not defined")
     if n <= 3:
-        return result(None, None, f"{n} items: Williams' test needs at least 4")
+        return WilliamsResult(note=f"{n} items: Williams' test needs at least 4")
     k = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
     if 1 - r23 < 1e-12:
-        return result(None, None, "the metrics are the same up to scale")
+        return WilliamsResult(note="the metrics are the same up to scale")
     if k < -1e-9:
-        return result(None, None, "no data can have these three correlations")
+        return WilliamsResult(note="no data can have these three correlations")
     square = 2 * max(k, 0.0) * (n - 1) / (n - 3) + (r12 + r13) ** 2 * (1 - r23) ** 3 / 4
     if square <= 1e-24:
-        return result(None, None, "zero variance of the difference between the correlations")
+        return WilliamsResult(note="zero variance of the difference between the correlations")
     t = (r12 - r13) * math.sqrt((n - 1) * max(1 + r23, 0.0)) / math.sqrt(square)
     tail = {"greater": -t, "less": t, "two-sided": -abs(t)}[alternative]
     p = float(stdtr(n - 3, tail)) * (2 if alternative == "two-sided" else 1)
-    return result(t, p, None)
+    return WilliamsResult(t, n - 3, p)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from replitune.settings import about, check_arguments
+
+HigherIsBetter = Annotated[bool, about("Whether a higher score is a better one.")]
 
 
 class Metric(ABC):
@@ -90,7 +94,8 @@ class MeanMetric(Metric):
     integer_statistics = False
     needs_text = False
 
-    def __init__(self, id: str | None = None, higher_is_better: bool = True) -> None:
+    @check_arguments
+    def __init__(self, id: str | None = None, higher_is_better: HigherIsBetter = True) -> None:
         super().__init__(id)
         self.higher_is_better = higher_is_better
 
@@ -103,19 +108,26 @@ class MeanMetric(Metric):
         raise TypeError("segment scores come from a file, not from text")
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        sums = np.asarray(sums, dtype=np.float64)
-        total, count = sums[..., 0], sums[..., 1]
-        return np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+        return ratio(sums)
 
     def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        sums = np.asarray(sums, dtype=np.float64)
-        count = sums[..., 1]
-        inverse = np.divide(1.0, count, out=np.zeros_like(count), where=count > 0)
-        return np.stack([inverse, -sums[..., 0] * inverse**2], axis=-1)
+        return ratio_gradient(sums)
+
+
+def ratio(sums: NDArray[Any]) -> NDArray[np.float64]:
+    """The first of two statistics (..., 2) over the second; 0 where that is 0."""
+    total, count = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    return np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+
+
+def ratio_gradient(sums: NDArray[Any]) -> NDArray[np.float64]:
+    total, count = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    inverse = np.divide(1.0, count, out=np.zeros_like(count), where=count > 0)
+    return np.stack([inverse, -total * inverse**2], axis=-1)
 
 
 def full_signature(metric: Metric, nrefs: int, versions: Mapping[str, str]) -> str:
     """``nrefs:1|<metric signature>|version:...``: what papers print."""
-    parts = [f"nrefs:{nrefs}", metric.signature()]
-    parts += [f"{name}:{version}" for name, version in versions.items()]
-    return "|".join(part for part in parts if part)
+    fields = [f"nrefs:{nrefs}", metric.signature()]
+    fields += [f"{name}:{version}" for name, version in versions.items()]
+    return "|".join(filter(None, fields))

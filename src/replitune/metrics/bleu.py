@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
-from replitune.metrics.length import REFERENCE_LENGTHS, check_references, reference_length
-from replitune.metrics.ngrams import ReferenceNgrams, add_matches, prepare_references
-from replitune.metrics.registry import one_of
-from replitune.metrics.tokenizers import get_tokenizer
+from replitune.metrics.length import ReferenceLength, reference_length
+from replitune.metrics.token_ids import (
+    BATCH,
+    by_segment,
+    encode,
+    segment_numbers,
+    tokenize_references,
+)
+from replitune.metrics.tokenizers import Tokenize, get_tokenizer
+from replitune.settings import about, check_arguments
 
-SMOOTH_METHODS = ("none", "floor", "add-k", "exp")
+if TYPE_CHECKING:
+    from replitune.metrics.ngrams import ReferenceNgrams
+
 _SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}
 
-_BLOCK = 8192  # hypotheses whose tokens are in memory at once
+Lowercase = Annotated[bool, about("Compare lower-cased text.")]
+Order = Annotated[int, about("Longest n-gram.", ge=1, le=16)]
 
 
 class Bleu(Metric):
@@ -26,49 +35,44 @@ class Bleu(Metric):
 
     Several references: an n-gram's matches are clipped at its largest count in any one
     reference; the reference length is the one closest to the hypothesis' (of two equally
-    close, the shorter), or with ``ref_length=shortest`` the smallest. sacrebleu's ``force``
-    only silences a warning, which is among those of :mod:`replitune.metrics.diagnosis` here.
+    close, the shorter), or with ``ref_length=shortest`` the smallest.
     """
 
     name = "bleu"
 
+    @check_arguments
     def __init__(
         self,
         id: str | None = None,
-        tokenize: str = "13a",
-        lowercase: bool = False,
-        smooth_method: str = "exp",
-        smooth_value: float | None = None,
-        effective_order: bool = False,
-        max_ngram_order: int = 4,
-        ref_length: str = "closest",
+        tokenize: Tokenize = "13a",
+        lowercase: Lowercase = False,
+        smooth_method: Annotated[
+            Literal["none", "floor", "add-k", "exp"],
+            about("What is done about orders without a match."),
+        ] = "exp",
+        smooth_value: Annotated[
+            float | None,
+            about("Of `floor` (0.1 without it) and of `add-k` (1 without it).", ge=0),
+        ] = None,
+        effective_order: Annotated[
+            bool, about("Average over the orders that have matches, for single sentences.")
+        ] = False,
+        max_ngram_order: Order = 4,
+        ref_length: ReferenceLength = "closest",
     ) -> None:
         super().__init__(id)
-        one_of("smooth_method", smooth_method, SMOOTH_METHODS)
-        one_of("ref_length", ref_length, REFERENCE_LENGTHS)
-        if not 1 <= max_ngram_order <= 16:
+        if smooth_value is not None and smooth_method not in _SMOOTH_DEFAULTS:
             raise ReplituneError(
-                "max_ngram_order is out of range", found=str(max_ngram_order), expected="1 to 16"
+                f"smooth_method={smooth_method} takes no smooth_value",
+                found=f"smooth_value={smooth_value}",
+                expected="smooth_value only with floor or add-k",
             )
-        if smooth_value is not None:
-            if smooth_method not in _SMOOTH_DEFAULTS:
-                raise ReplituneError(
-                    f"smooth_method={smooth_method} takes no smooth_value",
-                    found=f"smooth_value={smooth_value}",
-                    expected="smooth_value only with floor or add-k",
-                )
-            if not (np.isfinite(smooth_value) and smooth_value >= 0):
-                raise ReplituneError(
-                    "smooth_value is out of range",
-                    found=str(smooth_value),
-                    expected="a number of 0 or more",
-                )
         self.tokenizer = get_tokenizer(tokenize)
         self.lowercase = lowercase
         self.smooth_method = smooth_method
         self.smooth_value = _SMOOTH_DEFAULTS.get(smooth_method, 0.0)
         if smooth_value is not None:
-            self.smooth_value = float(smooth_value)
+            self.smooth_value = smooth_value
         self.effective_order = effective_order
         self.max_ngram_order = max_ngram_order
         self.ref_length = ref_length
@@ -81,10 +85,10 @@ class Bleu(Metric):
         )
 
     def signature(self) -> str:
-        smooth = self.smooth_method
+        smooth: str = self.smooth_method
         if smooth in _SMOOTH_DEFAULTS:
             smooth += f"[{self.smooth_value:.2f}]"
-        parts = [
+        fields = [
             f"case:{'lc' if self.lowercase else 'mixed'}",
             f"eff:{'yes' if self.effective_order else 'no'}",
             f"tok:{self.tokenizer.signature}",
@@ -92,45 +96,38 @@ class Bleu(Metric):
         ]
         # sacrebleu leaves the order out, and knows only the closest length.
         if self.max_ngram_order != 4:
-            parts.append(f"order:{self.max_ngram_order}")
+            fields.append(f"order:{self.max_ngram_order}")
         if self.ref_length != "closest":
-            parts.append(f"reflen:{self.ref_length}")
-        return "|".join(parts)
+            fields.append(f"reflen:{self.ref_length}")
+        return "|".join(fields)
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> ReferenceNgrams:
         """Tokenise R streams of N references and store their n-grams per segment."""
-        check_references(refs)
-        streams = [self.tokenizer(stream, self.lowercase) for stream in refs]
-        return prepare_references(streams, self.max_ngram_order)
+        from replitune.metrics.ngrams import prepare_references
+
+        tokens = self.tokenizer(list(by_segment(refs)), self.lowercase)
+        return prepare_references(tokenize_references(tokens, len(refs)), self.max_ngram_order)
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: ReferenceNgrams
     ) -> NDArray[np.int32]:
-        segments = np.ascontiguousarray(segments, dtype=np.int64)
-        n_segments = len(prepared.lengths)
-        if len(segments) and not (segments.min() >= 0 and segments.max() < n_segments):
-            raise IndexError(f"segment outside 0 .. {n_segments - 1}")  # a kernel would not look
-        out = np.zeros((len(hyps), len(self.statistic_names)), dtype=np.int32)
-        for start in range(0, len(hyps), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            self._block_statistics(hyps[block], segments[block], prepared, out[block])
-        return out
+        from replitune.metrics.ngrams import count_matches
 
-    def _block_statistics(
-        self,
-        hyps: Sequence[str],
-        segments: NDArray[np.int64],
-        prepared: ReferenceNgrams,
-        out: NDArray[np.int32],
-    ) -> None:
-        order = self.max_ngram_order
-        lengths = add_matches(
-            self.tokenizer(hyps, self.lowercase), segments, prepared, order, out[:, :order]
-        )
-        for n in range(order):
-            np.maximum(lengths - n, 0, out=out[:, order + n], casting="same_kind")
-        out[:, -2] = lengths
-        out[:, -1] = reference_length(lengths, prepared.lengths[segments], self.ref_length)
+        references, order = prepared.references, self.max_ngram_order
+        segments = segment_numbers(segments, len(references.lengths))
+        out = np.zeros((len(hyps), len(self.statistic_names)), dtype=np.int32)
+        for start in range(0, len(hyps), BATCH):
+            batch = slice(start, start + BATCH)
+            tokens = self.tokenizer(hyps[batch], self.lowercase)
+            ids, starts = encode(tokens, references.vocabulary)
+            count_matches(ids, starts, segments[batch], *prepared.tries, order, out[batch, :order])
+            lengths = np.diff(starts)
+            out[batch, order:-2] = np.maximum(lengths[:, None] - np.arange(order), 0)
+            out[batch, -2] = lengths
+            out[batch, -1] = reference_length(
+                lengths, references.lengths[segments[batch]], self.ref_length
+            )
+        return out
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         return self._evaluate(sums)[0]
@@ -212,13 +209,14 @@ class BleuPlusOne(MeanMetric):
     name = "bleu+1"
     needs_text = True
 
+    @check_arguments
     def __init__(
         self,
         id: str | None = None,
-        tokenize: str = "13a",
-        lowercase: bool = False,
-        max_ngram_order: int = 4,
-        ref_length: str = "closest",
+        tokenize: Tokenize = "13a",
+        lowercase: Lowercase = False,
+        max_ngram_order: Order = 4,
+        ref_length: ReferenceLength = "closest",
     ) -> None:
         super().__init__(id)
         self.bleu = Bleu(

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.metrics.chrf_kernel import best_counts
-from replitune.metrics.token_ids import BATCH, by_segment, checked_segments
+from replitune.metrics.token_ids import BATCH, by_segment, segment_numbers
+from replitune.settings import about, check_arguments
 
 EPS = 1e-16
 
@@ -40,42 +40,38 @@ def code_points(texts: Sequence[str], nrefs: int = 1) -> CodePoints:
 
 
 class Chrf(Metric):
-    """Character n-gram F-score; options and defaults are sacrebleu's.
-
-    :param char_order: longest character n-gram
-    :param word_order: longest word n-gram; 2 is chrF++
-    :param beta: weight of recall against precision
-    :param lowercase: compare lower-cased text
-    :param whitespace: keep white space in character n-grams
-    :param eps_smoothing: mean of the orders' F-scores, with 1e-16 for what is undefined,
-        instead of averages over the orders that both sides have
-    """
+    """Character n-gram F-score; options and defaults are sacrebleu's."""
 
     name = "chrf"
     word_order_by_default = 0
 
+    @check_arguments
     def __init__(
         self,
-        char_order: int = 6,
-        word_order: int | None = None,
-        beta: float = 2,
-        lowercase: bool = False,
-        whitespace: bool = False,
-        eps_smoothing: bool = False,
+        char_order: Annotated[int, about("Longest character n-gram.", ge=0)] = 6,
+        word_order: Annotated[
+            int | None, about("Longest word n-gram: 0, or 2 in `chrf++`, without it.", ge=0)
+        ] = None,
+        beta: Annotated[float, about("Weight of recall against precision.", ge=0)] = 2.0,
+        lowercase: Annotated[bool, about("Compare lower-cased text.")] = False,
+        whitespace: Annotated[bool, about("Keep white space in character n-grams.")] = False,
+        eps_smoothing: Annotated[
+            bool,
+            about(
+                "Mean of the orders' F-scores, with 1e-16 for what is undefined, instead of "
+                "averages over the orders that both sides have."
+            ),
+        ] = False,
         id: str | None = None,
     ) -> None:
         super().__init__(id)
         if word_order is None:
             word_order = self.word_order_by_default
-        if char_order < 0 or word_order < 0 or char_order + word_order < 1:
+        if char_order + word_order < 1:
             raise ReplituneError(
                 f"{self.name} needs n-grams to count",
                 found=f"char_order {char_order}, word_order {word_order}",
                 expected="orders from 0 on, not both 0",
-            )
-        if not 0 <= beta < np.inf:
-            raise ReplituneError(
-                f"{self.name}: beta is out of range", found=str(beta), expected="a number >= 0"
             )
         self.char_order = char_order
         self.word_order = word_order
@@ -110,30 +106,32 @@ class Chrf(Metric):
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: CodePoints
     ) -> NDArray[np.int64]:
-        segments = checked_segments(segments, (len(prepared.starts) - 1) // prepared.nrefs)
+        from replitune.metrics.chrf_kernel import best_counts
+
+        segments = segment_numbers(segments, (len(prepared.starts) - 1) // prepared.nrefs)
         statistics = np.empty((len(hyps), len(self.statistic_names)), dtype=np.int64)
         for start in range(0, len(hyps), BATCH):
-            part = slice(start, start + BATCH)
-            texts = code_points(list(map(self._cased, hyps[part])))
-            statistics[part] = best_counts(
+            batch = slice(start, start + BATCH)
+            texts = code_points(list(map(self._cased, hyps[batch])))
+            statistics[batch] = best_counts(
                 texts.points,
                 texts.starts,
-                np.argsort(segments[part], kind="stable"),
-                segments[part],
+                np.argsort(segments[batch], kind="stable"),
+                segments[batch],
                 prepared.points,
                 prepared.starts,
                 prepared.nrefs,
                 self.char_order,
                 self.word_order,
                 self.whitespace,
-                float(self.beta),
+                self.beta,
                 self.eps_smoothing,
             )
         return statistics
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         hyp, ref, match = self._columns(sums)
-        factor = float(self.beta) ** 2
+        factor = self.beta**2
         if self.eps_smoothing:
             precision = np.divide(match, hyp, out=np.full_like(match, EPS), where=hyp > 0)
             recall = np.divide(match, ref, out=np.full_like(match, EPS), where=ref > 0)
@@ -158,7 +156,7 @@ class Chrf(Metric):
         else:
             precision, recall = (mean[..., None] for mean in self._averages(hyp, ref, match))
             share = 1 / np.maximum(both.sum(axis=-1, keepdims=True), 1)
-        factor = float(self.beta) ** 2
+        factor = self.beta**2
         below = factor * precision + recall
         scale = np.divide(
             100 * (1 + factor) * share, below**2, out=np.zeros_like(match), where=(below > 0) & both

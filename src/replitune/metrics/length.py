@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.metrics.base import Metric
-from replitune.metrics.registry import one_of
-from replitune.metrics.tokenizers import get_tokenizer
+from replitune.metrics.base import Metric, ratio, ratio_gradient
+from replitune.metrics.tokenizers import Tokenize, get_tokenizer
+from replitune.settings import about, check_arguments
 
-REFERENCE_LENGTHS = ("closest", "shortest")
+ReferenceLength = Annotated[
+    Literal["closest", "shortest"],
+    about(
+        "Which reference's length counts: the closest to the hypothesis' (of two equally close, "
+        "the shorter), or the shortest."
+    ),
+]
 
 
 class Length(Metric):
@@ -27,14 +33,14 @@ class Length(Metric):
     name = "length"
     statistic_names = ("hyp_len", "ref_len")
 
+    @check_arguments
     def __init__(
         self,
         id: str | None = None,
-        tokenize: str = "13a",
-        ref_length: str = "closest",
+        tokenize: Tokenize = "13a",
+        ref_length: ReferenceLength = "closest",
     ) -> None:
         super().__init__(id)
-        one_of("ref_length", ref_length, REFERENCE_LENGTHS)
         self.tokenizer = get_tokenizer(tokenize)
         self.ref_length = ref_length
 
@@ -59,15 +65,10 @@ class Length(Metric):
         return np.fromiter(map(len, lists), dtype=np.int32, count=len(lists))
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        sums = np.asarray(sums, dtype=np.float64)
-        hyp, ref = sums[..., 0], sums[..., 1]
-        return 100.0 * np.divide(hyp, ref, out=np.zeros_like(hyp), where=ref > 0)
+        return 100.0 * ratio(sums)
 
     def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        sums = np.asarray(sums, dtype=np.float64)
-        hyp, ref = sums[..., 0], sums[..., 1]
-        inverse = np.divide(1.0, ref, out=np.zeros_like(ref), where=ref > 0)
-        return 100.0 * np.stack([inverse, -hyp * inverse**2], axis=-1)
+        return 100.0 * ratio_gradient(sums)
 
 
 def check_references(refs: Sequence[Sequence[str]]) -> None:
@@ -82,7 +83,7 @@ def check_references(refs: Sequence[Sequence[str]]) -> None:
 
 
 def reference_length(
-    hyp: NDArray[np.int64], refs: NDArray[np.int32], which: str
+    hyp: NDArray[np.int64], refs: NDArray[np.integer[Any]], which: str
 ) -> NDArray[np.int64]:
     """(H,) reference length for hypothesis lengths (H,) and reference lengths (H, R): the
     closest, of two equally close the shorter; or the shortest."""

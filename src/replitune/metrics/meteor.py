@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,14 @@ from replitune.metrics.meteor_jar import (
     request,
     threads_allowed,
 )
-from replitune.metrics.registry import one_of
+from replitune.settings import about, check_arguments
 
 Array = NDArray[Any]
+
+Language = Literal[
+    "en", "cz", "cs", "de", "es", "fr", "ru", "da", "fi", "hu", "it", "nl", "no", "pt", "ro", "se",
+    "sv", "tr", "other", "xx",
+]  # fmt: skip
 
 MODULES_REPORTED = 4  # the program always writes columns for four
 
@@ -77,7 +82,7 @@ LANGUAGES = {
     **dict.fromkeys(("da", "fi", "hu", "it", "nl", "no", "pt", "ro", "se", "tr"), _INDEPENDENT),
     "other": Parameters(0.75, 1.40, 0.70, 0.50, (("exact", 1.0),)),
 }
-_ALIASES = {"cs": "cz", "sv": "se", "xx": "other"}
+_ALIASES: dict[str, Language] = {"cs": "cz", "sv": "se", "xx": "other"}
 
 
 @dataclass(frozen=True)
@@ -88,43 +93,44 @@ class ReferencesAndWorkers:
 
 
 class Meteor(Metric):
-    """METEOR 1.5 with its default task's parameters.
-
-    :param language: en, cz (cs), de, es, fr, ru; da, fi, hu, it, nl, no, pt, ro, se (sv), tr
-        with language-independent parameters; other: exact matches only
-    :param normalize: METEOR's -norm, to tokenise and lower-case raw text; without it words
-        are as they are, separated by white space, and case counts
-    :param jar: the program, when it is not pycocoevalcap's
-    :param memory: heap of one worker (Java's -Xmx)
-    :param workers: processes at a time; by default as many as threads are allowed
-    :param timeout: seconds for at most 200 segments
-    """
+    """METEOR 1.5 with its default task's parameters."""
 
     name = "meteor"
 
+    @check_arguments
     def __init__(
         self,
-        language: str = "en",
-        normalize: bool = False,
-        jar: str | None = None,
-        memory: str = "2G",
-        workers: int | None = None,
-        timeout: float = 600,
+        language: Annotated[
+            Language,
+            about(
+                "en, cz (cs), de, es, fr, ru; da, fi, hu, it, nl, no, pt, ro, se (sv), tr with "
+                "language-independent parameters; other (xx): exact matches only."
+            ),
+        ] = "en",
+        normalize: Annotated[
+            bool,
+            about(
+                "METEOR's -norm, to tokenise and lower-case raw text; without it words are as they "
+                "are, separated by white space, and case counts."
+            ),
+        ] = False,
+        jar: Annotated[str | None, about("The program, when it is not pycocoevalcap's.")] = None,
+        memory: Annotated[str, about("Heap of one worker (Java's -Xmx).")] = "2G",
+        workers: Annotated[
+            int | None,
+            about("Processes at a time; by default as many as threads are allowed.", ge=1),
+        ] = None,
+        timeout: Annotated[float, about("Seconds for at most 200 segments.", gt=0)] = 600,
         id: str | None = None,
     ) -> None:
         super().__init__(id)
-        language = _ALIASES.get(language.lower(), language.lower())
-        one_of("language", language, tuple(LANGUAGES))
+        language = _ALIASES.get(language, language)
         if normalize and language not in TUNED:
             raise ReplituneError(
                 f"METEOR has no normalisation for {language}",
                 expected=f"normalize=false, or one of {', '.join(TUNED)}",
                 fix="tokenise and lower-case hypotheses and references yourself",
             )
-        if workers is not None and workers < 1:
-            raise ReplituneError("meteor: workers is out of range", found=str(workers))
-        if not timeout > 0:
-            raise ReplituneError("meteor: timeout is out of range", found=str(timeout))
         self.language = language
         self.normalize = normalize
         self.jar = jar

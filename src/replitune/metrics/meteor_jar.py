@@ -3,8 +3,7 @@
 `java -jar meteor-1.5.jar - - -stdio` reads lines ``SCORE ||| reference ... ||| hypothesis``
 and answers each with one line of statistics. Starting it costs as much as thousands of
 lines (it loads its paraphrase table), so workers stay until their pool is closed, collected
-or the interpreter ends. A worker whose standard input closes ends by itself, so that none
-outlives a parent that was killed.
+or the interpreter ends.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import threading
 import weakref
@@ -22,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from replitune.errors import ReplituneError
+from replitune.running.supervisor import Program
 
 BATCH = 200
 """Lines sent before their answers are read. The answers (about 100 bytes each) fit into a
@@ -103,13 +102,8 @@ class Worker:
     def __init__(self, command: Sequence[str], timeout: float) -> None:
         self.timeout = timeout
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-        )
-        self._stopped = False
+        self._program = Program(command, "METEOR", converses=True, stderr=self._errors)
+        self._process = self._program.process
         self._timed_out = False
 
     def answer(self, lines: Sequence[str]) -> list[str]:
@@ -175,17 +169,8 @@ class Worker:
         )
 
     def close(self) -> None:
-        if self._stopped:
-            return
-        self._stopped = True
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
-            try:
-                if stream is not None:
-                    stream.close()
-            except OSError:
-                pass  # bytes that the dead process never took
+        self._program.stop(grace=0)
+        self._errors.close()
 
 
 def _close_all(workers: list[Worker]) -> None:
@@ -208,27 +193,21 @@ class Workers:
         if not lines:
             return []
         wanted = max(1, min(self._limit, len(lines) // LINES_PER_WORKER))
-        try:
-            while len(self._running) < wanted:
-                self._running.append(Worker(self._command, self._timeout))
-            bounds = [len(lines) * k // wanted for k in range(wanted + 1)]
-            with ThreadPoolExecutor(wanted) as threads:
-                try:
-                    parts = [
-                        threads.submit(worker.answer, lines[first:last])
-                        for worker, first, last in zip(
-                            self._running, bounds[:-1], bounds[1:], strict=False
-                        )
-                    ]
-                    return [answer for part in parts for answer in part.result()]
-                except BaseException:
-                    self.close()  # before the threads are waited for: it ends their reading
-                    raise
-        except OSError as error:
-            self.close()
-            raise ReplituneError(
-                "METEOR cannot be started", found=str(error), fix="check the Java installation"
-            ) from None
+        while len(self._running) < wanted:
+            self._running.append(Worker(self._command, self._timeout))
+        bounds = [len(lines) * k // wanted for k in range(wanted + 1)]
+        with ThreadPoolExecutor(wanted) as threads:
+            try:
+                parts = [
+                    threads.submit(worker.answer, lines[first:last])
+                    for worker, first, last in zip(
+                        self._running, bounds[:-1], bounds[1:], strict=False
+                    )
+                ]
+                return [answer for part in parts for answer in part.result()]
+            except BaseException:
+                self.close()  # before the threads are waited for: it ends their reading
+                raise
 
     def close(self) -> None:
         _close_all(self._running)

@@ -9,13 +9,13 @@ so counts are exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from replitune.metrics.token_ids import TokenizedReferences
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
@@ -25,71 +25,32 @@ _HALF = np.uint64(32)
 class ReferenceNgrams:
     """The references of a test set, ready to be matched."""
 
-    vocabulary: dict[str, int]
-    """Every token of the references, numbered from 0."""
+    references: TokenizedReferences
     keys: NDArray[np.int64]
     counts: NDArray[np.int32]
     offsets: NDArray[np.int64]
     """(N+1,): slots offsets[i] .. offsets[i+1] of `keys` and `counts` are segment i's trie."""
-    lengths: NDArray[np.int32]
-    """(N, R) tokens of each reference."""
+
+    @property
+    def tries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        return self.offsets, self.keys, self.counts
 
 
-def prepare_references(streams: Sequence[Sequence[list[str]]], order: int) -> ReferenceNgrams:
-    """The n-grams up to `order` of R streams of N tokenised references."""
-    n_segments, n_refs = len(streams[0]), len(streams)
-    lists = [stream[i] for i in range(n_segments) for stream in streams]
-    sizes = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-    vocabulary: dict[str, int] = {}
-    tokens = np.fromiter(
-        (vocabulary.setdefault(token, len(vocabulary)) for token in chain.from_iterable(lists)),
-        dtype=np.int32,
-        count=int(sizes.sum()),
-    )
-    lengths = sizes.reshape(n_segments, n_refs)
-    ngrams = np.zeros(n_segments, dtype=np.int64)
+def prepare_references(references: TokenizedReferences, order: int) -> ReferenceNgrams:
+    """The n-grams of the references up to `order`."""
+    lengths = references.lengths
+    ngrams = np.zeros(len(lengths), dtype=np.int64)
     for n in range(order):
         ngrams += np.maximum(lengths - n, 0).sum(axis=1)
     # Half again as many slots as n-grams, so that probing stays short; never none.
-    offsets = _offsets(ngrams * 3 // 2 + 1)
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(ngrams * 3 // 2 + 1, out=offsets[1:])
     keys = np.full(offsets[-1], -1, dtype=np.int64)
     counts = np.zeros(offsets[-1], dtype=np.int32)
-    _fill_tries(tokens, _offsets(sizes), n_refs, order, offsets, keys, counts)
-    return ReferenceNgrams(vocabulary, keys, counts, offsets, lengths.astype(np.int32))
-
-
-def add_matches(
-    lists: Sequence[list[str]],
-    segments: NDArray[np.int64],
-    prepared: ReferenceNgrams,
-    order: int,
-    out: NDArray[np.int32],
-) -> NDArray[np.int64]:
-    """Add to out[h, n-1] the clipped n-gram matches of tokens `lists[h]` against the references
-    of `segments[h]`; returns the lengths (H,) in tokens."""
-    lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-    tokens = np.fromiter(
-        map(prepared.vocabulary.get, chain.from_iterable(lists), repeat(-1)),
-        dtype=np.int32,
-        count=int(lengths.sum()),
+    _fill_tries(
+        references.tokens, references.starts, references.nrefs, order, offsets, keys, counts
     )
-    _count_matches(
-        tokens,
-        _offsets(lengths),
-        segments,
-        prepared.offsets,
-        prepared.keys,
-        prepared.counts,
-        order,
-        out,
-    )
-    return lengths
-
-
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    out = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=out[1:])
-    return out
+    return ReferenceNgrams(references, keys, counts, offsets)
 
 
 @njit(cache=True)
@@ -141,7 +102,7 @@ def _fill_tries(
 
 
 @njit(cache=True)
-def _count_matches(
+def count_matches(
     tokens: NDArray[np.int32],
     token_offsets: NDArray[np.int64],
     segments: NDArray[np.int64],
@@ -151,7 +112,8 @@ def _count_matches(
     order: int,
     out: NDArray[np.int32],
 ) -> None:
-    """Add the clipped matches of hypothesis h to out[h, :order]."""
+    """Add the clipped n-gram matches of hypothesis h, which is tokens[token_offsets[h]:
+    token_offsets[h + 1]], against the references of segments[h] to out[h, :order]."""
     seen = np.zeros(_largest(offsets), dtype=np.int32)
     for h in range(len(segments)):
         start = offsets[segments[h]]

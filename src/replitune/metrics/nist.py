@@ -18,24 +18,22 @@ import math
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.metrics.ngram_trie import ABSENT, ROOT, child, plant, table_size
 from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
-    checked_segments,
     encode,
-    tokenized_references,
+    segment_numbers,
+    tokenize_references,
 )
-from replitune.metrics.tokenizers import get_tokenizer
+from replitune.metrics.tokenizers import Tokenize, get_tokenizer
+from replitune.settings import about, check_arguments
 
 Array = NDArray[Any]
 
@@ -53,107 +51,27 @@ class InformedReferences:
     information: Array
 
 
-@njit(cache=True)
-def all_ngrams(tokens: Array, starts: Array, order: int) -> tuple[Array, Array, Array]:
-    """Trie (keys, nodes) of the n-grams of all references, and count of each node; the root
-    counts words."""
-    space = order * tokens.size + 1
-    keys = np.full(table_size(space), ABSENT, dtype=np.int64)
-    nodes = np.empty(keys.size, dtype=np.int32)
-    counts = np.zeros(space, dtype=np.int32)
-    used = 1
-    for k in range(starts.size - 1):
-        words = tokens[starts[k] : starts[k + 1]]
-        used = plant(words, words.size, order, keys, nodes, counts, used)
-    counts[ROOT] = tokens.size
-    return keys, nodes, counts[:used]
-
-
-@njit(cache=True)
-def informations(keys: Array, nodes: Array, counts: Array) -> Array:
-    """log2(count of the parent / count) of each node: Doddington (2002), equation 2."""
-    result = np.zeros(counts.size)
-    for slot in range(keys.size):
-        if keys[slot] != ABSENT:
-            parent = keys[slot] >> 32
-            result[nodes[slot]] = math.log2(counts[parent] / counts[nodes[slot]])
-    return result
-
-
-@njit(cache=True, nogil=True)
-def matched_information(
-    hyps: Array,
-    hyp_starts: Array,
-    segments: Array,
-    refs: Array,
-    ref_starts: Array,
-    nrefs: int,
-    order: int,
-    keys: Array,
-    nodes: Array,
-    information: Array,
-) -> Array:
-    """Information (J, order) of the n-grams that each hypothesis shares with its references."""
-    result = np.zeros((segments.size, order))
-    allowed = np.zeros(information.size, dtype=np.int32)  # the largest count in one reference
-    found = np.zeros(information.size, dtype=np.int32)
-    for h in range(segments.size):
-        first = segments[h] * nrefs
-        for k in range(first, first + nrefs):
-            # Twice over each reference: count, then forget the counts.
-            for forget in range(2):
-                for start in range(ref_starts[k], ref_starts[k + 1]):
-                    node = ROOT
-                    for at in range(start, min(ref_starts[k + 1], start + order)):
-                        node = child(keys, nodes, node, refs[at])
-                        if forget:
-                            found[node] = 0
-                        else:
-                            found[node] += 1
-                            allowed[node] = max(allowed[node], found[node])
-        for start in range(hyp_starts[h], hyp_starts[h + 1]):
-            node = ROOT
-            for at in range(start, min(hyp_starts[h + 1], start + order)):
-                if hyps[at] < 0:
-                    break
-                node = child(keys, nodes, node, hyps[at])
-                if node == ABSENT:
-                    break
-                if allowed[node] > 0:
-                    allowed[node] -= 1
-                    result[h, at - start] += information[node]
-        for start in range(ref_starts[first], ref_starts[first + nrefs]):
-            node = ROOT
-            for at in range(start, min(ref_starts[first + nrefs], start + order)):
-                node = child(keys, nodes, node, refs[at])
-                if node == ABSENT:  # an n-gram across two references
-                    break
-                allowed[node] = 0
-    return result
-
-
 class Nist(Metric):
-    """NIST score; higher is better, and unbounded.
-
-    :param order: longest n-gram
-    :param tokenize: any tokeniser of BLEU's; 13a is mteval-v13a's own
-    :param lowercase: lower-case A-Z before comparing, mteval-v13a's default (its option -c
-        turns it off)
-    """
+    """NIST score; higher is better, and unbounded."""
 
     name = "nist"
     integer_statistics = False
 
+    @check_arguments
     def __init__(
         self,
-        order: int = 5,
-        tokenize: str = "13a",
-        lowercase: bool = True,
+        order: Annotated[int, about("Longest n-gram.", ge=1)] = 5,
+        tokenize: Tokenize = "13a",
+        lowercase: Annotated[
+            bool,
+            about(
+                "Lower-case A-Z before comparing, mteval-v13a's default (its option -c turns it "
+                "off)."
+            ),
+        ] = True,
         id: str | None = None,
     ) -> None:
         super().__init__(id)
-        if order < 1:
-            raise ReplituneError("nist: order is out of range", found=str(order), expected=">= 1")
         self.order = order
         self.tokenizer = get_tokenizer(tokenize)
         self.lowercase = lowercase
@@ -175,24 +93,28 @@ class Nist(Metric):
         return lists
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> InformedReferences:
-        references = tokenized_references(self.words(list(by_segment(refs))), len(refs))
+        from replitune.metrics.nist_kernel import all_ngrams, informations
+
+        references = tokenize_references(self.words(list(by_segment(refs))), len(refs))
         keys, nodes, counts = all_ngrams(references.tokens, references.starts, self.order)
         return InformedReferences(references, keys, nodes, informations(keys, nodes, counts))
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: InformedReferences
     ) -> NDArray[np.float64]:
-        segments = checked_segments(segments, len(prepared.references.lengths))
+        from replitune.metrics.nist_kernel import matched_information
+
+        segments = segment_numbers(segments, len(prepared.references.lengths))
         references = prepared.references
         order = self.order
         statistics = np.empty((len(hyps), 2 * order + 1))
         for start in range(0, len(hyps), BATCH):
-            part = slice(start, start + BATCH)
-            ids, starts = encode(self.words(hyps[part]), references.vocabulary)
-            statistics[part, :order] = matched_information(
+            batch = slice(start, start + BATCH)
+            ids, starts = encode(self.words(hyps[batch]), references.vocabulary)
+            statistics[batch, :order] = matched_information(
                 ids,
                 starts,
-                segments[part],
+                segments[batch],
                 references.tokens,
                 references.starts,
                 references.nrefs,
@@ -202,7 +124,7 @@ class Nist(Metric):
                 prepared.information,
             )
             shorter = np.arange(order)
-            statistics[part, order : 2 * order] = np.maximum(np.diff(starts)[:, None] - shorter, 0)
+            statistics[batch, order : 2 * order] = np.maximum(np.diff(starts)[:, None] - shorter, 0)
         statistics[:, -1] = (references.lengths.sum(axis=1) / references.nrefs)[segments]
         return statistics
 

@@ -10,46 +10,48 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.metrics.ter_kernel import fewest_edits
 from replitune.metrics.token_ids import (
     BATCH,
     TokenizedReferences,
     by_segment,
-    checked_segments,
     encode,
-    tokenized_references,
+    segment_numbers,
+    tokenize_references,
 )
+from replitune.settings import about, check_arguments
 
 _BETWEEN = " \0 "
 
 
 class Ter(Metric):
-    """Translation edit rate; options, tokenisation and defaults are sacrebleu's.
-
-    :param normalized: split punctuation off, undo XML escapes, join lines
-    :param no_punct: remove punctuation
-    :param asian_support: with `normalized`, split CJK characters; with `no_punct`, remove
-        CJK and full-width punctuation too
-    :param case_sensitive: do not lower-case
-    """
+    """Translation edit rate; options, tokenisation and defaults are sacrebleu's."""
 
     name = "ter"
     statistic_names = ("num_edits", "ref_length")
     higher_is_better = False
     integer_statistics = False
 
+    @check_arguments
     def __init__(
         self,
-        normalized: bool = False,
-        no_punct: bool = False,
-        asian_support: bool = False,
-        case_sensitive: bool = False,
+        normalized: Annotated[
+            bool, about("Split punctuation off, undo XML escapes, join lines.")
+        ] = False,
+        no_punct: Annotated[bool, about("Remove punctuation.")] = False,
+        asian_support: Annotated[
+            bool,
+            about(
+                "With `normalized`, split CJK characters; with `no_punct`, remove CJK and "
+                "full-width punctuation too."
+            ),
+        ] = False,
+        case_sensitive: Annotated[bool, about("Do not lower-case.")] = False,
         id: str | None = None,
     ) -> None:
         super().__init__(id)
@@ -91,18 +93,20 @@ class Ter(Metric):
     def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
         lines = list(by_segment(refs))
         blocks = (self.words(lines[k : k + BATCH]) for k in range(0, len(lines), BATCH))
-        return tokenized_references(list(chain.from_iterable(blocks)), len(refs))
+        return tokenize_references(list(chain.from_iterable(blocks)), len(refs))
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
     ) -> NDArray[np.float64]:
-        segments = checked_segments(segments, len(prepared.lengths))
+        from replitune.metrics.ter_kernel import fewest_edits
+
+        segments = segment_numbers(segments, len(prepared.lengths))
         statistics = np.empty((len(hyps), 2), dtype=np.float64)
         for start in range(0, len(hyps), BATCH):
-            part = slice(start, start + BATCH)
-            ids, starts = encode(self.words(hyps[part]), prepared.vocabulary)
-            statistics[part, 0] = fewest_edits(
-                ids, starts, segments[part], prepared.tokens, prepared.starts, prepared.nrefs
+            batch = slice(start, start + BATCH)
+            ids, starts = encode(self.words(hyps[batch]), prepared.vocabulary)
+            statistics[batch, 0] = fewest_edits(
+                ids, starts, segments[batch], prepared.tokens, prepared.starts, prepared.nrefs
             )
         lengths = prepared.lengths
         statistics[:, 1] = (lengths.sum(axis=1) / prepared.nrefs)[segments]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +15,16 @@ BATCH = 8192
 """Hypotheses tokenised at a time: keeps the word lists of a long file small."""
 
 UNKNOWN = -1
-
-
-class Vocabulary(dict[str, int]):
-    """Ids of the words that occur in references; any other word is UNKNOWN.
-
-    An unknown word equals no reference word, and which one it is never matters, as no match
-    goes across it.
-    """
-
-    def __init__(self, words: Iterable[str]) -> None:
-        super().__init__((word, id) for id, word in enumerate(dict.fromkeys(words)))
-
-    def __missing__(self, word: str) -> int:
-        return UNKNOWN
-
-    def ids(self, words: Iterable[str], count: int = -1) -> NDArray[np.int32]:
-        return np.fromiter(map(self.__getitem__, words), np.int32, count=count)
+"""The id of all words that no reference has. Such a word equals no reference word, and which one
+it is never matters, as no match goes across it."""
 
 
 @dataclass(frozen=True)
 class TokenizedReferences:
     """N segments with R references each, as ids of their words."""
 
-    vocabulary: Vocabulary
+    vocabulary: dict[str, int]
+    """Ids of the words that occur in references, by first appearance."""
     tokens: NDArray[np.int32]
     """All reference words; reference r of segment s is ``tokens[starts[k]:starts[k + 1]]``
     with k = s * R + r."""
@@ -59,7 +45,7 @@ def by_segment(references: Sequence[Sequence[str]]) -> Iterator[str]:
         yield from lines
 
 
-def checked_segments(segments: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def segment_numbers(segments: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """`segments` for a kernel, which does not look whether they are in 0 .. count - 1."""
     segments = np.ascontiguousarray(segments, dtype=np.int64)
     if segments.size and not (segments.min() >= 0 and segments.max() < count):
@@ -67,16 +53,18 @@ def checked_segments(segments: NDArray[np.int64], count: int) -> NDArray[np.int6
     return segments
 
 
-def tokenized_references(lists: Sequence[list[str]], nrefs: int) -> TokenizedReferences:
+def tokenize_references(lists: Sequence[list[str]], nrefs: int) -> TokenizedReferences:
     """From the words of each line of :func:`by_segment`."""
-    vocabulary = Vocabulary(chain.from_iterable(lists))
+    words = dict.fromkeys(chain.from_iterable(lists))
+    vocabulary = {word: id for id, word in enumerate(words)}
     return TokenizedReferences(vocabulary, *encode(lists, vocabulary), nrefs)
 
 
 def encode(
-    lists: Sequence[list[str]], vocabulary: Vocabulary
+    lists: Sequence[list[str]], vocabulary: dict[str, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Ids of all words in one array, and where each of the J lines starts (J + 1,)."""
     starts = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, lists), np.int64, count=len(lists)), out=starts[1:])
-    return vocabulary.ids(chain.from_iterable(lists), int(starts[-1])), starts
+    ids = map(vocabulary.get, chain.from_iterable(lists), repeat(UNKNOWN))
+    return np.fromiter(ids, np.int32, count=int(starts[-1])), starts

@@ -12,23 +12,16 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
+from replitune.settings import about, read
 
-NAMES = (
-    "13a",
-    "char",
-    "flores101",
-    "flores200",
-    "intl",
-    "ja-mecab",
-    "ko-mecab",
-    "none",
-    "spBLEU-1K",
-    "spm",
-    "zh",
-)
+Name = Literal[
+    "13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "spBLEU-1K",
+    "spm", "zh",
+]  # fmt: skip
+Tokenize = Annotated[Name, about("Tokeniser, by sacrebleu's name; `none` splits at white space.")]
 _EXTRAS = {"ja-mecab": "sacrebleu[ja]", "ko-mecab": "sacrebleu[ko]"}
 _SENTENCEPIECE = ("flores101", "flores200", "spBLEU-1K", "spm")
 
@@ -79,13 +72,7 @@ class Tokenizer:
 
 def get_tokenizer(name: str) -> Tokenizer:
     """The tokeniser called `name`."""
-    if name not in NAMES:
-        close = nearest(name, NAMES)
-        raise ReplituneError(
-            f"unknown tokeniser {name!r}" + (f", did you mean {close!r}?" if close else ""),
-            expected=f"one of {', '.join(NAMES)}",
-        )
-    return Tokenizer(name)
+    return Tokenizer(read(Name, name, "tokenize"))
 
 
 def _sacrebleu_tokenizer(name: str) -> Any:

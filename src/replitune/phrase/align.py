@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-import replitune
 from replitune.errors import ReplituneError
 from replitune.phrase.encode import Encoded
+from replitune.phrase.settings import Aligner
+from replitune.running.supervisor import Program
 
-ALIGNERS = ("hmm", "fast_align", "eflomal")
-LONGEST = 200
-"""Words of a segment that sil-thot's HMM accepts."""
+WORKER = [sys.executable, "-P", str(Path(__file__).with_name("align_worker.py"))]
+"""The program that aligns in one direction; -P: its folder is no place to import from."""
 
 Progress = Callable[[str], None]
 
@@ -41,7 +39,7 @@ class DirectedAlignments:
 def align(
     source: Encoded,
     target: Encoded,
-    kind: str = "hmm",
+    kind: Aligner = "hmm",
     *,
     iterations: int = 5,
     seed: int = 1,
@@ -53,13 +51,9 @@ def align(
     `iterations` counts each stage (IBM 1 and HMM, or fast_align); eflomal has its own schedule
     and is the only one that uses `seed`. The result does not depend on `threads`.
     """
-    if kind not in ALIGNERS:
-        raise ReplituneError(
-            "unknown word aligner", found=kind, expected="one of " + ", ".join(ALIGNERS)
-        )
     say = progress or (lambda line: None)
     with tempfile.TemporaryDirectory(prefix="replitune-align-") as name:
-        workers = []
+        jobs = {}
         for direction, from_side, to_side in (
             ("source to target", source, target),
             ("target to source", target, source),
@@ -70,84 +64,33 @@ def align(
             np.save(folder / "from_start.npy", from_side.start)
             np.save(folder / "to_words.npy", to_side.words)
             np.save(folder / "to_start.npy", to_side.start)
-            workers.append(_Worker(folder, kind, iterations, seed, f"align {direction}", say))
-        try:
-            if threads >= 2:
+            jobs[f"align {direction}"] = [str(folder), kind, str(iterations), str(seed)]
+        for at_once in [jobs] if threads >= 2 else [{label: jobs[label]} for label in jobs]:
+            with ExitStack() as stack:
+                workers = [
+                    stack.enter_context(Program([*WORKER, *words], label))
+                    for label, words in at_once.items()
+                ]
                 for worker in workers:
-                    worker.start()
-                for worker in workers:
-                    worker.wait()
-            else:
-                for worker in workers:
-                    worker.start()
-                    worker.wait()
-        finally:
-            for worker in workers:
-                worker.stop()
-        to_source, to_target = (np.load(worker.folder / "links.npy") for worker in workers)
+                    _finish(worker, say)
+        to_source, to_target = (np.load(Path(words[0], "links.npy")) for words in jobs.values())
     assert len(to_source) == len(target.words)
     assert len(to_target) == len(source.words)
     return DirectedAlignments(to_source, to_target)
 
 
-class _Worker:
-    """One direction running in a child process."""
+def _finish(worker: Program, say: Progress) -> None:
+    """Tell the steps of one direction until it is done."""
 
-    def __init__(
-        self, folder: Path, kind: str, iterations: int, seed: int, label: str, say: Progress
-    ) -> None:
-        self.folder = folder
-        self.arguments = [str(folder), kind, str(iterations), str(seed)]
-        self.label = label
-        self.say = say
-        self.process: subprocess.Popen[str] | None = None
+    def each_line(line: str) -> None:
+        step, _, planned = line.partition(" ")
+        if step.isdigit() and planned.isdigit():
+            say(f"{worker.what}: step {step} of {planned}")
 
-    def start(self) -> None:
-        package = str(Path(replitune.__file__).parents[1])
-        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-        with open(self.folder / "stderr.txt", "wb") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "replitune.phrase.align_worker", *self.arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=environment,
-                text=True,
-            )
-        self.reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
-        self.reader.start()
-
-    def _read(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            step, _, planned = line.strip().partition(" ")
-            self.say(f"{self.label}: step {step} of {planned}")
-
-    def wait(self) -> None:
-        assert self.process is not None
-        code = self.process.wait()
-        self.reader.join()
-        if code != 0:
-            errors = (self.folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")
-            last = errors.strip().splitlines()[-1:] or [f"exit status {code}"]
-            raise ReplituneError(
-                "the word aligner failed",
-                found=last[0],
-                fix="a negative exit status means that it was killed, often for want of memory",
-            )
-
-    def stop(self) -> None:
-        if self.process is None:
-            return
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                stream.close()
+    code = worker.follow(each_line)
+    if code != 0:
+        raise ReplituneError(
+            "the word aligner failed",
+            found=worker.said[-1] if worker.said else f"exit status {code}",
+            fix="a negative exit status means that it was killed, often for want of memory",
+        )

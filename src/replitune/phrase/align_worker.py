@@ -1,6 +1,6 @@
 """One direction of word alignment by sil-thot, in a process of its own.
 
-    python -m replitune.phrase.align_worker FOLDER KIND ITERATIONS SEED
+    python align_worker.py FOLDER KIND ITERATIONS SEED
 
 A process of its own, because OpenMP reads OMP_NUM_THREADS once, when it is loaded: with more
 than one thread sil-thot's counts are summed in changing order and alignments can differ. It
@@ -13,24 +13,12 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-def leave_with_parent() -> None:
-    """End this process when the other end of its standard input goes away."""
-
-    def watch() -> None:
-        while os.read(0, 1):  # not sys.stdin, whose lock this thread would hold at exit
-            pass
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def stages(kind: str, iterations: int, seed: int) -> list[tuple[Any, int]]:
@@ -94,7 +82,6 @@ def run(folder: Path, kind: str, iterations: int, seed: int) -> NDArray[np.int16
 
 
 def main() -> None:
-    leave_with_parent()
     folder = Path(sys.argv[1])
     links = run(folder, sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
     np.save(folder / "links.npy", links)

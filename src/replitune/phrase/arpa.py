@@ -22,7 +22,6 @@ IMPOSSIBLE = -99.0
 UNKNOWN_LOGPROB = -100.0
 """log10 probability of <unk> in a file without it, as KenLM assumes."""
 
-
 MAX_BACKOFF = 99.0
 """Back-offs above 0 exist in interpolated models; more than this is no log10 of anything."""
 
@@ -101,43 +100,33 @@ def read_arpa(path: str | Path) -> NgramModel:
     missing; text before \\data\\ is comment. A positive log probability, an unknown word in an
     n-gram, a wrong count or a file that is cut off is an error that names the line.
     """
-    lines = _lines(path)
-    counts, at = _header(lines, path)
+    text = _Text(path)
+    counts = text.header()
     words: list[str] = []
     ids: dict[str, int] = {}
     ngrams, logprobs, backoffs = [], [], []
     for n, count in enumerate(counts, 1):
-        at = _section(lines, at, n, path)
-        if at + count > len(lines):
-            raise _cut_off(lines, path)
+        text.section(n, count)
         if n == 1:
-            words = _vocabulary(lines[at : at + count], at, path)
+            words = text.vocabulary(count)
             ids = {word: position for position, word in enumerate(words)}
         grams = np.empty((count, n), np.int32)
         probs, rests = np.empty(count, np.float32), np.empty(count, np.float32)
         for begin in range(0, count, CHUNK):
             part = slice(begin, min(begin + CHUNK, count))
-            first = at + begin
-            numbers, names, more = _columns(lines[first : at + part.stop], n, first, path)
-            grams[part] = _ids(names, ids, first, path)
-            probs[part] = _checked(numbers, first, path, "log probability", 0.0)
-            rests[part] = _checked(more, first, path, "back-off", MAX_BACKOFF)
+            numbers, names, more = text.columns(part.stop - begin, n)
+            grams[part] = text.ids(names, ids)
+            probs[part] = text.checked(numbers, "log probability", 0.0)
+            rests[part] = text.checked(more, "back-off", MAX_BACKOFF)
+            text.at += part.stop - begin
         ngrams.append(grams)
         logprobs.append(probs)
         backoffs.append(rests)
-        at += count
-    while at < len(lines) and not lines[at].strip():
-        at += 1
-    if at == len(lines):
-        raise _cut_off(lines, path)
-    if lines[at].strip() != "\\end\\":
-        raise ReplituneError(
-            "more n-grams than the header says",
-            file=path,
-            line=at + 1,
-            found=lines[at][:60],
+    if text.next_line() != "\\end\\":
+        raise text.wrong(
+            "more n-grams than the header says", found=text.lines[text.at][:60],
             expected=f"\\end\\ after {counts[-1]} {len(counts)}-grams",
-        )
+        )  # fmt: skip
     for word in (BEGIN, END):
         if word not in ids:
             raise ReplituneError(f"the language model has no {word}", file=path)
@@ -150,162 +139,140 @@ def read_arpa(path: str | Path) -> NgramModel:
     return NgramModel(words, ngrams, logprobs, backoffs)
 
 
-def _lines(path: str | Path) -> list[str]:
-    """The lines of the file; KenLM's binary format is refused by name."""
-    with contextlib.suppress(OSError), open(path, "rb") as handle:
-        if handle.read(7) == b"mmap lm":
-            raise ReplituneError(
-                "a binary of KenLM", file=path, expected="an ARPA file", fix="give the ARPA file"
-            )
-    return split_lines(read_text(path))
+class _Text:
+    """The lines of an ARPA file, and at which one its reader is."""
 
+    def __init__(self, path: str | Path) -> None:
+        """KenLM's binary format is refused by name."""
+        with contextlib.suppress(OSError), open(path, "rb") as handle:
+            if handle.read(7) == b"mmap lm":
+                raise ReplituneError(
+                    "a binary of KenLM", file=path, expected="an ARPA file",
+                    fix="give the ARPA file",
+                )  # fmt: skip
+        self.path, self.lines, self.at = path, split_lines(read_text(path)), 0
 
-def _header(lines: list[str], path: str | Path) -> tuple[list[int], int]:
-    """The numbers of n-grams by the header, and the index of the line after it."""
-    at = 0
-    while at < len(lines) and lines[at].strip() != "\\data\\":
-        at += 1
-    if at == len(lines):
-        raise ReplituneError("not an ARPA file", file=path, expected="a line \\data\\")
-    at += 1
-    counts: list[int] = []
-    while at < len(lines) and not lines[at].startswith("\\"):
-        line = lines[at].strip()
-        if line:
+    def wrong(self, message: str, offset: int = 0, **more: str) -> ReplituneError:
+        """What is wrong with a line from here on."""
+        return ReplituneError(message, file=self.path, line=self.at + offset + 1, **more)
+
+    def next_line(self) -> str:
+        """Go to the next line that is not blank."""
+        while self.at < len(self.lines):
+            if line := self.lines[self.at].strip():
+                return line
+            self.at += 1
+        raise self.cut_off()
+
+    def cut_off(self) -> ReplituneError:
+        return ReplituneError(
+            "the file is cut off", file=self.path, line=len(self.lines),
+            expected="n-grams as in the header, then \\end\\", fix="make or copy the file again",
+        )  # fmt: skip
+
+    def header(self) -> list[int]:
+        """The numbers of n-grams by the header; go behind it."""
+        while self.at < len(self.lines) and self.lines[self.at].strip() != "\\data\\":
+            self.at += 1
+        if self.at == len(self.lines):
+            raise ReplituneError("not an ARPA file", file=self.path, expected="a line \\data\\")
+        self.at += 1
+        counts: list[int] = []
+        line = self.next_line()
+        while not self.lines[self.at].startswith("\\"):
             match = re.fullmatch(r"ngram\s+([0-9]{1,3})\s*=\s*([0-9]{1,15})", line)
             if match is None or int(match[1]) != len(counts) + 1:
-                raise ReplituneError(
-                    "wrong line in the header",
-                    file=path,
-                    line=at + 1,
-                    found=line[:60],
+                raise self.wrong(
+                    "wrong line in the header", found=line[:60],
                     expected=f"ngram {len(counts) + 1}=COUNT",
-                )
+                )  # fmt: skip
             counts.append(int(match[2]))
-        at += 1
-    if at == len(lines):
-        raise _cut_off(lines, path)
-    if not counts:
-        raise ReplituneError("the header lists no n-grams", file=path, line=at + 1)
-    return counts, at
+            self.at += 1
+            line = self.next_line()
+        if not counts:
+            raise self.wrong("the header lists no n-grams")
+        return counts
 
+    def section(self, n: int, count: int) -> None:
+        """Go to the first of `count` n-grams of length `n`."""
+        if self.next_line() != f"\\{n}-grams:":
+            raise self.wrong(
+                "n-grams do not match the header", found=self.lines[self.at][:60],
+                expected=f"\\{n}-grams:",
+            )  # fmt: skip
+        self.at += 1
+        if self.at + count > len(self.lines):
+            raise self.cut_off()
 
-def _section(lines: list[str], at: int, n: int, path: str | Path) -> int:
-    """The index of the first n-gram of length `n`."""
-    while at < len(lines) and not lines[at].strip():
-        at += 1
-    if at == len(lines):
-        raise _cut_off(lines, path)
-    if lines[at].strip() != f"\\{n}-grams:":
-        raise ReplituneError(
-            "n-grams do not match the header",
-            file=path,
-            line=at + 1,
-            found=lines[at][:60],
-            expected=f"\\{n}-grams:",
-        )
-    return at + 1
-
-
-def _columns(
-    body: list[str], n: int, at: int, path: str | Path
-) -> tuple[list[float], list[list[str]], list[float]]:
-    """Log probabilities, the n columns of words, and back-offs of one section."""
-    body = [line.replace("\t", " ") for line in body]
-    for width in (n + 2, n + 1):
-        if all(line.count(" ") == width - 1 for line in body):
-            fields = " ".join(body).split(" ") if body else []
+    def columns(self, count: int, n: int) -> tuple[list[float], list[list[str]], list[float]]:
+        """Log probabilities, the n columns of words, and back-offs of the next lines."""
+        body = [line.replace("\t", " ") for line in self.lines[self.at : self.at + count]]
+        for width in (n + 2, n + 1):
+            if all(line.count(" ") == width - 1 for line in body):
+                fields = " ".join(body).split(" ") if body else []
+                try:
+                    probs = list(map(float, fields[0::width]))
+                    names = [fields[k + 1 :: width] for k in range(n)]
+                    rests = list(map(float, fields[n + 1 :: width])) if width == n + 2 else []
+                except ValueError:
+                    break
+                return probs, names, rests or [0.0] * len(probs)
+        probs, rows, rests = [], [], []
+        for offset, line in enumerate(body):
+            fields = [field for field in line.split(" ") if field]
             try:
-                probs = list(map(float, fields[0::width]))
-                names = [fields[k + 1 :: width] for k in range(n)]
-                rests = list(map(float, fields[n + 1 :: width])) if width == n + 2 else []
+                if len(fields) not in (n + 1, n + 2):
+                    raise ValueError
+                probs.append(float(fields[0]))
+                rests.append(float(fields[n + 1]) if len(fields) == n + 2 else 0.0)
             except ValueError:
-                break
-            return probs, names, rests or [0.0] * len(probs)
-    probs, rows, rests = [], [], []
-    for offset, line in enumerate(body):
-        fields = [field for field in line.split(" ") if field]
+                raise self.wrong(
+                    f"wrong {n}-gram line", offset, found=line[:80],
+                    expected=f"log10 probability, {n} words, perhaps a back-off",
+                    fix="is the file cut off?",
+                ) from None  # fmt: skip
+            rows.append(fields[1 : n + 1])
+        return probs, [list(column) for column in zip(*rows, strict=True)] or [[]] * n, rests
+
+    def vocabulary(self, count: int) -> list[str]:
+        """The words of the unigrams, each listed once."""
+        _, names, _ = self.columns(count, 1)
+        words = [_canonical(name) for name in names[0]]
+        if len(set(words)) < len(words):
+            seen: set[str] = set()
+            for offset, word in enumerate(words):
+                if word in seen:
+                    raise self.wrong("a unigram is listed twice", offset, found=word)
+                seen.add(word)
+        return words
+
+    def ids(self, names: list[list[str]], ids: dict[str, int]) -> NDArray[np.int32]:
+        """The n columns of words as rows of ids: (lines, n)."""
         try:
-            if len(fields) not in (n + 1, n + 2):
-                raise ValueError
-            probs.append(float(fields[0]))
-            rests.append(float(fields[n + 1]) if len(fields) == n + 2 else 0.0)
-        except ValueError:
-            raise ReplituneError(
-                f"wrong {n}-gram line",
-                file=path,
-                line=at + offset + 1,
-                found=line[:80],
-                expected=f"log10 probability, {n} words, perhaps a back-off",
-                fix="is the file cut off?",
-            ) from None
-        rows.append(fields[1 : n + 1])
-    return probs, [list(column) for column in zip(*rows, strict=True)] or [[]] * n, rests
+            columns = [[ids[name] for name in column] for column in names]
+        except KeyError:
+            names = [[_canonical(name) for name in column] for column in names]
+            for offset, row in enumerate(zip(*names, strict=True)):
+                for name in row:
+                    if name not in ids:
+                        raise self.wrong(
+                            "an n-gram has a word that is no unigram", offset, found=name
+                        ) from None
+            columns = [[ids[name] for name in column] for column in names]
+        return np.array(columns, np.int32).reshape(len(names), -1).T
 
-
-def _vocabulary(body: list[str], at: int, path: str | Path) -> list[str]:
-    """The words of the unigrams, each listed once."""
-    _, names, _ = _columns(body, 1, at, path)
-    words = [_canonical(name) for name in names[0]]
-    if len(set(words)) < len(words):
-        seen: set[str] = set()
-        for offset, word in enumerate(words):
-            if word in seen:
-                raise ReplituneError(
-                    "a unigram is listed twice", file=path, line=at + offset + 1, found=word
-                )
-            seen.add(word)
-    return words
+    def checked(self, values: list[float], name: str, largest: float) -> NDArray[np.float32]:
+        """Values as an array; NaN or more than `largest` is an error, -inf becomes -99."""
+        array = np.array(values, np.float32)
+        wrong = np.flatnonzero(~(array <= largest))
+        if len(wrong):
+            raise self.wrong(
+                f"impossible {name}", int(wrong[0]), found=str(array[wrong[0]]),
+                expected=f"a number up to {largest:g}",
+            )  # fmt: skip
+        array[np.isneginf(array)] = IMPOSSIBLE
+        return array
 
 
 def _canonical(name: str) -> str:
     return UNKNOWN if name == "<UNK>" else name
-
-
-def _ids(
-    names: list[list[str]], ids: dict[str, int], at: int, path: str | Path
-) -> NDArray[np.int32]:
-    """The n columns of words as rows of ids: (lines, n)."""
-    try:
-        columns = [[ids[name] for name in column] for column in names]
-    except KeyError:
-        names = [[_canonical(name) for name in column] for column in names]
-        for offset, row in enumerate(zip(*names, strict=True)):
-            for name in row:
-                if name not in ids:
-                    raise ReplituneError(
-                        "an n-gram has a word that is no unigram",
-                        file=path,
-                        line=at + offset + 1,
-                        found=name,
-                    ) from None
-        columns = [[ids[name] for name in column] for column in names]
-    return np.array(columns, np.int32).reshape(len(names), -1).T
-
-
-def _checked(
-    values: list[float], at: int, path: str | Path, name: str, largest: float
-) -> NDArray[np.float32]:
-    """Values as an array; NaN or more than `largest` is an error, -inf becomes -99."""
-    array = np.array(values, np.float32)
-    wrong = np.flatnonzero(~(array <= largest))
-    if len(wrong):
-        raise ReplituneError(
-            f"impossible {name}",
-            file=path,
-            line=at + int(wrong[0]) + 1,
-            found=str(array[wrong[0]]),
-            expected=f"a number up to {largest:g}",
-        )
-    array[np.isneginf(array)] = IMPOSSIBLE
-    return array
-
-
-def _cut_off(lines: list[str], path: str | Path) -> ReplituneError:
-    return ReplituneError(
-        "the file is cut off",
-        file=path,
-        line=len(lines),
-        expected="n-grams as in the header, then \\end\\",
-        fix="make or copy the file again",
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.running.files import atomic_open
+
+
+def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
+    """(n + 1,) where each of n stretches begins that lie one behind the other, and where the last
+    ends."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A plain read-only view, in memory or in a file: one array type, so that kernels are compiled
+    once."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write one .npy file of a model."""
+    with atomic_open(path, "wb") as handle:
+        np.save(handle, np.asarray(array))
 
 
 def load_array(path: Path) -> NDArray[Any]:
@@ -19,6 +41,10 @@ def load_array(path: Path) -> NDArray[Any]:
         found = "no such file"
     except (EOFError, OSError, ValueError) as error:
         found = str(error)
-    raise ReplituneError(
+    raise not_whole(path, found)
+
+
+def not_whole(path: Path, found: str) -> ReplituneError:
+    return ReplituneError(
         "the model is not whole", file=path, found=found, fix="train it again, or copy all of it"
     )

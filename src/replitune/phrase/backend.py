@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replitune.backends.interface import (
-    TUNERS,
     Backend,
     DecodeJob,
     ReplicaJob,
@@ -15,6 +15,9 @@ from replitune.backends.interface import (
     needed,
     source_of,
 )
+from replitune.phrase.settings import PhraseSystemSettings
+from replitune.settings import plain
+from replitune.tuning.registry import TUNERS
 
 if TYPE_CHECKING:
     from replitune.phrase.system import PhraseSystem
@@ -30,7 +33,12 @@ class Phrase(Backend):
     """Trained on the parallel text, tuned once per replica by our tuners."""
 
     name = "phrase"
-    prefixes = TUNERS
+    Settings = PhraseSystemSettings
+    settings: PhraseSystemSettings
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        return tuple(TUNERS.names)
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:
@@ -41,63 +49,50 @@ class Phrase(Backend):
         }
 
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
-        keys = USED["train" if stage == "train" else "tune"]
-        return {key: self.settings[key] for key in keys}
+        return self.chosen_settings(USED["train" if stage == "train" else "tune"])
 
     @property
     def search(self) -> str | None:
-        return str(self.settings["search"].get("search", "cube"))
+        return self.settings.search.search
 
     def train(self, job: TrainJob) -> None:
-        from replitune.cli.words import checked_settings
         from replitune.corpus.subsets import subset, take
         from replitune.phrase.model import PhraseModel
         from replitune.phrase.train import train_phrase_system
-        from replitune.phrase.train_settings import PhraseSettings
         from replitune.running.files import read_lines
-        from replitune.running.progress import Steps
+        from replitune.running.progress import say
 
-        given = self.settings
-        settings = PhraseSettings(**checked_settings(given["training"], PhraseSettings))
         source, target = map(read_lines, needed(job.train, "source"))
-        name = given.get("subset", "all")
+        name = self.settings.subset
         if name != "all":
             chosen = subset(name, len(source), job.seed)
             print(f"subset {name}: {len(chosen)} of {len(source)} pairs")
             source, target = take(source, chosen), take(target, chosen)
-        lm_text = given.get("lm_text")
         train_phrase_system(
             source,
             target,
-            settings,
+            self.settings.training,
             job.out,
             threads=job.threads,
-            progress=Steps(),
-            lm_text=read_lines(lm_text) if lm_text else (),
-            lm_arpa=given.get("lm_arpa"),
+            progress=say,
+            lm_text=read_lines(job.lm_text) if job.lm_text else (),
+            lm_arpa=job.lm_arpa,
         )
         PhraseModel.load(job.out).save_queries(job.out)
 
     def tunable(self, job: ReplicaJob) -> Tunable:
-        from replitune.phrase.tuning import DevDecoder
-        from replitune.running.files import sha256_file, sha256_lines
+        from replitune.phrase.dev_decoder import DevDecoder
+        from replitune.running.files import sha256_file
         from replitune.tuning.combination import get_objective
-        from replitune.tuning.from_files import make_tuner
-        from replitune.tuning.layout import Layout
         from replitune.tuning.weights import read_weights
 
         system = self._system(job.model)
         dev = needed(job.dev, "testset")
         source = source_of(dev)
-        names, arities = zip(*system.layout.features, strict=True)
-        settings = {key: value for key, value in job.tuner.items() if key != "frozen"}
-        start = (
-            system.layout.vector(read_weights(job.init)) if job.init
-            else system.layout.sensible()
-        )  # fmt: skip
+        layout = system.layout
         return Tunable(
-            Layout(names, arities),
-            start,
+            layout,
+            layout.to_vector(read_weights(job.init)) if job.init else layout.sensible(),
             DevDecoder(
                 system,
                 source,
@@ -105,28 +100,25 @@ class Phrase(Backend):
                 get_objective(job.metric),
                 job.nbest,
                 job.threads,
-                density=getattr(make_tuner(job.algorithm, settings), "density", None),
+                density=job.tuner.density if job.tuner else None,
             ),
             dev.segments,
             {
                 "model": sha256_file(needed(job.model, "model") / "model.json"),
-                "source": sha256_lines(source),
-                "references": [sha256_lines(lines) for lines in dev.references],
-                "features": list(system.layout.groups),
-                "search": repr(system.settings),
-                "nbest": job.nbest,
+                "features": list(layout.groups),
+                "search": plain(self.settings.search),
             },
         )
 
     def decode(self, job: DecodeJob) -> list[str]:
-        from replitune.running.progress import Progress
+        from replitune.running.progress import say
         from replitune.tuning.weights import read_weights
 
         lines = job.source
         system = self._system(job.model)
-        weights = system.layout.vector(read_weights(needed(job.tuned, "weights")))
+        weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
         found: list[str] = []
-        with Progress("decode", len(lines), "lines") as done:
+        with say.bar("decode", len(lines), "lines") as done:
             for start in range(0, len(lines), BLOCK):
                 found += system.translate(lines[start : start + BLOCK], weights, job.threads)
                 done(len(found))
@@ -135,10 +127,7 @@ class Phrase(Backend):
             lists.write(job.nbest_out)
         return found
 
-    def _system(self, model: Any) -> PhraseSystem:
-        from replitune.cli.words import checked_settings
-        from replitune.phrase.decoder import Settings
+    def _system(self, model: Path | None) -> PhraseSystem:
         from replitune.phrase.system import PhraseSystem
 
-        settings = Settings(**checked_settings(self.settings["search"], Settings))
-        return PhraseSystem(needed(model, "model"), self.settings["features"], settings)
+        return PhraseSystem(needed(model, "model"), self.settings.features, self.settings.search)

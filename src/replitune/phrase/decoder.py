@@ -17,71 +17,20 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
+from replitune.phrase.arrays import starts
 from replitune.phrase.cube import search_cubes
-from replitune.phrase.features import DISTORTION, LM, Layout
+from replitune.phrase.features import DISTORTION, LM, PhraseLayout
 from replitune.phrase.graph import SearchGraph, graph_of
 from replitune.phrase.kbest import best_words
 from replitune.phrase.kbest import nbest as nbest_of
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.options import Batch, prepare
 from replitune.phrase.search import Terms, search
+from replitune.phrase.settings import SearchSettings
 from replitune.running.files import atomic_open
 
 Result = TypeVar("Result")
-
-SEARCHES = ("cube", "stack")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to search; stack, beam, limit and options are by default Moses'.
-
-    search: "stack", every extension of every hypothesis, or "cube", the most promising ones only
-    stack: hypotheses kept per number of translated words
-    pop_limit: extensions tried per number of translated words (cube); docs/benchmarks.md has what
-        other limits cost and give
-    beam: a hypothesis' probability relative to the best of its stack is at least this; 0 for any
-    distortion_limit: 0 is monotone, -1 no limit
-    options: translation options kept per source phrase
-    derivations: for n distinct translations look at no more than n times this many derivations
-    """
-
-    search: str = "cube"
-    stack: int = 100
-    pop_limit: int = 400
-    beam: float = 1e-5
-    distortion_limit: int = 6
-    options: int = 20
-    derivations: int = 20
-
-    def __post_init__(self) -> None:
-        if self.search not in SEARCHES:
-            close = nearest(self.search, SEARCHES)
-            raise ReplituneError(
-                "unknown search algorithm",
-                found=self.search,
-                expected=" or ".join(SEARCHES),
-                fix=f"did you mean {close}?" if close else None,
-            )
-        for name, least in (
-            ("stack", 1),
-            ("pop_limit", 1),
-            ("distortion_limit", -1),
-            ("options", 1),
-            ("derivations", 1),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ReplituneError(
-                    f"decoder setting {name}",
-                    found=str(value),
-                    expected=f"a whole number from {least} on",
-                )
-        if not 0 <= self.beam < 1:
-            raise ReplituneError(
-                "decoder setting beam", found=str(self.beam), expected="at least 0, less than 1"
-            )
 
 
 @dataclass(frozen=True)
@@ -104,14 +53,12 @@ class NBest:
     words: NDArray[np.int32]
     looked: NDArray[np.int64]
     vocabulary: list[str]
-    layout: Layout
+    layout: PhraseLayout
 
     def texts(self) -> list[str]:
         """The hypotheses as lines."""
-        vocabulary = self.vocabulary
-        words = [vocabulary[word] for word in self.words.tolist()]
-        bounds = self.word_start.tolist()
-        return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
+        words = [self.vocabulary[word] for word in self.words.tolist()]
+        return [" ".join(words[a:b]) for a, b in pairwise(self.word_start.tolist())]
 
     def lines(self) -> Iterator[str]:
         """Moses' format: `id ||| text ||| Name= v v ... ||| score`; numbers read back exactly."""
@@ -128,11 +75,10 @@ class NBest:
                     line=segment + 1,
                     fix="write | as &#124; in the source text",
                 )
-            fields = []
-            at = 0
-            for name, arity in self.layout.features:
-                fields.append(f"{name}= " + " ".join(map(repr, row[at : at + arity])))
-                at += arity
+            fields = [
+                f"{name}= " + " ".join(map(repr, row[where]))
+                for name, where in self.layout.slices.items()
+            ]
             yield f"{segment} ||| {text} ||| {' '.join(fields)} ||| {score!r}"
 
     def write(self, path: str | Path) -> None:
@@ -150,12 +96,12 @@ class Decoder:
         self,
         model: PhraseModel,
         weights: NDArray[np.float64],
-        settings: Settings | None = None,
+        settings: SearchSettings | None = None,
     ) -> None:
         """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
         scores 0, and of equal hypotheses the first found is kept."""
         self.model = model
-        self.settings = settings or Settings()
+        self.settings = settings or SearchSettings()
         self.weights = np.array(weights, np.float64)
         self._full = model.layout.full(self.weights)
         self._automaton = model.lm.automaton
@@ -203,27 +149,13 @@ class Decoder:
                 return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int), 1
             rows, first, arcs = self._search(batch, i, keep=True)
             return nbest_of(
-                rows,
-                arcs,
-                first[-2],
-                batch.options,
-                batch.target_words,
-                batch.scores,
-                batch.reordering,
-                batch.unknown,
-                self._automaton,
-                self._terms.begin,
-                self._terms.end,
-                size,
-                derivations,
-                distinct,
-            )
+                rows, arcs, first[-2], batch.options, batch.target_words, batch.scores,
+                batch.reordering, batch.unknown, self._automaton, self._terms.begin,
+                self._terms.end, size, derivations, distinct,
+            )  # fmt: skip
 
         found = self._map(list_of, len(batch), threads)
         sizes = [len(result[3]) for result in found]
-        word_start = np.zeros(sum(sizes) + 1, np.int64)
-        if found:
-            np.cumsum(np.concatenate([np.diff(result[0]) for result in found]), out=word_start[1:])
         columns = self.model.layout.columns
         features = np.concatenate([np.zeros((0, 14)), *(result[2] for result in found)])[:, columns]
         score = np.zeros(len(features))
@@ -234,7 +166,7 @@ class Decoder:
             features=features,
             score=score,
             copied=np.concatenate([_NO_WORDS, *(r[3] for r in found)]).astype(np.int32),
-            word_start=word_start,
+            word_start=starts(np.concatenate([_NO_WORDS, *(np.diff(r[0]) for r in found)])),
             words=np.concatenate([_NO_WORDS, *(result[1] for result in found)]),
             looked=np.array([result[4] for result in found], np.int64),
             vocabulary=self._vocabulary(batch),
@@ -265,8 +197,7 @@ class Decoder:
                 -1 if density is None else math.ceil(density * length),
             )  # fmt: skip
             begin, end = word_start[chosen], word_start[chosen + 1]
-            arc_start = np.zeros(len(chosen) + 1, np.int64)
-            np.cumsum(end - begin, out=arc_start[1:])
+            arc_start = starts(end - begin)
             at = np.arange(arc_start[-1]) + np.repeat(begin - arc_start[:-1], end - begin)
             return SearchGraph(
                 nodes=int(nodes),
@@ -286,17 +217,10 @@ class Decoder:
 
     def _search(self, batch: Batch, i: int, keep: bool) -> Any:
         spans = batch.spans[batch.start[i] : batch.start[i + 1]]
+        arguments = spans, batch.options, self._automaton, self._terms, self.settings.stack
         if self.settings.search == "cube":
-            return search_cubes(
-                spans,
-                batch.options,
-                self._automaton,
-                self._terms,
-                self.settings.stack,
-                self.settings.pop_limit,
-                keep,
-            )
-        return search(spans, batch.options, self._automaton, self._terms, self.settings.stack, keep)
+            return search_cubes(*arguments, self.settings.pop_limit, keep)
+        return search(*arguments, keep)
 
     def _map(self, work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
         if threads <= 1 or count <= 1:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.phrase.arrays import starts
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 RESERVED = (UNKNOWN, BEGIN, END)
@@ -55,8 +56,7 @@ def encode(segments: Sequence[Sequence[str]], reserved: Sequence[str] = ()) -> E
             )
     vocab = [*reserved, *sorted(counts, key=lambda word: (-counts[word], word))]
     ids = {word: position for position, word in enumerate(vocab)}
-    start = np.zeros(len(segments) + 1, np.int64)
-    np.cumsum([len(segment) for segment in segments], out=start[1:])
+    start = starts([len(segment) for segment in segments])
     words = np.fromiter(
         map(ids.__getitem__, chain.from_iterable(segments)), np.int32, count=int(start[-1])
     )

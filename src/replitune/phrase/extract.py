@@ -14,10 +14,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.phrase.encode import Encoded
+from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
-
-LONGEST_PHRASE = 8
-"""The links inside a phrase pair are a mask of LONGEST_PHRASE x LONGEST_PHRASE = 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +62,8 @@ def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) ->
     """All phrase pairs with at most `longest` words on either side."""
     assert 1 <= longest <= LONGEST_PHRASE
     start = np.zeros(len(source) + 1, np.int64)
-    nothing = np.empty(0, np.int16), np.empty(0, np.int8), np.empty(0, np.uint64)
     corpus = source.start, target.start, links.start, links.source, links.target, longest
-    s16, s8, s64 = nothing
+    s16, s8, s64 = np.empty(0, np.int16), np.empty(0, np.int8), np.empty(0, np.uint64)
     _extract(*corpus, False, start, s16, s8, s16, s8, s64)
     total = int(start[-1])
     source_begin, target_begin = np.empty(total, np.int16), np.empty(total, np.int16)

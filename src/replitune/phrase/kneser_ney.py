@@ -25,8 +25,6 @@ from replitune.phrase.encode import RESERVED, Encoded, encode
 FALLBACK = (0.5, 1.0, 1.5)
 """Discounts for counts 1, 2 and 3 or more when they cannot be estimated (lmplz's fallback)."""
 
-HIGHEST_ORDER = 6
-
 _BEGIN, _END = RESERVED.index("<s>"), RESERVED.index("</s>")
 
 
@@ -50,12 +48,6 @@ def train_lm(
     segments: Sequence[Sequence[str]], order: int, progress: Callable[[str], None] | None = None
 ) -> NgramModel:
     """The model of `segments` (lists of words); a blank segment counts as <s> </s>."""
-    if not 1 <= order <= HIGHEST_ORDER:
-        raise ReplituneError(
-            "order of the language model out of range",
-            found=str(order),
-            expected=f"1 to {HIGHEST_ORDER}",
-        )
     if not segments:
         raise ReplituneError("no text to train a language model on")
     encoded = encode(segments, RESERVED)

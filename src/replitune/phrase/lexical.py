@@ -15,7 +15,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.phrase.encode import Encoded
-from replitune.phrase.extract import LONGEST_PHRASE, Occurrences
+from replitune.phrase.extract import Occurrences
+from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
 
 

@@ -25,9 +25,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.phrase.arpa import NgramModel
-from replitune.phrase.arrays import load_array
-from replitune.running.files import atomic_open, atomic_path, read_lines, read_text, write_lines
+from replitune.phrase.arpa import UNKNOWN_LOGPROB, NgramModel
+from replitune.phrase.arrays import frozen, load_array, save_array
+from replitune.running.files import atomic_open, read_lines, read_text, write_lines
 
 NODE = np.dtype(
     [
@@ -42,9 +42,6 @@ NODE = np.dtype(
 """key: 0 where the slot is empty; words: a filter of the words that continue this n-gram, so that
 most searches for what is not there end without a look into the table; logprob, backoff: natural
 logs; next: the state after this n-gram; link: the state with one word less, of a state."""
-
-MISSING_UNKNOWN = -100.0
-"""log10 probability of <unk> in a model that has none, as KenLM's."""
 
 
 class Automaton(NamedTuple):
@@ -225,7 +222,7 @@ class LanguageModel:
             nodes = np.zeros(root + 1 + slots, NODE)
             length = np.zeros(len(nodes), np.uint8)
             length[:root] = 1
-            nodes["logprob"][:root] = MISSING_UNKNOWN * ln10
+            nodes["logprob"][:root] = UNKNOWN_LOGPROB * ln10
             ids = model.ngrams[0][:, 0]
             if len(ids) != unigrams or len(np.unique(ids)) != unigrams:
                 raise ReplituneError(
@@ -262,10 +259,8 @@ class LanguageModel:
 
     @property
     def automaton(self) -> Automaton:
-        # One flag for arrays in memory and in files, so that kernels are compiled once.
-        nodes = np.asarray(self.nodes).view()
-        nodes.flags.writeable = False
-        return Automaton(nodes, len(self.words), len(self.nodes) - len(self.words) - 1)
+        slots = len(self.nodes) - len(self.words) - 1
+        return Automaton(frozen(self.nodes), len(self.words), slots)
 
     @property
     def ids(self) -> dict[str, int]:
@@ -281,18 +276,10 @@ class LanguageModel:
         """The word </s>."""
         return self.words.index("</s>")
 
-    def score(self, sentence: list[str]) -> float:
-        """Natural log probability of a sentence with its end."""
-        ids = self.ids
-        unknown = ids["<unk>"]
-        words = np.array([*(ids.get(word, unknown) for word in sentence), self.end], np.int32)
-        return float(score_words(self.automaton, self.begin, words, 0, len(words))[0])
-
     def save(self, folder: str | Path) -> None:
         folder = Path(folder)
-        for name, array in (("lm.nodes", self.nodes), ("lm.high", self.high)):
-            with atomic_path(folder / f"{name}.npy") as path, open(path, "wb") as handle:
-                np.save(handle, np.asarray(array))
+        save_array(folder / "lm.nodes.npy", self.nodes)
+        save_array(folder / "lm.high.npy", self.high)
         write_lines(folder / "lm.words.txt", self.words)
         with atomic_open(folder / "lm.json") as handle:
             json.dump({"format": 1, "order": self.order, "rise": self.rise}, handle)

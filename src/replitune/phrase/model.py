@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -14,18 +13,18 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel
-from replitune.phrase.arrays import load_array
-from replitune.phrase.features import GROUPS, NAMES, Layout
+from replitune.phrase.arrays import frozen, load_array, not_whole, save_array
+from replitune.phrase.encode import RESERVED
+from replitune.phrase.features import NAMES, PhraseLayout
 from replitune.phrase.lm import LanguageModel, score_words
+from replitune.phrase.settings import GROUPS
 from replitune.phrase.table import PhraseTable
-from replitune.running.files import atomic_path, read_text
-
-RESERVED = ("<unk>", "<s>", "</s>")
+from replitune.running.files import read_text
 
 DECODER = "decoder"
 """Folder inside a model's folder for what is computed from table and language model."""
-
-NAMES_OF = {group: [name for name, of, _ in NAMES if of == group] for group in GROUPS}
+COMPUTED = ("index", "isolated", "lm_words")
+"""Its arrays, beside the language model's."""
 
 
 @njit(cache=True)
@@ -56,13 +55,6 @@ def _score_isolated(automaton, target_start, words, isolated):  # type: ignore[n
         )[0]
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A plain read-only view, in memory or in a file: one array type for the kernels."""
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view
-
-
 @dataclass(frozen=True)
 class PhraseModel:
     """One system's model.
@@ -72,23 +64,21 @@ class PhraseModel:
         word by word, so equal hashes do no harm
     isolated: (P,) float32 LM score of each target phrase without context (Koehn 2010, 6.3.2)
     lm_words: (target words,) int32 the LM's id of each target word
-    longest: words of the longest source phrase
     """
 
     table: PhraseTable
     lm: LanguageModel
-    layout: Layout
+    layout: PhraseLayout
     index: NDArray[np.int32]
     isolated: NDArray[np.float32]
     lm_words: NDArray[np.int32]
-    longest: int
 
     @classmethod
     def build(
         cls, table: PhraseTable, lm: LanguageModel | None, features: tuple[str, ...] = GROUPS
     ) -> PhraseModel:
         """Join a phrase table with a language model (None where `features` has no lm)."""
-        layout = Layout(tuple(features))
+        layout = PhraseLayout.of(features)
         if lm is None or "lm" not in layout.groups:
             if "lm" in layout.groups:
                 raise ReplituneError("the features include lm, but there is no language model")
@@ -102,8 +92,12 @@ class PhraseModel:
         isolated = np.zeros(len(table.target_start) - 1, np.float32)
         words = lm_words[np.asarray(table.target_words)]
         _score_isolated(lm.automaton, frozen(table.target_start), words, isolated)
-        longest = int(np.diff(table.source_start).max(initial=1))
-        return cls(table, lm, layout, index, isolated, lm_words, longest)
+        return cls(table, lm, layout, index, isolated, lm_words)
+
+    @cached_property
+    def longest(self) -> int:
+        """Words of the longest source phrase."""
+        return int(np.diff(self.table.source_start).max(initial=1))
 
     @cached_property
     def source_ids(self) -> dict[str, int]:
@@ -116,8 +110,7 @@ class PhraseModel:
     @cached_property
     def lm_ids(self) -> dict[str, int]:
         """LM ids of words, without the reserved ones."""
-        ids = self.lm.ids
-        return {word: i for word, i in ids.items() if word not in RESERVED}
+        return {word: i for word, i in self.lm.ids.items() if word not in RESERVED}
 
     @property
     def unknown(self) -> int:
@@ -127,9 +120,8 @@ class PhraseModel:
         """Write what `build` computed to `folder`/decoder, so that `load` only maps it."""
         out = Path(folder) / DECODER
         out.mkdir(parents=True, exist_ok=True)
-        for name in ("index", "isolated", "lm_words"):
-            with atomic_path(out / f"{name}.npy") as path, open(path, "wb") as handle:
-                np.save(handle, np.asarray(getattr(self, name)))
+        for name in COMPUTED:
+            save_array(out / f"{name}.npy", getattr(self, name))
         self.lm.save(out)
 
     @classmethod
@@ -149,9 +141,10 @@ class PhraseModel:
             )
         try:
             names = json.loads(read_text(folder / "model.json"))["features"]
-            own = tuple(group for group in GROUPS if any(n in names for n in NAMES_OF[group]))
+            of = {name: group for name, group, _ in NAMES}
+            own = tuple(group for group in GROUPS if group in {of[name] for name in names})
             groups = own if features is None else tuple(features)
-            missing = [group for group in groups if group in GROUPS and group not in own]
+            missing = [group for group in groups if group not in own]
             if missing:
                 raise ReplituneError(
                     "the model has no scores for a feature group",
@@ -163,17 +156,8 @@ class PhraseModel:
             if "lm" not in groups or not (folder / DECODER / "lm.json").exists():
                 lm = LanguageModel.build(NgramModel.load(folder / "lm")) if "lm" in groups else None
                 return cls.build(table, lm, groups)
-            arrays = {
-                name: load_array(folder / DECODER / f"{name}.npy")
-                for name in ("index", "isolated", "lm_words")
-            }
-            longest = int(np.diff(table.source_start).max(initial=1))
+            arrays = {name: load_array(folder / DECODER / f"{name}.npy") for name in COMPUTED}
             lm = LanguageModel.load(folder / DECODER)
-            return cls(table, lm, Layout(groups), longest=longest, **arrays)
+            return cls(table, lm, PhraseLayout.of(groups), **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
-            raise ReplituneError(
-                "the model is not whole",
-                file=folder,
-                found=str(error).splitlines()[0],
-                fix="train it again, or copy all of it",
-            ) from None
+            raise not_whole(folder, str(error).splitlines()[0]) from None

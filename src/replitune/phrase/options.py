@@ -14,10 +14,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.phrase.arrays import frozen, starts
 from replitune.phrase.encode import split_words
 from replitune.phrase.features import LM, PHRASE_PENALTY, TM, UNKNOWN_WORD, WORD_PENALTY
 from replitune.phrase.lm import find, step
-from replitune.phrase.model import PhraseModel, frozen, phrase_slot
+from replitune.phrase.model import PhraseModel, phrase_slot
 
 MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 
@@ -212,7 +213,7 @@ class Batch:
     spans: (words, longest) the phrase on the span of l + 1 words from word i on, or -1
     options: see Options
     scores: (O, 4) float32 and reordering: (O, 6) float32, as in the phrase table, unweighted
-    target_start: (O + 1,); target_words: ids in the target vocabulary, from its size on `copied`
+    target_words: of all options, ids in the target vocabulary, from its size on `copied`
     unknown: (O,) 1 for a copied word
     copied: unknown source words
     """
@@ -242,8 +243,7 @@ def prepare(
     ids = model.source_ids
     words = [word for sentence in sentences for word in sentence]
     tokens = np.array([ids.get(word, -1) for word in words], np.int32)
-    start = np.zeros(len(sentences) + 1, np.int64)
-    np.cumsum([len(sentence) for sentence in sentences], out=start[1:])
+    start = starts([len(sentence) for sentence in sentences])
 
     spans = np.full((len(tokens), model.longest), -1, np.int32)
     source_start, source_words = frozen(table.source_start), frozen(table.source_words)
@@ -295,8 +295,7 @@ def _batch(
     lengths = np.ones(total, np.int64)
     begin = np.asarray(table.target_start)[rows]
     lengths[:known] = np.asarray(table.target_start)[rows + 1] - begin
-    word_start = np.zeros(total + 1, np.int64)
-    np.cumsum(lengths, out=word_start[1:])
+    word_start = starts(lengths)
     at = np.arange(word_start[known]) + np.repeat(begin - word_start[:known], lengths[:known])
     target = np.empty(word_start[-1], np.int32)
     target[: word_start[known]] = np.asarray(table.target_words)[at]
@@ -316,7 +315,7 @@ def _batch(
     unknown = np.zeros(total, np.int8)
     unknown[known:] = 1
     options = Options(
-        first=np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)[: len(count)],
+        first=starts(count)[:-1],
         counts=count,
         score=np.zeros(total),
         estimate=np.zeros(total),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.phrase.arrays import starts
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import Occurrences, PhrasePairs
 from replitune.phrase.lexical import lexical_table, lexical_weights
@@ -62,14 +63,14 @@ def phrase_table(
     reordering = reordering_scores(pairs, backward, forward, smoothing).astype(np.float32)
 
     # source phrases in the order of their word ids: ids are by length first
-    starts = np.flatnonzero(np.diff(pairs.source_phrase, prepend=-1))
-    sizes = np.diff(starts, append=len(pairs.count))
+    first = np.flatnonzero(np.diff(pairs.source_phrase, prepend=-1))
+    sizes = np.diff(first, append=len(pairs.count))
     source_words, source_length = _words(
-        source, found, found.source_begin, found.source_length, pairs.example[starts]
+        source, found, found.source_begin, found.source_length, pairs.example[first]
     )
     phrase_order = np.lexsort(source_words.T[::-1])
-    rank = np.empty(len(starts), np.int64)
-    rank[phrase_order] = np.arange(len(starts))
+    rank = np.empty(len(first), np.int64)
+    rank[phrase_order] = np.arange(len(first))
 
     order = np.lexsort((pairs.target_phrase, -scores[:, 3], -scores[:, 2], np.repeat(rank, sizes)))
     sizes = sizes[phrase_order]
@@ -84,18 +85,14 @@ def phrase_table(
     return PhraseTable(
         source.vocab,
         target.vocab,
-        _starts(source_length[phrase_order]),
+        starts(source_length[phrase_order]),
         source_words[source_words >= 0],
-        _starts(sizes),
-        _starts(target_length),
+        starts(sizes),
+        starts(target_length),
         target_words[target_words >= 0],
         scores[order],
         reordering[order],
     )
-
-
-def _starts(lengths: NDArray) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def _words(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import json
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,38 @@ END_OF_WORD = "</w>"
 
 
 @dataclass(frozen=True)
-class CompoundSplitter:
+class Splitter(ABC):
+    """Splits words one by one, and knows what it has split."""
+
+    _known: dict[str, list[str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False, kw_only=True
+    )
+
+    @abstractmethod
+    def _parts(self, word: str) -> list[str]: ...
+
+    @abstractmethod
+    def _content(self) -> dict[str, object]:
+        """As JSON can write it."""
+
+    def split(self, word: str) -> list[str]:
+        """The parts of a word, or it alone."""
+        if word not in self._known:
+            self._known[word] = self._parts(word)
+        return self._known[word]
+
+    def apply(self, words: Sequence[str]) -> list[str]:
+        """A segment with its words split."""
+        return [part for word in words for part in self.split(word)]
+
+    def save(self, path: str | Path) -> None:
+        with atomic_open(path) as handle:
+            json.dump(self._content(), handle, ensure_ascii=False, separators=(",", ":"))
+            handle.write("\n")
+
+
+@dataclass(frozen=True)
+class CompoundSplitter(Splitter):
     """Koehn and Knight (2003), section 3.2: the split whose parts have the highest geometric
     mean of training frequencies, the word itself being one of the candidates.
 
@@ -40,7 +72,6 @@ class CompoundSplitter:
     min_length: int = 4
     min_count: int = 5
     fillers: tuple[str, ...] = ("", "s", "es")
-    _known: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
     def learn(
@@ -60,18 +91,9 @@ class CompoundSplitter:
         case = {lower: word for lower, word in case.items() if lower != word}
         return CompoundSplitter(dict(counts), case, min_length, min_count, fillers)
 
-    def split(self, word: str) -> list[str]:
-        """The parts of `word`, itself alone when no split is better."""
-        if word not in self._known:
-            parts = self._best(word.lower()) if word.isalpha() else []
-            self._known[word] = (
-                [self.case.get(part, part) for part in parts] if len(parts) > 1 else [word]
-            )
-        return self._known[word]
-
-    def apply(self, words: Sequence[str]) -> list[str]:
-        """A segment with its compounds split."""
-        return [part for word in words for part in self.split(word)]
+    def _parts(self, word: str) -> list[str]:
+        parts = self._best(word.lower()) if word.isalpha() else []
+        return [self.case.get(part, part) for part in parts] if len(parts) > 1 else [word]
 
     def _best(self, word: str) -> list[str]:
         """Exact search: per end position and number of parts the largest product of counts."""
@@ -103,9 +125,8 @@ class CompoundSplitter:
                 answer, frequency, number = parts, product, n
         return answer
 
-    def save(self, path: str | Path) -> None:
-        """Write JSON."""
-        content = {
+    def _content(self) -> dict[str, object]:
+        return {
             "kind": "compounds",
             "min_length": self.min_length,
             "min_count": self.min_count,
@@ -113,11 +134,10 @@ class CompoundSplitter:
             "counts": self.counts,
             "case": self.case,
         }
-        _save(content, path)
 
 
 @dataclass(frozen=True)
-class BytePairs:
+class BytePairs(Splitter):
     """Byte-pair encoding of words (Sennrich, Haddow and Birch 2016).
 
     The most frequent pair is merged first; of equally frequent ones that which sorts last, as
@@ -126,7 +146,6 @@ class BytePairs:
 
     merges: list[tuple[str, str]]
     _rank: dict[tuple[str, str], int] = field(default_factory=dict, repr=False, compare=False)
-    _known: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._rank.update((pair, rank) for rank, pair in enumerate(self.merges))
@@ -174,24 +193,16 @@ class BytePairs:
                 heapq.heappush(heap, _Candidate(pairs[pair], pair))
         return BytePairs(learned)
 
-    def split(self, word: str) -> list[str]:
-        """The pieces of `word`, all but the last ending in `JOINER`."""
-        if word not in self._known:
-            pieces = [*word[:-1], word[-1] + END_OF_WORD]
-            while len(pieces) > 1:
-                ranks = [
-                    (self._rank[pair], pair) for pair in pairwise(pieces) if pair in self._rank
-                ]
-                if not ranks:
-                    break
-                pieces = _merge(pieces, min(ranks)[1])
-            pieces[-1] = pieces[-1].removesuffix(END_OF_WORD)
-            self._known[word] = [piece + JOINER for piece in pieces[:-1]] + pieces[-1:]
-        return self._known[word]
-
-    def apply(self, words: Sequence[str]) -> list[str]:
-        """A segment in pieces."""
-        return [piece for word in words for piece in self.split(word)]
+    def _parts(self, word: str) -> list[str]:
+        """All but the last end in `JOINER`."""
+        pieces = [*word[:-1], word[-1] + END_OF_WORD]
+        while len(pieces) > 1:
+            ranks = [(self._rank[pair], pair) for pair in pairwise(pieces) if pair in self._rank]
+            if not ranks:
+                break
+            pieces = _merge(pieces, min(ranks)[1])
+        pieces[-1] = pieces[-1].removesuffix(END_OF_WORD)
+        return [piece + JOINER for piece in pieces[:-1]] + pieces[-1:]
 
     @staticmethod
     def join(words: Sequence[str]) -> list[str]:
@@ -199,9 +210,8 @@ class BytePairs:
         text = " ".join(words) + " "
         return split_words(text.replace(JOINER + " ", ""))
 
-    def save(self, path: str | Path) -> None:
-        """Write JSON."""
-        _save({"kind": "bpe", "merges": self.merges}, path)
+    def _content(self) -> dict[str, object]:
+        return {"kind": "bpe", "merges": self.merges}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,27 +240,16 @@ def _merge(pieces: list[str], pair: tuple[str, str]) -> list[str]:
     return merged
 
 
-def _save(content: dict[str, object], path: str | Path) -> None:
-    with atomic_open(path) as handle:
-        json.dump(content, handle, ensure_ascii=False, separators=(",", ":"))
-        handle.write("\n")
-
-
 def load_segmentation(path: str | Path) -> CompoundSplitter | BytePairs:
     """Read what `save` of either class wrote."""
     content = json.loads(read_text(path))
-    if content.get("kind") == "bpe":
+    kind = content.pop("kind", None)
+    if kind == "bpe":
         return BytePairs([(left, right) for left, right in content["merges"]])
-    if content.get("kind") == "compounds":
-        return CompoundSplitter(
-            content["counts"],
-            content["case"],
-            content["min_length"],
-            content["min_count"],
-            tuple(content["fillers"]),
-        )
+    if kind == "compounds":
+        return CompoundSplitter(**{**content, "fillers": tuple(content["fillers"])})
     raise ReplituneError(
-        "unknown segmentation", file=path, found=str(content.get("kind")), expected="compounds, bpe"
+        "unknown segmentation", file=path, found=str(kind), expected="compounds, bpe"
     )
 
 

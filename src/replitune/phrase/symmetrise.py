@@ -15,17 +15,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.phrase.align import DirectedAlignments
 from replitune.phrase.encode import Encoded
-
-HEURISTICS = (
-    "intersection",
-    "union",
-    "grow-diag",
-    "grow-diag-final",
-    "grow-diag-final-and",
-)
+from replitune.phrase.settings import HEURISTICS, Heuristic
 
 
 @dataclass(frozen=True)
@@ -45,13 +37,9 @@ def symmetrise(
     directed: DirectedAlignments,
     source: Encoded,
     target: Encoded,
-    heuristic: str = "grow-diag-final-and",
+    heuristic: Heuristic = "grow-diag-final-and",
 ) -> Links:
     """The links of every segment by one of `HEURISTICS`."""
-    if heuristic not in HEURISTICS:
-        raise ReplituneError(
-            "unknown symmetrisation", found=heuristic, expected="one of " + ", ".join(HEURISTICS)
-        )
     room = len(source.words) + len(target.words)
     start = np.zeros(len(source) + 1, np.int64)
     from_source, from_target = np.empty(room, np.int16), np.empty(room, np.int16)

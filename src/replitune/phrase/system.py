@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.phrase.decoder import Decoder, NBest, Settings
-from replitune.phrase.features import Layout
+from replitune.phrase.decoder import Decoder, NBest
+from replitune.phrase.features import PhraseLayout
 from replitune.phrase.graph import SearchGraph
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.segmentation import Splitters
+from replitune.phrase.settings import SearchSettings
 
 
 class PhraseSystem:
@@ -26,15 +27,15 @@ class PhraseSystem:
         self,
         folder: str | Path,
         features: Sequence[str] | None = None,
-        settings: Settings | None = None,
+        settings: SearchSettings | None = None,
     ) -> None:
         folder = Path(folder)
         self.model = PhraseModel.load(folder, None if features is None else tuple(features))
-        self.settings = settings or Settings()
+        self.settings = settings or SearchSettings()
         self._splitters = Splitters.load(folder)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PhraseLayout:
         """Names and number of the weights."""
         return self.model.layout
 

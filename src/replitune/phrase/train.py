@@ -7,21 +7,18 @@ A model folder holds the phrase table (`table.json` and its arrays), the languag
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import secrets
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import replitune
 from replitune.errors import ReplituneError
-from replitune.phrase.align import align
+from replitune.phrase.align import Progress, align
 from replitune.phrase.arpa import NgramModel, read_arpa
 from replitune.phrase.encode import RESERVED, encode, split_words
 from replitune.phrase.extract import count_pairs, extract
+from replitune.phrase.features import NAMES
 from replitune.phrase.kneser_ney import train_lm
 from replitune.phrase.scores import phrase_table
 from replitune.phrase.segmentation import (
@@ -30,13 +27,12 @@ from replitune.phrase.segmentation import (
     CompoundSplitter,
     Splitters,
 )
+from replitune.phrase.settings import PhraseSettings
 from replitune.phrase.symmetrise import symmetrise
-from replitune.phrase.train_settings import FEATURES, PhraseSettings, validate
-from replitune.running.files import atomic_open, put, sha256_file, sha256_lines
+from replitune.running.files import atomic_open, new_folder, sha256_file, sha256_lines
+from replitune.settings import plain
 
 FORMAT = 1
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,6 @@ def train_phrase_system(
     whatever `threads` (two are used, for the two directions of alignment).
     """
     say = progress or (lambda line: None)
-    validate(settings)
     if len(source) != len(target):
         raise ReplituneError(
             "the two sides of the training text differ in length",
@@ -94,7 +89,7 @@ def train_phrase_system(
     if lm_arpa is not None:
         inputs["lm_arpa"] = sha256_file(lm_arpa)
 
-    with building(Path(out)) as folder:
+    with new_folder(out) as folder:
         splitters = learn_splitters(source_words, target_words, settings)
         splitters.save(folder)
         if splitters.source is not None:
@@ -162,18 +157,17 @@ def learn_splitters(
     def pieces(words: list[list[str]], kind: str) -> BytePairs | None:
         return BytePairs.learn(words, settings.bpe_merges) if kind == "bpe" else None
 
-    if settings.source_segmentation != "compounds":
-        return Splitters(
-            pieces(source, settings.source_segmentation),
-            pieces(target, settings.target_segmentation),
+    of_source: CompoundSplitter | BytePairs | None
+    if settings.source_segmentation == "compounds":
+        of_source = CompoundSplitter.learn(
+            source,
+            min_length=settings.compound_min_length,
+            min_count=settings.compound_min_count,
+            fillers=settings.compound_fillers,
         )
-    compounds = CompoundSplitter.learn(
-        source,
-        min_length=settings.compound_min_length,
-        min_count=settings.compound_min_count,
-        fillers=settings.compound_fillers,
-    )
-    return Splitters(compounds, pieces(target, settings.target_segmentation))
+    else:
+        of_source = pieces(source, settings.source_segmentation)
+    return Splitters(of_source, pieces(target, settings.target_segmentation))
 
 
 def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
@@ -264,34 +258,11 @@ def _write_summary(
         "format": FORMAT,
         "backend": "phrase",
         "version": replitune.__version__,
-        "features": {
-            name: scores for name, (group, scores) in FEATURES.items() if group in settings.features
-        },
-        "settings": asdict(settings),
+        "features": {name: scores for name, group, scores in NAMES if group in settings.features},
+        "settings": plain(settings),
         "counts": counts,
         "inputs": inputs,
         "files": {path.relative_to(folder).as_posix(): sha256_file(path) for path in files},
     }
     with atomic_open(folder / "model.json") as handle:
         handle.write(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-
-
-@contextlib.contextmanager
-def building(out: Path) -> Iterator[Path]:
-    """A folder beside `out` that takes its place on success and is removed on failure."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    suffix = f"{os.getpid()}.{secrets.token_hex(4)}"
-    fresh = out.with_name(f".{out.name}.{suffix}.tmp")
-    fresh.mkdir()
-    try:
-        yield fresh
-        if out.exists():
-            old = out.with_name(f".{out.name}.{suffix}.old")
-            os.replace(out, old)
-            put(fresh, out)
-            shutil.rmtree(old)
-        else:
-            put(fresh, out)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise

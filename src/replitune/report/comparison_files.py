@@ -4,139 +4,119 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.corpus.testset import TestSet
-from replitune.metrics.base import Metric
-from replitune.report.data import Cell, compared_cell, with_names
-from replitune.report.names import registered_names
-from replitune.report.segments import Output, Segments, sentence_scores
-from replitune.report.tables import pairs_table, systems_table
-from replitune.report.tables_tests import overview_table
-from replitune.results.comparing import ComparisonTable
+from replitune.report import contents
+from replitune.report.document_scores import document_scores
+from replitune.report.material import Material
+from replitune.report.segment_browser import Output, Segments, sentence_scores
+from replitune.report.wording import named
+from replitune.results.comparing import Results
+from replitune.results.result import Result
 from replitune.running.files import atomic_open
-from replitune.statistics.scoring import Outputs
-from replitune.statistics.systems import SystemStatistics
+from replitune.statistics.outputs import Outputs
+from replitune.statistics.store import SegmentStatistics
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A comparison and the texts and statistics that it was made from."""
+class ComparisonFiles:
+    """Writes what a comparison, and the texts and statistics that it was made from, say."""
 
-    comparison: ComparisonTable
-    words: Mapping[str, str]
-    """By metric id, the metric as it was given."""
+    comparison: Results
+    stores: Sequence[SegmentStatistics]
+    """Of each metric."""
     testset: TestSet
     outputs: Mapping[str, Outputs]
-    scored: Mapping[str, Mapping[str, SystemStatistics]]
-    """By metric id and system."""
+    """By system."""
     baseline: str | None
 
-    @property
-    def cells(self) -> list[Cell]:
-        table = self.comparison
-        return with_names(
-            [
-                compared_cell(
-                    table.settings.testset, id, compared, self.words[id], table.settings.alpha
-                )
-                for id, compared in table.metrics.items()
-            ]
-        )
+    @cached_property
+    def cells(self) -> list[tuple[Result, SegmentStatistics]]:
+        return list(zip(named([*self.comparison.metrics.values()]), self.stores, strict=True))
 
-    def metric(self, id: str) -> Metric:
-        return self.comparison.metrics[id].metric
-
-    def segments(self, cell: Cell) -> Segments:
-        """The median runs under one metric."""
-        metric, outputs = self.metric(cell.metric), []
-        for name in cell.present:
-            replica = str(self.comparison.metrics[cell.metric].systems[name].median_replica)
-            system = self.scored[cell.metric][name]
-            lines = self.outputs[name][system.replicas.index(replica)]
-            outputs.append(Output(name, replica, lines, sentence_scores(metric, system, replica)))
-        return Segments(
-            cell.testset,
-            cell.name,
-            cell.higher_is_better,
-            self.testset.references,
-            self.testset.source,
-            self.testset.documents,
-            outputs,
-        )
-
-
-def write_html(path: str | Path, made: Compared) -> None:
-    """The page of an experiment, for a comparison."""
-    from replitune.report import build
-    from replitune.report.documents import document_scores
-    from replitune.report.figure import render
-
-    cells = made.cells
-    lead, settings = cells[0], made.comparison.settings
-    documents = []
-    if made.testset.documents is not None:
-        codes = made.testset.document_codes()
-        found = document_scores(made.metric(lead.metric), made.scored[lead.metric], codes)
-        names = list(dict.fromkeys(made.testset.documents))
-        documents.append((lead, found, names, np.bincount(codes).tolist()))
-    material = build.Material(
-        settings=build.Settings(
-            experiment=settings.testset,
-            seed=settings.seed,
+    @cached_property
+    def material(self) -> Material:
+        settings, (lead, store) = self.comparison.settings, self.cells[0]
+        documents = []
+        if store.document_names is not None:
+            names = store.document_names
+            documents.append(
+                (lead, document_scores(store.metric, store.systems, store.documents, names))
+            )
+        return Material(
+            experiment=lead.testset,
+            seed=self.comparison.seed,
             alpha=settings.alpha,
             correction=settings.correction,
             samples=settings.samples,
-            baseline=made.baseline,
-            methods=registered_names(settings.methods),
-        ),
-        cells=cells,
-        segments=[made.segments(lead)],
-        documents=documents,
-    )
-    page = build.page(
-        material,
-        build.tables(material),
-        build.figures(material),
-        lambda figure: render(figure)["svg"].decode("utf-8"),
-        {},
-    )
-    with atomic_open(path) as handle:
-        handle.write(page)
+            cells=[cell for cell, _ in self.cells],
+            baseline=self.baseline,
+            methods={entry.id: entry.name for entry in settings.methods},
+            segments=[self.segments(lead, store)],
+            documents=documents,
+        )
 
+    def segments(self, cell: Result, store: SegmentStatistics) -> Segments:
+        """The median runs under one metric."""
+        outputs = []
+        for name, summary in cell.systems.items():
+            replica, system = summary.median_replica, store.systems[name]
+            lines = self.outputs[name][system.replicas.index(replica)]
+            scores = sentence_scores(store.metric, system, replica)
+            outputs.append(Output(name, replica, lines, scores))
+        return Segments.of(cell, self.testset, outputs)
 
-def write_latex(path: str | Path, made: Compared) -> None:
-    """Overview, spread and differences as booktabs tables."""
-    settings, cells = made.comparison.settings, made.cells
-    tables = (
-        overview_table(cells, settings.alpha, settings.correction, made.baseline),
-        systems_table(cells),
-        pairs_table(cells, settings.alpha, settings.correction),
-    )
-    with atomic_open(path) as handle:
-        handle.write("\n".join(table.latex() for table in tables))
+    def html(self, path: str | Path) -> None:
+        """The page of an experiment, for a comparison."""
+        from replitune.report.drawing import render
+        from replitune.report.page import page
 
+        figures = {
+            name: (figure, render(name, figure)["svg"].decode("utf-8"))
+            for name, figure in contents.figures(self.material).items()
+        }
+        with atomic_open(path) as handle:
+            handle.write(page(self.material, contents.tables(self.material), figures, {}))
 
-def write_ranking(folder: str | Path, made: Compared) -> None:
-    """DIR/<metric>/<B>-over-<A>.{improved,declined}.tsv: outputs of the median runs of each
-    tested pair, the largest change of the segment's score first, as multeval ranks them."""
-    for cell in made.cells:
-        segments = made.segments(cell)
-        outputs = {output.system: output for output in segments.outputs}
-        for a, b in cell.pairs:
-            change = outputs[b].scores - outputs[a].scores
-            gain = change if cell.higher_is_better else -change
-            for word, sign in (("improved", 1.0), ("declined", -1.0)):
-                order = np.argsort(-sign * gain, kind="stable")
-                chosen = [int(i) for i in order if sign * gain[i] > 0]
-                name = f"{b}-over-{a}.{word}.tsv"
-                with atomic_open(Path(folder) / cell.metric / name) as handle:
-                    handle.write(_ranked(segments, outputs[a], outputs[b], chosen, change))
+    def latex(self, path: str | Path) -> None:
+        """Overview, spread and differences as booktabs tables."""
+        tables = [contents.TABLES[name](self.material) for name in ("overview", "systems", "pairs")]
+        with atomic_open(path) as handle:
+            handle.write("\n".join(table.latex() for table in tables if table))
+
+    def ranking(self, folder: str | Path) -> None:
+        """DIR/<metric>/<B>-over-<A>.{improved,declined}.tsv: outputs of the median runs of each
+        tested pair, the largest change of the segment's score first, as multeval ranks them."""
+        for cell, store in self.cells:
+            segments = self.segments(cell, store)
+            outputs = {output.system: output for output in segments.outputs}
+            for a, b in cell.pairs:
+                change = outputs[b].scores - outputs[a].scores
+                gain = change if cell.higher_is_better else -change
+                for word, sign in (("improved", 1.0), ("declined", -1.0)):
+                    order = np.argsort(-sign * gain, kind="stable")
+                    chosen = [int(i) for i in order if sign * gain[i] > 0]
+                    name = f"{b}-over-{a}.{word}.tsv"
+                    with atomic_open(Path(folder) / cell.metric / name) as handle:
+                        handle.write(_ranked(segments, outputs[a], outputs[b], chosen, change))
+
+    def sentence_scores(self, folder: str | Path) -> None:
+        """DIR/<metric>/<system>.tsv: the score of every segment alone, one column per run."""
+        for store in self.stores:
+            for name, system in store.systems.items():
+                scores = store.metric.score(system.statistics)
+                rows: list[list[object]] = [
+                    [i, *map(float, scores[:, i])] for i in range(system.segments)
+                ]
+                with atomic_open(Path(folder) / store.metric.id / f"{name}.tsv") as handle:
+                    handle.write(_tsv(["segment", *system.replicas], rows))
 
 
 def _ranked(
@@ -155,19 +135,6 @@ def _ranked(
         row += [stream[i] for stream in segments.references]
         rows.append([*row, a.lines[i], b.lines[i]])
     return _tsv(head, rows)
-
-
-def write_sentence_scores(folder: str | Path, made: Compared) -> None:
-    """DIR/<metric>/<system>.tsv: the score of every segment alone, one column per run."""
-    for id, systems in made.scored.items():
-        metric = made.metric(id)
-        for name, system in systems.items():
-            scores = metric.score(system.statistics)
-            rows: list[list[object]] = [
-                [i, *map(float, scores[:, i])] for i in range(system.segments)
-            ]
-            with atomic_open(Path(folder) / id / f"{name}.tsv") as handle:
-                handle.write(_tsv(["segment", *system.replicas], rows))
 
 
 def _tsv(head: list[str], rows: list[list[object]]) -> str:

@@ -1,114 +1,41 @@
-"""Figures of the studies, and of overlapping intervals."""
+"""Figures of the studies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from replitune.meta.rows import MetaRow
-from replitune.report.data import Cell
-from replitune.report.figure import COLOURS, HATCHES, LINES, MARKERS, Figure, pick
-from replitune.report.figures import beside
-from replitune.report.names import count
-from replitune.report.studies import Studies
+from replitune.report.drawing import Figure, Figures, beside, of_each_cell, style
+from replitune.report.findings import difference
+from replitune.report.material import Material
 from replitune.report.tables_studies import plans_of
-from replitune.report.tables_tests import INTERVALS
-from replitune.significance.studies.calibrate import CalibrationRow, wilson
+from replitune.report.wording import count
+from replitune.results.result import Result
+from replitune.significance.studies.calibrate import wilson
 from replitune.significance.studies.power import MANY_SEGMENTS, PowerRow
 from replitune.significance.studies.replication import ReplicationRow
 
-MOST_PAIRS = 12
-"""Pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
+Row = TypeVar("Row", PowerRow, ReplicationRow)
 
 
-def study_figures(studies: Studies) -> list[Figure]:
-    """Every figure for which a study has rows."""
-    figures = []
-    for cell, plans in studies.power:
-        shown = _shown(cell, [(row.a, row.b) for row in plans])
-        mine = [row for row in plans if (row.a, row.b) == shown]
-        figures += [power_curves(cell, mine), detectable(cell, mine)]
-    for cell, rows in studies.replication:
-        shown = _shown(cell, [(row.a, row.b) for row in rows])
-        drawn = [row for row in rows if (row.a, row.b) == shown and row.deltas]
-        if drawn:
-            figures.append(observed_differences(cell, drawn))
-    figures += [rejections(cell, trials) for cell, trials in studies.calibrate]
-    for testset, judged in studies.meta.items():
-        pairs = [row for row in judged if row.study == "agreement" and row.value is not None]
-        if pairs:
-            figures.append(agreement(testset, pairs, studies))
-    return figures
+def _about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> list[Row]:
+    """The rows of a study about the pair of which there is most to see."""
+    rows: list[Any] = [row for other, found in study if other is cell for row in found]
+    pairs = [(row.a, row.b) for row in rows]
+    pair = cell.closest if cell.closest in pairs else next(iter(pairs), None)
+    return [row for row in rows if (row.a, row.b) == pair]
 
 
-def _shown(cell: Cell, pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """The pair to show: the one about which there is most to see."""
-    closest = cell.closest
-    return pairs[0] if closest is None or closest not in pairs else closest
-
-
-def overlap_figures(cells: Sequence[Cell], alpha: float) -> list[Figure]:
-    """Where there is an overlap ratio to show."""
-    return [
-        overlap(cell, alpha)
-        for cell in cells
-        if any(row.ratio is not None for row in cell.overlaps)
-    ]
-
-
-def overlap(cell: Cell, alpha: float) -> Figure:
-    """Fu et al. (2016), Figs. 2 and 3: the pairs that overlap most."""
-    methods = list(dict.fromkeys(row.method for row in cell.overlaps if row.ratio is not None))
-
-    def most(pair: tuple[str, str]) -> float:
-        return max((cell.overlap(pair, method) or 0.0 for method in methods), default=0.0)
-
-    pairs = sorted(cell.pairs, key=lambda pair: -most(pair))[:MOST_PAIRS]
-    height = 0.8 / len(methods)
-
-    def draw(axes: Any) -> None:
-        for index, method in enumerate(methods):
-            y = np.arange(len(pairs)) + height * (index - (len(methods) - 1) / 2)
-            ratios = [cell.overlap(pair, method) for pair in pairs]
-            axes.barh(
-                y,
-                [0.0 if ratio is None else ratio for ratio in ratios],
-                height=0.92 * height,
-                color=pick(COLOURS, index),
-                hatch=pick(HATCHES, index),
-                edgecolor="white",
-                linewidth=0.4,
-                label=INTERVALS.get(method, method),
-            )
-            for at, ratio in zip(y, ratios, strict=True):
-                text = "–" if ratio is None else f"{ratio:.2f}"
-                axes.text((ratio or 0.0) + 0.01, at, text, va="center", size=7)
-        axes.set_yticks(range(len(pairs)), [f"{b} − {a}" for a, b in pairs])
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1.08)
-        axes.set_xlabel("overlap ratio")
-        beside(axes)
-
-    more = len(cell.pairs) - len(pairs)
-    rest = f"; {more} pairs that overlap less are in the table" if more else ""
-    runs = sorted({n for r in cell.tests for n in (r.n_a, r.n_b)})
-    n = "–".join(str(k) for k in dict.fromkeys((runs[0], runs[-1])))
-    return Figure(
-        f"{cell.testset}.{cell.metric}.overlap",
-        f"Overlap ratio of the {100 * (1 - alpha):g}% intervals of {cell.name} on {cell.testset} "
-        f"of the two systems of a pair (n = {n} replicas), by interval method, after Fu et al. "
-        f"(2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; Riezler's and Clark's "
-        "intervals speak of new segments, the test-set interval of new tuner runs on this test "
-        "set.",
-        draw,
-        size=(6.8, 1.2 + 0.22 * len(pairs) * len(methods)),
-    )
-
-
-def power_curves(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
-    """Power against the true difference, on the segments at hand."""
+@of_each_cell
+def power(material: Material, cell: Result) -> Figure | None:
+    """Power of the ``crossed`` test against the true difference, by number of replicas, for the
+    pair whose p is nearest to .05."""
+    rows = _about_one_pair(cell, material.power)
+    if not rows:
+        return None
     first = rows[0]
     own = next((row for row in rows if row.design), first)
     grid = [row for row in rows if row.segments == own.segments]
@@ -119,16 +46,14 @@ def power_curves(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
             curve = [row for row in grid if (row.n_a, row.n_b, row.tuners) == plan]
             n = f"n = {plan[0]}" if plan[0] == plan[1] else f"n = {plan[0]} + {plan[1]}"
             this = " (this experiment)" if curve[0].design else ""
-            style = {"color": pick(COLOURS, index), "ls": pick(LINES, index)}
             axes.plot(
                 [row.delta for row in curve],
                 [row.power for row in curve],
-                marker=pick(MARKERS, index),
+                **style(index, "ls", "marker"),
                 markevery=4,
                 ms=4,
                 lw=1.4,
                 label=f"{n}{this}",
-                **style,
             )
         axes.axhline(first.wanted, color="black", linewidth=0.8)
         axes.set_ylim(-0.02, 1.02)
@@ -138,7 +63,6 @@ def power_curves(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
         beside(axes)
 
     return Figure(
-        f"{cell.testset}.{cell.metric}.power",
         f"Power of the crossed test at {first.alpha:g} to find a true difference in {cell.name} "
         f"between {first.a} and {first.b} with n replicas of each and the {own.segments:,} "
         f"segments of {cell.testset}, simulated from the variances of this experiment ({own.n_a} + "
@@ -149,8 +73,13 @@ def power_curves(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
     )
 
 
-def detectable(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
-    """The smallest difference that is found, against the number of replicas."""
+@of_each_cell
+def detectable(material: Material, cell: Result) -> Figure | None:
+    """Smallest difference that would be detected, against the number of replicas, by number of
+    segments, for the pair whose p is nearest to .05."""
+    rows = _about_one_pair(cell, material.power)
+    if not rows:
+        return None
     first = rows[0]
     own = next((row for row in rows if row.design), first)
     plans = [row for row in plans_of(rows) if row.n_a == row.n_b and row.tuners == 1]
@@ -164,9 +93,7 @@ def detectable(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
             axes.plot(
                 [n for n, _ in line],
                 [found for _, found in line],
-                color=pick(COLOURS, index),
-                ls=pick(LINES, index),
-                marker=pick(MARKERS, index),
+                **style(index, "ls", "marker"),
                 ms=5,
                 label="any number of segments" if any_number else f"{size:,} segments",
             )
@@ -182,7 +109,6 @@ def detectable(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
         beside(axes)
 
     return Figure(
-        f"{cell.testset}.{cell.metric}.detectable",
         f"Smallest true difference in {cell.name} between {first.a} and {first.b} that the crossed "
         f"test finds at {first.alpha:g} with {100 * first.wanted:g}% power, by numbers of replicas "
         f"and segments, from the variances of this experiment ({own.n_a} + "
@@ -193,8 +119,13 @@ def detectable(cell: Cell, rows: Sequence[PowerRow]) -> Figure:
     )
 
 
-def observed_differences(cell: Cell, rows: Sequence[ReplicationRow]) -> Figure:
-    """Clark et al. (2011), Fig. 2."""
+@of_each_cell
+def replication(material: Material, cell: Result) -> Figure | None:
+    """Clark et al. (2011), Fig. 2: relative frequency of the observed difference by number of
+    replicas, drawn from the pools of the pair whose p is nearest to .05. No test."""
+    rows = [row for row in _about_one_pair(cell, material.replication) if row.deltas]
+    if not rows:
+        return None
     first = rows[0]
     by_n = {row.n: np.array(row.deltas) for row in rows}
 
@@ -206,22 +137,16 @@ def observed_differences(cell: Cell, rows: Sequence[ReplicationRow]) -> Figure:
         for index, (n, deltas) in enumerate(by_n.items()):
             counts, _ = np.histogram(deltas, edges)
             axes.stairs(
-                counts / len(deltas),
-                edges,
-                color=pick(COLOURS, index),
-                ls=pick(LINES, index),
-                linewidth=1.6,
-                label=f"n = {n}",
+                counts / len(deltas), edges, **style(index, "ls"), linewidth=1.6, label=f"n = {n}"
             )
         axes.axvline(0, color="#888888", linewidth=0.8)
-        axes.axvline(_expected(cell, first), color="black", linewidth=1.2)
+        axes.axvline(difference(cell, (first.a, first.b)), color="black", linewidth=1.2)
         axes.set_xlabel(f"observed difference in {cell.name}, {first.b} − {first.a}")
         axes.set_ylabel("relative frequency")
         axes.set_ylim(bottom=0)
         beside(axes)
 
     return Figure(
-        f"{cell.testset}.{cell.metric}.replication",
         f"Relative frequency of the difference in {cell.name} on {cell.testset} between {first.a} "
         f"and {first.b} that {first.repeats} experiments observe with n replicas of each, drawn "
         f"with replacement from {first.pool_a} and {first.pool_b} (Clark et al. 2011, Fig. 2); the "
@@ -232,13 +157,14 @@ def observed_differences(cell: Cell, rows: Sequence[ReplicationRow]) -> Figure:
     )
 
 
-def _expected(cell: Cell, row: ReplicationRow) -> float:
-    """Difference of the means of the pools."""
-    return (cell.value(row.b, "avg") or 0.0) - (cell.value(row.a, "avg") or 0.0)
-
-
-def rejections(cell: Cell, rows: Sequence[CalibrationRow]) -> Figure:
-    """Type I error against n by test, one panel for each null hypothesis, pools together."""
+@of_each_cell
+def calibration(material: Material, cell: Result) -> Figure | None:
+    """Share of rejections where there is no difference, by test and number of replicas; the line
+    is the level."""
+    rows = [row for other, found in material.calibrate if other is cell for row in found]
+    if not rows:
+        return None
+    # one panel for each null hypothesis, pools together
     alpha = max(row.alpha for row in rows)
     kept = [row for row in rows if row.alpha == alpha and row.pool != "all"]
     nulls = list(dict.fromkeys((row.study, row.null) for row in kept))
@@ -257,12 +183,12 @@ def rejections(cell: Cell, rows: Sequence[CalibrationRow]) -> Figure:
                     if not mine:
                         continue
                     at = position + side
-                    style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
+                    look = style(index, "marker")
                     trials = sum(r.trials for r in mine)
                     rate = sum(r.rejected for r in mine) / trials
                     low, high = wilson(sum(r.rejected for r in mine), trials)
-                    panel.plot([at, at], [low, high], color=style["color"], lw=1.2)
-                    panel.plot(at, rate, ls="none", ms=5, **style,
+                    panel.plot([at, at], [low, high], lw=1.2, **style(index))
+                    panel.plot(at, rate, ls="none", ms=5, **look,
                                label=method if position == 0 else None)  # fmt: skip
             panel.axhline(alpha, color="black", linewidth=0.8)
             panel.set_xticks(range(len(sizes)), map(str, sizes))
@@ -276,7 +202,6 @@ def rejections(cell: Cell, rows: Sequence[CalibrationRow]) -> Figure:
     pools = list(dict.fromkeys(row.pool for row in kept))
     trials = max(row.trials for row in kept)
     return Figure(
-        f"{cell.testset}.{cell.metric}.calibration",
         f"How often each test finds a difference at {alpha:g} (line) where there is none, by "
         f"{cell.name} on {cell.testset}: up to {trials} trials for each of "
         f"{count(len(pools), 'pool')}, together, with Wilson intervals (Monte-Carlo error only). "
@@ -288,8 +213,18 @@ def rejections(cell: Cell, rows: Sequence[CalibrationRow]) -> Figure:
     )
 
 
-def agreement(testset: str, rows: Sequence[MetaRow], studies: Studies) -> Figure:
-    """Graham (2016): agreement of each metric and test with people, at each level."""
+def agreement(material: Material) -> Figures:
+    """Share of pairs of systems on which a metric's test and people agree, with Clopper-Pearson
+    intervals (after Graham 2016)."""
+    known = {
+        testset: [row for row in rows if row.study == "agreement" and row.value is not None]
+        for testset, rows in material.meta.items()
+    }
+    return {t: _agreement(t, rows, material.names) for t, rows in known.items() if rows}
+
+
+def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]) -> Figure:
+    """By metric and test, at each level, for the last criterion."""
     rows = [row for row in rows if row.criterion == rows[-1].criterion]
     alphas = list(dict.fromkeys(row.alpha for row in rows))
     names = list(dict.fromkeys((row.metric, row.method) for row in rows))
@@ -297,7 +232,6 @@ def agreement(testset: str, rows: Sequence[MetaRow], studies: Studies) -> Figure
 
     def draw(axes: Any) -> None:
         for index, alpha in enumerate(alphas):
-            style = {"color": pick(COLOURS, index)}
             for y, name in enumerate(names):
                 row = next((r for r in rows if (r.metric, r.method) == name and r.alpha == alpha),
                            None)  # fmt: skip
@@ -305,10 +239,10 @@ def agreement(testset: str, rows: Sequence[MetaRow], studies: Studies) -> Figure
                     continue
                 at = y + step * (index - (len(alphas) - 1) / 2)
                 axes.plot([100 * row.ci_low, 100 * row.ci_high], [at, at], lw=1.4,
-                          ls=pick(LINES, index), **style)  # fmt: skip
-                axes.plot(100 * row.value, at, ls="none", ms=5, marker=pick(MARKERS, index),
-                          label=f"at {alpha:g}" if y == 0 else None, **style)  # fmt: skip
-        shown = [f"{studies.names.get(metric or '', metric)}, {method}" for metric, method in names]
+                          **style(index, "ls"))  # fmt: skip
+                axes.plot(100 * row.value, at, ls="none", ms=5, **style(index, "marker"),
+                          label=f"at {alpha:g}" if y == 0 else None)  # fmt: skip
+        shown = [f"{metrics.get(metric or '', metric)}, {method}" for metric, method in names]
         axes.set_yticks(range(len(names)), shown)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlim(0, 100)
@@ -316,7 +250,6 @@ def agreement(testset: str, rows: Sequence[MetaRow], studies: Studies) -> Figure
         beside(axes)
 
     return Figure(
-        f"{testset}.agreement",
         f"Share of {count(rows[0].n or 0, 'pair')} of systems on {testset} of which a metric's "
         f"test and people ({rows[0].criterion}, rank-sum test) say the same at each level, with "
         "Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so the true "

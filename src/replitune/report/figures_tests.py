@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from replitune.report.data import Cell, Histogram, adjusted
-from replitune.report.figure import COLOURS, LINES, MARKERS, Figure, pick
-from replitune.report.names import CORRECTIONS, count
+from replitune.report.drawing import Figure, beside, of_each_cell, style
+from replitune.report.findings import adjusted
+from replitune.report.material import Material
 from replitune.report.numbers import p_equation, p_value, score
-from replitune.significance.studies.replication import Threshold
+from replitune.report.wording import CORRECTIONS, INTERVALS, count
+from replitune.results.result import Result
 
 
-def tested_figures(
-    cells: Sequence[Cell], alpha: float, correction: str, fits: Sequence[Sequence[Threshold]]
-) -> list[Figure]:
-    """The heat map when there are three systems or more; distributions of the closest pair."""
-    figures = []
-    for cell, enough in zip(cells, fits, strict=True):
-        if len(cell.present) > 2 and cell.tests:
-            figures.append(heat_map(cell, alpha, correction))
-        if enough:
-            figures.append(differences(cell, enough))
-        pair = _closest(cell)
-        if pair is not None:
-            figures.append(distributions(cell, pair))
-    return figures
-
-
-def heat_map(cell: Cell, alpha: float, correction: str) -> Figure:
-    """p of every pair by the lead test, systems ordered by rank (Graham 2016)."""
-    systems = cell.ranked
+@of_each_cell
+def heatmap(material: Material, cell: Result) -> Figure | None:
+    """p of every pair, corrected, best system first (after Graham 2016); dark is small, bold is
+    significant."""
+    systems, alpha = cell.ranked, material.alpha
+    if len(systems) < 3 or not cell.tests:
+        return None
     p = np.full((len(systems), len(systems)), np.nan)
     for i, better in enumerate(systems):
         for j, worse in enumerate(systems[i + 1 :], start=i + 1):
-            result = cell.lead_test((better, worse))
-            found = None if result is None else adjusted(result)
+            found = adjusted(cell.lead_test((better, worse)))
             if found is not None:
                 p[i, j] = found
 
@@ -65,27 +52,32 @@ def heat_map(cell: Cell, alpha: float, correction: str) -> Figure:
     lead = next(result for result in cell.tests if result.method == cell.lead_method)
     side = 1.6 + 0.62 * len(systems)
     return Figure(
-        f"{cell.testset}.{cell.metric}.heatmap",
         f"p of every pair of systems ({count(lead.n_a, 'run')} and {lead.n_b} of the first pair) "
-        f"by {cell.name} on {cell.testset}, {cell.lead_method} test, {CORRECTIONS[correction]}; "
-        f"best system first, dark is small, bold is at or below {alpha:g} (after Graham 2016). "
-        f"A small p speaks of {lead.generalises_to}.",
+        f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
+        f"{CORRECTIONS[material.correction]}; best system first, dark is small, bold is "
+        f"at or below {alpha:g} (after Graham 2016). A small p speaks of {lead.generalises_to}.",
         draw,
         size=(side + 0.8, side),
     )
 
 
-def differences(cell: Cell, fits: Sequence[Threshold]) -> Figure:
-    """Fu et al. (2016), Fig. 5: p against the difference, and where it falls to alpha."""
+@of_each_cell
+def differences(material: Material, cell: Result) -> Figure | None:
+    """Fu et al. (2016), Fig. 5: uncorrected p of every pair against its difference, by test, with
+    a decreasing fit and the difference at which it falls to the level of the experiment."""
+    (fits,) = (found for other, found in material.thresholds if other is cell)
+    if not fits:
+        return None
     alpha = fits[0].alpha
 
     def draw(axes: Any) -> None:
         for index, fit in enumerate(fits):
-            style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
             at = fit.crossing
             label = fit.method if at is None else f"{fit.method}: {alpha:g} at {score(at)}"
-            axes.plot(fit.delta, fit.p, ls="none", ms=5, alpha=0.8, label=label, **style)
-            axes.plot(fit.delta, fit.fitted, color=style["color"], ls=pick(LINES, index), lw=1)
+            axes.plot(
+                fit.delta, fit.p, ls="none", ms=5, alpha=0.8, label=label, **style(index, "marker")
+            )
+            axes.plot(fit.delta, fit.fitted, lw=1, **style(index, "ls"))
         axes.axhline(alpha, color="black", linewidth=0.8)
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel(f"absolute difference in {cell.name}")
@@ -95,7 +87,6 @@ def differences(cell: Cell, fits: Sequence[Threshold]) -> Figure:
     scopes = {result.method: result.generalises_to for result in cell.tests}
     spoken = "; ".join(f"{method}: {scope}" for method, scope in scopes.items())
     return Figure(
-        f"{cell.testset}.{cell.metric}.differences",
         f"p, uncorrected, of {count(len(cell.pairs), 'pair')} of systems against their difference "
         f"in {cell.name} on {cell.testset}, with a decreasing fit and the difference at which it "
         f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It speaks of: {spoken}.",
@@ -104,10 +95,16 @@ def differences(cell: Cell, fits: Sequence[Threshold]) -> Figure:
     )
 
 
-def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
-    """The distribution that each resampling test compares the observed difference with."""
-    a, b = pair
-    drawn = {m: h for (x, y, m), h in _drawable(cell).items() if (x, y) == pair}
+@of_each_cell
+def distributions(material: Material, cell: Result) -> Figure | None:
+    """Distributions of the difference under the tests that resample (after Graham 2016), for the
+    pair whose p is nearest to .05; the black line is the observed difference."""
+    wide = {key: (edges, n) for key, (edges, n) in cell.histograms.items() if np.ptp(edges) > 1e-6}
+    pairs = [(a, b) for a, b, _ in wide if (a, b) in cell.pairs]
+    if not pairs:
+        return None
+    a, b = pair = cell.closest if cell.closest in pairs else pairs[0]
+    drawn = {method: found for (x, y, method), found in wide.items() if (x, y) == pair}
     results = {method: cell.test(pair, method) for method in drawn}
 
     def draw(axes: Any) -> None:
@@ -116,14 +113,7 @@ def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
             density = counts / (counts.sum() * np.diff(edges))
             result = results[method]
             p = "" if result is None else f", {p_equation(result.p)}"
-            axes.stairs(
-                density,
-                edges,
-                color=pick(COLOURS, index),
-                ls=pick(LINES, index),
-                linewidth=1.5,
-                label=f"{method}{p}",
-            )
+            axes.stairs(density, edges, **style(index, "ls"), linewidth=1.5, label=f"{method}{p}")
         delta = next(r.delta for r in results.values() if r is not None)
         axes.axvline(delta, color="black", linewidth=1.2)
         axes.axvline(0, color="#888888", linewidth=0.8)
@@ -135,7 +125,6 @@ def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
     scopes = "; ".join(f"{m}: {r.generalises_to}" for m, r in results.items() if r is not None)
     result = next(r for r in results.values() if r is not None)
     return Figure(
-        f"{cell.testset}.{cell.metric}.distributions",
         f"Distributions of the difference in {cell.name} on {cell.testset} between {a} and {b} "
         f"({result.n_a} + {count(result.n_b, 'run')}), of the tests that resample: those of "
         "exchange tests lie around zero, those of bootstraps around the observed difference "
@@ -145,22 +134,63 @@ def distributions(cell: Cell, pair: tuple[str, str]) -> Figure:
     )
 
 
-def _drawable(cell: Cell) -> dict[tuple[str, str, str], Histogram]:
-    """Distributions that are wider than one value."""
-    found = (cell.histograms or {}).items()
-    return {key: (edges, counts) for key, (edges, counts) in found if np.ptp(edges) > 1e-6}
-
-
-def _closest(cell: Cell) -> tuple[str, str] | None:
-    """The pair about which there is most to see: p of the lead test nearest to .05."""
-    pairs = list(dict.fromkeys((a, b) for a, b, _ in _drawable(cell)))
-    pairs = [pair for pair in pairs if pair in cell.pairs]
-
-    return cell.closest if cell.closest in pairs else next(iter(pairs), None)
-
-
 def _coarse(edges: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """200 bins as 50, which is smoother to look at."""
     if len(counts) % 4:
         return edges, counts
     return edges[::4], counts.reshape(-1, 4).sum(axis=1)
+
+
+MOST_PAIRS = 12
+"""Pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
+
+
+@of_each_cell
+def overlap(material: Material, cell: Result) -> Figure | None:
+    """Overlap ratio of the intervals of two systems, by interval method (Fu et al. 2016, Figs. 2
+    and 3). No test."""
+    methods = list(dict.fromkeys(row.method for row in cell.overlaps if row.ratio is not None))
+    if not methods:
+        return None
+
+    def most(pair: tuple[str, str]) -> float:
+        return max((cell.overlap(pair, method) or 0.0 for method in methods), default=0.0)
+
+    pairs = sorted(cell.pairs, key=lambda pair: -most(pair))[:MOST_PAIRS]
+    height = 0.8 / len(methods)
+
+    def draw(axes: Any) -> None:
+        for index, method in enumerate(methods):
+            y = np.arange(len(pairs)) + height * (index - (len(methods) - 1) / 2)
+            ratios = [cell.overlap(pair, method) for pair in pairs]
+            axes.barh(
+                y,
+                [0.0 if ratio is None else ratio for ratio in ratios],
+                height=0.92 * height,
+                **style(index, "hatch"),
+                edgecolor="white",
+                linewidth=0.4,
+                label=INTERVALS.get(method, method),
+            )
+            for at, ratio in zip(y, ratios, strict=True):
+                text = "–" if ratio is None else f"{ratio:.2f}"
+                axes.text((ratio or 0.0) + 0.01, at, text, va="center", size=7)
+        axes.set_yticks(range(len(pairs)), [f"{b} − {a}" for a, b in pairs])
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1.08)
+        axes.set_xlabel("overlap ratio")
+        beside(axes)
+
+    more = len(cell.pairs) - len(pairs)
+    rest = f"; {more} pairs that overlap less are in the table" if more else ""
+    runs = sorted({n for r in cell.tests for n in (r.n_a, r.n_b)})
+    n = "–".join(str(k) for k in dict.fromkeys((runs[0], runs[-1])))
+    return Figure(
+        f"Overlap ratio of the {100 * (1 - material.alpha):g}% intervals of {cell.name} on "
+        f"{cell.testset} of the two systems of a pair (n = {n} replicas), by interval method, "
+        f"after Fu et al. (2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; "
+        "Riezler's and Clark's intervals speak of new segments, the test-set interval of "
+        "new tuner runs on this test set.",
+        draw,
+        size=(6.8, 1.2 + 0.22 * len(pairs) * len(methods)),
+    )

@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replitune.replicas import Replica
-from replitune.report.data import Cell
-from replitune.report.figure import COLOURS, LINES, MARKERS, Figure, pick
-
-Histories = dict[str, dict[str, NDArray[np.float64]]]
-"""Dev score per iteration (iterations,), by system and replica."""
+from replitune.report.drawing import Figure, Figures, beside, of_each_cell, style
+from replitune.report.material import Material
+from replitune.results.result import Result
 
 
-def read_histories(folder: Path, systems: Sequence[str]) -> Histories:
-    """tuning/<system>/<replica>/history.parquet, of the systems that were tuned or trained."""
-    import pyarrow.parquet as pq
-
-    found: Histories = {}
-    for system in systems:
-        for path in sorted((folder / "tuning" / system).glob("*/history.parquet")):
-            table = pq.ParquetFile(path).read()
-            if "dev_score" not in table.column_names:
-                continue
-            scores = table["dev_score"].to_numpy(zero_copy_only=False).astype(np.float64)
-            if np.isfinite(scores).any():
-                found.setdefault(system, {})[path.parent.name] = scores
-    return found
-
-
-def tuner_figures(cells: Sequence[Cell], histories: Histories) -> list[Figure]:
-    """What there is: spread where systems have replicas of two tuners, curves where tuned."""
-    figures = [
-        spread_by_tuner(cell)
-        for cell in cells
-        if any(len(cell.tuner_scores(system)) > 1 for system in cell.present)
-    ]
-    if histories:
-        figures.append(convergence(histories))
-    return figures
-
-
-def spread_by_tuner(cell: Cell) -> Figure:
-    """Scores of the replicas, by system and tuner."""
-    scores = {system: cell.tuner_scores(system) for system in cell.present}
+@of_each_cell
+def tuners(material: Material, cell: Result) -> Figure | None:
+    """Scores of the replicas by the tuner that they came from; the bar is the mean. No test."""
+    scores = {system: cell.tuner_scores(system) for system in cell.systems}
+    if not any(len(groups) > 1 for groups in scores.values()):
+        return None
     tuners = list(dict.fromkeys(t for groups in scores.values() for t in groups))
     width = 0.8 / len(tuners)
 
@@ -61,14 +31,13 @@ def spread_by_tuner(cell: Cell) -> Figure:
                 # spread sideways in order of the score, so that equal scores do not hide
                 side = np.linspace(-0.25, 0.25, len(values)) * width if len(values) > 1 else [0.0]
                 label = tuner if tuner not in axes.get_legend_handles_labels()[1] else None
-                style = {"color": pick(COLOURS, index), "marker": pick(MARKERS, index)}
                 axes.plot(at + np.asarray(side), sorted(values), ls="none", ms=4, alpha=0.8,
-                          label=label, **style)  # fmt: skip
+                          label=label, **style(index, "marker"))  # fmt: skip
                 mean = float(np.mean(values))
                 axes.plot([at - 0.4 * width, at + 0.4 * width], [mean, mean], color="black", lw=1.2)
         axes.set_xticks(range(len(scores)), list(scores), rotation=30 if len(scores) > 4 else 0)
         axes.set_ylabel(cell.name)
-        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        beside(axes)
 
     sizes = {
         tuner: dict.fromkeys(str(len(g[tuner])) for g in scores.values() if tuner in g)
@@ -76,7 +45,6 @@ def spread_by_tuner(cell: Cell) -> Figure:
     }
     counts = ", ".join(f"{tuner}: n = {'/'.join(of)}" for tuner, of in sizes.items())
     return Figure(
-        f"{cell.testset}.{cell.metric}.tuners",
         f"{cell.name} on {cell.testset} of each replica by the tuner it came from ({counts} per "
         "system); the bar is the mean. No test; the spread of a column is what one run of that "
         "tuner hides.",
@@ -84,8 +52,11 @@ def spread_by_tuner(cell: Cell) -> Figure:
     )
 
 
-def convergence(histories: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> Figure:
-    """Dev score per iteration of every tuning run, and per round of every training."""
+def convergence(material: Material) -> Figures:
+    """Score on the dev set at each iteration of every tuning run. No test."""
+    histories = material.histories
+    if not histories:
+        return {}
     groups = {
         (system, Replica(replica).prefix): None
         for system, runs in histories.items()
@@ -101,9 +72,7 @@ def convergence(histories: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> F
                 axes.plot(
                     np.arange(len(scores)),
                     scores,
-                    color=pick(COLOURS, index),
-                    ls=pick(LINES, index),
-                    marker=pick(MARKERS, index),
+                    **style(index, "ls", "marker"),
                     ms=3,
                     linewidth=1,
                     alpha=0.75,
@@ -113,13 +82,13 @@ def convergence(histories: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> F
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel("iteration")
         axes.set_ylabel("score on dev")
-        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        beside(axes)
 
     runs = ", ".join(f"{system}: n = {len(found)}" for system, found in histories.items())
-    return Figure(
-        "tuning.convergence",
+    figure = Figure(
         f"Score on the dev set at each iteration of every tuning run or training ({runs}). Where "
         "curves of one system end apart, it is itself a source of chance. No test.",
         draw,
         size=(7.2, 3.4),
     )
+    return {"tuning": figure}

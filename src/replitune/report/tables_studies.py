@@ -1,13 +1,17 @@
-"""Tables of the studies: planning, fewer replicas (Clark, Table 2), calibration."""
+"""Tables of the studies: planning, fewer replicas (Clark, Table 2), calibration, and metrics and
+people (Graham 2016)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replitune.report.data import Cell
+from replitune.meta.rows import MetaRow
+from replitune.report.material import Material
 from replitune.report.numbers import MISSING, interval, p_value, score, signed
-from replitune.report.table import Table
-from replitune.significance.studies.calibrate import CalibrationRow
+from replitune.report.specification import Column, Table, ends, exact, limits
+from replitune.report.tables_scores import CELL
+from replitune.report.tables_tests import METHOD, PAIR_OF_ROW
+from replitune.results.result import Result
 from replitune.significance.studies.power import MANY_SEGMENTS, PowerRow, sentence
 from replitune.significance.studies.replication import ReplicationRow
 
@@ -21,48 +25,52 @@ def plans_of(rows: Sequence[PowerRow]) -> list[PowerRow]:
     return list(found.values())
 
 
-def power_table(found: Sequence[tuple[Cell, list[PowerRow]]]) -> Table:
-    """What n replicas and N segments would detect."""
-    text: list[tuple[str, ...]] = []
-    values: list[tuple[object, ...]] = []
-    asked = next((row.asked for _, rows in found for row in rows), None)
-    first = next((row for _, rows in found for row in rows), None)
-    for cell, rows in found:
-        for row in plans_of(rows):
-            n = str(row.n_a) if row.n_a == row.n_b else f"{row.n_a} + {row.n_b}"
-            size = "any number" if row.segments >= MANY_SEGMENTS else f"{row.segments}"
-            printed = [
-                cell.testset, cell.name, f"{row.b} − {row.a}",
-                "this experiment" if row.design else "plan", n, size, score(row.se, 3),
-                score(row.detectable),
-            ]  # fmt: skip
-            if asked is not None:
-                printed.append(MISSING if row.needed is None else f"{row.needed}")
-            text.append(tuple(printed))
-            values.append(
-                (cell.testset, cell.metric, row.a, row.b, row.design, row.n_a, row.n_b, row.tuners,
-                 row.segments, row.alpha, row.wanted, row.se, row.detectable, row.asked, row.needed)
-            )  # fmt: skip
-    extra = (f"segments for {asked:g}",) if asked is not None else ()
-    wanted = f"{100 * first.wanted:g}% power at {first.alpha:g}" if first else "the wanted power"
-    note = f"; {MISSING}: no number of segments suffices" if asked is not None else ""
+def power(material: Material) -> Table | None:
+    """Smallest difference that n replicas and N segments would detect with the wanted power by the
+    ``crossed`` test, from the variances of this experiment."""
+    rows = [(cell, row) for cell, found in material.power for row in plans_of(found)]
+    if not rows:
+        return None
+    _, first = rows[0]
+    note, extra = "", None
+    if first.asked is not None:
+        note = f"; {MISSING}: no number of segments suffices"
+        extra = f"segments for {first.asked:g}"
     return Table(
-        name="power",
         title="What a plan would detect",
         caption=f"Standard error of the difference, and the smallest difference found with "
-        f"{wanted} by the crossed test, with n replicas of each system and N segments; from the "
-        f"variances of this experiment{note}. It speaks of new segments and new tuner runs.",
-        header=("test set", "metric", "pair", "plan", "n", "N", "s.e.", "detectable", *extra),
-        text=tuple(text),
-        columns=("testset", "metric", "a", "b", "design", "n_a", "n_b", "tuners", "segments",
-                 "alpha", "power", "se", "detectable", "asked", "segments_needed"),
-        values=tuple(values),
-        left=4,
+        f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n replicas of "
+        f"each system and N segments; from the variances of this experiment{note}. It speaks "
+        "of new segments and new tuner runs.",
+        columns=(
+            *CELL,
+            *PAIR_OF_ROW,
+            Column("plan", None, lambda _, row: "this experiment" if row.design else "plan",
+                   left=True),
+            *exact("design", "n_a", "n_b", "tuners"),
+            Column("n", None, lambda _, row: (row.n_a, row.n_b), _runs),
+            Column("N", "segments", show=_size),
+            Column(None, "alpha"),
+            Column(None, "power", "wanted"),
+            Column("s.e.", "se", show=lambda se: score(se, 3)),
+            Column("detectable", "detectable", show=score),
+            *exact("asked"),
+            Column(extra, "segments_needed", "needed"),
+        ),
+        rows=rows,
         filters=4,
     )  # fmt: skip
 
 
-def plan_sentences(found: Sequence[tuple[Cell, list[PowerRow]]]) -> list[tuple[str, str, str]]:
+def _runs(n: tuple[int, int]) -> str:
+    return str(n[0]) if n[0] == n[1] else f"{n[0]} + {n[1]}"
+
+
+def _size(segments: int) -> str:
+    return "any number" if segments >= MANY_SEGMENTS else f"{segments}"
+
+
+def plan_sentences(found: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple[str, str, str]]:
     """(test set, pair, sentence) for each cell: what this experiment would detect in the pair with
     most to see, and what the same replicas would on any number of segments."""
     said = []
@@ -86,99 +94,207 @@ def plan_sentences(found: Sequence[tuple[Cell, list[PowerRow]]]) -> list[tuple[s
     return said
 
 
-REPLICATION_COLUMNS = (
-    "a", "b", "method", "case", "n", "pool_a", "pool_b", "replica_a", "replica_b", "score_a",
-    "score_b", "delta", "p", "repeats", "without_p", "p_low", "p_median", "p_high", "significant",
-    "opposite", "alpha",
-)  # fmt: skip
-
-
-def replication_table(found: Sequence[tuple[Cell, list[ReplicationRow]]]) -> Table:
-    """Clark et al. (2011), Table 2."""
-    text: list[tuple[str, ...]] = []
-    values: list[tuple[object, ...]] = []
-    marks: dict[tuple[int, int], str] = {}
-    first = next((row for _, rows in found for row in rows), None)
-    for cell, rows in found:
-        for row in rows:
-            if row.case is not None:
-                who = row.case.replace("A's", f"{row.a}:").replace("B's", f"{row.b}:")
-                p, share = p_value(row.p), (MISSING, MISSING)
-                if row.p is not None and row.p <= row.alpha:
-                    marks[len(text), 6] = "sign"
-            else:
-                who = "random"
-                p = f"{p_value(row.p_low)} to {p_value(row.p_high)}"
-                p = MISSING if row.p_low is None else p
-                share = (_percent(row.significant), _percent(row.opposite))
-            text.append(
-                (cell.testset, cell.name, f"{row.b} − {row.a}", who, row.method, signed(row.delta),
-                 p, str(row.n), *share)
-            )  # fmt: skip
-            values.append(
-                (cell.testset, cell.metric, *(getattr(row, name) for name in REPLICATION_COLUMNS))
-            )
-    alpha = f"{first.alpha:g}" if first else "the level"
-    repeats = next((row.repeats for _, rows in found for row in rows if row.repeats), None)
+def replication(material: Material) -> Table | None:
+    """Clark et al. (2011), Table 2: p of single runs that luck could have chosen, and the edges of
+    the 95% interval of p over small experiments drawn from the replicas."""
+    if not material.replication:
+        return None
+    rows = [(cell, row) for cell, found in material.replication for row in found]
+    alpha = next((f"{row.alpha:g}" for _, row in rows), "the level")
+    repeats = next((row.repeats for _, row in rows if row.repeats), "several")
     return Table(
-        name="replication",
         title="With fewer replicas",
         caption="What a paper with n replicas of each system could have reported, after Clark et "
         "al. (2011), Table 2: p of single runs chosen by their test score, and the 2.5th to 97.5th "
-        f"percentile of p over {repeats or 'several'} experiments with n replicas drawn from the "
+        f"percentile of p over {repeats} experiments with n replicas drawn from the "
         f"pool; † at or below {alpha}. Share of these with p at or below {alpha} and B ahead, and "
         "with A ahead (of B − A).",
-        header=("test set", "metric", "pair", "runs", "test", "delta", "p", "n", "B better",
-                "A better"),
-        text=tuple(text),
-        columns=("testset", "metric", *REPLICATION_COLUMNS),
-        values=tuple(values),
-        left=5,
-        marks=marks,
+        columns=(
+            *CELL,
+            *PAIR_OF_ROW,
+            Column("runs", None, _chosen, left=True),
+            METHOD,
+            *exact("case", "n", "pool_a", "pool_b", "replica_a", "replica_b", "score_a", "score_b"),
+            Column("delta", "delta", show=signed),
+            Column("p", None, _p_said, mark=_p_mark),
+            Column("n", None, "n"),
+            *exact("p", "repeats", "without_p", "p_low", "p_median", "p_high"),
+            Column("B better", "significant", show=_percent),
+            Column("A better", "opposite", show=_percent),
+            *exact("alpha"),
+        ),
+        rows=rows,
         filters=5,
-    )  # fmt: skip
+    )
+
+
+def _chosen(cell: Result, row: ReplicationRow) -> str:
+    if row.case is None:
+        return "random"
+    return row.case.replace("A's", f"{row.a}:").replace("B's", f"{row.b}:")
+
+
+def _p_said(cell: Result, row: ReplicationRow) -> str:
+    if row.case is not None:
+        return p_value(row.p)
+    return MISSING if row.p_low is None else f"{p_value(row.p_low)} to {p_value(row.p_high)}"
+
+
+def _p_mark(cell: Result, row: ReplicationRow) -> str:
+    return "sign" if row.case is not None and row.p is not None and row.p <= row.alpha else ""
 
 
 def _percent(share: float | None) -> str:
     return MISSING if share is None else f"{100 * share:.0f}%"
 
 
-def calibration_table(found: Sequence[tuple[Cell, list[CalibrationRow]]]) -> Table:
-    """How often each test finds a difference where there is none."""
-    text: list[tuple[str, ...]] = []
-    values: list[tuple[object, ...]] = []
-    marks: dict[tuple[int, int], str] = {}
-    for cell, rows in found:
-        for row in rows:
-            if row.low > row.alpha:
-                marks[len(text), 7] = "odd"
-            text.append(
-                (cell.testset, cell.name, row.study, row.null, row.pool, row.method,
-                 f"{row.alpha:g}", score(row.rate, 3), interval(row.low, row.high, 3),
-                 str(row.n_a), str(row.trials), str(row.without_p),
-                 "yes" if row.exact else "no")
-            )  # fmt: skip
-            values.append(
-                (cell.testset, cell.metric, row.study, row.null, row.pool, row.method, row.alpha,
-                 row.rate, row.low, row.high, row.n_a, row.n_b, row.unit, row.trials, row.without_p,
-                 row.rejected, row.exact, row.note)
-            )  # fmt: skip
+def calibration(material: Material) -> Table | None:
+    """How often each test rejects where there is no difference, with Wilson intervals. One pool of
+    replicas is one data set."""
+    if not material.calibrate:
+        return None
     return Table(
-        name="calibration",
         title="Rejections where there is no difference",
         caption="Share of trials with p at or below alpha where there is no difference, with a "
         "Wilson interval (Monte-Carlo error only: one pool of replicas is one data set); ‡: all of "
         "it is above alpha. A/A: disjoint replicas of one system; coin flip: outputs of two "
         "systems swapped by a coin for each segment; simulation: a normal model. Trials without p "
         "count as not rejected; the last column says whether the level holds by construction.",
-        header=("test set", "metric", "study", "null", "pool", "test", "alpha", "rate", "CI", "n",
-                "trials", "no p", "exact"),
-        text=tuple(text),
-        columns=("testset", "metric", "study", "null", "pool", "method", "alpha", "rate", "ci_low",
-                 "ci_high", "n_a", "n_b", "unit", "trials", "without_p", "rejected", "exact",
-                 "note"),
-        values=tuple(values),
-        left=6,
-        marks=marks,
+        columns=(
+            *CELL,
+            *(Column(name, name, left=True) for name in ("study", "null", "pool")),
+            METHOD,
+            Column("alpha", "alpha", show=lambda alpha: f"{alpha:g}"),
+            Column("rate", "rate", show=lambda rate: score(rate, 3),
+                   mark=lambda _, row: "odd" if row.low > row.alpha else ""),
+            *ends("low", "high", limits(3)),
+            Column("n", "n_a"),
+            *exact("n_b", "unit"),
+            Column("trials", "trials"),
+            Column("no p", "without_p"),
+            *exact("rejected"),
+            Column("exact", "exact", show=lambda exact: "yes" if exact else "no"),
+            *exact("note"),
+        ),
+        rows=[(cell, row) for cell, found in material.calibrate for row in found],
         filters=6,
     )  # fmt: skip
+
+
+# ---- metrics and people
+
+COMPARISONS = {"williams": "Williams", "perm-systems": "PERM-SYS", "perm-both": "PERM-BOTH"}
+LEVELS = {"system": "systems", "segment": "judged outputs", "average": "within segments"}
+
+JUDGED = (
+    Column("test set", "testset", lambda _, testset, __: testset, left=True),
+    Column("judged", "criterion", left=True),
+)
+METRIC = (
+    *exact("metric"),
+    Column("metric", None, lambda material, _, row: material.names.get(row.metric, row.metric),
+           left=True),
+)  # fmt: skip
+OVER = Column("over", "level", show=lambda level: LEVELS.get(level, level or "systems"), left=True)
+
+
+def _of_people(material: Material, *studies: str) -> list[tuple[Material, str, MetaRow]]:
+    return [
+        (material, testset, row)
+        for testset, rows in material.meta.items()
+        for row in rows
+        if row.study in studies
+    ]
+
+
+def agreement(material: Material) -> Table | None:
+    """Share of pairs of systems on which a metric's test and people agree, with Clopper-Pearson
+    intervals (after Graham 2016)."""
+    if not material.meta:
+        return None
+    return Table(
+        title="Agreement of tests with people",
+        caption="Share (%) of pairs of systems of which a metric's test and people (Wilcoxon's "
+        "rank-sum test) say the same at the level alpha: A better, B better, or no significant "
+        "difference; with an exact binomial (Clopper-Pearson) 95% interval, after Graham (2016). "
+        "Pairs share systems, so the true interval is wider.",
+        columns=(
+            *JUDGED,
+            *METRIC,
+            METHOD,
+            Column("alpha", "alpha", show=lambda alpha: f"{alpha:g}"),
+            Column("agree", "agreement", "value", lambda share: score(_in_percent(share), 1)),
+            *ends(show=_ends_in_percent),
+            Column("pairs", "pairs", "n", str),
+            *exact("note"),
+        ),
+        rows=_of_people(material, "agreement"),
+        filters=5,
+    )  # fmt: skip
+
+
+def _in_percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _ends_in_percent(shares: tuple[float | None, float | None]) -> str:
+    low, high = map(_in_percent, shares)
+    return interval(low, high, 1)
+
+
+def correlations(material: Material) -> Table | None:
+    """Correlation of each metric with people, with bootstrap intervals."""
+    if not material.meta:
+        return None
+    return Table(
+        title="Correlation of metrics with people",
+        caption="Correlation of each metric with human scores, higher is better for all, with 95% "
+        "bootstrap intervals: over systems, over all judged outputs together, and over the systems "
+        "of each segment; and soft pairwise accuracy. n: systems, outputs, or segments.",
+        columns=(
+            *JUDGED,
+            *METRIC,
+            OVER,
+            Column("measure", "measure", "method", left=True),
+            Column("value", "value", show=lambda value: score(value, 3)),
+            *ends(show=limits(3)),
+            Column("n", "n"),
+            *exact("resampled", "samples", "note"),
+        ),
+        rows=_of_people(material, "correlation", "soft-pairwise"),
+        filters=5,
+    )
+
+
+def metrics(material: Material) -> Table | None:
+    """Does one metric correlate better with people than another? Williams' test, PERM-SYS and
+    PERM-BOTH."""
+    if not material.meta:
+        return None
+    return Table(
+        title="Which metric agrees better with people",
+        caption="One-sided p that the first metric's Pearson correlation with people is larger "
+        "than the second's: Williams' test, and exchanges of the scores of whole systems "
+        "(PERM-SYS) or of single outputs (PERM-BOTH, too eager over systems). Uncorrected.",
+        columns=(
+            *JUDGED,
+            *exact("metric", "other"),
+            Column("metrics", None, _better, left=True),
+            OVER,
+            Column("test", "method", show=lambda method: COMPARISONS.get(method, method),
+                   left=True),
+            Column("difference", "difference", "value", lambda value: score(value, 3)),
+            Column("t", "statistic", show=score),
+            Column("p", "p", show=p_value),
+            *exact("p_min"),
+            Column("n", "n"),
+            *exact("note"),
+        ),
+        rows=_of_people(material, "comparison"),
+        filters=5,
+    )  # fmt: skip
+
+
+def _better(material: Material, testset: str, row: MetaRow) -> str:
+    one, other = (material.names.get(m or "", m or "") for m in (row.metric, row.other))
+    return f"{one} > {other}"

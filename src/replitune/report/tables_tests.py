@@ -1,166 +1,233 @@
-"""The overview, and the tables of Fu et al. (2016): intervals and p by method."""
+"""Tables of tests: every pair by every test, AR beside the bootstrap, the difference that is
+enough, overlaps of intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
-from replitune.report.data import Cell, adjusted, significant
-from replitune.report.names import CORRECTIONS
-from replitune.report.numbers import MISSING, interval, p_value, score, signed
-from replitune.report.table import Table
+from replitune.report.findings import adjusted, difference, significant
+from replitune.report.material import Material
+from replitune.report.numbers import MISSING, p_value, score, signed
+from replitune.report.specification import Column, Table, ends, exact
+from replitune.report.tables_scores import CELL
+from replitune.report.wording import CORRECTIONS, INTERVALS
+from replitune.results.result import Result
+from replitune.results.rows import COUNTED
 from replitune.significance.base import TestResult
+from replitune.significance.studies.replication import Threshold
 
-INTERVALS = {
-    "riezler": "Riezler",
-    "clark": "Clark",
-    "fu": "test-set",
-}
-"""Interval methods as Fu et al. (2016), Table 7, call them."""
+Pair = tuple[str, str]
+
+PAIR = (
+    Column(None, "a", lambda _, pair, *__: pair[0]),
+    Column(None, "b", lambda _, pair, *__: pair[1]),
+    Column("pair", None, lambda _, pair, *__: f"{pair[1]} − {pair[0]}", left=True),
+)
+"""Of rows whose second object is a pair."""
+
+PAIR_OF_ROW = (
+    *exact("a", "b"),
+    Column("pair", None, lambda _, row: f"{row.b} − {row.a}", left=True),
+)
+"""Of rows whose last object has a and b."""
+
+METHOD = Column("test", "method", left=True)
 
 
-def overview_table(
-    cells: Sequence[Cell], alpha: float, correction: str, baseline: str | None
-) -> Table:
-    """Systems x metrics: mean ± s_test, with significance against the baseline or the best."""
-    by_testset: dict[str, list[Cell]] = {}
-    for cell in cells:
-        by_testset.setdefault(cell.testset, []).append(cell)
-    metrics = list(dict.fromkeys(cell.metric for cell in cells))
-    name = {cell.metric: cell.name for cell in cells}
-    arrow = {
-        cell.metric: "" if cell.neutral else " ↑" if cell.higher_is_better else " ↓"
-        for cell in cells
-    }
-    text: list[tuple[str, ...]] = []
-    values: list[tuple[object, ...]] = []
-    marks: dict[tuple[int, int], str] = {}
-    for testset, group in by_testset.items():
-        for system in [s for s in group[0].system_names if any(s in c.present for c in group)]:
-            row: list[str] = []
-            exact: list[object] = []
-            n: int | None = None
-            for column, metric in enumerate(metrics, start=3):
-                cell = next(c for c in group if c.metric == metric)
-                mean = cell.row(system, "avg")
-                if mean is None:
-                    row.append(MISSING)
-                    exact += [None] * 4
-                    continue
-                n = mean.n
-                spread = cell.value(system, "s_test")
-                row.append(
-                    score(mean.value) + (f" ± {score(spread)}" if spread is not None else "")
-                )
-                anchor = baseline if baseline in cell.present else cell.ranked[0]
-                result = cell.lead_test((anchor, system)) if system != anchor else None
-                words = ["best"] if cell.best == system else []
-                words += ["sign"] if significant(result, alpha) else []
-                if words:
-                    marks[len(text), column] = " ".join(words)
-                p = None if result is None else adjusted(result)
-                exact += [mean.value, spread, None if result is None else anchor, p]
-            text.append((testset, system, str(n), *row))
-            values.append((testset, system, n, *exact))
-    lead = next((cell.lead_method for cell in cells if cell.tests), None)
-    against = f"the baseline ({baseline})" if baseline else "the best system of the column"
-    caption = "Mean score ± standard deviation over n replicas (s_test); the best is bold"
-    if lead:
-        caption += (
-            f", † differs from {against} at {alpha:g} by the {lead} test "
-            f"({CORRECTIONS[correction]})"
-        )
-    columns = [f"{m}_{c}" for m in metrics for c in ("avg", "s_test", "against", "p_adjusted")]
+def of_pairs(material: Material) -> list[tuple[Result, Pair]]:
+    """A row for each pair of each (test set, metric)."""
+    return [(cell, pair) for cell in material.cells for pair in cell.pairs]
+
+
+def pairs(material: Material) -> Table:
+    """Every pair of systems by every test: difference, interval, p, adjusted p, the smallest p
+    that the test could have returned, and what a small p generalises to."""
+    alpha = material.alpha
+    rows = [(cell, result) for cell in material.cells for result in cell.tests]
+    counted = any(result.details.get("won") is not None for _, result in rows)
     return Table(
-        name="overview",
-        title="Overview",
-        caption=f"{caption}. ↑ higher, ↓ lower is better.",
-        header=("test set", "system", "n", *(f"{name[m]}{arrow[m]}" for m in metrics)),
-        text=tuple(text),
-        columns=("testset", "system", "n", *columns),
-        values=tuple(values),
-        left=2,
-        marks=marks,
-        filters=1,
-    )
-
-
-def intervals_table(cells: Sequence[Cell], alpha: float) -> Table:
-    """Fu et al. (2016), Table 7: intervals of each system's score by method."""
-    methods = list(
-        dict.fromkeys(m for cell in cells for s in cell.present for m in cell.intervals(s))
-    )
-    text: list[tuple[str, ...]] = []
-    values: list[tuple[object, ...]] = []
-    for cell in cells:
-        for system in cell.present:
-            rows = cell.intervals(system)
-            avg = cell.value(system, "avg")
-            limits = [
-                (rows[m].ci_low, rows[m].ci_high) if m in rows else (None, None) for m in methods
-            ]
-            shown = (interval(low, high) for low, high in limits)
-            text.append((cell.testset, cell.name, system, score(avg), *shown))
-            flat = [limit for pair in limits for limit in pair]
-            values.append((cell.testset, cell.metric, system, avg, *flat))
-    return Table(
-        name="intervals",
-        title="Intervals by method",
-        caption=f"{100 * (1 - alpha):g}% intervals of each system's score by method (Fu et al. "
-        "2016, Table 7): Riezler, segments of the median replica; Clark, segments of the pool of "
-        "replicas; test-set, replica scores.",
-        header=("test set", "metric", "system", "score", *(INTERVALS.get(m, m) for m in methods)),
-        text=tuple(text),
+        title="Differences and their tests",
+        caption="Differences between systems: p by each test, p adjusted for all pairs "
+        f"({CORRECTIONS[material.correction]}; † at or below {alpha:g}), and what a small p "
+        "generalises to.",
         columns=(
-            "testset", "metric", "system", "avg",
-            *(f"{m}_{end}" for m in methods for end in ("low", "high")),
+            *CELL,
+            *PAIR_OF_ROW,
+            METHOD,
+            *exact("score_a", "score_b"),
+            Column("delta", "delta", show=signed),
+            *ends(),
+            *([Column("won / tied / lost", None, _counted)] if counted else []),
+            *exact("se", "df"),
+            Column("p", "p", show=p_value),
+            Column("p adj.", None, lambda _, result: adjusted(result), p_value,
+                   mark=lambda _, result: "sign" if significant(result, alpha) else ""),
+            *exact("p_adjusted", "p_min", "exact", "alternative", "unit", "aggregation", "pairing",
+                   "replica_a", "replica_b", "n_a", "n_b", "segments", "documents", "samples",
+                   "seed"),
+            Column("generalises to", "generalises_to"),
+            *exact("note"),
+            *(Column(None, name, _detail(name)) for name in COUNTED),
         ),
-        values=tuple(values),
-        filters=2,
+        rows=rows,
+        filters=4,
     )  # fmt: skip
 
 
-def p_table(cells: Sequence[Cell], alpha: float, correction: str) -> Table:
-    """Fu et al. (2016), Table 8: p of every pair by every test, disagreements marked."""
-    methods = list(dict.fromkeys(m for cell in cells for m in cell.methods))
-    text: list[tuple[str, ...]] = []
-    values: list[tuple[object, ...]] = []
-    marks: dict[tuple[int, int], str] = {}
-    for cell in cells:
-        for pair in cell.pairs:
-            lead = cell.test(pair, cell.lead_method)
-            found = [cell.test(pair, method) for method in methods]
-            delta = _delta(cell, pair)
-            for column, result in enumerate(found, start=4):
-                words = ["sign"] if significant(result, alpha) else []
-                if _decided(result) and _decided(lead):
-                    differs = significant(result, alpha) != significant(lead, alpha)
-                    words += ["odd"] if differs else []
-                if words:
-                    marks[len(text), column] = " ".join(words)
-            p = [None if result is None else adjusted(result) for result in found]
-            head = (f"{pair[1]} − {pair[0]}", signed(delta))
-            text.append((cell.testset, cell.name, *head, *map(p_value, p)))
-            values.append((cell.testset, cell.metric, *pair, delta, *p))
+def _detail(name: str) -> Callable[[Result, TestResult], float | None]:
+    return lambda _, result: result.details.get(name)
+
+
+def _counted(cell: Result, result: TestResult) -> str:
+    """Shares of the test sets drawn that B won, tied and lost, in percent."""
+    shares = [result.details.get(name) for name in ("won", "tied", "lost")]
+    return MISSING if None in shares else " / ".join(f"{100 * (s or 0):.1f}" for s in shares)
+
+
+def p(material: Material) -> Table:
+    """Fu et al. (2016), Table 8: adjusted p of every pair by test."""
+    alpha = material.alpha
+
+    def column(method: str) -> Column:
+        def of(cell: Result, pair: Pair) -> float | None:
+            return adjusted(cell.test(pair, method))
+
+        def mark(cell: Result, pair: Pair) -> str:
+            here, lead = of(cell, pair), adjusted(cell.test(pair, cell.lead_method))
+            words = ["sign"] if here is not None and here <= alpha else []
+            if here is not None and lead is not None and (here <= alpha) != (lead <= alpha):
+                words.append("odd")
+            return " ".join(words)
+
+        return Column(method, method, of, p_value, mark=mark)
+
     return Table(
-        name="p",
         title="p by test",
-        caption=f"p of every pair by every test ({CORRECTIONS[correction]}), as Fu et al. (2016), "
-        f"Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the test of the "
+        caption=f"p of every pair by every test ({CORRECTIONS[material.correction]}), as Fu et al. "
+        f"(2016), Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the test of the "
         "verdicts. Tests answer different questions; see what each generalises to.",
-        header=("test set", "metric", "pair", "delta", *methods),
-        text=tuple(text),
-        columns=("testset", "metric", "a", "b", "delta", *methods),
-        values=tuple(values),
-        marks=marks,
+        columns=(
+            *CELL,
+            *PAIR,
+            Column("delta", "delta", difference, signed),
+            *(column(m) for m in dict.fromkeys(m for c in material.cells for m in c.methods)),
+        ),
+        rows=of_pairs(material),
         filters=2,
     )
 
 
-def _decided(result: TestResult | None) -> bool:
-    return result is not None and adjusted(result) is not None
+LEVELS = {
+    "one replica": ("riezler", ("graham", "koehn")),
+    "all replicas (Clark)": ("clark", ("clark-bootstrap",)),
+    "test set (Fu)": ("fu-ar", ("fu-bootstrap",)),
+}
+"""What is drawn or exchanged: by approximate randomisation, and by bootstraps."""
 
 
-def _delta(cell: Cell, pair: tuple[str, str]) -> float | None:
-    """Difference of the mean scores."""
-    a, b = (cell.value(system, "avg") for system in pair)
-    return None if a is None or b is None else b - a
+def resampling(material: Material) -> Table:
+    """Fu et al. (2016), Table 8: uncorrected p by approximate randomisation and by bootstrap, side
+    by side for each unit that is drawn: segments of one replica, segments of all replicas, whole
+    test sets."""
+    alpha = material.alpha
+
+    def of(cell: Result, pair: Pair, method: str) -> float | None:
+        result = cell.test(pair, method)
+        return None if result is None else result.p
+
+    def column(heading: str, key: str, side: int) -> Column:
+        def mark(cell: Result, pair: Pair, *words: str) -> str:
+            known = [q <= alpha for q in (of(cell, pair, m) for m in words[1:]) if q is not None]
+            here = of(cell, pair, words[side])
+            said = ["sign"] if here is not None and here <= alpha else []
+            return " ".join([*said, *(["odd"] if len(set(known)) == 2 else [])])
+
+        return Column(
+            heading, key, lambda cell, pair, *words: of(cell, pair, words[side]), p_value, mark=mark
+        )
+
+    def delta(cell: Result, pair: Pair, level: str, ar: str, bootstrap: str) -> float | None:
+        result = cell.test(pair, ar)
+        return None if result is None else result.delta
+
+    rows = [
+        (cell, pair, level, ar, bootstrap)
+        for cell, pair in of_pairs(material)
+        for level, (first, others) in LEVELS.items()
+        for ar in cell.methods
+        if material.methods.get(ar, ar) == first
+        for bootstrap in cell.methods
+        if material.methods.get(bootstrap, bootstrap) in others
+    ]
+    return Table(
+        title="Approximate randomisation and bootstrap",
+        caption="Uncorrected p of every pair by approximate randomisation (AR) and by the "
+        f"bootstrap of the same unit, as Fu et al. (2016), Table 8: † at or below {alpha:g}, ‡ the "
+        "two disagree at that level.",
+        columns=(
+            *CELL,
+            *PAIR,
+            Column("unit", "unit", lambda *row: row[2], left=True),
+            Column("AR", "ar", lambda *row: row[3], left=True),
+            Column("bootstrap", "bootstrap", lambda *row: row[4], left=True),
+            Column("delta", "delta", delta, signed),
+            column("p AR", "p_ar", 1),
+            column("p bootstrap", "p_bootstrap", 2),
+        ),
+        rows=rows,
+        filters=4,
+    )
+
+
+def thresholds(material: Material) -> Table:
+    """Fu et al. (2016), Fig. 5 in numbers: the difference at which a decreasing fit of p falls to
+    the level of the experiment, by test, with a bootstrap interval over pairs. For this test set
+    and number of replicas only."""
+    return Table(
+        title="The difference that is enough",
+        caption="Absolute difference at which a decreasing fit of uncorrected p falls to "
+        f"{material.alpha:g}, by interpolation, and a 95% bootstrap interval over pairs, as Fu et "
+        "al. (2016), Fig. 5. It holds for this test set and number of replicas n (the smallest, "
+        "where they differ) only.",
+        columns=(
+            *CELL,
+            METHOD,
+            *(Column(name, name) for name in ("n", "pairs")),
+            Column("difference", "difference", "crossing", score),
+            *ends("low", "high", _known_ends),
+            Column("note", None, _notes),
+            *exact("note"),
+        ),
+        rows=[(cell, fit) for cell, fits in material.thresholds for fit in fits],
+        filters=3,
+    )
+
+
+def _known_ends(limits: tuple[float | None, float | None]) -> str:
+    """An interval of which one end may be unknown."""
+    return MISSING if limits == (None, None) else f"[{score(limits[0])}, {score(limits[1])}]"
+
+
+def _notes(cell: Result, fit: Threshold) -> str:
+    """Without the one that is in the caption."""
+    return "; ".join(note.text for note in fit.notes if note.code != "scope")
+
+
+def overlaps(material: Material) -> Table:
+    """Fu et al. (2016), Figs. 2 and 3 in numbers: overlap ratio of the intervals of every pair, by
+    interval method. 0: apart; 1: the same."""
+
+    def column(method: str) -> Column:
+        heading = INTERVALS.get(method, method)
+        return Column(heading, method, lambda cell, pair: cell.overlap(pair, method), score)
+
+    methods = dict.fromkeys(row.method for cell in material.cells for row in cell.overlaps)
+    return Table(
+        title="Overlap of intervals",
+        caption=f"Overlap ratio of the {100 * (1 - material.alpha):g}% intervals of the two "
+        "systems of a pair, from normal densities fitted to their bootstrap distributions (Fu et "
+        "al. 2016, section 4.2): 0 is apart, 1 the same.",
+        columns=(*CELL, *PAIR, *map(column, methods)),
+        rows=of_pairs(material),
+        filters=2,
+    )

@@ -5,132 +5,114 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from typing import TextIO
 
-from replitune.report.numbers import interval, p_value, score, signed
-from replitune.results.comparing import Compared, ComparisonTable
+from replitune.report.findings import adjusted, difference
+from replitune.report.numbers import p_value, score, signed
+from replitune.report.specification import WIDTH, Column, Table, limits
+from replitune.report.wording import CORRECTIONS
+from replitune.results.comparing import Results
+from replitune.results.result import Result
 
-WIDTH = 100
 
-
-def print_comparison(table: ComparisonTable, file: TextIO | None = None) -> None:
+def print_comparison(comparison: Results) -> None:
     """Systems with their spread, and differences with their p, per metric."""
-    file = file or sys.stdout
-    colour = file.isatty() and "NO_COLOR" not in os.environ
-    settings = table.settings
-    size = f"{table.segments} segments"
-    if table.documents != table.segments:
-        size += f", {table.documents} documents"
-    for id, compared in table.metrics.items():
-        better = "higher" if compared.metric.higher_is_better else "lower"
-        print(
-            _bold(f"{id} on {settings.testset}", colour), f"({size}; {better} is better)", file=file
-        )
-        for line in _systems(compared):
-            print(line, file=file)
-        print(file=file)
-        for line in _pairs(compared, settings.alpha):
-            print(line, file=file)
-        for line in _clusters(compared, settings.alpha):
-            print(line, file=file)
-        print(f"signature: {compared.signature}\n", file=file)
-    adjusted = {"holm": "Holm", "bh": "Benjamini-Hochberg"}.get(settings.correction)
-    print(
-        f"p: {'adjusted for all pairs (' + adjusted + '), ' if adjusted else ''}"
-        f"* at or below {settings.alpha:g}; a small p speaks of:",
-        file=file,
-    )
-    first = next(iter(table.metrics.values()))
+    settings = comparison.settings
+    size = f"{comparison.segments} segments"
+    if comparison.documents != comparison.segments:
+        size += f", {comparison.documents} documents"
+    for id, result in comparison.metrics.items():
+        better = "higher" if result.higher_is_better else "lower"
+        print(bold(f"{id} on {comparison.testset}"), f"({size}; {better} is better)")
+        print_table(_systems(result))
+        print()
+        print_table(_pairs(result, settings.alpha), repeated=3)
+        print(*_clusters(result), f"signature: {result.signature}\n", sep="\n")
+    family = ""
+    if settings.correction != "none":
+        family = f"adjusted for all pairs ({CORRECTIONS[settings.correction]}), "
+    print(f"p: {family}* at or below {settings.alpha:g}; a small p speaks of:")
+    first = next(iter(comparison.metrics.values()))
     for method, scope in {r.method: r.generalises_to for r in first.tests}.items():
-        print(f"  {method}: {scope}", file=file)
+        print(f"  {method}: {scope}")
     notes: dict[tuple[str, str], list[str]] = {}
-    for id, compared in table.metrics.items():
-        for result in compared.tests:
-            if result.note:
-                where = notes.setdefault((result.method, result.note), [])
-                where.append(f"{id} {result.b} - {result.a}")
+    for id, result in comparison.metrics.items():
+        for test in result.tests:
+            if test.note:
+                where = notes.setdefault((test.method, test.note), [])
+                where.append(f"{id} {test.b} - {test.a}")
     if notes:
-        print("notes:", file=file)
+        print("notes:")
         for (method, note), where in notes.items():
-            text = f"{method}: {note} ({_listed(where)})"
-            print(
-                textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent="    "), file=file
-            )
+            print(*wrapped(f"{method}: {note} ({some_of(where)})"), sep="\n")
 
 
-def _listed(where: list[str]) -> str:
+def bold(text: str) -> str:
+    """On a terminal that has colours."""
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return f"\033[1m{text}\033[0m" if colour else text
+
+
+def print_table(table: Table, indent: int = 2, repeated: int = 0) -> None:
+    for block in table.terminal(indent, repeated):
+        print(*block, sep="\n")
+
+
+def wrapped(text: str, indent: int = 2) -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2)
+    )
+
+
+def some_of(where: list[str]) -> str:
     """A few of many."""
     return ", ".join(where[:3]) + (f" and {len(where) - 3} more" if len(where) > 3 else "")
 
 
-def _systems(compared: Compared) -> list[str]:
-    width = max(6, *(len(name) for name in compared.systems))
-    rows = [f"  {'system':<{width}} {'n':>4} {'score':>8} {'s_sel':>7} {'s_test':>7}   median run"]
-    for name, summary in compared.systems.items():
-        rows.append(
-            f"  {name:<{width}} {summary.n:>4} {score(summary.avg):>8} {score(summary.s_sel):>7} "
-            f"{score(summary.s_test):>7}   {summary.median_replica}"
-        )
-    return rows
+def _systems(result: Result) -> Table:
+    return Table(
+        columns=(
+            Column("system", "name", left=True),
+            Column("n", "n", width=4),
+            Column("score", "avg", show=score, width=8),
+            *(Column(name, name, show=score, width=7) for name in ("s_sel", "s_test")),
+            Column("median run", "median_replica", left=True, gap=3),
+        ),
+        rows=[(summary,) for summary in result.systems.values()],
+    )
 
 
-def _pairs(compared: Compared, alpha: float) -> list[str]:
-    methods = list(dict.fromkeys(result.method for result in compared.tests))
-    pairs = list(dict.fromkeys((result.a, result.b) for result in compared.tests))
-    found = {(result.a, result.b, result.method): result for result in compared.tests}
-    names = {pair: f"{pair[1]} - {pair[0]}" for pair in pairs}
-    width = max([10, *map(len, names.values())])
-    rows = []
-    left = 2 + width + 1 + 8 + 1 + 18
-    for part in _that_fit(methods, WIDTH - left):
-        rows.append(
-            f"  {'difference':<{width}} {'delta':>8} {'CI':>18}"
-            + "".join(f" {'p ' + method:>{len(method) + 3}}" for method in part)
-        )
-        for pair in pairs:
-            lead = found[(*pair, methods[0])]
-            delta = compared.systems[pair[1]].avg - compared.systems[pair[0]].avg
-            between = interval(lead.ci_low, lead.ci_high)
-            row = f"  {names[pair]:<{width}} {signed(delta):>8} {between:>18}"
-            for method in part:
-                result = found[(*pair, method)]
-                p = result.p if result.p_adjusted is None else result.p_adjusted
-                mark = "*" if p is not None and p <= alpha else " "
-                row += f" {p_value(p) + mark:>{max(len(method) + 3, 6)}}"
-            rows.append(row.rstrip())
-    return rows
+def _pairs(result: Result, alpha: float) -> Table:
+    def p(method: str) -> Column:
+        def star(pair: tuple[str, str]) -> str:
+            found = adjusted(result.test(pair, method))
+            return p_value(found) + ("*" if found is not None and found <= alpha else " ")
+
+        return Column(f"p {method}", None, star, width=len(method) + 3)
+
+    def ends(pair: tuple[str, str]) -> tuple[float | None, float | None]:
+        lead = result.test(pair, result.methods[0])
+        assert lead is not None
+        return lead.ci_low, lead.ci_high
+
+    return Table(
+        columns=(
+            Column("difference", None, lambda pair: f"{pair[1]} - {pair[0]}", left=True),
+            Column("delta", None, lambda pair: difference(result, pair), signed, width=8),
+            Column("CI", None, ends, limits(), width=18),
+            *map(p, result.methods),
+        ),
+        rows=[(pair,) for pair in result.pairs],
+    )
 
 
-def _clusters(compared: Compared, alpha: float) -> list[str]:
+def _clusters(result: Result) -> list[str]:
     """For three systems and more: each system beats all those behind a `>`."""
-    if len(compared.systems) < 3:
+    if len(result.systems) < 3:
         return []
     rows = [
-        textwrap.fill(
-            f"{method}: {' > '.join(', '.join(names) for names in ranking.clusters)}",
-            WIDTH,
-            initial_indent="    ",
-            subsequent_indent="      ",
-        )
-        for method, ranking in compared.rankings(alpha).items()
+        line
+        for method, ranking in result.rankings().items()
         if ranking.clusters is not None
+        for line in wrapped(f"{method}: {' > '.join(map(', '.join, ranking.clusters))}", 4)
     ]
     return ["", "  clusters (each system beats all behind a >)", *rows] if rows else []
-
-
-def _that_fit(methods: list[str], width: int) -> list[list[str]]:
-    """Columns of p in blocks that fit beside each other."""
-    blocks: list[list[str]] = [[]]
-    used = 0
-    for method in methods:
-        needed = max(len(method) + 3, 6) + 1
-        if blocks[-1] and used + needed > width:
-            blocks.append([])
-            used = 0
-        blocks[-1].append(method)
-        used += needed
-    return blocks
-
-
-def _bold(text: str, colour: bool) -> str:
-    return f"\033[1m{text}\033[0m" if colour else text

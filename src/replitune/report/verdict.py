@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replitune.report.data import Cell, adjusted
-from replitune.report.names import CORRECTIONS, count
+from replitune.report.findings import adjusted, neutral
+from replitune.report.material import Material
 from replitune.report.numbers import p_equation, score
+from replitune.report.wording import CORRECTIONS, count
+from replitune.results.result import Result
 from replitune.significance.base import TestResult
 
 EXPECT = {
@@ -53,7 +54,7 @@ class VerdictGroup:
     folded: list[Verdict]
 
 
-def verdict(cell: Cell, result: TestResult, alpha: float, correction: str) -> Verdict:
+def verdict(cell: Result, result: TestResult, alpha: float, correction: str) -> Verdict:
     """Say what `result` says, at level `alpha` after `correction`."""
     p = adjusted(result)
     unit = cell.name
@@ -71,7 +72,7 @@ def verdict(cell: Cell, result: TestResult, alpha: float, correction: str) -> Ve
         why = result.note or "no p-value"
         pair = f"{result.a} and {result.b}"
         return said(False, f"{pair} cannot be compared by {result.method}", f": {why}.")
-    if cell.neutral:
+    if neutral(cell):
         more, less = (result.b, result.a) if result.delta > 0 else (result.a, result.b)
         size = f"by {score(abs(result.delta))} {unit}{_between(result, alpha)}, "
         size += f"{_p(p)} {how}"
@@ -116,14 +117,12 @@ def _between(result: TestResult, alpha: float) -> str:
     return f", {100 * (1 - alpha):g}% CI {score(low)} to {score(high)}"
 
 
-def verdicts(
-    cells: Sequence[Cell], alpha: float, correction: str, baseline: str | None
-) -> list[VerdictGroup]:
+def verdicts(material: Material) -> list[VerdictGroup]:
     """By (test set, metric); of many pairs, a few are shown."""
     groups: list[VerdictGroup] = []
-    for cell in cells:
+    for cell in material.cells:
         every = [
-            verdict(cell, result, alpha, correction)
+            verdict(cell, result, material.alpha, material.correction)
             for result in cell.tests
             if result.method == cell.lead_method
         ]
@@ -132,7 +131,7 @@ def verdicts(
         shown, folded = every, []
         if len(every) > SHOWN:
             best, second = cell.ranked[:2]
-            anchor = baseline if baseline in cell.present else best
+            anchor = material.baseline if material.baseline in cell.systems else best
             shown = [v for v in every if anchor in (v.result.a, v.result.b)]
             if any(group.testset == cell.testset for group in groups):
                 rival = second if anchor == best else best

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replitune.report.data import Cell, adjusted
-from replitune.report.names import count
+from replitune.report.findings import adjusted
+from replitune.report.material import Material
 from replitune.report.numbers import p_equation
+from replitune.report.wording import count
+from replitune.results.result import Result
+from replitune.significance.base import Note
 
 FEW_REPLICAS = 3
 """Clark et al. (2011) recommend at least this many."""
@@ -23,97 +25,68 @@ class Warning:
     places: tuple[str, ...] = ()
 
 
-def warnings(
-    cells: Sequence[Cell],
-    alpha: float,
-    corpus: Sequence[str] = (),
-    unrepeatable: Sequence[str] = (),
-) -> list[Warning]:
-    """Grouped by kind, most serious first; `corpus` has what was said of the texts,
-    `unrepeatable` names replicas that another run would make otherwise."""
+def warnings(material: Material) -> list[Warning]:
+    """Grouped by kind, most serious first."""
+    cells, alpha = material.cells, material.alpha
+    found = [
+        Warning(
+            "Missing replicas",
+            "They could not be made; all numbers are of the others. "
+            "Replicas that fail may not be like those that do not.",
+            _missing(cells),
+        ),
+        Warning(
+            "Test segments occur in the training data",
+            "A system may have learnt them by heart; scores on other text will be lower.",
+            tuple(material.corpus),
+        ),
+        Warning(
+            "Replicas that cannot be made again to the same bytes",
+            "They were trained by several threads, as `deterministic: false` allows.",
+            tuple(material.unrepeatable),
+        ),
+        Warning(
+            f"Fewer than {FEW_REPLICAS} replicas",
+            "Chance in tuning or training cannot be told from a difference between systems; "
+            "Clark et al. (2011) recommend at least 3 runs of each.",
+            _few(cells),
+        ),
+        Warning(
+            "Nothing was tested",
+            "There is no pair of systems to compare, so there are scores here and no tests.",
+            tuple(dict.fromkeys(cell.testset for cell in cells if not cell.tests)),
+        ),
+    ]
     return [
-        *_missing(cells),
-        *_known(corpus),
-        *_unrepeatable(unrepeatable),
-        *_few(cells),
-        *_alone(cells),
+        *(warning for warning in found if warning.places),
         *_unreachable(cells, alpha),
         *_disagreements(cells, alpha),
         *_notes(cells),
     ]
 
 
-def _missing(cells: Sequence[Cell]) -> list[Warning]:
+def _missing(cells: Sequence[Result]) -> tuple[str, ...]:
     """Replicas that could not be made, with each reason once."""
-    places = list(
-        dict.fromkeys(
-            f"{system} {replica} on {cell.testset}: {reason}"
-            for cell in cells
-            for system, reasons in cell.missing.items()
-            for replica, reason in reasons.items()
-        )
+    places = (
+        f"{system} {replica} on {cell.testset}: {reason}"
+        for cell in cells
+        for system, reasons in cell.missing.items()
+        for replica, reason in reasons.items()
     )
-    if not places:
-        return []
-    text = "They could not be made; all numbers are of the others. "
-    text += "Replicas that fail may not be like those that do not."
-    return [Warning("Missing replicas", text, tuple(places))]
+    return tuple(dict.fromkeys(places))
 
 
-def _known(corpus: Sequence[str]) -> list[Warning]:
-    if not corpus:
-        return []
-    return [
-        Warning(
-            "Test segments occur in the training data",
-            "A system may have learnt them by heart; scores on other text will be lower.",
-            tuple(corpus),
-        )
-    ]
-
-
-def _unrepeatable(replicas: Sequence[str]) -> list[Warning]:
-    if not replicas:
-        return []
-    return [
-        Warning(
-            "Replicas that cannot be made again to the same bytes",
-            "They were trained by several threads, as `deterministic: false` allows.",
-            tuple(replicas),
-        )
-    ]
-
-
-def _few(cells: Sequence[Cell]) -> list[Warning]:
-    few = list(
-        dict.fromkeys(
-            (system, len(cell.replica_scores(system)))
-            for cell in cells
-            for system in cell.present
-            if len(cell.replica_scores(system)) < FEW_REPLICAS
-        )
+def _few(cells: Sequence[Result]) -> tuple[str, ...]:
+    places = (
+        f"{system.name}: {count(system.n, 'replica')}"
+        for cell in cells
+        for system in cell.systems.values()
+        if system.n < FEW_REPLICAS
     )
-    if not few:
-        return []
-    return [
-        Warning(
-            f"Fewer than {FEW_REPLICAS} replicas",
-            "Chance in tuning or training cannot be told from a difference between systems; "
-            "Clark et al. (2011) recommend at least 3 runs of each.",
-            tuple(f"{system}: {count(n, 'replica')}" for system, n in few),
-        )
-    ]
+    return tuple(dict.fromkeys(places))
 
 
-def _alone(cells: Sequence[Cell]) -> list[Warning]:
-    lonely = list(dict.fromkeys(cell.testset for cell in cells if not cell.tests))
-    if not lonely:
-        return []
-    text = "There is no pair of systems to compare, so there are scores here and no tests."
-    return [Warning("Nothing was tested", text, tuple(lonely))]
-
-
-def _unreachable(cells: Sequence[Cell], alpha: float) -> list[Warning]:
+def _unreachable(cells: Sequence[Result], alpha: float) -> list[Warning]:
     """Tests whose smallest possible p is above alpha."""
     places: dict[str, list[str]] = {}
     for cell in cells:
@@ -133,7 +106,7 @@ def _unreachable(cells: Sequence[Cell], alpha: float) -> list[Warning]:
     ]
 
 
-def _disagreements(cells: Sequence[Cell], alpha: float) -> list[Warning]:
+def _disagreements(cells: Sequence[Result], alpha: float) -> list[Warning]:
     """Where another test and the lead test fall on different sides of alpha."""
     places: dict[tuple[str, str, str], list[str]] = {}
     for cell in cells:
@@ -166,37 +139,35 @@ def _disagreements(cells: Sequence[Cell], alpha: float) -> list[Warning]:
     ]
 
 
-def _notes(cells: Sequence[Cell]) -> list[Warning]:
-    """Notes of tests and intervals, part by part; parts that differ only in numbers are one."""
+def _notes(cells: Sequence[Result]) -> list[Warning]:
+    """Notes of tests, spreads and intervals; those of one source and code are one."""
     kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
 
-    def add(source: str, note: str, where: str) -> None:
-        found = kinds.setdefault((source, re.sub(r"\d+(\.\d+)?", "#", note)), [])
-        if (note, where) not in found:
-            found.append((note, where))
+    def add(source: str, note: Note, where: str) -> None:
+        text = note.text.removeprefix(f"{note.about}: ")
+        kinds.setdefault((source, note.code), []).append((text, where))
 
     for cell in cells:
         for result in cell.tests:
-            for part in (result.note or "").split("; "):
-                system, colon, rest = part.partition(": ")
-                if colon and system in (result.a, result.b):
-                    add(result.method, rest, f"{cell.testset}, {cell.name}, {system}")
-                elif part:
-                    add(result.method, part, _where(cell, result.a, result.b))
-        for row in cell.systems:
-            if row.note:
-                what = f"the {row.method} interval" if row.statistic == "ci" else row.statistic
-                add(what, row.note, f"{cell.testset}, {cell.name}, {row.system}")
+            for note in result.notes:
+                about = note.about or f"{result.b} − {result.a}"
+                add(result.method, note, f"{cell.testset}, {cell.name}, {about}")
+        for system in cell.systems.values():
+            for statistic, notes in system.notes.items():
+                method = statistic.removeprefix("ci_")
+                what = statistic if method == statistic else f"the {method} interval"
+                for note in notes:
+                    add(what, note, f"{cell.testset}, {cell.name}, {system.name}")
     said = []
     for (source, _), found in kinds.items():
-        notes = list(dict.fromkeys(note for note, _ in found))
-        example = "For example: " if len(notes) > 1 else ""
+        texts = list(dict.fromkeys(text for text, _ in found))
+        example = "For example: " if len(texts) > 1 else ""
         places = tuple(dict.fromkeys(where for _, where in found))
-        said.append(Warning(f"Note on {source}", f"{example}{_sentence(notes[0])}", places))
+        said.append(Warning(f"Note on {source}", f"{example}{_sentence(texts[0])}", places))
     return said
 
 
-def _where(cell: Cell, a: str, b: str) -> str:
+def _where(cell: Result, a: str, b: str) -> str:
     return f"{cell.testset}, {cell.name}, {b} − {a}"
 
 

@@ -2,140 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.running.files import atomic_path
-from replitune.significance.base import TestResult
 
-TESTS = pa.schema(
-    [
-        ("method", pa.string()),
-        ("a", pa.string()),
-        ("b", pa.string()),
-        ("score_a", pa.float64()),
-        ("score_b", pa.float64()),
-        ("delta", pa.float64()),
-        ("se", pa.float64()),
-        ("df", pa.float64()),
-        ("ci_low", pa.float64()),
-        ("ci_high", pa.float64()),
-        ("p", pa.float64()),
-        ("p_adjusted", pa.float64()),
-        ("p_min", pa.float64()),
-        ("exact", pa.bool_()),
-        ("alternative", pa.string()),
-        ("unit", pa.string()),
-        ("aggregation", pa.string()),
-        ("pairing", pa.string()),
-        ("replica_a", pa.string()),
-        ("replica_b", pa.string()),
-        ("n_a", pa.int32()),
-        ("n_b", pa.int32()),
-        ("segments", pa.int32()),
-        ("documents", pa.int32()),
-        ("samples", pa.int64()),
-        ("seed", pa.int64()),
-        ("generalises_to", pa.string()),
-        ("won", pa.float64()),
-        ("lost", pa.float64()),
-        ("tied", pa.float64()),
-        ("note", pa.string()),
-    ]
+METADATA_KEY = b"replitune"
+
+Histogram = tuple[NDArray[np.float64], NDArray[np.int64]]
+"""Edges (bins + 1,) and counts (bins,)."""
+Pair = tuple[str, str, str]
+"""System A, system B, and the test."""
+
+
+def _schema(*columns: tuple[pa.DataType, str]) -> pa.Schema:
+    """Columns by their type, names separated by blanks."""
+    return pa.schema([(name, kind) for kind, names in columns for name in names.split()])
+
+
+TESTS = _schema(
+    (pa.string(), "method a b"),
+    (pa.float64(), "score_a score_b delta se df ci_low ci_high p p_adjusted p_min"),
+    (pa.bool_(), "exact"),
+    (pa.string(), "alternative unit aggregation pairing replica_a replica_b"),
+    (pa.int32(), "n_a n_b segments documents"),
+    (pa.int64(), "samples seed"),
+    (pa.string(), "generalises_to"),
+    (pa.float64(), "won lost tied"),
+    (pa.string(), "note"),
 )
 """`won`, `lost` and `tied`: shares of the test sets drawn, from B's side, where a test counts
 them."""
 
 COUNTED = ("won", "lost", "tied")
 
-SYSTEMS = pa.schema(
-    [
-        ("system", pa.string()),
-        ("statistic", pa.string()),
-        ("replica", pa.string()),
-        ("value", pa.float64()),
-        ("ci_low", pa.float64()),
-        ("ci_high", pa.float64()),
-        ("method", pa.string()),
-        ("n", pa.int32()),
-        ("note", pa.string()),
-    ]
+SYSTEMS = _schema(
+    (pa.string(), "system statistic replica"),
+    (pa.float64(), "value ci_low ci_high"),
+    (pa.string(), "method"),
+    (pa.int32(), "n"),
+    (pa.string(), "note"),
+)
+"""`statistic` is avg, s_sel, s_dev, s_test, median_replica, ci, or score (of one replica)."""
+
+OVERLAPS = _schema((pa.string(), "a b method"), (pa.float64(), "ratio"), (pa.string(), "note"))
+
+HISTOGRAMS = _schema(
+    (pa.string(), "method a b"),
+    (pa.int32(), "bin"),
+    (pa.float64(), "left right"),
+    (pa.int64(), "count"),
 )
 
-HISTOGRAMS = pa.schema(
-    [
-        ("method", pa.string()),
-        ("a", pa.string()),
-        ("b", pa.string()),
-        ("bin", pa.int32()),
-        ("left", pa.float64()),
-        ("right", pa.float64()),
-        ("count", pa.int64()),
-    ]
-)
+NOTES = _schema((pa.string(), "row code text about a b system statistic method"))
+"""Notes, and which row of the other files has each: of a test, a system or an overlap."""
 
 
-@dataclass(frozen=True)
-class SystemRow:
-    """One row of `<metric>.systems.parquet`."""
-
-    system: str
-    statistic: str
-    """avg, s_sel, s_dev, s_test, median_replica, ci, or score (of one replica)."""
-    value: float | None
-    method: str | None = None
-    n: int | None = None
-    replica: str | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-    note: str | None = None
-
-
-@dataclass(frozen=True)
-class OverlapRow:
-    """How far the intervals of two systems overlap: a row of `<metric>.overlaps.parquet`."""
-
-    a: str
-    b: str
-    method: str
-    """Of the interval: riezler, clark, fu."""
-    ratio: float | None
-    note: str | None = None
-
-
-def write_tests(path: str | Path, results: Sequence[TestResult]) -> None:
-    """One row per (pair, method); the distributions go to :func:`write_histograms`."""
-    _write(path, [{**vars(result), **result.details} for result in results], TESTS)
-
-
-def write_system_rows(path: str | Path, rows: Sequence[SystemRow]) -> None:
-    _write(path, [vars(row) for row in rows], SYSTEMS)
-
-
-def write_histograms(path: str | Path, results: Iterable[TestResult]) -> None:
-    """Distributions as 200 equal bins, the observed difference in range."""
-    from replitune.significance.run import histogram
-
+def write_histograms(path: str | Path, histograms: Mapping[Pair, Histogram]) -> None:
+    """Distributions as equal bins, the observed difference in range."""
     columns: dict[str, list[object]] = {name: [] for name in HISTOGRAMS.names}
-    for result in results:
-        counts, edges = histogram(result)
+    for (a, b, method), (edges, counts) in histograms.items():
         bins = len(counts)
-        columns["method"] += [result.method] * bins
-        columns["a"] += [result.a] * bins
-        columns["b"] += [result.b] * bins
+        columns["method"] += [method] * bins
+        columns["a"] += [a] * bins
+        columns["b"] += [b] * bins
         columns["bin"] += range(bins)
         columns["left"] += edges[:-1].tolist()
         columns["right"] += edges[1:].tolist()
         columns["count"] += counts.tolist()
-    table = pa.table(columns, schema=HISTOGRAMS)
-    with atomic_path(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+    _write(path, pa.table(columns, schema=HISTOGRAMS))
+
+
+def read_histograms(path: str | Path) -> dict[Pair, Histogram]:
+    found: dict[Pair, list[dict]] = {}
+    for row in read_table(path, HISTOGRAMS):
+        found.setdefault((row["a"], row["b"], row["method"]), []).append(row)
+    return {
+        key: (
+            np.array([row["left"] for row in bins] + [bins[-1]["right"]], dtype=np.float64),
+            np.array([row["count"] for row in bins], dtype=np.int64),
+        )
+        for key, bins in found.items()
+    }
 
 
 Row = TypeVar("Row")
@@ -161,41 +118,54 @@ def row_schema(kind: type) -> pa.Schema:
 
 def write_rows(path: str | Path, rows: Sequence[Any], kind: type) -> None:
     """Rows of the dataclass `kind` as Parquet."""
-    _write(path, [vars(row) for row in rows], row_schema(kind))
+    write_table(path, [vars(row) for row in rows], row_schema(kind))
 
 
 def read_rows(path: str | Path, kind: type[Row]) -> list[Row]:
-    return [kind(**row) for row in _read(path, row_schema(kind))]
+    return [kind(**row) for row in read_table(path, row_schema(kind))]
 
 
-def _write(path: str | Path, rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> None:
+def write_table(
+    path: str | Path,
+    rows: Sequence[Mapping[str, object]],
+    schema: pa.Schema,
+    metadata: Mapping[str, object] | None = None,
+) -> None:
+    """The columns of `schema`; `metadata` as JSON."""
     columns = {name: [row.get(name) for row in rows] for name in schema.names}
+    table = pa.table(columns, schema=schema)
+    if metadata is not None:
+        text = json.dumps(metadata, sort_keys=True, ensure_ascii=False)
+        table = table.replace_schema_metadata({METADATA_KEY: text.encode()})
+    _write(path, table)
+
+
+def _write(path: str | Path, table: pa.Table) -> None:
     with atomic_path(path) as temporary:
-        pq.write_table(pa.table(columns, schema=schema), temporary, compression="zstd")
+        pq.write_table(table, temporary, compression="zstd")
 
 
-def read_tests(path: str | Path) -> list[TestResult]:
-    names = {field.name for field in fields(TestResult)}
-    return [
-        TestResult(
-            **{key: value for key, value in row.items() if key in names},
-            details={key: row[key] for key in COUNTED if row[key] is not None},
+def read_table(path: str | Path, schema: pa.Schema) -> list[dict[str, Any]]:
+    """The rows of a file with these columns."""
+    table = _read(path)
+    missing = [name for name in schema.names if name not in table.column_names]
+    if missing:
+        raise ReplituneError(
+            f"column `{missing[0]}` is missing", file=path, found=", ".join(table.column_names)
         )
-        for row in _read(path, TESTS)
-    ]
+    rows: list[dict[str, Any]] = table.select(schema.names).to_pylist()
+    return rows
 
 
-def read_system_rows(path: str | Path) -> list[SystemRow]:
-    return [SystemRow(**row) for row in _read(path, SYSTEMS)]
+def read_metadata(path: str | Path) -> dict[str, Any]:
+    """What `write_table` was told to say."""
+    found: dict[str, Any] = json.loads((_read(path).schema.metadata or {})[METADATA_KEY])
+    return found
 
 
-def read_histograms(path: str | Path) -> list[dict[str, object]]:
-    return _read(path, HISTOGRAMS)
-
-
-def _read(path: str | Path, schema: pa.Schema) -> list[dict]:
+def _read(path: str | Path) -> pa.Table:
     try:
-        table = pq.ParquetFile(path).read()
+        return pq.ParquetFile(path).read()
     except (OSError, pa.ArrowException) as error:
         raise ReplituneError(
             "not a readable Parquet file",
@@ -203,9 +173,3 @@ def _read(path: str | Path, schema: pa.Schema) -> list[dict]:
             found=str(error).split("\n")[0],
             fix="remove it and run the workflow again",
         ) from None
-    missing = [name for name in schema.names if name not in table.column_names]
-    if missing:
-        raise ReplituneError(
-            f"column `{missing[0]}` is missing", file=path, found=", ".join(table.column_names)
-        )
-    return table.select(schema.names).to_pylist()

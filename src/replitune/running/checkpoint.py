@@ -15,13 +15,17 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from replitune.errors import ReplituneError
-from replitune.running.files import atomic_open, sha256_file
+from replitune.running.files import atomic_open, remove, sha256_file
+from replitune.settings import plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from replitune.backends.interface import Backend, ReplicaJob
 
 _STATE = "state.json"
 
@@ -49,10 +53,8 @@ class Checkpoint:
             content: dict[str, Any] = state["content"]
             return content
         for path in self.folder.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.name != "lock":
-                path.unlink()
+            if path.name != "lock":
+                remove(path)
         return None
 
     def _whole_state(self) -> dict[str, Any] | None:
@@ -76,12 +78,16 @@ class Checkpoint:
             json.dump({**state, "sha256": fingerprint(state)}, handle, allow_nan=False)
 
     def save_arrays(self, name: str, arrays: Mapping[str, NDArray]) -> None:
+        import numpy as np
+
         path = self.folder / f"{name}.npz"
         with atomic_open(path, "wb") as handle:
             np.savez(handle, allow_pickle=False, **arrays)
         self.files[path.name] = sha256_file(path)
 
     def load_arrays(self, name: str) -> dict[str, NDArray]:
+        import numpy as np
+
         with np.load(self.folder / f"{name}.npz", allow_pickle=False) as file:
             return {key: file[key] for key in file.files}
 
@@ -102,3 +108,41 @@ def opened(folder: str | Path, mark: str) -> Iterator[Checkpoint]:
             ) from None
         yield Checkpoint(folder, mark)
         shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def kept_folder(job: ReplicaJob, backend: Backend, stage: str = "train_replica") -> Iterator[Path]:
+    """A folder that survives a kill, for a program's own checkpoints: locked while in use,
+    emptied when it stems from other settings or inputs, removed when the job is done."""
+    if job.work is None:
+        with TemporaryDirectory(prefix="replitune-work-") as name:
+            yield Path(name)
+        return
+    mark = fingerprint(
+        {
+            "backend": [backend.name, backend.version],
+            "settings": backend.stage_settings(stage),
+            "seed": [job.seed, job.replica.id, job.paired],
+            "tuning": [job.algorithm, job.nbest, plain(job.loop)],
+            "train": [sha256_file(path) for path in job.train or ()],
+            "dev": job.dev_sha256,
+            "model": listing(job.model),
+        }
+    )
+    with opened(job.work, mark) as checkpoint:
+        if checkpoint.load() is None:
+            checkpoint.save_state({})
+        folder = checkpoint.folder.absolute() / "files"
+        folder.mkdir(exist_ok=True)
+        yield folder
+
+
+def listing(folder: Path | None) -> list[Any]:
+    """What tells one model from another without reading it: names, sizes, times."""
+    if folder is None:
+        return []
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [
+        [path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns]
+        for path in found
+    ]

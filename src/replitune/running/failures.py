@@ -9,6 +9,7 @@ not know it refuses it.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -58,6 +59,48 @@ def read_failure(path: str | Path) -> Failure | None:
         return Failure(**record["failed"]) if set(record) == {"failed"} else None
     except (OSError, ValueError, TypeError):
         return None
+
+
+SHOWN = 5
+"""Different messages of failed jobs that a run repeats at its end."""
+
+
+LONGEST = 20
+"""Lines of a message; what began so long before the end was a warning."""
+
+
+def last_words(logs: Mapping[str, str | Path]) -> str:
+    """What failed jobs said last, and what to do; `logs` has the log of each, by its name."""
+    if not logs:
+        return "replitune: the run was stopped; to go on: make resume"
+    jobs: dict[str, list[str]] = {}
+    for name, log in sorted(logs.items()):
+        jobs.setdefault(_last_message(Path(log)), []).append(name)
+    rows = []
+    for message, names in list(jobs.items())[:SHOWN]:
+        more = f", and {len(names) - 1} more" if len(names) > 1 else ""
+        rows += [f"{names[0]}{more}:", *(f"  {line}" for line in message.splitlines())]
+    if len(jobs) > SHOWN:
+        rows.append(f"... and {len(jobs) - SHOWN} other messages")
+    return "\n".join(
+        [
+            f"replitune: {len(logs)} jobs failed" if len(logs) != 1 else "replitune: a job failed",
+            *(f"  {row}" for row in rows),
+            "  put this right, and run again (make resume); what is done stays done",
+        ]
+    )
+
+
+def _last_message(log: Path) -> str:
+    """The message at the end of a log; of other programs' words, the last three lines."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
+    except OSError:
+        lines = []
+    begins = [i for i, line in enumerate(lines) if line.startswith("replitune: ")]
+    whole = lines[begins[-1] :] if begins else []
+    last = whole if 0 < len(whole) <= LONGEST else lines[-3:]
+    return "\n".join(last).removeprefix("replitune: ") or "ended without a message: was it killed?"
 
 
 def refuse_failure(path: str | Path) -> None:

@@ -16,13 +16,14 @@ import io
 import os
 import resource
 import secrets
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from replitune.errors import ReplituneError
-from replitune.running.processes import leave_if_orphaned
+from replitune.running.supervisor import leave_if_orphaned
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -190,8 +191,22 @@ def sha256_lines(lines: Iterable[str]) -> str:
 def put(temporary: Path, path: Path) -> None:
     """Give something that is whole its final name."""
     leave_if_orphaned()
-    os.replace(temporary, path)
+    if temporary.is_dir() and path.is_dir():
+        old = temporary.with_suffix(".old")
+        os.replace(path, old)
+        os.replace(temporary, path)
+        shutil.rmtree(old)
+    else:
+        os.replace(temporary, path)
     written[path] = None
+
+
+def remove(path: Path) -> None:
+    """A file or a folder, when it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -204,8 +219,16 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         yield temporary
         put(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        remove(temporary)
         raise
+
+
+@contextlib.contextmanager
+def new_folder(path: str | Path) -> Iterator[Path]:
+    """An empty folder beside `path`; it takes its place on success, and is removed on failure."""
+    with atomic_path(Path(path).absolute()) as temporary:
+        temporary.mkdir()
+        yield temporary
 
 
 @contextlib.contextmanager

@@ -1,70 +1,73 @@
-"""Progress: one bar on a terminal, plain lines in logs."""
+"""Progress: lines of a long work, and bars. On a terminal some overwrite themselves."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 WIDTH = 30
 
 
 class Progress:
-    """``with Progress("decode", 1000, "lines") as done: done(200)``.
+    """``say("reading")``, and ``with say.bar("decode", 1000, "lines") as done: done(200)``.
 
-    On a terminal a bar is drawn anew at most ten times a second; elsewhere one line says at the
-    end how much was done in what time.
+    Elsewhere than on a terminal lines go to standard output, which is the log.
     """
 
-    def __init__(self, what: str, total: int, unit: str, stream: TextIO | None = None) -> None:
-        self.what, self.total, self.unit = what, total, unit
-        self.stream = stream or sys.stderr
-        self.live = self.stream.isatty()
-        self.began = time.monotonic()
-        self._drawn = -1.0
-
-    def __call__(self, done: int, total: int | None = None) -> None:
-        """`done` of `total` units are done."""
-        if total is not None:
-            self.total = total
-        now = time.monotonic()
-        if not self.live or (now - self._drawn < 0.1 and done < self.total):
-            return
-        self._drawn = now
-        share = done / self.total if self.total else 1.0
-        filled = round(WIDTH * share)
-        left = (now - self.began) * (1 - share) / share if share else 0.0
-        self.stream.write(
-            f"\r{self.what} [{'#' * filled}{'.' * (WIDTH - filled)}] "
-            f"{done:,} of {self.total:,} {self.unit}, {left:.0f} s left \033[K"
-        )
-        self.stream.flush()
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.live:
-            self.stream.write("\r\033[K")
-            self.stream.flush()
-        else:
-            seconds = time.monotonic() - self.began
-            print(f"{self.what}: {self.total:,} {self.unit} in {seconds:.1f} s")
-
-
-class Steps:
-    """Lines of a long work; ``... step 3 of 11`` overwrites itself on a terminal."""
-
     def __init__(self, stream: TextIO | None = None) -> None:
-        self.stream = stream or sys.stderr
-        self.live = self.stream.isatty()
+        self._stream = stream
         self._open = False
 
     def __call__(self, line: str) -> None:
-        if not self.live:
+        """A line; ``... step 3 of 11`` is overwritten by the next one."""
+        if not self._live:
             print(line, flush=True)
             return
         step = " step " in line
-        self.stream.write(("\r" if self._open else "") + line + ("\033[K" if step else "\033[K\n"))
-        self.stream.flush()
+        self._write(("\r" if self._open else "") + line + ("\033[K" if step else "\033[K\n"))
         self._open = step
+
+    @contextmanager
+    def bar(self, what: str, total: int, unit: str) -> Iterator[Callable[..., None]]:
+        """A function that takes how much is done (and, once known, of how much). On a terminal a
+        bar is drawn anew at most ten times a second; elsewhere one line says at the end how much
+        was done in what time."""
+        began, drawn, whole = time.monotonic(), -1.0, total
+
+        def done(number: int, total: int | None = None) -> None:
+            nonlocal drawn, whole
+            whole = whole if total is None else total
+            now = time.monotonic()
+            if not self._live or (now - drawn < 0.1 and number < whole):
+                return
+            drawn = now
+            share = number / whole if whole else 1.0
+            filled = round(WIDTH * share)
+            left = (now - began) * (1 - share) / share if share else 0.0
+            self._write(
+                f"\r{what} [{'#' * filled}{'.' * (WIDTH - filled)}] "
+                f"{number:,} of {whole:,} {unit}, {left:.0f} s left \033[K"
+            )
+
+        try:
+            yield done
+        finally:
+            if self._live:
+                self._write("\r\033[K")
+            else:
+                print(f"{what}: {whole:,} {unit} in {time.monotonic() - began:.1f} s")
+
+    @property
+    def _live(self) -> bool:
+        return (self._stream or sys.stderr).isatty()
+
+    def _write(self, text: str) -> None:
+        stream = self._stream or sys.stderr
+        stream.write(text)
+        stream.flush()
+
+
+say = Progress()

@@ -1,23 +1,82 @@
-"""What every test checks and prepares before it draws anything."""
+"""What every test is given, and what it checks and prepares before it draws anything."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
+from replitune.settings import about, read, settings_of
 from replitune.significance.base import Comparison
 from replitune.statistics.systems import SystemStatistics
 
 ALTERNATIVES = ("two-sided", "greater", "less")
-AGGREGATIONS = ("mean", "pooled")
-PAIRINGS = ("free", "index")
-UNITS = ("segment", "document")
-STRATA = ("groups", "none")
+
+Alternative = Annotated[
+    Literal["two-sided", "greater", "less"],
+    about("Whether B differs from A, or is better (`greater`) or worse (`less`) than A."),
+]
+Unit = Annotated[
+    Literal["segment", "document"], about("What is exchanged or drawn: segments, or documents.")
+]
+Strata = Annotated[
+    Literal["groups", "none"],
+    about(
+        "`groups`: replicas of one tuner are exchanged with, and drawn like, their own kind only."
+    ),
+]
+Aggregation = Annotated[
+    Literal["mean", "pooled"],
+    about("Mean of the scores of replicas, or score of their pooled statistics."),
+]
+Paired = Annotated[bool, about("Replica k of A and replica k of B, by id, share a seed.")]
+ReplicaId = Annotated[str, about("The replica with the median score (`median`), or of that id.")]
+ReplicaOfA = Annotated[str | None, about("The same of A alone.")]
+ReplicaOfB = Annotated[str | None, about("The same of B alone.")]
+Folded = Annotated[
+    Literal["folded"] | None,
+    about("`folded`: count as Fu et al. 2016 and sacrebleu do; not a valid test."),
+]
+
+
+def significance_test(test: Callable[..., Any]) -> Callable[..., Any]:
+    """What all tests check, before anything else.
+
+    `test` is a function (comparison, ...), or (comparisons, ...) of one pair of systems under
+    several metrics, which then may be called with one comparison too. Its options are declared in
+    its signature; `samples`, `alpha`, `rng` and `draws` come from who runs it.
+    """
+
+    @wraps(test)
+    def checking(given: Any, **options: Any) -> Any:
+        options = options_iv(test, options)
+        alone = isinstance(given, Comparison)
+        for comparison in [given] if alone else given:
+            for system in (comparison.a, comparison.b):
+                system_iv(system)
+        if alone and "comparisons" in test.__annotations__:
+            return test([given], **options)[0]
+        return test(given, **options)
+
+    return checking
+
+
+def options_iv(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The options with which a function is called, each as its signature declares it."""
+    declared = settings_of(function)
+    for name, value in options.items():
+        if name in declared:
+            options[name] = read(declared[name].type, value, name)
+        elif name == "samples":
+            options[name] = samples_iv(value)
+        elif name in ("alpha", "confidence"):
+            between_0_and_1(name, value)
+    return options
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
@@ -42,11 +101,6 @@ def between_0_and_1(name: str, value: float) -> None:
         raise ReplituneError(f"`{name}` must be between 0 and 1", found=repr(value))
 
 
-def comparison_iv(comparison: Comparison) -> None:
-    for system in (comparison.a, comparison.b):
-        system_iv(system)
-
-
 def system_iv(system: SystemStatistics) -> None:
     if system.n == 0 or system.segments == 0:
         raise ReplituneError(
@@ -64,12 +118,16 @@ def system_iv(system: SystemStatistics) -> None:
         )
 
 
+def wide(array: NDArray) -> NDArray:
+    """The same with room for sums."""
+    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+
+
 def by_document(statistics: NDArray, documents: NDArray[np.int32]) -> NDArray:
     """(n, N, K) -> (n, G, K): sums over the segments of each document."""
     order = np.argsort(documents, kind="stable")
     starts = np.flatnonzero(np.diff(documents[order], prepend=-1))
-    kind = np.int64 if statistics.dtype.kind in "iu" else np.float64
-    return np.add.reduceat(statistics[:, order].astype(kind), starts, axis=1)
+    return np.add.reduceat(wide(statistics[:, order]), starts, axis=1)
 
 
 def in_units(statistics: NDArray, documents: NDArray[np.int32], unit: str) -> NDArray:
@@ -139,16 +197,37 @@ def pair_replicas(
     )
 
 
+def matched(a: SystemStatistics, b: SystemStatistics) -> NDArray[np.int64]:
+    """For each replica of A, the position in B of the replica with the same id."""
+    place = {name: k for k, name in enumerate(b.replicas)}
+    if set(place) != set(a.replicas) or len(place) != b.n or a.n != b.n:
+        only = sorted(set(a.replicas) ^ set(place))
+        raise ReplituneError(
+            f"replicas of {a.name} and {b.name} do not pair by id",
+            found=f"in one system only: {', '.join(only) or 'none; ids repeat'}",
+            expected="the same replica ids in both systems",
+            fix="leave `paired` (of all tests: `paired_replicas`) off, or give both systems the "
+            "same replicas",
+        )
+    return np.array([place[name] for name in a.replicas], np.int64)
+
+
 def median_replica(scores: NDArray[np.float64], replicas: Sequence[str]) -> int:
     """Index of the replica in the middle: sorted by (score, id), place (n - 1) // 2."""
     order = sorted(range(len(scores)), key=lambda r: (scores[r], replicas[r]))
     return order[(len(order) - 1) // 2]
 
 
-def select_replica(
-    metric: Metric, system: SystemStatistics, scores: NDArray[np.float64], wanted: str
-) -> int:
-    """Index of the replica that a one-replica test looks at: "median", or a replica's id."""
+def select_replicas(comparison: Comparison, wanted_a: str, wanted_b: str) -> tuple[int, int]:
+    """Indices of the replicas of A and of B that a one-replica test looks at."""
+    return (
+        select_replica(comparison.a, comparison.scores_a, wanted_a),
+        select_replica(comparison.b, comparison.scores_b, wanted_b),
+    )
+
+
+def select_replica(system: SystemStatistics, scores: NDArray[np.float64], wanted: str) -> int:
+    """Index of the replica in the middle ("median"), or of that id."""
     if wanted in system.replicas:
         return system.replicas.index(wanted)
     if wanted == "median":

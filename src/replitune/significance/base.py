@@ -7,6 +7,7 @@ distribution.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -60,6 +61,27 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Note:
+    """What a reader of a number has to know."""
+
+    code: str
+    """Its kind, for programs: ``few-replicas``, ``out-of-reach``. Texts may change, codes not."""
+    text: str
+    about: str = ""
+    """The one system that it speaks of; empty: all of its row."""
+
+
+def some(*notes: Note | None) -> tuple[Note, ...]:
+    """Those that there are."""
+    return tuple(note for note in notes if note is not None)
+
+
+def note_text(notes: Iterable[Note]) -> str | None:
+    """All texts in one, as rows of files have them; None without notes."""
+    return "; ".join(note.text for note in notes) or None
+
+
+@dataclass(frozen=True)
 class TestResult:
     """One row of `tests/<testset>/<metric>.parquet`. What does not apply is None, never NaN."""
 
@@ -99,13 +121,17 @@ class TestResult:
     samples: int | None = None
     seed: int | None = None
     p_adjusted: float | None = None
-    note: str | None = None
+    notes: tuple[Note, ...] = ()
     details: dict[str, float] = field(default_factory=dict, repr=False)
     """What only this method reports, by name: fractions won, lost and tied, ..."""
     p_values: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """(n_a, n_b) p of each pair of replicas, where each pair was tested by itself."""
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Null (exchange tests) or bootstrap distribution of the signed delta, (samples,)."""
+
+    @property
+    def note(self) -> str | None:
+        return note_text(self.notes)
 
     def swapped(self) -> TestResult:
         """The same result seen from B."""
@@ -141,9 +167,3 @@ def _swapped_details(details: dict[str, float]) -> dict[str, float]:
 
 def _negated(x: float | None) -> float | None:
     return None if x is None else -x
-
-
-def join_notes(*notes: str | None) -> str | None:
-    """Notes in one string, or None."""
-    said = [note for note in notes if note]
-    return "; ".join(said) if said else None

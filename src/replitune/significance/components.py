@@ -13,11 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison
-from replitune.statistics.systems import SystemStatistics
+from replitune.significance.base import Comparison, Note
 
 SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
@@ -28,7 +26,6 @@ FEW_DOCUMENTS = 20.0
 class Component:
     """One estimated part of Var(delta), with its degrees of freedom."""
 
-    name: str
     value: float
     df: float
 
@@ -118,7 +115,6 @@ def _replica_part(
     L: NDArray[np.float64],
     strata: NDArray[np.int64],
     documents: NDArray[np.int32] | None,
-    name: str,
 ) -> tuple[list[Component], list[Component]]:
     """V_rep and V_int of one system's (or of paired differences') replicas, by stratum.
 
@@ -130,8 +126,7 @@ def _replica_part(
         own = strata == h
         k = int(own.sum())
         share = (k / n) ** 2
-        label = name if strata.max() == 0 else f"{name}/{h}"
-        rep.append(Component(label, share * float(np.var(scores[own], ddof=1)) / k, k - 1.0))
+        rep.append(Component(share * float(np.var(scores[own], ddof=1)) / k, k - 1.0))
         residual = L[own] - L[own].mean(axis=0)
         units = N
         if documents is not None:
@@ -139,36 +134,22 @@ def _replica_part(
             units = residual.shape[1]
         square = float(np.vdot(residual, residual))
         scale = units / ((units - 1) * (k - 1) * k * N**2)
-        both.append(Component(label, share * scale * square, (k - 1.0) * (units - 1.0)))
+        both.append(Component(share * scale * square, (k - 1.0) * (units - 1.0)))
     return rep, both
 
 
 def strata_numbers(
     comparison: Comparison, strata: str = "groups"
-) -> tuple[NDArray[np.int64], NDArray[np.int64], str | None]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Note | None]:
     """Stratum of each replica of A and of B, and a note when groups had to be pooled."""
     a, b = comparison.a, comparison.b
     of_a, of_b = np.zeros(a.n, np.int64), np.zeros(b.n, np.int64)
     found = iv.strata_of(a, b, strata)
     if len(found) > 1 and min(min(len(x), len(y)) for x, y in found) < 2:
-        return of_a, of_b, "a group with one replica: all groups pooled"
+        return of_a, of_b, Note("pooled-groups", "a group with one replica: all groups pooled")
     for h, (in_a, in_b) in enumerate(found):
         of_a[in_a], of_b[in_b] = h, h
     return of_a, of_b, None
-
-
-def matched(a: SystemStatistics, b: SystemStatistics) -> NDArray[np.int64]:
-    """For each replica of A, the position in B of the replica with the same id."""
-    place = {name: k for k, name in enumerate(b.replicas)}
-    if set(place) != set(a.replicas) or len(place) != b.n or a.n != b.n:
-        only = sorted(set(a.replicas) ^ set(place))
-        raise ReplituneError(
-            f"replicas of {a.name} and {b.name} do not pair by id",
-            found=f"in one system only: {', '.join(only) or 'none; ids repeat'}",
-            expected="the same replica ids in both systems",
-            fix="leave paired_replicas off, or give both systems the same replicas",
-        )
-    return np.array([place[name] for name in a.replicas], np.int64)
 
 
 def variance_components(
@@ -186,20 +167,13 @@ def variance_components(
     `documents` None: segments are the unit. `paired`: B's replica for each of A's.
     """
     d = Lb.mean(axis=0) - La.mean(axis=0)
-    seg = Component("segments", *_segment_part(d, documents))
+    seg = Component(*_segment_part(d, documents))
     if paired is not None:
-        rep, both = _replica_part(
-            comparison.scores_b[paired] - comparison.scores_a,
-            Lb[paired] - La,
-            strata_a,
-            documents,
-            "replicas",
-        )
+        scores = comparison.scores_b[paired] - comparison.scores_a
+        rep, both = _replica_part(scores, Lb[paired] - La, strata_a, documents)
     else:
-        rep, both = _replica_part(comparison.scores_a, La, strata_a, documents, "replicas A")
-        more_rep, more_both = _replica_part(
-            comparison.scores_b, Lb, strata_b, documents, "replicas B"
-        )
+        rep, both = _replica_part(comparison.scores_a, La, strata_a, documents)
+        more_rep, more_both = _replica_part(comparison.scores_b, Lb, strata_b, documents)
         rep += more_rep
         both += more_both
     return Components(tuple(rep), seg, tuple(both))
@@ -228,12 +202,13 @@ def spread_of_sums(
     return centre, np.atleast_2d(spread)
 
 
-def kink_notes(comparison: Comparison, documents: NDArray[np.int32] | None) -> list[str]:
+def kink_notes(comparison: Comparison, documents: NDArray[np.int32] | None) -> list[Note]:
     """What the metric says of its smoothness near the scores of A and of B."""
     said = []
     for system in (comparison.a, comparison.b):
         spread = spread_of_sums(system.statistics, system.sums, documents)
         note = comparison.metric.kink(*spread)
         if note:
-            said.append(f"{system.name}: {note}")
-    return [*said, "linearised near a corner: compare with multi-bootstrap"] if said else []
+            said.append(Note("not-smooth", f"{system.name}: {note}", system.name))
+    advice = Note("linearised", "linearised near a corner: compare with multi-bootstrap")
+    return [*said, advice] if said else []

@@ -1,8 +1,10 @@
-"""From a distribution of differences to a p-value."""
+"""From a distribution of differences to a p-value, and to the row of a test."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,13 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.significance.base import Comparison, TestResult
+from replitune.significance.arguments import aggregate_scores
+from replitune.significance.base import Comparison, Note, TestResult, some
 
 RELATIVE_TOLERANCE = 1e-10
 """Scores that differ by less are equal: the same sums added up in another order."""
 
-ONE_REPLICA_NOTE = "one replica each: says nothing about other tuner runs"
+ONE_REPLICA_NOTE = Note("one-replica", "one replica each: says nothing about other tuner runs")
 
 
 def tolerance(score_a: float, score_b: float) -> float:
@@ -68,12 +71,13 @@ def zero_variance(deltas: NDArray[np.float64], slack: float) -> bool:
     return float(np.ptp(deltas)) <= slack
 
 
-COMPATS = (None, "folded")
-
-FOLDED_NOTE = (
+FOLDED_NOTE = Note(
+    "not-valid",
     "`compat: folded` reproduces published numbers and is not a valid test: "
-    "a nominal .05 is really .11"
+    "a nominal .05 is really .11",
 )
+
+ZERO_VARIANCE_NOTE = Note("zero-variance", "zero variance: every resample has the same difference")
 
 
 def shifted_p(
@@ -84,7 +88,7 @@ def shifted_p(
     metric: Metric,
     compat: str | None,
     identical: bool,
-) -> tuple[float | None, str | None]:
+) -> tuple[float | None, Note | None]:
     """p of a bootstrap that is shifted to the null hypothesis (Graham et al. 2014), and a note.
 
     With tau the mean of the signed delta_b: c = #{delta_b - tau >= delta} one-sided, and
@@ -96,7 +100,7 @@ def shifted_p(
     if abs(delta) <= slack and (identical or zero_variance(deltas, slack)):
         return 1.0, None
     if zero_variance(deltas, slack):
-        return None, "zero variance: every resample has the same difference"
+        return None, ZERO_VARIANCE_NOTE
     if compat == "folded":
         size = np.abs(deltas)
         count = int(np.count_nonzero(size - size.mean() > abs(delta)))
@@ -105,9 +109,7 @@ def shifted_p(
     return p_value(statistics, float(oriented(delta, alternative, metric)), slack), None
 
 
-def compat_iv(compat: str | None, alternative: str) -> None:
-    if compat not in COMPATS:
-        raise ReplituneError("`compat` must be 'folded' or not given", found=repr(compat))
+def folded_iv(compat: str | None, alternative: str) -> None:
     if compat == "folded" and alternative != "two-sided":
         raise ReplituneError(
             "`compat` folded has no direction: it counts absolute differences",
@@ -122,27 +124,152 @@ def identical(comparison: Comparison) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b))
 
 
-def few_replicas(n_a: int, n_b: int) -> str | None:
+def few_replicas(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
-        return "one replica: differences between tuner runs are not seen"
+        return Note("one-replica", "one replica: differences between tuner runs are not seen")
     if n < 10:
-        return f"{n} replicas: bootstrapping so few is liberal (about .19 for .05 at n = 3)"
+        text = f"{n} replicas: bootstrapping so few is liberal (about .19 for .05 at n = 3)"
+        return Note("few-replicas", text)
     return None
 
 
-def result(comparison: Comparison, score_a: float, score_b: float, **columns: Any) -> TestResult:
-    """A row with what every test says of its two systems filled in."""
-    return TestResult(
-        a=comparison.a.name,
-        b=comparison.b.name,
-        score_a=score_a,
-        score_b=score_b,
-        delta=score_b - score_a,
-        n_a=comparison.a.n,
-        n_b=comparison.b.n,
-        segments=comparison.segments,
-        documents=comparison.n_documents,
-        **columns,
-    )
+def one_each(comparison: Comparison) -> Note | None:
+    return ONE_REPLICA_NOTE if comparison.a.n == comparison.b.n == 1 else None
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """Differences of rearranged systems under one metric."""
+
+    deltas: NDArray[np.float64]
+    """(C,) all arrangements when `exact`, else (samples,)."""
+    exact: bool
+    log_arrangements: float
+    """Logarithm of the number of arrangements that can give different values."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The difference that a test looks at, and the row that comes of it."""
+
+    method: str
+    comparison: Comparison
+    alternative: str
+    unit: str
+    """What is exchanged or drawn: segment, document, replica, or replica+segment."""
+    aggregation: str = "mean"
+    replicas: tuple[int, int] | None = None
+    """Of A and of B, for tests that look at one of each."""
+
+    @cached_property
+    def scores(self) -> tuple[float, float]:
+        """Of A and of B."""
+        if self.replicas is None:
+            return aggregate_scores(self.comparison, self.aggregation)
+        r, s = self.replicas
+        return float(self.comparison.scores_a[r]), float(self.comparison.scores_b[s])
+
+    @property
+    def delta(self) -> float:
+        return self.scores[1] - self.scores[0]
+
+    @property
+    def slack(self) -> float:
+        """How far scores may differ and be equal."""
+        return tolerance(*self.scores)
+
+    def p(self, statistics: NDArray[np.float64], exact: bool = False) -> float:
+        """Share of the differences under the null hypothesis as large as the observed one."""
+        metric = self.comparison.metric
+        observed = float(oriented(self.delta, self.alternative, metric))
+        return p_value(oriented(statistics, self.alternative, metric), observed, self.slack, exact)
+
+    def row(self, p: float | None, *notes: Note | None, **columns: Any) -> TestResult:
+        """The row with this p, and with what every row says of its two systems."""
+        a, b = self.comparison.a, self.comparison.b
+        if self.replicas is not None:
+            r, s = self.replicas
+            columns = {"replica_a": a.replicas[r], "replica_b": b.replicas[s], **columns}
+        return TestResult(
+            method=self.method,
+            a=a.name,
+            b=b.name,
+            score_a=self.scores[0],
+            score_b=self.scores[1],
+            delta=self.delta,
+            p=p,
+            alternative=self.alternative,
+            unit=self.unit,
+            aggregation=self.aggregation,
+            n_a=a.n,
+            n_b=b.n,
+            segments=self.comparison.segments,
+            documents=self.comparison.n_documents,
+            generalises_to=GENERALISES_TO[self.unit],
+            notes=some(*notes),
+            **columns,
+        )
+
+    def of_exchange(
+        self,
+        exchanged: Exchanged,
+        samples: int,
+        *notes: Note | None,
+        p: float | None = None,
+        **columns: Any,
+    ) -> TestResult:
+        """The row of a test that rearranges what it compares."""
+        same_size = self.replicas is not None or self.comparison.a.n == self.comparison.b.n
+        mirrored = self.alternative == "two-sided" and same_size
+        exact, deltas = exchanged.exact, exchanged.deltas
+        return self.row(
+            self.p(deltas, exact) if p is None else p,
+            *notes,
+            p_min=smallest_p(samples, exact, exchanged.log_arrangements, mirrored),
+            exact=exact,
+            samples=len(deltas),
+            distribution=deltas,
+            **columns,
+        )
+
+    def of_bootstrap(
+        self,
+        deltas: NDArray[np.float64],
+        p: float | None,
+        *notes: Note | None,
+        alpha: float,
+        **columns: Any,
+    ) -> TestResult:
+        """The row of a bootstrap, with the percentile interval of its differences."""
+        low, high = None, None
+        if not zero_variance(deltas, self.slack):
+            low, high = percentile_interval(deltas, 1 - alpha)
+        said = {"ci_low": low, "ci_high": high, "p_min": 1 / (len(deltas) + 1), **columns}
+        return self.row(p, *notes, samples=len(deltas), distribution=deltas, **said)
+
+    def of_shift(
+        self,
+        deltas: NDArray[np.float64],
+        compat: str | None,
+        identical: bool,
+        *notes: Note | None,
+        alpha: float,
+    ) -> TestResult:
+        """The row of a bootstrap that is shifted to the null hypothesis."""
+        metric = self.comparison.metric
+        p, note = shifted_p(
+            deltas, self.delta, self.slack, self.alternative, metric, compat, identical
+        )
+        return self.of_bootstrap(deltas, p, note, *notes, alpha=alpha)
+
+
+GENERALISES_TO = {
+    "segment": "new segments",
+    "document": "new documents",
+    "replica": "new tuner runs",
+    "replica+segment": "new segments and new tuner runs",
+    "replica+document": "new documents and new tuner runs",
+}
+"""What a small p speaks of, by what is exchanged or drawn."""

@@ -18,7 +18,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 TINIEST = 1e-100
 """Tails below this are reported as this: p is never 0, and t quantiles are exact so far out."""
@@ -48,6 +47,8 @@ def critical_values(
     values: NDArray[np.float64], nus: NDArray[np.float64], q: float
 ) -> NDArray[np.float64]:
     """Upper-tail q values (...) of delta / se for parts (..., K): `layers` in bulk."""
+    from scipy.special import stdtrit
+
     weight, df = layers(values, nus)
     known, place = np.unique(df, return_inverse=True)
     return (weight * -stdtrit(known, q)[place].reshape(df.shape)).sum(axis=-1)
@@ -55,6 +56,8 @@ def critical_values(
 
 def critical_value(weight: NDArray[np.float64], df: NDArray[np.float64], q: float) -> float:
     """The upper-tail q value of delta / se, for layers (K,)."""
+    from scipy.special import stdtrit
+
     return float((weight * -stdtrit(df, q)).sum())
 
 
@@ -66,6 +69,8 @@ def _present(
 
 def tail(weight: NDArray[np.float64], df: NDArray[np.float64], t: float) -> float:
     """The q with critical_value(weight, df, q) = t, for t >= 0: half a two-sided p."""
+    from scipy.special import stdtr
+
     weight, df = _present(weight, df)
     tails = np.maximum(stdtr(df, -t), TINIEST)
     low, high = float(tails.min()), float(tails.max())
@@ -86,6 +91,8 @@ def tail(weight: NDArray[np.float64], df: NDArray[np.float64], t: float) -> floa
 
 def effective_df(weight: NDArray[np.float64], df: NDArray[np.float64], alpha: float) -> float:
     """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
+    from scipy.special import stdtrit
+
     weight, df = _present(weight, df)
     low, high = float(df.min()), float(df.max())
     goal = critical_value(weight, df, alpha / 2)

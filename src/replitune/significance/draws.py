@@ -19,13 +19,6 @@ from numpy.typing import NDArray
 from replitune.metrics.base import Metric
 from replitune.significance.arguments import in_units, own_strata, pooled_score
 from replitune.significance.base import Comparison
-from replitune.significance.kernels.bootstrap import (
-    draw_counts,
-    draw_poisson,
-    gather,
-    poisson_tables,
-)
-from replitune.significance.kernels.free import draw_subsets
 from replitune.significance.kernels.random import (
     aligned,
     blocks,
@@ -121,6 +114,9 @@ class SegmentDraws:
         replacement: bool = True,
     ) -> NDArray[np.int32]:
         """(B, U) how often each unit is in each of the given test sets."""
+        from replitune.significance.kernels.bootstrap import draw_counts
+        from replitune.significance.kernels.free import draw_subsets
+
         keys = keys_of(self.key, samples.stop)[samples]
         draws = units if size is None else size
         counts = np.zeros((len(keys), units), dtype=np.int32)
@@ -201,6 +197,8 @@ class PoolDraws:
         return keys_of(key, samples.stop)[samples]
 
     def _block(self, pool: NDArray, rows: slice, stratum: int) -> NDArray[np.float64]:
+        from replitune.significance.kernels.bootstrap import gather
+
         size, k = pool.shape
         keys = self._keys(rows, stratum)
         rate = 1 - SPARE / math.sqrt(size)
@@ -232,6 +230,8 @@ class PoolDraws:
         out: NDArray[np.float64],
         totals: NDArray[np.int64],
     ) -> None:
+        from replitune.significance.kernels.bootstrap import draw_poisson, poisson_tables
+
         thresholds, rest = poisson_tables(rate)
         words = np.empty(CHUNK // 4, dtype=np.uint64)
         largest = float(np.abs(pool).max(initial=0))
@@ -245,58 +245,54 @@ class PoolDraws:
             out += counts.astype(kind) @ part.astype(kind)
             totals += drawn
 
-    def pooled_scores(
+    def scores(
         self,
         metric: Metric,
         system: SystemStatistics,
         documents: NDArray[np.int32],
         *,
+        aggregation: str,
         strata: str,
         unit: str,
         samples: int,
     ) -> NDArray[np.float64]:
-        """(samples,) score of the pooled statistics of each bootstrap pool."""
+        """(samples,) score of the pooled statistics of each bootstrap pool, or mean score of n
+        outputs, each of U draws from the pool."""
 
         def make() -> NDArray[np.float64]:
             statistics = in_units(system.statistics, documents, unit)
-            total = sum(
-                self.sums(statistics[members].reshape(-1, statistics.shape[2]), samples, h)
-                for h, members in enumerate(own_strata(system, strata))
-            )
-            return pooled_score(metric, np.asarray(total), system.n)
+            score = self._pooled_scores if aggregation == "pooled" else self._mean_scores
+            return score(metric, statistics, own_strata(system, strata), samples)
 
-        return self._memory.get(system, (metric.id, unit, strata), samples, make)
+        return self._memory.get(system, (aggregation, metric.id, unit, strata), samples, make)
 
-    def mean_scores(
-        self,
-        metric: Metric,
-        system: SystemStatistics,
-        documents: NDArray[np.int32],
-        *,
-        strata: str,
-        unit: str,
-        samples: int,
+    def _pooled_scores(
+        self, metric: Metric, statistics: NDArray, strata: list[NDArray[np.intp]], samples: int
     ) -> NDArray[np.float64]:
-        """(samples,) mean score of n outputs, each of U draws from the pool."""
+        n, _, k = statistics.shape
+        pools = (statistics[members].reshape(-1, k) for members in strata)
+        total = sum(self.sums(pool, samples, h) for h, pool in enumerate(pools))
+        return pooled_score(metric, np.asarray(total), n)
 
-        def make() -> NDArray[np.float64]:
-            statistics = in_units(system.statistics, documents, unit)
-            units, k = statistics.shape[1:]
-            total = np.zeros(samples)
-            for h, members in enumerate(own_strata(system, strata)):
-                pool = statistics[members].reshape(-1, k)
-                bound = float(np.abs(pool).max(initial=0)) * units
-                lines = in_lines(pool, exact_dtype(bound, pool.dtype.kind))
-                for rows in blocks(samples):
-                    keys = self._keys(rows, h)
-                    draws = np.full(len(keys), units)
-                    for slot in range(len(members)):
-                        out = aligned((len(keys), *lines.shape[1:]), lines.dtype)
-                        gather(lines, draws, slot * (units + units % 2), keys, out)
-                        total[rows] += metric.score(out.reshape(len(keys), -1)[:, :k])
-            return total / system.n
+    def _mean_scores(
+        self, metric: Metric, statistics: NDArray, strata: list[NDArray[np.intp]], samples: int
+    ) -> NDArray[np.float64]:
+        from replitune.significance.kernels.bootstrap import gather
 
-        return self._memory.get(system, ("mean", metric.id, unit, strata), samples, make)
+        n, units, k = statistics.shape
+        total = np.zeros(samples)
+        for h, members in enumerate(strata):
+            pool = statistics[members].reshape(-1, k)
+            bound = float(np.abs(pool).max(initial=0)) * units
+            lines = in_lines(pool, exact_dtype(bound, pool.dtype.kind))
+            for rows in blocks(samples):
+                keys = self._keys(rows, h)
+                draws = np.full(len(keys), units)
+                for slot in range(len(members)):
+                    out = aligned((len(keys), *lines.shape[1:]), lines.dtype)
+                    gather(lines, draws, slot * (units + units % 2), keys, out)
+                    total[rows] += metric.score(out.reshape(len(keys), -1)[:, :k])
+        return total / n
 
 
 @dataclass(frozen=True)
@@ -306,53 +302,45 @@ class Draws:
     segments: SegmentDraws
     pools: Callable[[str], PoolDraws]
     """The pool draws of a system, by its name."""
+    replicas: Callable[[str], np.random.Generator]
+    """What draws whole replicas of a system, by its name: from the start each time."""
 
 
 def named_draws(testset: str, seed: int) -> Draws:
     """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
-    segments = SegmentDraws.of(stream(seed, "test", testset, "segments"))
     pools: dict[str, PoolDraws] = {}
 
     def pool(system: str) -> PoolDraws:
-        made = PoolDraws.of(stream(seed, "test", testset, "pool", system))
-        return pools.setdefault(system, made)
+        drawn = PoolDraws.of(stream(seed, "test", testset, "pool", system))
+        return pools.setdefault(system, drawn)
 
-    return Draws(segments, pool)
+    return Draws(
+        SegmentDraws.of(stream(seed, "test", testset, "segments")),
+        pool,
+        lambda system: stream(seed, "test", testset, "replicas", system),
+    )
 
 
-def draws_of(
-    rng: np.random.Generator | None,
-    segment_rng: np.random.Generator | None,
-    draws: Draws | None,
-) -> Draws:
-    """`draws` where given, else fresh ones: segments from segment_rng or rng, pools from rng."""
+def draws_of(rng: np.random.Generator | None, draws: Draws | None) -> Draws:
+    """`draws` where given, else fresh ones from `rng`."""
     if draws is not None:
         return draws
-    source = segment_rng if segment_rng is not None else rng
-    if source is None:
+    if rng is None:
         raise TypeError("give a Generator as `rng`")
-    segments = SegmentDraws.of(source)
-    return Draws(segments, lambda name: PoolDraws.of(rng if rng is not None else source))
+    return Draws(SegmentDraws.of(rng), lambda name: PoolDraws.of(rng), lambda name: rng)
 
 
 def one_replica_deltas(
     comparison: Comparison,
-    r: int,
-    s: int,
+    replicas: tuple[int, int],
     segments: SegmentDraws,
     unit: str,
     samples: int,
 ) -> NDArray[np.float64]:
-    """(samples,) difference of replica s of B and replica r of A on bootstrap test sets."""
+    """(samples,) difference of a replica of B and one of A on bootstrap test sets."""
+    metric, documents = comparison.metric, comparison.documents
     x, y = (
-        segments.scores(
-            comparison.metric,
-            system,
-            comparison.documents,
-            unit=unit,
-            samples=samples,
-            replica=replica,
-        )[:, 0]
-        for system, replica in ((comparison.a, r), (comparison.b, s))
+        segments.scores(metric, system, documents, unit=unit, samples=samples, replica=replica)
+        for system, replica in zip((comparison.a, comparison.b), replicas, strict=True)
     )
-    return y - x
+    return (y - x)[:, 0]

@@ -10,29 +10,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.significance.arguments import pooled_score
+from replitune.significance.arguments import pooled_score, wide
+from replitune.significance.counting import Exchanged
 from replitune.significance.kernels.exchange import PairedExchange
 from replitune.significance.kernels.free import FreeExchange
 from replitune.significance.kernels.random import BLOCK, blocks
 
 Strata = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
-
-
-@dataclass(frozen=True)
-class Exchanged:
-    """Differences of rearranged systems under one metric."""
-
-    deltas: NDArray[np.float64]
-    """(C,) all arrangements when `exact`, else (samples,)."""
-    exact: bool
-    log_arrangements: float
-    """Logarithm of the number of arrangements that can give different values."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +34,12 @@ class Sides:
     b: NDArray
 
 
-def _wide(array: NDArray) -> NDArray:
-    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
-
-
-def _by_kind(sides: Sequence[Sides], chosen: list[int]) -> Iterator[list[int]]:
-    """Metrics that can share one pass: counts with counts, real numbers with real numbers."""
+def _by_kind(sides: Sequence[Sides], found: Sequence[Exchanged]) -> Iterator[list[int]]:
+    """Metrics to be sampled that can share one pass: counts with counts, real numbers with real
+    numbers."""
+    sampled = [i for i, exchanged in enumerate(found) if not exchanged.exact]
     for integer in (True, False):
-        group = [i for i in chosen if (sides[i].a.dtype.kind in "iu") == integer]
+        group = [i for i in sampled if (sides[i].a.dtype.kind in "iu") == integer]
         if group:
             yield group
 
@@ -63,19 +51,19 @@ def _columns(sides: Sequence[Sides], group: list[int]) -> list[slice]:
 
 def _pooled_deltas(side: Sides, x: NDArray) -> NDArray[np.float64]:
     """x (C, K): statistics of X summed over replicas; Y has the rest."""
-    total = _wide(side.a).sum(axis=(0, 1)) + _wide(side.b).sum(axis=(0, 1))
+    total = wide(side.a).sum(axis=(0, 1)) + wide(side.b).sum(axis=(0, 1))
     score = side.metric
     return pooled_score(score, total - x, len(side.b)) - pooled_score(score, x, len(side.a))
 
 
 def _paired_pooled(side: Sides, gains: NDArray) -> NDArray[np.float64]:
-    return _pooled_deltas(side, _wide(side.a).sum(axis=(0, 1)) + gains)
+    return _pooled_deltas(side, wide(side.a).sum(axis=(0, 1)) + gains)
 
 
 def _paired_mean(side: Sides, gains: NDArray) -> NDArray[np.float64]:
     """gains (C, n, K): what replica r of A gains and replica r of B loses."""
-    x = side.metric.score(_wide(side.a).sum(axis=1) + gains)
-    y = side.metric.score(_wide(side.b).sum(axis=1) - gains)
+    x = side.metric.score(wide(side.a).sum(axis=1) + gains)
+    y = side.metric.score(wide(side.b).sum(axis=1) - gains)
     return y.mean(axis=1) - x.mean(axis=1)
 
 
@@ -86,30 +74,23 @@ def paired_exchange(
 
     keys: (samples,), one for each resample.
     """
-    samples = len(keys)
-    found: list[Exchanged | None] = [None] * len(sides)
-    arrangements = []
-    for i, side in enumerate(sides):
+    pooled = aggregation == "pooled"
+    deltas_of = _paired_pooled if pooled else _paired_mean
+    found = []
+    for side in sides:
         differ = np.argwhere((side.a != side.b).any(axis=2))
-        arrangements.append(len(differ) * math.log(2))
-        if len(differ) < 63 and 2 ** len(differ) <= samples:
-            found[i] = Exchanged(_enumerate_paired(side, differ, aggregation), True, 0.0)
-    deltas_of = _paired_pooled if aggregation == "pooled" else _paired_mean
-    sampled = [i for i in range(len(sides)) if found[i] is None]
-    for group in _by_kind(sides, sampled):
+        exact = len(differ) < 63 and 2 ** len(differ) <= len(keys)
+        deltas = _enumerate_paired(side, differ, aggregation) if exact else np.empty(0)
+        found.append(Exchanged(deltas, exact, len(differ) * math.log(2)))
+    for group in _by_kind(sides, found):
         kernel = PairedExchange(
-            np.concatenate([_wide(sides[i].b) - _wide(sides[i].a) for i in group], axis=2)
+            np.concatenate([wide(sides[i].b) - wide(sides[i].a) for i in group], axis=2)
         )
-        pooled = aggregation == "pooled"
         draw = kernel.pooled if pooled else kernel.by_replica
         size = BLOCK if pooled else max(64, min(BLOCK, 2**18 // len(sides[0].a)))
         for i, deltas in _sample(sides, group, draw, deltas_of, keys, size):
-            found[i] = Exchanged(deltas, False, arrangements[i])
-    return [
-        Exchanged(e.deltas, e.exact, log)
-        for e, log in zip(found, arrangements, strict=True)
-        if e is not None
-    ]
+            found[i] = replace(found[i], deltas=deltas)
+    return found
 
 
 def _sample(
@@ -130,7 +111,7 @@ def _sample(
 
 
 def _enumerate_paired(side: Sides, differ: NDArray, aggregation: str) -> NDArray[np.float64]:
-    difference = _wide(side.b) - _wide(side.a)
+    difference = wide(side.b) - wide(side.a)
     n, _, k = difference.shape
     gains = np.zeros((1, n, k), dtype=difference.dtype)
     for replica, unit in differ:
@@ -150,10 +131,9 @@ def free_exchange(
     aggregation: str,
 ) -> list[Exchanged]:
     """Deal the outputs of each unit anew, within each stratum of replicas."""
-    samples = len(keys)
-    found: list[Exchanged | None] = [None] * len(sides)
     pooled = aggregation == "pooled"
-    for i, side in enumerate(sides):
+    found = []
+    for side in sides:
         cells = _varying_cells(side, strata)
         each, same = 0.0, 0.0
         for (in_a, in_b), units in zip(strata, cells, strict=True):
@@ -164,33 +144,28 @@ def free_exchange(
             each += len(units) * ways
             # Relabelling a system's own replicas throughout changes no mean.
             same += 0.0 if pooled else relabelled
-        if each <= math.log(samples) + 1e-9:
-            deltas = _enumerate_free(side, strata, cells, pooled)
-            found[i] = Exchanged(deltas, True, each - same)
-        else:
-            found[i] = Exchanged(np.empty(0), False, each - same)
-    sampled = [i for i, e in enumerate(found) if e is not None and not e.exact]
+        exact = each <= math.log(len(keys)) + 1e-9
+        deltas = _enumerate_free(side, strata, cells, pooled) if exact else np.empty(0)
+        found.append(Exchanged(deltas, exact, each - same))
     slots_a, slots_b = _slots(strata)
 
     def mean_deltas(side: Sides, sums: NDArray) -> NDArray[np.float64]:
         scores = side.metric.score(sums)
         return scores[:, slots_b].mean(axis=1) - scores[:, slots_a].mean(axis=1)
 
-    for group in _by_kind(sides, sampled):
+    for group in _by_kind(sides, found):
         a = np.concatenate([sides[i].a for i in group], axis=2)
         b = np.concatenate([sides[i].b for i in group], axis=2)
         kernel = FreeExchange(
-            [(_wide(np.concatenate([a[in_a], b[in_b]])), len(in_a)) for in_a, in_b in strata]
+            [(wide(np.concatenate([a[in_a], b[in_b]])), len(in_a)) for in_a, in_b in strata]
         )
         row_bytes = kernel.rows[0][0, 0].nbytes
         size = BLOCK if pooled else max(16, 2**19 // (len(slots_a) + len(slots_b)) // row_bytes)
         draw = kernel.pooled if pooled else kernel.by_slot
         deltas_of = _pooled_deltas if pooled else mean_deltas
         for i, deltas in _sample(sides, group, draw, deltas_of, keys, size):
-            e = found[i]
-            assert e is not None
-            found[i] = Exchanged(deltas, False, e.log_arrangements)
-    return [e for e in found if e is not None]
+            found[i] = replace(found[i], deltas=deltas)
+    return found
 
 
 def _slots(strata: Strata) -> tuple[list[int], list[int]]:
@@ -219,7 +194,7 @@ def _enumerate_free(
 ) -> NDArray[np.float64]:
     """All arrangements: the product over cells of all subsets, or of all permutations."""
     slots_a, slots_b = _slots(strata)
-    outputs = [np.concatenate([_wide(side.a[in_a]), _wide(side.b[in_b])]) for in_a, in_b in strata]
+    outputs = [np.concatenate([wide(side.a[in_a]), wide(side.b[in_b])]) for in_a, in_b in strata]
     observed = np.concatenate([o.sum(axis=1) for o in outputs])  # (slots, K)
     if pooled:
         x = observed[slots_a].sum(axis=0)[np.newaxis]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
+from replitune.significance.base import Note
 from replitune.significance.counting import percentile_interval
 
 
@@ -19,9 +19,7 @@ class Interval:
 
     low: float | None
     high: float | None
-    method: str
-    """What was drawn: riezler, clark or fu; and how the interval was read off."""
-    note: str | None = None
+    notes: tuple[Note, ...] = ()
     distribution: NDArray[np.float64] | None = None
     """(samples,)"""
 
@@ -35,13 +33,15 @@ def bca_interval(
     observed: float,
     jackknife: NDArray[np.float64],
     confidence: float = 0.95,
-) -> tuple[float, float, str | None]:
+) -> tuple[float, float, Note | None]:
     """Bias-corrected and accelerated interval (Efron 1987; Efron and Tibshirani 1993, eq. 14.9).
 
     jackknife: the statistic without each drawn unit in turn. Resamples that equal the observed
     value count half below it. Where the correction is not defined, the percentile interval, and a
     note that says why.
     """
+    from scipy.special import ndtr, ndtri
+
     below = np.count_nonzero(deltas < observed) + np.count_nonzero(deltas == observed) / 2
     bias = float(ndtri(below / len(deltas)))
     pull = jackknife.mean() - jackknife
@@ -59,21 +59,15 @@ def bca_interval(
             low, high = np.percentile(deltas, 100 * levels)
             return float(low), float(high), None
         reason = "its acceleration is too large"
-    return *percentile_interval(deltas, confidence), f"percentile interval, not BCa: {reason}"
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """How far the confidence intervals of two systems overlap (Fu et al. 2016, section 4.2)."""
-
-    ratio: float | None
-    note: str | None = None
+    note = Note("not-bca", f"percentile interval, not BCa: {reason}")
+    return *percentile_interval(deltas, confidence), note
 
 
 def overlap_ratio(
     x: NDArray[np.float64], y: NDArray[np.float64], confidence: float = 0.95
-) -> Overlap:
-    """S_overlap / (S_total - S_overlap) of normal densities fitted to bootstrap distributions.
+) -> tuple[float | None, tuple[Note, ...]]:
+    """How far the confidence intervals of two systems overlap (Fu et al. 2016, section 4.2):
+    S_overlap / (S_total - S_overlap) of normal densities fitted to bootstrap distributions.
 
     With D_x, D_y the densities, [n, m] the percentile intervals, mu_x < mu_y, and j the one
     crossing of the densities between the means:
@@ -84,12 +78,14 @@ def overlap_ratio(
     Where there is no single crossing between the means, S_overlap is the integral of the smaller
     density over the intersection of the intervals.
     """
+    from scipy.special import ndtr
+
     if x.mean() > y.mean():
         x, y = y, x
     mean = np.array([x.mean(), y.mean()])
     sd = np.array([np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in (x, y)])
     if (sd <= 1e-12 * np.abs(mean)).any():
-        return Overlap(None, "a distribution without spread has no density")
+        return None, (Note("no-spread", "a distribution without spread has no density"),)
     (low_x, high_x), (low_y, high_y) = (percentile_interval(v, confidence) for v in (x, y))
 
     def mass(which: int, low: float, high: float) -> float:
@@ -110,7 +106,7 @@ def overlap_ratio(
             min(mass(0, left, right), mass(1, left, right))
             for left, right in itertools.pairwise(edges)
         )
-    return Overlap(shared / (total - shared))
+    return shared / (total - shared), ()
 
 
 def _crossings(mean: NDArray[np.float64], sd: NDArray[np.float64]) -> list[float]:

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance.arguments import between_0_and_1, one_of
-from replitune.significance.base import TestResult, join_notes
+from replitune.significance.base import Note, TestResult
 
 
 def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
@@ -25,7 +24,6 @@ def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
     Holm (1979): max over j <= rank of min(1, (m - j + 1) p_(j)). Benjamini and Hochberg (1995):
     min over j >= rank of min(1, m/j p_(j)). None stays None and does not count as a test.
     """
-    one_of("method", method, ("holm", "bh"))
     known = sorted((value, i) for i, value in enumerate(p) if value is not None)
     m = len(known)
     for value, i in known:
@@ -76,19 +74,7 @@ class Ranking:
     """(S, S): the pair has a p-value; symmetric."""
     clusters: tuple[tuple[str, ...], ...] | None
     """From best to worst; None when not every pair was tested."""
-    note: str | None = None
-
-    @property
-    def cluster_numbers(self) -> tuple[int, ...] | None:
-        """(S,) from 1, in the order of `systems`."""
-        if self.clusters is None:
-            return None
-        return tuple(k for k, names in enumerate(self.clusters, start=1) for _ in names)
-
-    @property
-    def n_wins(self) -> tuple[int, ...]:
-        """(S,) how many systems each one beats."""
-        return tuple(int(count) for count in self.wins.sum(axis=1))
+    notes: tuple[Note, ...] = ()
 
 
 def rank_systems(
@@ -107,7 +93,6 @@ def rank_systems(
     scores : {system: score}
         What the systems are ordered by; equal scores by name.
     """
-    between_0_and_1("alpha", alpha)
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
         raise ReplituneError(
@@ -136,6 +121,10 @@ def rank_systems(
         for i, j in combinations(range(len(names)), 2)
         if not tested[i, j]
     ]
+    notes: tuple[Note, ...] = ()
+    if untested:
+        others = f" and {len(untested) - 1} other pairs" if len(untested) > 1 else ""
+        notes = (Note("no-clusters", f"no clusters: no p for {untested[0]}{others}"),)
     found = None if untested else tuple(tuple(names[i] for i in c) for c in clusters(wins))
     return Ranking(
         systems=names,
@@ -143,12 +132,7 @@ def rank_systems(
         wins=wins,
         tested=tested,
         clusters=found,
-        note=join_notes(
-            f"no clusters: no p for {untested[0]}"
-            + (f" and {len(untested) - 1} other pairs" if len(untested) > 1 else "")
-            if untested
-            else None
-        ),
+        notes=notes,
     )
 
 

@@ -12,34 +12,32 @@ sets. Each ignores what it does not draw.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
+from replitune.registry import Entry
+from replitune.settings import about, check_arguments
 from replitune.significance import arguments as iv
-from replitune.significance.base import join_notes
+from replitune.significance.base import Note, some
 from replitune.significance.counting import few_replicas, percentile_interval
-from replitune.significance.draws import Draws, PoolDraws, SegmentDraws, named_draws
+from replitune.significance.draws import Draws, SegmentDraws, named_draws
 from replitune.significance.intervals import Interval, bca_interval
-from replitune.significance.methods import Method, parameters
-from replitune.significance.tests.fu_bootstrap import replica_counts
+from replitune.significance.registry import INTERVALS
+from replitune.significance.tests.fu_bootstrap import ONE_REPLICA_NOTE, replica_counts
 from replitune.statistics.systems import SystemStatistics
-from replitune.streams import stream
 
-KINDS = ("percentile", "bca")
-HALVES = (None, "with replacement", "without replacement")
-ONE_REPLICA = "one replica: a standard deviation needs two"
+ONE_REPLICA = Note("one-replica", "one replica: a standard deviation needs two")
 
 
 @dataclass(frozen=True)
 class SystemSummary:
     """One system on one test set under one metric. What cannot be computed is None, and `notes`
-    says why, under the name of the field (of an interval: `ci_<method>`)."""
+    say why."""
 
     name: str
     n: int
@@ -52,7 +50,8 @@ class SystemSummary:
     median_replica: str
     ci: dict[str, tuple[float, float] | None] = field(default_factory=dict)
     """By method: riezler, clark, fu."""
-    notes: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, tuple[Note, ...]] = field(default_factory=dict)
+    """By field; of an interval `ci_<method>`."""
     intervals: dict[str, Interval] = field(default_factory=dict, repr=False, compare=False)
     """The same with their bootstrap distributions, for `intervals.overlap_ratio`."""
 
@@ -69,53 +68,50 @@ def s_sel(
     segments: SegmentDraws,
     *,
     samples: int = 1000,
-    unit: str = "segment",
-) -> float | None:
+) -> float:
     """Mean over replicas of the sd (k - 1) over k bootstrap test sets, the same for all replicas
-    and systems; None for one bootstrap test set."""
-    samples = iv.samples_iv(samples)
-    iv.one_of("unit", unit, iv.UNITS)
-    if samples < 2:
-        return None
-    scores = segments.scores(metric, system, documents, unit=unit, samples=samples)
+    and systems."""
+    scores = segments.scores(metric, system, documents, unit="segment", samples=samples)
     return float(np.std(scores, axis=0, ddof=1).mean())
 
 
+Kind = Annotated[
+    Literal["percentile", "bca"],
+    about("Percentiles of the bootstrap distribution, or bias-corrected and accelerated (BCa)."),
+]
+
+
+@check_arguments
 def riezler_interval(
     metric: Metric,
     system: SystemStatistics,
     documents: NDArray[np.int32],
-    segments: SegmentDraws,
+    draws: Draws,
     *,
     samples: int = 1000,
-    unit: str = "segment",
-    replica: str = "median",
-    kind: str = "percentile",
-    half: str | None = None,
     confidence: float = 0.95,
+    unit: iv.Unit = "segment",
+    replica: iv.ReplicaId = "median",
+    kind: Kind = "percentile",
+    half: Annotated[
+        Literal["with replacement", "without replacement"] | None,
+        about(
+            "Neubig's Algorithm 4, subsets of N/2. With replacement, the interval is sqrt(2) too "
+            "wide for N segments; without, its width is right."
+        ),
+    ] = None,
 ) -> Interval:
-    """Of the score of one replica: bootstrap test sets of N segments.
-
-    Parameters
-    ----------
-    replica : {"median", <id>}
-    kind : {"percentile", "bca"}
-    half : {"with replacement", "without replacement"}, optional
-        Neubig's Algorithm 4: subsets of N/2. With replacement, the interval is sqrt(2) too wide
-        for N segments; without, its width is right.
-    """
-    _interval_iv(samples, unit, kind, confidence)
-    iv.one_of("half", half, HALVES)
+    """Of the score of one replica: bootstrap test sets of N segments."""
     scores = metric.score(system.sums)
-    r = iv.select_replica(metric, system, scores, replica)
+    r = iv.select_replica(system, scores, replica)
     statistics = iv.in_units(system.statistics[[r]], documents, unit)
     if half is None:
-        found = segments.scores(metric, system, documents, unit=unit, samples=samples, replica=r)[
-            :, 0
-        ]
+        found = draws.segments.scores(
+            metric, system, documents, unit=unit, samples=samples, replica=r
+        )[:, 0]
     else:
         found = np.empty(samples)
-        blocks = segments.sums(
+        blocks = draws.segments.sums(
             statistics,
             samples,
             size=max(1, statistics.shape[1] // 2),
@@ -123,114 +119,80 @@ def riezler_interval(
         )
         for rows, sums in blocks:
             found[rows] = metric.score(sums[:, 0])
-    wide = _wide(statistics)
-    name = "riezler" if half is None else f"riezler, half {half}"
-    jackknife = metric.score(wide.sum(axis=1) - wide[0])
-    note = f"one {unit}: nothing to draw from" if statistics.shape[1] == 1 else None
-    return _interval(found, float(scores[r]), jackknife, name, kind, confidence, note)
+    every = iv.wide(statistics)
+    jackknife = metric.score(every.sum(axis=1) - every[0])
+    note = None
+    if statistics.shape[1] == 1:
+        note = Note("one-unit", f"one {unit}: nothing to draw from")
+    return _interval(found, float(scores[r]), jackknife, kind, confidence, note)
 
 
+@check_arguments
 def clark_interval(
     metric: Metric,
     system: SystemStatistics,
     documents: NDArray[np.int32],
-    pool: PoolDraws,
+    draws: Draws,
     *,
     samples: int = 1000,
-    unit: str = "segment",
-    strata: str = "groups",
-    kind: str = "percentile",
     confidence: float = 0.95,
+    unit: iv.Unit = "segment",
+    strata: iv.Strata = "groups",
+    kind: Kind = "percentile",
 ) -> Interval:
     """Of the score of the pooled statistics: N n draws from the segment x replica pool."""
-    _interval_iv(samples, unit, kind, confidence)
-    iv.one_of("strata", strata, iv.STRATA)
-    found = pool.pooled_scores(metric, system, documents, strata=strata, unit=unit, samples=samples)
+    pool = draws.pools(system.name)
+    found = pool.scores(
+        metric, system, documents, aggregation="pooled", strata=strata, unit=unit, samples=samples
+    )
     total = system.sums.sum(axis=0)
     observed = float(iv.pooled_score(metric, total, system.n))
     jackknife = np.empty(0)
     if kind == "bca":
-        statistics = _wide(iv.in_units(system.statistics, documents, unit))
-        left = total - statistics
+        left = total - iv.wide(iv.in_units(system.statistics, documents, unit))
         jackknife = iv.pooled_score(metric, left, system.n)
         for members in iv.own_strata(system, strata):
             jackknife[members] -= jackknife[members].mean()
-    return _interval(found, observed, jackknife.ravel(), "clark", kind, confidence, None)
+    return _interval(found, observed, jackknife.ravel(), kind, confidence, None)
 
 
+@check_arguments
 def fu_interval(
     metric: Metric,
     system: SystemStatistics,
-    rng: np.random.Generator,
+    documents: NDArray[np.int32],
+    draws: Draws,
     *,
     samples: int = 1000,
-    strata: str = "groups",
-    kind: str = "percentile",
     confidence: float = 0.95,
+    strata: iv.Strata = "groups",
+    kind: Kind = "percentile",
 ) -> Interval:
     """Of the mean replica score: n draws of whole test sets."""
-    _interval_iv(samples, "segment", kind, confidence)
-    iv.one_of("strata", strata, iv.STRATA)
     scores = metric.score(system.sums)
     if system.n == 1:
-        return Interval(None, None, "fu", "one replica has no variance to draw from")
+        return Interval(None, None, (ONE_REPLICA_NOTE,))
+    rng = draws.replicas(system.name)
     found = replica_counts(system, strata, samples, rng) @ scores / system.n
     jackknife = np.empty(system.n)
     for members in iv.own_strata(system, strata):
         jackknife[members] = scores[members].mean() - scores[members]
     note = few_replicas(system.n, system.n)
-    return _interval(found, float(scores.mean()), jackknife, "fu", kind, confidence, note)
-
-
-def _interval_iv(samples: int, unit: str, kind: str, confidence: float) -> None:
-    iv.samples_iv(samples)
-    iv.one_of("unit", unit, iv.UNITS)
-    iv.one_of("kind", kind, KINDS)
-    iv.between_0_and_1("confidence", confidence)
-
-
-def _wide(statistics: NDArray) -> NDArray:
-    return statistics.astype(np.int64 if statistics.dtype.kind in "iu" else np.float64)
+    return _interval(found, float(scores.mean()), jackknife, kind, confidence, note)
 
 
 def _interval(
     found: NDArray[np.float64],
     observed: float,
     jackknife: NDArray[np.float64],
-    name: str,
     kind: str,
     confidence: float,
-    note: str | None,
+    note: Note | None,
 ) -> Interval:
     if kind == "bca":
         low, high, reason = bca_interval(found, observed, jackknife, confidence)
-        return Interval(low, high, f"{name}, BCa", join_notes(note, reason), found)
-    return Interval(*percentile_interval(found, confidence), name, note, found)
-
-
-INTERVALS: dict[str, Callable[..., Interval]] = {
-    "riezler": riezler_interval,
-    "clark": clark_interval,
-    "fu": fu_interval,
-}
-
-
-def interval_method(given: str | Mapping[str, Any]) -> Method:
-    """An interval from its name, or from a mapping {name: ..., id: ..., <option>: ...}."""
-    options = {"name": given} if isinstance(given, str) else dict(given)
-    name = options.pop("name")
-    iv.one_of("intervals", name, tuple(INTERVALS))
-    label = options.pop("id", None)
-    allowed = sorted(parameters(INTERVALS[name]) & {"half", "kind", "replica", "strata", "unit"})
-    for option in options:
-        if option not in allowed:
-            close = nearest(option, allowed)
-            raise ReplituneError(
-                f"interval {name!r} has no option {option!r}",
-                expected="one of " + ", ".join(allowed),
-                fix=f"did you mean {close!r}?" if close else None,
-            )
-    return Method(name, tuple(sorted(options.items())), label)
+        return Interval(low, high, some(note, reason), found)
+    return Interval(*percentile_interval(found, confidence), some(note), found)
 
 
 def summarise(
@@ -241,14 +203,9 @@ def summarise(
     testset: str,
     seed: int,
     samples: int = 10_000,
-    test_sets: int = 1000,
     alpha: float = 0.05,
-    unit: str = "segment",
-    strata: str = "groups",
-    kind: str = "percentile",
-    intervals: Sequence[str | Mapping[str, Any]] = tuple(INTERVALS),
+    intervals: Sequence[str | Mapping[str, Any] | Entry] = ("riezler", "clark", "fu"),
     dev: SystemStatistics | None = None,
-    tuned: bool = True,
     draws: Draws | None = None,
 ) -> SystemSummary:
     """What Clark's Table 1 and Fu's Table 7 say of a system.
@@ -259,65 +216,48 @@ def summarise(
     ----------
     samples : int
         For intervals.
-    test_sets : int
-        k bootstrap test sets for s_sel.
     alpha : float
         Intervals have confidence 1 - alpha.
-    kind : {"percentile", "bca"}
-    intervals :
-        Which, as names, or mappings with name, id and options of their functions; options stand
-        above the arguments of the same name here.
+    intervals
+        Names of `INTERVALS`, with options or without.
     dev : optional
         The same replicas on the dev set, under the same metric.
-    tuned : bool
-        Whether the replicas were tuned for this metric.
     draws : optional
         `draws.named_draws(testset, seed)`, to share what was drawn with tests and other systems.
     """
     iv.system_iv(system)
-    iv.between_0_and_1("alpha", alpha)
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
-    notes = {}
+    notes: dict[str, tuple[Note, ...]] = {}
     if system.n == 1:
-        notes["s_test"] = ONE_REPLICA
+        notes["s_test"] = (ONE_REPLICA,)
     s_dev = None
     if dev is None:
-        notes["s_dev"] = "no scores on the dev set"
+        notes["s_dev"] = (Note("no-dev", "no scores on the dev set"),)
     else:
         s_dev = sd(metric.score(dev.sums))
         if s_dev is None:
-            notes["s_dev"] = ONE_REPLICA
-        elif not tuned:
-            notes["s_dev"] = "replicas were not tuned for this metric"
-    selection = s_sel(metric, system, documents, shared.segments, samples=test_sets, unit=unit)
-    if selection is None:
-        notes["s_sel"] = "one bootstrap test set: a standard deviation needs two"
-    general = {
-        "samples": samples, "kind": kind, "unit": unit, "strata": strata, "confidence": 1 - alpha,
-    }  # fmt: skip
-    drawn = {}
-    for wanted in map(interval_method, intervals):
-        function = INTERVALS[wanted.name]
-        known = parameters(function)
-        options = {key: value for key, value in general.items() if key in known}
-        options |= dict(wanted.options)
-        if wanted.name == "fu":
-            # every interval from the same draws, whichever others there are
-            rng = stream(seed, "test", testset, "replicas", system.name)
-            drawn[wanted.label] = function(metric, system, rng, **options)
-        else:
-            source = shared.segments if wanted.name == "riezler" else shared.pools(system.name)
-            drawn[wanted.label] = function(metric, system, documents, source, **options)
+            notes["s_dev"] = (ONE_REPLICA,)
+    given = {"samples": samples, "confidence": 1 - alpha}
+    drawn = {
+        entry.id: INTERVALS[entry.name](
+            metric,
+            system,
+            documents,
+            shared,
+            **iv.options_iv(INTERVALS[entry.name], {**given, **entry.options}),
+        )
+        for entry in INTERVALS.entries(intervals)
+    }
     for name, interval in drawn.items():
-        if interval.note:
-            notes[f"ci_{name}"] = interval.note
+        if interval.notes:
+            notes[f"ci_{name}"] = interval.notes
     return SystemSummary(
         name=system.name,
         n=system.n,
         avg=float(scores.mean()),
         scores=dict(zip(system.replicas, scores.tolist(), strict=True)),
-        s_sel=selection,
+        s_sel=s_sel(metric, system, documents, shared.segments),
         s_dev=s_dev,
         s_test=sd(scores),
         median_replica=system.replicas[iv.median_replica(scores, system.replicas)],

@@ -9,67 +9,30 @@ and B changes no p.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError, nearest
+from replitune.corpus.testset import codes
+from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.registry import Entry
+from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.draws import Draws, named_draws
-from replitune.significance.methods import METHODS as METHODS
-from replitune.significance.methods import Method as Method
-from replitune.significance.methods import get_method as get_method
-from replitune.significance.methods import load, parameters
+from replitune.significance.pairs import pairs_of_systems
+from replitune.significance.registry import TESTS
+from replitune.significance.settings import Correction, Pairs
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
 PAIRS = 8
 """Pairs of systems that are in memory together, for each thread."""
-
-CORRECTIONS = ("holm", "bh", "none")
-
-
-def pairs_iv(
-    names: Sequence[str],
-    pairs: str | Sequence[tuple[str, str]] = "all",
-    baseline: str | None = None,
-) -> list[tuple[str, str]]:
-    """The pairs (A, B) to test, in their order.
-
-    `pairs` is "all" (A before B in `names`), "baseline" (the baseline is always A), or a list.
-    """
-    if pairs == "all" and baseline is None:
-        return list(combinations(names, 2))
-    if isinstance(pairs, str):
-        iv.one_of("pairs", pairs, ("all", "baseline"))
-        if baseline is None:
-            raise ReplituneError("`pairs: baseline` needs the name of the baseline")
-        require_system(baseline, names)
-        return [(baseline, name) for name in names if name != baseline]
-    for pair in pairs:
-        for name in pair:
-            require_system(name, names)
-        if pair[0] == pair[1]:
-            raise ReplituneError(f"system {pair[0]} cannot be compared with itself")
-    return [(a, b) for a, b in pairs]
-
-
-def require_system(name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        close = nearest(name, list(names))
-        raise ReplituneError(
-            f"no system is called {name!r}",
-            expected="one of " + ", ".join(names),
-            fix=f"did you mean {close!r}?" if close else None,
-        )
 
 
 def run_tests(
@@ -78,12 +41,11 @@ def run_tests(
     *,
     testset: str,
     seed: int,
-    pairs: str | Sequence[tuple[str, str]] = "all",
-    baseline: str | None = None,
-    methods: Sequence[str | Mapping[str, Any] | Method] = ("clark",),
+    pairs: Pairs = "all",
+    methods: Sequence[str | Mapping[str, Any] | Entry] = ("clark",),
     samples: int = 10_000,
     alpha: float = 0.05,
-    correction: str = "holm",
+    correction: Correction = "holm",
     threads: int = 1,
     draws: Draws | None = None,
 ) -> dict[str, list[TestResult]]:
@@ -101,24 +63,9 @@ def run_tests(
     draws : optional
         `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
-    samples = iv.samples_iv(samples)
-    iv.one_of("correction", correction, CORRECTIONS)
-    iv.between_0_and_1("alpha", alpha)
-    chosen = [get_method(method) for method in methods]
-    labels = [method.label for method in chosen]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise ReplituneError(
-                f"two methods are called {label!r}", fix="give one of them an `id` of its own"
-            )
-    wanted: list[tuple[str, str]] = []
-    for i, (_, systems) in enumerate(metrics.values()):
-        names = list(systems)
-        if i == 0:
-            wanted = pairs_iv(names, pairs, baseline)
-        for pair in wanted:
-            for name in pair:
-                require_system(name, names)
+    chosen = TESTS.entries(methods)
+    _, systems_of_first = next(iter(metrics.values()))
+    wanted = pairs_of_systems(pairs, list(systems_of_first))
     shared = named_draws(testset, seed) if draws is None else draws
 
     def compared(pair: tuple[str, str]) -> dict[str, Comparison]:
@@ -129,18 +76,10 @@ def run_tests(
         }
 
     def run(
-        job: tuple[dict[str, Comparison], tuple[str, str], Method],
+        job: tuple[dict[str, Comparison], tuple[str, str], Entry],
     ) -> dict[str, TestResult]:
-        return _run_pair(
-            job[0],
-            documents,
-            *job[1:],
-            testset=testset,
-            seed=seed,
-            samples=samples,
-            alpha=alpha,
-            draws=shared,
-        )
+        given = {"draws": shared, "samples": samples, "alpha": alpha}
+        return _run_pair(*job, len(documents), testset=testset, seed=seed, given=given)
 
     # a pair is in memory while it is tested, so that many pairs need no more than a few
     done: list[dict[str, TestResult]] = []
@@ -162,35 +101,28 @@ def run_tests(
 
 def _run_pair(
     comparisons: Mapping[str, Comparison],
-    documents: NDArray[np.int32],
     pair: tuple[str, str],
-    method: Method,
+    method: Entry,
+    segments: int,
     *,
     testset: str,
     seed: int,
-    samples: int,
-    alpha: float,
-    draws: Draws,
+    given: Mapping[str, Any],
 ) -> dict[str, TestResult]:
+    """One test of one pair, with what it takes of `given`: its interval has confidence
+    1 - alpha."""
     first, second = sorted(pair)
     turned = pair != (first, second)
-    function = load(method.name)
-    options = dict(method.options)
-    if turned:
-        options = _turned(options)
-    takes = parameters(function)
-    if "draws" in takes:
-        options["draws"] = draws
-    if "samples" in takes:
-        options["samples"] = samples
-    if "alpha" in takes:
-        options["alpha"] = alpha  # its interval has confidence 1 - alpha
+    function = TESTS[method.name]
+    options = _turned(method.options) if turned else dict(method.options)
+    takes = inspect.signature(function).parameters
+    options |= {name: value for name, value in given.items() if name in takes}
 
-    def call(given: Comparison | list[Comparison]) -> Any:
+    def call(compared: Comparison | list[Comparison]) -> Any:
         fresh = dict(options)
         if "rng" in takes:
             fresh["rng"] = stream(seed, "test", testset, first, second, method.name)
-        return function(given, **fresh)
+        return function(compared, **fresh)
 
     found: dict[str, TestResult] = {}
     if "comparisons" in takes:
@@ -198,13 +130,13 @@ def _run_pair(
             found.update(zip(ids, call([comparisons[id] for id in ids]), strict=True))
     else:
         found = {id: call(comparison) for id, comparison in comparisons.items()}
-    used = seed if takes & {"rng", "draws"} else None
+    used = seed if {"rng", "draws"} & takes.keys() else None
     rows = {
         id: replace(
             found[id],
-            method=method.label,
+            method=method.id,
             seed=used,
-            note=join_notes(found[id].note, dropped_note(len(documents) - comparison.segments)),
+            notes=(*found[id].notes, *some(dropped_note(segments - comparison.segments))),
         )
         for id, comparison in comparisons.items()
     }
@@ -227,23 +159,19 @@ def scored_by_both(comparison: Comparison) -> Comparison:
             f"no segment has scores of {comparison.metric.id} from all replicas of {a.name} "
             f"and {b.name}"
         )
-    _, first, numbers = np.unique(
-        comparison.documents[known], return_index=True, return_inverse=True
-    )
-    rank = np.empty(len(first), dtype=np.int32)
-    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
     return replace(
         comparison,
         a=replace(a, statistics=np.ascontiguousarray(a.statistics[:, known])),
         b=replace(b, statistics=np.ascontiguousarray(b.statistics[:, known])),
-        documents=rank[numbers],
+        documents=codes(comparison.documents[known].tolist()),
     )
 
 
-def dropped_note(segments: int) -> str | None:
+def dropped_note(segments: int) -> Note | None:
     if segments == 0:
         return None
-    return f"{segments} segment{'s' if segments > 1 else ''} without a score left out"
+    text = f"{segments} segment{'s' if segments > 1 else ''} without a score left out"
+    return Note("segments-dropped", text)
 
 
 def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
@@ -255,7 +183,7 @@ def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
     return list(groups.values())
 
 
-def _turned(options: dict[str, Any]) -> dict[str, Any]:
+def _turned(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the test of (A, B) for the test of (B, A)."""
     other = {"greater": "less", "less": "greater"}
     names = {"replica_a": "replica_b", "replica_b": "replica_a"}
@@ -279,12 +207,12 @@ def adjusted(
             p = adjust(p, correction)
         tests = sum(rows[i].p is not None for i in family)
         for i, value in zip(family, p, strict=True):
-            note = join_notes(rows[i].note, out_of_reach(rows[i], alpha, correction, tests))
-            rows[i] = replace(rows[i], p_adjusted=value, note=note)
+            notes = some(*rows[i].notes, out_of_reach(rows[i], alpha, correction, tests))
+            rows[i] = replace(rows[i], p_adjusted=value, notes=notes)
     return rows
 
 
-def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> str | None:
+def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> Note | None:
     """A note when even the smallest p of this test is above alpha, or above alpha / tests, which
     Holm asks of the smallest p of a family."""
     if result.p is None or result.p_min is None:
@@ -292,12 +220,14 @@ def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) 
     # R resamples give p in steps of 1/(R + 1): "cannot" means more than rounding.
     smallest = result.p_min * (1 - 1e-12)
     if smallest > alpha:
-        return f"cannot reach {alpha:g}: its smallest p is {result.p_min:.3g}"
+        text = f"cannot reach {alpha:g}: its smallest p is {result.p_min:.3g}"
+        return Note("out-of-reach", text)
     if correction == "holm" and tests > 1 and smallest > alpha / tests:
-        return (
+        text = (
             f"cannot reach {alpha:g}/{tests} (Holm, first of {tests} pairs): "
             f"its smallest p is {result.p_min:.3g}"
         )
+        return Note("out-of-reach", text)
     return None
 
 

@@ -1,188 +1,173 @@
-"""From the outputs of a system's replicas to its segment statistics.
+"""From the outputs of a system's replicas to its segment statistics, by one metric on one test set.
 
-Replicas of one system often produce the same translation of a segment, so a metric is
-computed once per distinct (segment, hypothesis) and its rows are copied. What is kept in
-memory is each distinct line once and a number per replica and segment, whatever the number of
-replicas.
+A metric is computed once per distinct (segment, hypothesis) and its rows are copied; rows of
+replicas that have not changed are taken over from the store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune import __version__
+from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric, full_signature
 from replitune.metrics.external import External
-from replitune.running.files import read_lines, sha256_lines
+from replitune.metrics.registry import METRICS, get_metric
+from replitune.registry import Entry
+from replitune.replicas import Replica
+from replitune.running.files import sha256_lines
+from replitune.running.progress import say
+from replitune.statistics.outputs import Outputs
+from replitune.statistics.store import (
+    SegmentStatistics,
+    StoreMetadata,
+    read_metadata,
+    read_systems,
+)
+from replitune.statistics.systems import SystemStatistics
 
 _BLOCK = 4096  # distinct pairs between two reports of progress
 
 
-class _Numbering(dict[str, int]):
-    """Numbers strings in order of first appearance."""
-
-    def __missing__(self, line: str) -> int:
-        self[line] = number = len(self)
-        return number
-
-
-class Outputs(Sequence[list[str]]):
-    """The outputs of one system's replicas on one test set: a sequence of replicas, each a
-    list of N lines, of which every distinct line is kept once."""
-
-    def __init__(self, n_segments: int) -> None:
-        self.n_segments = n_segments
-        self.sha256: list[str] = []
-        """SHA-256 of each replica's lines."""
-        self._numbering = _Numbering()
-        self._known: list[str] = []
-        self._numbers: list[NDArray[np.int32]] = []
-
-    @classmethod
-    def of(cls, replicas: Sequence[Sequence[str]]) -> Outputs:
-        """The outputs of replicas that are in memory, one at least."""
-        outputs = cls(len(replicas[0]))
-        for lines in replicas:
-            outputs.add(lines)
-        return outputs
-
-    def add(self, lines: Sequence[str]) -> None:
-        """The output of one more replica: N lines."""
-        if len(lines) != self.n_segments:
-            raise ReplituneError(
-                f"replica {len(self) + 1} has another number of lines than the references",
-                found=f"{len(lines)} lines",
-                expected=f"{self.n_segments} lines",
-            )
-        self.sha256.append(sha256_lines(lines))
-        self._numbers.append(
-            np.fromiter(map(self._numbering.__getitem__, lines), dtype=np.int32, count=len(lines))
-        )
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, replica: int) -> list[str]: ...
-    @overload
-    def __getitem__(self, replica: slice) -> list[list[str]]: ...
-    def __getitem__(self, replica: int | slice) -> list[str] | list[list[str]]:
-        if isinstance(replica, slice):
-            return [self[r] for r in range(*replica.indices(len(self)))]
-        numbers = self._numbers[replica].tolist()
-        return list(map(self._distinct_lines().__getitem__, numbers))
-
-    def line(self, replica: int, segment: int) -> str:
-        """One output, without making a list of all."""
-        return self._distinct_lines()[self._numbers[replica][segment]]
-
-    def empty(self) -> NDArray[np.bool_]:
-        """(n, N): which outputs are empty lines."""
-        return np.stack(self._numbers) == self._numbering.get("", -1)
-
-    def _distinct_lines(self) -> list[str]:
-        if len(self._known) < len(self._numbering):
-            self._known = list(self._numbering)
-        return self._known
-
-    def distinct(self, replicas: Sequence[int] | None = None) -> DistinctPairs:
-        """The distinct (segment, hypothesis) pairs of some replicas, or of all."""
-        chosen = range(len(self)) if replicas is None else replicas
-        numbers = np.array([self._numbers[r] for r in chosen], dtype=np.int64)
-        numbers = numbers.reshape(len(chosen), self.n_segments)
-        segments = np.arange(self.n_segments, dtype=np.int64)
-        base = max(len(self._numbering), 1)
-        codes, inverse = np.unique(segments * base + numbers, return_inverse=True)
-        return DistinctPairs(
-            segments=codes // base,
-            hyps=list(map(self._distinct_lines().__getitem__, (codes % base).tolist())),
-            inverse=inverse.reshape(numbers.shape),
-        )
-
-
 @dataclass(frozen=True)
-class DistinctPairs:
-    """D distinct (segment, hypothesis) pairs, ordered by segment."""
+class Scored:
+    """A system's statistics, the hashes of the lines that they were made from, and what they
+    cost."""
 
-    segments: NDArray[np.int64]
-    """(D,)"""
-    hyps: list[str]
-    """D hypotheses."""
-    inverse: NDArray[np.int64]
-    """(n, N): the pair of each replica's segment."""
+    system: SystemStatistics
+    decode_sha256: dict[str, str]
+    computed: int = 0
+    """Distinct pairs that were scored."""
+    taken_over: int = 0
+    """Replicas whose rows were known."""
+    unscored: int = 0
+    """Segments without a score in the file of a metric that reads one; their count is 0."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Replicas that could not be made, and why."""
+
+
+class Scorer:
+    """One metric on one test set; the references are prepared once."""
+
+    def __init__(
+        self, metric: str | Mapping[str, Any] | Entry, testset: TestSet, name: str
+    ) -> None:
+        self.entry = METRICS.entry(metric)
+        self.metric = get_metric(self.entry)
+        self.testset = testset
+        self.name = name
+        versions = {"version": __version__}
+        self.signature = full_signature(self.metric, len(testset.references), versions)
+
+    @cached_property
+    def prepared(self) -> Any:
+        return self.metric.prepare(self.testset.references)
+
+    def score(
+        self,
+        name: str,
+        replicas: Sequence[Replica],
+        outputs: Outputs,
+        previous: str | Path | None = None,
+    ) -> Scored:
+        """The statistics of one system; rows of replicas that the file `previous` has, scored in
+        the same way, are taken over from there."""
+        ids = tuple(replica.id for replica in replicas)
+        known: dict[str, NDArray[Any]] = {}
+        computed = unscored = 0
+        if self.metric.needs_text:
+            known = {} if previous is None else self._known_rows(previous)
+            statistics, computed = self._score_outputs(name, outputs, known)
+        elif isinstance(self.metric, External):
+            segments = self.testset.segments
+            statistics, unscored = self.metric.system_statistics(name, ids, segments)
+        else:
+            raise ReplituneError(
+                f"metric {self.metric.name} has no scores to read",
+                fix="name a file of segment scores, for example external:file=scores.tsv,id=comet",
+            )
+        return Scored(
+            SystemStatistics(name, ids, tuple(replica.group for replica in replicas), statistics),
+            dict(zip(ids, outputs.sha256, strict=True)),
+            computed,
+            sum(sha256 in known for sha256 in outputs.sha256),
+            unscored,
+        )
+
+    def _score_outputs(
+        self, name: str, outputs: Outputs, known: Mapping[str, NDArray[Any]]
+    ) -> tuple[NDArray[Any], int]:
+        """With a bar where somebody watches."""
+        if not sys.stderr.isatty():
+            return score_outputs(self.metric, outputs, self.prepared, known)
+        with say.bar(f"{self.metric.id} {name}", 0, "outputs") as bar:
+            return score_outputs(self.metric, outputs, self.prepared, known, progress=bar)
 
     @property
-    def share(self) -> float:
-        """Distinct pairs over all pairs; 1 when no two replicas agree anywhere."""
-        return len(self.hyps) / self.inverse.size if self.inverse.size else 1.0
+    def published_word(self) -> str:
+        """The metric without the folder that it read scores from: where texts lie changes no byte
+        of the statistics, and the signature knows which scores they were."""
+        if not isinstance(self.metric, External):
+            return self.entry.word
+        return replace(
+            self.entry, options={**self.entry.options, "file": self.metric.file.name}
+        ).word
 
+    def metadata(self, scored: Sequence[Scored]) -> StoreMetadata:
+        return StoreMetadata(
+            metric=self.published_word,
+            id=self.metric.id,
+            signature=self.signature,
+            higher_is_better=self.metric.higher_is_better,
+            testset=self.name,
+            reference_sha256=references_sha256(self.testset.references),
+            decode_sha256={item.system.name: item.decode_sha256 for item in scored},
+            missing={item.system.name: item.missing for item in scored if item.missing},
+            settings_sha256=sha256_lines([self.published_word, self.name]),
+        )
 
-def read_outputs(
-    paths: Iterable[str | Path], n_segments: int, reference: str | Path | None = None
-) -> Outputs:
-    """Read one file per replica, N lines each; `reference` is named when counts differ."""
-    outputs = Outputs(n_segments)
-    for path in paths:
-        lines = read_lines(path)
-        check_line_count(path, lines, n_segments, reference)
-        outputs.add(lines)
-    return outputs
+    def statistics(self, scored: Sequence[Scored]) -> SegmentStatistics:
+        """What a store of these systems says."""
+        documents = self.testset.documents
+        return SegmentStatistics(
+            testset=self.name,
+            metric=self.metric,
+            signature=self.signature,
+            systems={item.system.name: item.system for item in scored},
+            documents=self.testset.document_codes(),
+            document_names=None if documents is None else tuple(dict.fromkeys(documents)),
+            metadata={item.system.name: self.metadata([item]) for item in scored},
+        )
 
-
-def check_line_count(
-    path: str | Path, lines: Sequence[str], n_segments: int, reference: str | Path | None
-) -> None:
-    """Refuse a file whose number of lines is not that of the references."""
-    if len(lines) == n_segments:
-        return
-    blank = 0
-    while blank < len(lines) and not lines[-1 - blank].strip():
-        blank += 1
-    if blank and len(lines) - blank <= n_segments < len(lines):
-        fix = f"its last {blank} lines are blank: remove {len(lines) - n_segments} of them"
-    elif len(lines) < n_segments:
-        fix = "decode the whole test set, one line a segment, an empty line for no output"
-    else:
-        fix = "check that both belong to the same test set, one segment a line"
-    raise ReplituneError(
-        "the numbers of lines of an output and its reference differ",
-        file=path,
-        found=f"{len(lines)} lines",
-        expected=f"{n_segments} lines" + (f", as in {reference}" if reference else ""),
-        fix=fix,
-    )
-
-
-@dataclass(frozen=True)
-class SystemScores:
-    """The statistics of one system's replicas, and what they cost."""
-
-    statistics: NDArray[Any]
-    """(n, N, K), int32 where the metric counts, float64 otherwise."""
-    computed: int
-    """Distinct pairs that were scored."""
-    taken_over: int
-    """Replicas whose rows were known."""
-    missing: int = 0
-    """Segments without a score in the file of a metric that reads one; their count is 0."""
-
-
-PreviousRows = Mapping[tuple[str, str], NDArray[Any]]
-"""(SHA-256 of a replica's lines, identity of the scoring) -> statistics (N, K)."""
-
-
-def scoring_identity(
-    metric: Metric, refs: Sequence[Sequence[str]], versions: Mapping[str, str]
-) -> str:
-    """Everything but the hypotheses that decides statistics: the full signature and the
-    references. Rows made under the same identity may be taken over."""
-    return f"{full_signature(metric, len(refs), versions)}|refs:{references_sha256(refs)}"
+    def _known_rows(self, path: str | Path) -> dict[str, NDArray[Any]]:
+        """Statistics (N, K) by the SHA-256 of the lines, from an earlier run that scored against
+        the same references in the same way."""
+        if not Path(path).exists():
+            return {}
+        try:
+            metadata = read_metadata(path)
+            if metadata is None or metadata.signature != self.signature:
+                return {}
+            if metadata.reference_sha256 != references_sha256(self.testset.references):
+                return {}
+            systems = read_systems([path]).systems
+        except ReplituneError:
+            return {}  # a damaged file is made again from the outputs
+        return {
+            metadata.decode_sha256[name][replica]: system.statistics[r]
+            for name, system in systems.items()
+            for r, replica in enumerate(system.replicas)
+            if replica in metadata.decode_sha256.get(name, {})
+        }
 
 
 def references_sha256(refs: Sequence[Sequence[str]]) -> str:
@@ -191,52 +176,39 @@ def references_sha256(refs: Sequence[Sequence[str]]) -> str:
     return hashes[0] if len(hashes) == 1 else sha256_lines(hashes)
 
 
-def score_system(
+def score_outputs(
     metric: Metric,
     outputs: Outputs,
     prepared: Any,
+    known: Mapping[str, NDArray[Any]] | None = None,
     *,
-    previous: PreviousRows | None = None,
-    identity: str = "",
     progress: Callable[[int, int], None] | None = None,
-) -> SystemScores:
-    """Segment statistics of all replicas of a system, each distinct pair scored once.
+) -> tuple[NDArray[Any], int]:
+    """Segment statistics (n, N, K) of all replicas of a system, int32 where the metric counts,
+    float64 otherwise; and the number of distinct pairs, each of which was scored once.
 
-    `prepared` is ``metric.prepare(refs)``, made once per test set. Replicas whose lines are
-    in `previous` under the same `identity` (:func:`scoring_identity`) are not scored again.
-    `progress` is told (pairs done, pairs in all) from time to time.
+    `prepared` is ``metric.prepare(refs)``. `known` has the rows (N, K) of replicas by the SHA-256
+    of their lines. `progress` is told (pairs done, pairs in all) from time to time.
     """
     shape = (outputs.n_segments, len(metric.statistic_names))
     dtype = np.int32 if metric.integer_statistics else np.float64
     statistics = np.empty((len(outputs), *shape), dtype=dtype)
-    missing = []
+    unknown = []
     for r, sha256 in enumerate(outputs.sha256):
-        rows = None if previous is None else previous.get((sha256, identity))
-        if rows is None:
-            missing.append(r)
+        if known is not None and sha256 in known:
+            statistics[r] = known[sha256]
         else:
-            statistics[r] = rows
-    pairs = outputs.distinct(missing)
+            unknown.append(r)
+    pairs = outputs.distinct(unknown)
     distinct = np.empty((len(pairs.hyps), shape[1]), dtype=dtype)
     block = _BLOCK if progress else max(len(pairs.hyps), 1)
     for start in range(0, len(pairs.hyps), block):
-        part = slice(start, start + block)
-        distinct[part] = metric.segment_statistics(pairs.hyps[part], pairs.segments[part], prepared)
+        chunk = slice(start, start + block)
+        distinct[chunk] = metric.segment_statistics(
+            pairs.hyps[chunk], pairs.segments[chunk], prepared
+        )
         if progress:
             progress(min(start + block, len(pairs.hyps)), len(pairs.hyps))
-    for r, inverse in zip(missing, pairs.inverse, strict=True):
+    for r, inverse in zip(unknown, pairs.inverse, strict=True):
         np.take(distinct, inverse, axis=0, out=statistics[r], mode="clip")
-    return SystemScores(statistics, len(pairs.hyps), len(outputs) - len(missing))
-
-
-def score_from_file(
-    metric: Metric, system: str, replicas: Sequence[str], n_segments: int
-) -> SystemScores:
-    """Segment statistics of a metric that reads scores and not text (``needs_text`` false)."""
-    if not isinstance(metric, External):
-        raise ReplituneError(
-            f"metric {metric.name} has no scores to read",
-            fix="name a file of segment scores, for example external:file=scores.tsv,id=comet",
-        )
-    statistics, missing = metric.system_statistics(system, replicas, n_segments)
-    return SystemScores(statistics, computed=0, taken_over=0, missing=missing)
+    return statistics, len(pairs.hyps)

@@ -13,13 +13,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import get_type_hints
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from replitune.corpus.testset import codes
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.registry import get_metric
@@ -31,7 +32,6 @@ from replitune.statistics.systems import SystemStatistics
 METADATA_KEY = b"replitune"
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """What pyarrow raises for files that are no Parquet, or damaged."""
-KEY_COLUMNS = ("system", "replica", "group", "document", "segment")
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,7 @@ def _table(system: SystemStatistics, metric: Metric, documents: Sequence[str] | 
     }
     if documents is not None:
         names = list(dict.fromkeys(documents))
-        number = {name: code for code, name in enumerate(names)}
-        codes = np.array([number[name] for name in documents], np.int32)
-        columns["document"] = _dictionary(np.tile(codes, n), names)
+        columns["document"] = _dictionary(np.tile(codes(documents), n), names)
     columns["segment"] = pa.array(np.tile(np.arange(N, dtype=np.int32), n))
     kind = np.int32 if metric.integer_statistics else np.float64
     flat = system.statistics[order].reshape(n * N, K)
@@ -144,27 +142,14 @@ def read_metadata(path: str | Path) -> StoreMetadata | None:
     if raw is None:
         return None
     try:
-        return _checked_metadata(StoreMetadata(**json.loads(raw)))
-    except (TypeError, ValueError, RecursionError) as error:
+        return msgspec.json.decode(raw, type=StoreMetadata)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReplituneError(
             "the `replitune` metadata is damaged",
             file=path,
             found=str(error),
             fix="write the file again with `replitune score`",
         ) from None
-
-
-def _checked_metadata(found: StoreMetadata) -> StoreMetadata:
-    """What anybody may have written, with values of the right kinds."""
-    for name, kind in get_type_hints(StoreMetadata).items():
-        value = getattr(found, name)
-        if kind in (str, bool) and not isinstance(value, kind):
-            raise TypeError(f"{name} is {value!r:.80}")
-    if not isinstance(found.decode_sha256, dict) or not all(
-        isinstance(of, dict) for of in found.decode_sha256.values()
-    ):
-        raise TypeError("decode_sha256 is no mapping of mappings")
-    return found
 
 
 def _unreadable(path: str | Path, error: Exception) -> ReplituneError:
@@ -224,19 +209,13 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
     if metric is None or first is None:
         raise ReplituneError("no files in this store")
     _, segments, documents, metadata = first
-    names: tuple[str, ...] | None = None
-    codes = np.arange(len(segments), dtype=np.int32)
-    if documents is not None:
-        number = {name: code for code, name in enumerate(dict.fromkeys(documents))}
-        codes = np.array([number[name] for name in documents], np.int32)
-        names = tuple(number)
     return SegmentStatistics(
         testset=metadata.testset if metadata else "",
         metric=metric,
         signature=metadata.signature if metadata else metric.signature(),
         systems=systems,
-        documents=codes,
-        document_names=names,
+        documents=codes(range(len(segments)) if documents is None else documents),
+        document_names=None if documents is None else tuple(dict.fromkeys(documents)),
         metadata=described,
         numbers=segments,
     )
@@ -325,11 +304,7 @@ def _read_file(
     )
 
     order = np.lexsort((segment, replica_code, system_code))
-    system_code, replica_code, segment = (
-        system_code[order],
-        replica_code[order],
-        segment[order],
-    )
+    system_code, replica_code, segment = (x[order] for x in (system_code, replica_code, segment))
     cell = system_code * len(replica_names) + replica_code
     same = (cell[1:] == cell[:-1]) & (segment[1:] == segment[:-1])
     if same.any():
@@ -345,10 +320,8 @@ def _read_file(
     ends = np.r_[starts[1:], len(cell)]
     N = int(ends[0] - starts[0])
     segments = segment[:N]
-    documents: NDArray | None = None
     if document_code is not None:
         document_code = document_code[order]
-        documents = document_code[:N]
     blocks: dict[str, list[tuple[str, str | None, NDArray]]] = {}
     for start, end in zip(starts, ends, strict=True):
         name = system_names[system_code[start]]
@@ -361,7 +334,9 @@ def _read_file(
                 expected=f"the {N} segments of replica {replica_names[replica_code[0]]}",
                 fix="score every replica on the whole test set",
             )
-        if documents is not None and not np.array_equal(document_code[start:end], documents):  # type: ignore[index]
+        if document_code is not None and not np.array_equal(
+            document_code[start:end], document_code[:N]
+        ):
             raise ReplituneError(
                 "documents differ between replicas",
                 file=path,
@@ -379,5 +354,6 @@ def _read_file(
         )
         for name, rows in blocks.items()
     }
-    ids = None if documents is None else [document_names[code] for code in documents]
-    return systems, segments, ids
+    if document_code is None:
+        return systems, segments, None
+    return systems, segments, [document_names[code] for code in document_code[:N]]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from replitune.cli.words import checked_settings
 from replitune.errors import ReplituneError
+from replitune.running.progress import say
 from replitune.streams import stream
 from replitune.tuning.combination import get_objective
-from replitune.tuning.from_files import make_tuner
-from replitune.tuning.loop import LoopResult, LoopSettings, run_loop, write_history
+from replitune.tuning.history import write_history
+from replitune.tuning.loop import LoopResult, run_loop
 from replitune.tuning.objective import Objective
 from replitune.tuning.weights import WeightsFile, write_weights
 
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
 def tune_around(backend: Backend, job: ReplicaJob) -> None:
     """Tune what `backend.tunable` gives; writes `job.out` and `job.history`."""
     # Everything that can be wrong is looked at before anything takes long.
-    loop = LoopSettings(**checked_settings(job.loop, LoopSettings, "--loop"))
-    objective = Objective(get_objective(job.metric))
-    make_tuner(job.algorithm, {k: v for k, v in job.tuner.items() if k != "frozen"})
-    system = backend.tunable(job)
-    if job.algorithm == "mert-lattice" and "mert-lattice" not in backend.prefixes:
+    if job.tuner is None:
+        raise ReplituneError("no tuner is named", expected=", ".join(backend.prefixes))
+    if job.tuner.needs_lattices and job.algorithm not in backend.prefixes:
         raise ReplituneError(f"the decoder of backend {backend.name} gives no lattices")
-    tuner = make_tuner(job.algorithm, job.tuner, system.layout)
+    objective = Objective(get_objective(job.metric))
+    system = backend.tunable(job)
+    tuner = job.tuner.for_features(system.layout)
     named = () if job.paired else (backend.system,)
 
     def finish(result: LoopResult) -> None:
@@ -53,14 +52,10 @@ def tune_around(backend: Backend, job: ReplicaJob) -> None:
         system.start,
         system.segments,
         partial(stream, job.seed, "tune", *named, job.algorithm, job.replica.index),
-        loop,
+        job.loop,
         folder=job.work,
-        inputs=system.inputs,
+        inputs={**system.inputs, "dev": job.dev_sha256, "nbest": job.nbest},
         finish=finish,
         log=say,
         threads=job.threads,
     )
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,27 +11,16 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.metrics.registry import get_metric
-
-_TERM = re.compile(r"(?P<sign>[+-]?)\s*(?:(?P<factor>\d+(?:\.\d+)?)\s*\*\s*)?(?P<metric>[^\s*]+)")
+from replitune.tuning.settings import terms_of
 
 
 def get_objective(word: str) -> Metric:
     """A metric as everywhere, ``bleu:tokenize=none``, or a sum of terms with spaces around the
     signs: ``0.5*ter - 0.5*bleu:tokenize=none``."""
-    if "*" not in word and not re.search(r"\s[+-]\s", word):
+    terms = terms_of(word)
+    if terms == [(1.0, word)]:
         return get_metric(word)
-    terms: list[tuple[float, Metric]] = []
-    for part in re.split(r"\s+(?=[+-]\s)", word.strip()):
-        match = _TERM.fullmatch(part.strip())
-        if match is None:
-            raise ReplituneError(
-                "not a sum of metrics",
-                found=part.strip(),
-                expected="for example 0.5*ter - 0.5*bleu",
-            )
-        factor = float(match["factor"] or 1.0) * (-1.0 if match["sign"] == "-" else 1.0)
-        terms.append((factor, get_metric(match["metric"])))
-    return Combination(terms, id=word)
+    return Combination([(factor, get_metric(metric)) for factor, metric in terms], id=word)
 
 
 class Combination(Metric):
@@ -77,10 +65,8 @@ class Combination(Metric):
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         sums = np.asarray(sums)
+        ends = np.cumsum([len(metric.statistic_names) for _, metric in self.terms])
         total = np.zeros(sums.shape[:-1])
-        start = 0
-        for factor, metric in self.terms:
-            end = start + len(metric.statistic_names)
-            total = total + factor * metric.score(sums[..., start:end])
-            start = end
+        for (factor, metric), own in zip(self.terms, np.split(sums, ends[:-1], -1), strict=True):
+            total = total + factor * metric.score(own)
         return total

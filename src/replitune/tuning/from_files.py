@@ -4,71 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
 from replitune.streams import stream
-from replitune.tuning.interface import Tuner, TuningResult
+from replitune.tuning.interface import TuningResult
 from replitune.tuning.layout import Layout
-
-ALGORITHMS = ("mert", "mira", "pro", "mert-lattice")
-
-FILE_DEFAULTS: dict[str, dict[str, Any]] = {"mert": {"survivors": 0.7}}
-"""Settings of tuning on files, where they differ: no later decoding makes up for a start that
-was dropped too early."""
-
-
-def make_tuner(algorithm: str, options: Mapping[str, Any], layout: Layout | None = None) -> Tuner:
-    """The tuner of a name with its settings; `frozen` of MERT is a list of feature names.
-
-    Settings of `mert-lattice` that are not its own are those of its MERT.
-    """
-    from replitune.tuning.mert import Mert
-    from replitune.tuning.mert_lattice import MertLattice
-    from replitune.tuning.mira import Mira
-    from replitune.tuning.pro import Pro
-
-    classes: dict[str, type] = {"mert": Mert, "mira": Mira, "pro": Pro, "mert-lattice": MertLattice}
-    if algorithm not in classes:
-        close = nearest(algorithm, list(classes))
-        raise ReplituneError(
-            f"unknown algorithm {algorithm}" + (f", did you mean {close}?" if close else ""),
-            expected=f"one of {', '.join(classes)}",
-        )
-    own = _settings(classes[algorithm])
-    inner = _settings(Mert) if algorithm == "mert-lattice" else []
-    settings = dict(options)
-    for name in settings:
-        if name not in own + inner:
-            close = nearest(name, own + inner)
-            raise ReplituneError(
-                f"{algorithm} has no setting {name}"
-                + (f", did you mean {close}?" if close else ""),
-                expected=f"one of {', '.join(dict.fromkeys(own + inner))}",
-            )
-    if settings.get("frozen") is not None:
-        if layout is None:
-            raise ReplituneError("frozen features need the features' names")
-        settings["frozen"] = layout.mask(settings["frozen"])
-    for name in ("averaging", "restart_range"):
-        if isinstance(settings.get(name), list):
-            settings[name] = tuple(settings[name])
-    if algorithm == "mert-lattice":
-        mert = Mert(**{name: value for name, value in settings.items() if name not in own})
-        settings = {name: value for name, value in settings.items() if name in own}
-        return MertLattice(mert=mert, **settings)
-    tuner: Tuner = classes[algorithm](**settings)
-    return tuner
-
-
-def _settings(tuner: type) -> list[str]:
-    """What a user can set of a tuner."""
-    return [field.name for field in fields(tuner) if field.init and field.name != "mert"]
+from replitune.tuning.registry import TUNERS, get_tuner, list_tuners
 
 
 def tune_files(
@@ -88,28 +33,30 @@ def tune_files(
 
     Without `init` all weights start equal. The score is that of the pool's choices.
     """
+    from replitune.corpus.reader import read_testset
     from replitune.tuning.combination import get_objective
     from replitune.tuning.objective import Objective
     from replitune.tuning.weights import WeightsFile, read_weights, write_weights
 
-    settings = {**FILE_DEFAULTS.get(algorithm, {}), **(options or {})}
-    if algorithm == "mert-lattice":
-        raise ReplituneError(
-            "n-best files have no lattices", found="mert-lattice", expected="mert, mira or pro"
-        )
     # Everything that can be wrong is looked at before anything takes long.
+    tuner = get_tuner(algorithm, {**TUNERS[algorithm].on_files, **(options or {})})
+    if tuner.needs_lattices:
+        raise ReplituneError(
+            "n-best files have no lattices", found=algorithm, expected=", ".join(list_tuners())
+        )
     objective = Objective(get_objective(metric))
-    make_tuner(algorithm, {k: v for k, v in settings.items() if k != "frozen"})
     named = read_weights(init) if init is not None else None
-    streams = _references(references)
+    texts = read_testset([str(path) for path in references]).references
+    if not texts[0]:
+        raise ReplituneError("no segments in the references", file=references[0])
 
     began = time.perf_counter()
-    pool, layout, lines = read_pool(nbest, streams, objective)
+    pool, layout, lines = read_pool(nbest, texts, objective)
     if named is not None:
         start = layout.to_vector(named, file=str(init))
     else:
         start = np.full(layout.dimension, 1.0 / layout.dimension)
-    tuner = make_tuner(algorithm, settings, layout)
+    tuner = tuner.for_features(layout)
     before = objective.score(pool, start)
     log(
         f"read {lines:,} hypotheses of {pool.n_segments:,} segments, {len(pool):,} different, "
@@ -141,43 +88,16 @@ def read_pool(
     nbest: Sequence[str | Path], references: Sequence[Sequence[str]], objective: Any
 ) -> tuple[Any, Layout, int]:
     """The pool of n-best files, its features, and the number of lines."""
+    from replitune.tuning.hypothesis_statistics import Statistics
     from replitune.tuning.nbest_files import read_nbest
     from replitune.tuning.pool import Pool
 
     n = len(references[0])
     lists = read_nbest(nbest, n)
     metric = objective.metric
-    texts, segments, which = _distinct(lists.texts, lists.segments)
-    statistics = metric.segment_statistics(texts, segments, metric.prepare(references))[which]
+    statistics = Statistics(metric, references)(lists.texts, lists.segments)
     pool = Pool.empty(
         n, lists.layout.dimension, statistics.shape[1], integer=metric.integer_statistics
     )
-    return (
-        pool.extend(lists.segments, lists.features, statistics),
-        lists.layout,
-        len(lists.texts),
-    )
-
-
-def _distinct(
-    texts: Sequence[str], segments: NDArray[np.int32]
-) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Different (segment, text) pairs, and which of them each hypothesis is."""
-    index: dict[tuple[int, str], int] = {}
-    which = np.empty(len(texts), dtype=np.int64)
-    for i, key in enumerate(zip(segments.tolist(), texts, strict=True)):
-        which[i] = index.setdefault(key, len(index))
-    return (
-        [text for _, text in index],
-        np.fromiter((segment for segment, _ in index), dtype=np.int64, count=len(index)),
-        which,
-    )
-
-
-def _references(paths: Sequence[str | Path]) -> Sequence[Sequence[str]]:
-    from replitune.statistics.scorer import load_testset
-
-    references: Sequence[Sequence[str]] = load_testset([str(path) for path in paths]).references
-    if not references[0]:
-        raise ReplituneError("no segments in the references", file=paths[0])
-    return references
+    pool = pool.extend(lists.segments, lists.features, statistics)
+    return pool, lists.layout, len(lists.texts)

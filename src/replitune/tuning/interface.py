@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.tuning.objective import Objective
-from replitune.tuning.pool import Pool
+if TYPE_CHECKING:
+    from replitune.tuning.lattice import Lattices
+    from replitune.tuning.layout import Layout
+    from replitune.tuning.objective import Objective
+    from replitune.tuning.pool import Pool
+
+WordStatistics = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]], NDArray[Any]]
+"""Statistics (n, K) of n hypotheses: segments (n,), word_start (n+1,), words."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +46,30 @@ class TuningResult:
     """What the tuner found in lattices and the pool should keep."""
 
 
-class Tuner(Protocol):
-    """An algorithm with its settings: MERT, batch MIRA, PRO."""
+class Tuner(ABC):
+    """An algorithm with its settings: MERT, batch MIRA, PRO.
 
-    @property
-    def name(self) -> str:
-        """Name on the command line and in an experiment file."""
-        ...
+    A subclass is a frozen dataclass whose settings are declared fields
+    (`replitune.settings.about`), and says what it needs of the decoder. Its module is light: the
+    Snakefile reads the settings from it.
+    """
 
+    name: ClassVar[str]
+    """In an experiment file, on the command line, and of its replicas."""
+    needs_lattices: ClassVar[bool] = False
+    """Whether it tunes on search graphs, by `tune_lattices`; n-best lists are enough otherwise."""
+    density: float | None = None
+    """Arcs per source word that it wants of a search graph."""
+    decodings: int | None = None
+    """Most decodings that it wants, where the loop allows more."""
+    on_files: ClassVar[Mapping[str, Any]] = {}
+    """Defaults that differ when it tunes on n-best files, which no later decoding adds to."""
+
+    def for_features(self, layout: Layout) -> Self:
+        """The tuner for a decoder's features, where settings name some of them."""
+        return self
+
+    @abstractmethod
     def tune(
         self,
         pool: Pool,
@@ -58,10 +82,31 @@ class Tuner(Protocol):
 
         All randomness comes from `rng`; the result does not depend on `threads`.
         """
-        ...
+
+    def tune_lattices(
+        self,
+        lattices: Lattices,
+        statistics: WordStatistics,
+        pool: Pool,
+        objective: Objective,
+        start: NDArray[np.float64],
+        rng: np.random.Generator,
+        threads: int = 1,
+    ) -> TuningResult:
+        """New weights for a pool and the search graphs of this decoding."""
+        raise NotImplementedError
 
 
 def l1_normalised(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights with absolute values that sum to 1; all-zero weights stay."""
     total = np.abs(weights).sum()
     return weights / total if total > 0 else weights.copy()
+
+
+def together(parts: Sequence[Hypotheses]) -> Hypotheses:
+    """All hypotheses in one."""
+    return Hypotheses(
+        np.concatenate([part.segments for part in parts]),
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.statistics for part in parts]),
+    )

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.running.checkpoint import Checkpoint, fingerprint, opened
-from replitune.running.files import atomic_path
-from replitune.tuning.interface import Hypotheses, Tuner, TuningResult, l1_normalised
+from replitune.settings import plain
+from replitune.tuning.history import Iteration
+from replitune.tuning.interface import (
+    Hypotheses,
+    Tuner,
+    TuningResult,
+    WordStatistics,
+    l1_normalised,
+    together,
+)
 from replitune.tuning.lattice import Lattices
-from replitune.tuning.mert import Mert
-from replitune.tuning.mert_lattice import MertLattice, WordStatistics, together
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
+from replitune.tuning.settings import LoopSettings
 
 
 @dataclass(frozen=True)
@@ -27,71 +35,17 @@ class Decoded(Hypotheses):
     """n-best lists of all segments under one weight vector; rows of a segment best first."""
 
     lattices: Lattices | None = None
-    """Search graphs, for `mert-lattice`."""
+    """Search graphs, for tuners that need them."""
     word_statistics: WordStatistics | None = None
     """Statistics of the lattices' paths."""
 
 
-class Decode(Protocol):
-    """A decoder with its dev set."""
-
-    def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
-        """n-best lists under `weights` (F,); the same for the same arguments."""
-        ...
-
+Decode = Callable[[NDArray[np.float64], int], Decoded]
+"""A decoder with its dev set: n-best lists under weights (F,) in an iteration; the same for the
+same arguments."""
 
 Streams = Callable[..., np.random.Generator]
 """A replica's random streams by name: ``partial(stream, seed, "tune", system, "mert", 3)``."""
-
-
-@dataclass(frozen=True)
-class LoopSettings:
-    """How long to go on, and the sources of chance beside the tuner's own."""
-
-    iterations: int = 10
-    """Most decodings."""
-    patience: int = 2
-    """Stop after so many decodings without a better dev score."""
-    min_gain: float = 0.01
-    """A better dev score is better by more than this, in the metric's units."""
-    init: str = "given"
-    """"given" weights, or "random" ones, uniform in `init_range`."""
-    init_range: tuple[float, float] = (-1.0, 1.0)
-    resample_dev: bool = False
-    """Tune on a bootstrap sample of the dev set, drawn once per replica."""
-
-    def __post_init__(self) -> None:
-        for name, good, expected in (
-            ("iterations", self.iterations >= 1, "1 or more"),
-            ("patience", self.patience >= 1, "1 or more"),
-            ("min_gain", self.min_gain >= 0, "0 or more"),
-            ("init", self.init in ("given", "random"), "given or random"),
-            ("init_range", self.init_range[0] < self.init_range[1], "low, high"),
-        ):
-            if not good:
-                raise ReplituneError(
-                    f"tuning: {name} is out of range",
-                    found=str(getattr(self, name)),
-                    expected=expected,
-                )
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One row of ``history.parquet``."""
-
-    iteration: int
-    dev_score: float
-    """Corpus score of the decoder's output under this iteration's weights."""
-    pool_score: float | None
-    """Score of the next weights on the pool; None after the last decoding."""
-    pool_size: int
-    """With what this iteration's decoding, and its tuning on lattices, added."""
-    new_hypotheses: int
-    change: float | None
-    """Largest change of a weight by tuning, both vectors with L1 norm 1."""
-    seconds: float
-    tune_seconds: float
 
 
 @dataclass(frozen=True)
@@ -128,33 +82,21 @@ def run_loop(
     """
     settings = settings or LoopSettings()
     loop = _Loop(decode, tuner, objective, start, n_segments, streams, settings, log, threads)
-    if folder is None:
-        result = loop.run(None)
-        finish(result)
-        return result
     mark = fingerprint(
         {
             "inputs": dict(inputs or {}),
-            "settings": asdict(settings),
-            "tuner": {name: _plain(value) for name, value in vars(tuner).items()},
+            "settings": plain(settings),
+            "tuner": [tuner.name, plain(tuner)],
             "metric": objective.metric.signature(),
             "start": start.tolist(),
             "segments": n_segments,
             "stream": int(streams("fingerprint").integers(2**62)),
         }
     )
-    with opened(folder, mark) as checkpoint:
+    with nullcontext() if folder is None else opened(folder, mark) as checkpoint:
         result = loop.run(checkpoint)
         finish(result)
         return result
-
-
-def _plain(setting: Any) -> Any:
-    if isinstance(setting, np.ndarray):
-        return setting.tolist()
-    if isinstance(setting, Mert):
-        return {name: _plain(value) for name, value in vars(setting).items()}
-    return setting
 
 
 @dataclass
@@ -173,31 +115,27 @@ class _State:
         return len(self.history)
 
 
+@dataclass
 class _Loop:
-    def __init__(
-        self,
-        decode: Decode,
-        tuner: Tuner,
-        objective: Objective,
-        start: NDArray[np.float64],
-        n_segments: int,
-        streams: Streams,
-        settings: LoopSettings,
-        log: Callable[[str], None],
-        threads: int,
-    ) -> None:
-        self.decode, self.tuner, self.objective = decode, tuner, objective
-        self.streams, self.settings, self.log, self.threads = streams, settings, log, threads
-        self.start = start
-        self.iterations = settings.iterations
-        if isinstance(tuner, MertLattice):
-            self.iterations = min(self.iterations, tuner.decodings)
+    decode: Decode
+    tuner: Tuner
+    objective: Objective
+    start: NDArray[np.float64]
+    n_segments: int
+    streams: Streams
+    settings: LoopSettings
+    log: Callable[[str], None]
+    threads: int
+
+    def __post_init__(self) -> None:
+        n, metric = self.n_segments, self.objective.metric
+        most = self.settings.iterations
+        self.iterations = min(most, self.tuner.decodings or most)
         self.sample: NDArray[np.int64] | None = None
-        if settings.resample_dev:
-            self.sample = streams("dev-sample").integers(n_segments, size=n_segments)
-        metric = objective.metric
+        if self.settings.resample_dev:
+            self.sample = self.streams("dev-sample").integers(n, size=n)
         self.pool = Pool.empty(
-            n_segments, len(start), len(metric.statistic_names), integer=metric.integer_statistics
+            n, len(self.start), len(metric.statistic_names), integer=metric.integer_statistics
         )
 
     def run(self, checkpoint: Checkpoint | None) -> LoopResult:
@@ -289,12 +227,12 @@ class _Loop:
         self, pool: Pool, start: NDArray[np.float64], decoded: Decoded, iteration: int
     ) -> TuningResult:
         rng = self.streams("optimise", iteration)
-        if not isinstance(self.tuner, MertLattice):
+        if not self.tuner.needs_lattices:
             return self.tuner.tune(pool, self.objective, start, rng, self.threads)
         if decoded.lattices is None or decoded.word_statistics is None:
-            raise ReplituneError("mert-lattice needs a decoder that gives search graphs")
+            raise ReplituneError(f"{self.tuner.name} needs a decoder that gives search graphs")
         if self.sample is not None:
-            raise ReplituneError("mert-lattice does not tune on a resampled dev set")
+            raise ReplituneError(f"{self.tuner.name} does not tune on a resampled dev set")
         return self.tuner.tune_lattices(
             decoded.lattices, decoded.word_statistics, pool, self.objective, start, rng,
             self.threads,
@@ -324,15 +262,3 @@ class _Loop:
 
     def _extend(self, found: Hypotheses) -> None:
         self.pool = self.pool.absorb(found.segments, found.features, found.statistics)
-
-
-def write_history(path: str | Path, history: tuple[Iteration, ...]) -> None:
-    """``history.parquet``: a row per iteration."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns = {f.name: [getattr(row, f.name) for row in history] for f in fields(Iteration)}
-    types = {"iteration": pa.int32(), "pool_size": pa.int64(), "new_hypotheses": pa.int64()}
-    schema = pa.schema([(name, types.get(name, pa.float64())) for name in columns])
-    with atomic_path(path) as temporary:
-        pq.write_table(pa.table(columns, schema=schema), temporary)

@@ -11,74 +11,84 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.tuning.interface import TuningResult, l1_normalised
-from replitune.tuning.linesearch import Line, Step, Workspace, best_step, sweep
-from replitune.tuning.objective import Objective
-from replitune.tuning.pool import Pool, combine, segment_argmax, segment_ends
+from replitune.settings import about
+from replitune.tuning.interface import Tuner, TuningResult, l1_normalised
+
+if TYPE_CHECKING:
+    from replitune.tuning.layout import Layout
+    from replitune.tuning.objective import Objective
+    from replitune.tuning.pool import Pool
+    from replitune.tuning.pool_search import PoolSearch
 
 _Climbed = tuple[NDArray[np.float64], float, int]
 """Weights, their utility, and how many line searches it took."""
 
 
 @dataclass(frozen=True)
-class Mert:
-    """MERT and its settings."""
+class Mert(Tuner):
+    """Minimum error rate training on n-best lists."""
 
-    restarts: int = 20
-    """Random starts beside the given one."""
-    directions: int = 5
-    """Random directions in each round, beside the axes: each element uniform in (-1, 1), the
-    whole normalised, as in cdec."""
-    restart_range: tuple[float, float] | NDArray[np.float64] = (-1.0, 1.0)
-    """Random starts are uniform in this range, or in the rows of an (F, 2) array, as in Moses."""
-    averaging: tuple[float, ...] = (0.1, 0.04, 0.015, 0.005)
-    """Widths of the averaging window on either side, as fractions of the intervals on a line,
-    one phase each, before the phase without. () is Och's algorithm."""
-    averaged_rounds: int = 1
-    """Most rounds in an averaged phase."""
-    survivors: float = 0.3
-    """Share of the starts, those with the best scores, that go on after each averaged phase. The
-    default is for a run of decodings, each of which continues the search."""
-    tolerance: float = 0.01
-    """A phase ends when a round gains no more than this, in the metric's units."""
-    max_rounds: int = 100
-    """Most rounds in the last phase."""
-    frozen: NDArray[np.bool_] | None = field(default=None, compare=False)
-    """(F,) true for features whose weights stay at the start's."""
-    name: str = field(default="mert", init=False)
+    name = "mert"
+    on_files = {"survivors": 0.7}  # noqa: RUF012
+
+    restarts: Annotated[int, about("Random starts beside the given one.", ge=0)] = 20
+    directions: Annotated[
+        int,
+        about(
+            "Random directions in each round, beside the axes: each element uniform in (-1, 1), "
+            "the whole normalised, as in cdec.",
+            ge=0,
+        ),
+    ] = 5
+    restart_range: Annotated[
+        tuple[float, float], about("Random starts are uniform in this range.")
+    ] = (-1.0, 1.0)
+    averaging: Annotated[
+        tuple[Annotated[float, about(gt=0, lt=1)], ...],
+        about(
+            "Widths of the averaging window on either side, as fractions of the intervals on a "
+            "line, one phase each, before the phase without. [] is Och's algorithm."
+        ),
+    ] = (0.1, 0.04, 0.015, 0.005)
+    averaged_rounds: Annotated[int, about("Most rounds in an averaged phase.", ge=1)] = 1
+    survivors: Annotated[
+        float,
+        about(
+            "Share of the starts, those with the best scores, that go on after each averaged "
+            "phase. The default is for a run of decodings, each of which continues the search; on "
+            "n-best files it is 0.7.",
+            gt=0,
+            le=1,
+        ),
+    ] = 0.3
+    tolerance: Annotated[
+        float,
+        about("A phase ends when a round gains no more than this, in the metric's units.", ge=0),
+    ] = 0.01
+    max_rounds: Annotated[int, about("Most rounds in the last phase.", ge=1)] = 100
+    frozen: Annotated[
+        tuple[str, ...],
+        about("Features whose weights stay at the start's; `NAME[2]` is one value of several."),
+    ] = ()
+    fixed: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
+    """(F,) true at the values of `frozen`, once the features are known."""
 
     def __post_init__(self) -> None:
-        for what, value, least in (
-            ("restarts", self.restarts, 0),
-            ("directions", self.directions, 0),
-            ("averaged_rounds", self.averaged_rounds, 1),
-            ("max_rounds", self.max_rounds, 1),
-        ):
-            if value < least:
-                raise ReplituneError(
-                    f"mert: {what} is out of range", found=str(value), expected=f"{least} or more"
-                )
-        if not all(0 < fraction < 1 for fraction in self.averaging):
+        if not self.restart_range[0] <= self.restart_range[1]:
             raise ReplituneError(
-                "mert: averaging is out of range",
-                found=str(self.averaging),
-                expected="fractions of the intervals, between 0 and 1",
-            )
-        if not 0 < self.survivors <= 1:
-            raise ReplituneError(
-                "mert: survivors is out of range",
-                found=str(self.survivors),
-                expected="above 0, at most 1",
-            )
-        if not self.tolerance >= 0:
-            raise ReplituneError("mert: tolerance is out of range", found=str(self.tolerance))
+                f"{self.name}: restart_range is not a range",
+                found=str(list(self.restart_range)), expected="low, high",
+            )  # fmt: skip
+
+    def for_features(self, layout: Layout) -> Self:
+        return replace(self, fixed=layout.mask(self.frozen)) if self.frozen else self
 
     def tune(
         self,
@@ -89,26 +99,25 @@ class Mert:
         threads: int = 1,
     ) -> TuningResult:
         """The best of all starts; of equally good ones the first."""
-        pool.require_lists()
+        from replitune.tuning.pool_search import PoolSearch
+
         objective.require_choice(pool)
-        search = PoolSearch(pool, objective)
-        return self.optimise(search, start, rng, threads)
+        return self.optimise(PoolSearch(pool, objective), start, rng, threads)
 
     def optimise(
         self,
-        search: Search,
+        search: PoolSearch,
         start: NDArray[np.float64],
         rng: np.random.Generator,
         threads: int = 1,
     ) -> TuningResult:
-        """`tune` on anything that can sweep a line."""
+        """`tune` by the line searches of `search`."""
         free = self._free(len(start))
         # One stream per start, so that threads cannot change which start draws what.
         streams = rng.spawn(1 + self.restarts)
         starts = [start.astype(np.float64)]
         for stream in streams[1:]:
-            low, high = self._range(len(start))
-            drawn = stream.uniform(low, high)
+            drawn = stream.uniform(*self.restart_range, len(start))
             starts.append(np.where(free, drawn, start))
 
         utilities = np.full(len(starts), -np.inf)
@@ -141,22 +150,16 @@ class Mert:
         return TuningResult(starts[best], float(sign * utilities[best]), tuple(history))
 
     def _free(self, n_features: int) -> NDArray[np.bool_]:
-        free = np.ones(n_features, dtype=bool) if self.frozen is None else ~self.frozen
+        if self.frozen and self.fixed is None:
+            raise ReplituneError("frozen features need the features' names")
+        free = np.ones(n_features, dtype=bool) if self.fixed is None else ~self.fixed
         if len(free) != n_features or not free.any():
-            raise ReplituneError("mert: all features are frozen")
+            raise ReplituneError(f"{self.name}: all features are frozen")
         return free
-
-    def _range(self, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        bounds = np.broadcast_to(np.asarray(self.restart_range, float), (n_features, 2))
-        if not (np.isfinite(bounds).all() and (bounds[:, 0] <= bounds[:, 1]).all()):
-            raise ReplituneError(
-                "mert: restart_range is not a range", found=str(self.restart_range)
-            )
-        return bounds[:, 0], bounds[:, 1]
 
     def _climb(
         self,
-        search: Search,
+        search: PoolSearch,
         weights: NDArray[np.float64],
         free: NDArray[np.bool_],
         rng: np.random.Generator,
@@ -190,94 +193,3 @@ class Mert:
             drawn = np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0)
             axes.append(drawn / np.linalg.norm(drawn))
         return [axes[i] for i in rng.permutation(len(axes))]
-
-
-class Point(Protocol):
-    """Weights that move along lines."""
-
-    weights: NDArray[np.float64]
-
-    def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
-        """Go to the best place along `direction` (F,), with values averaged over `fraction`
-        of the intervals on either side."""
-        ...
-
-
-class Search(Protocol):
-    """Where lines are searched: a pool, or lattices."""
-
-    objective: Objective
-
-    def at(self, weights: NDArray[np.float64]) -> Point:
-        """The point of these weights (F,)."""
-        ...
-
-    def sums(self, weights: NDArray[np.float64]) -> NDArray:
-        """(K,) summed statistics of the model's choices."""
-        ...
-
-
-class PoolSearch:
-    """Line searches on a pool of n-best lists."""
-
-    def __init__(self, pool: Pool, objective: Objective) -> None:
-        self.pool = pool
-        self.objective = objective
-        self._ends: list[NDArray[np.int64]] = [
-            segment_ends(column, pool.offsets) for column in pool.features
-        ]
-
-    def at(self, weights: NDArray[np.float64]) -> PoolPoint:
-        return PoolPoint(self, weights)
-
-    def sums(self, weights: NDArray[np.float64]) -> NDArray:
-        """(K,) summed statistics of the model's choices."""
-        return self.objective.sums(self.pool, weights)
-
-    def slopes(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(H,) direction . features."""
-        moving = np.flatnonzero(direction)
-        if len(moving) == 1 and direction[moving[0]] == 1.0:
-            return self.pool.features[moving[0]].astype(np.float64)
-        return combine(direction, self.pool.features)
-
-    def ends(
-        self, direction: NDArray[np.float64], slopes: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """(2, N) rows of least and greatest slope along `direction`; kept for the axes."""
-        moving = np.flatnonzero(direction)
-        if len(moving) == 1 and direction[moving[0]] > 0:
-            return self._ends[moving[0]]
-        return segment_ends(slopes, self.pool.offsets)
-
-
-class PoolPoint:
-    """Weights that move along lines, with the scores of all hypotheses kept up to date."""
-
-    def __init__(self, search: PoolSearch, weights: NDArray[np.float64]) -> None:
-        self.space = search
-        self.weights = weights
-        pool = search.pool
-        self.values = combine(weights, pool.features)
-        self.tops = segment_argmax(self.values, pool.offsets)
-        kind = pool.statistics.dtype.kind
-        self.workspace = Workspace(len(pool), pool.statistics.shape[1], kind == "i")
-
-    def line(self, direction: NDArray[np.float64], slopes: NDArray[np.float64]) -> Line:
-        """The metric along `direction` (F,), in which the hypotheses have `slopes` (H,)."""
-        pool = self.space.pool
-        return sweep(
-            self.values, slopes, self.tops, self.space.ends(direction, slopes),
-            pool.statistics, pool.offsets, self.space.objective, self.workspace,
-        )  # fmt: skip
-
-    def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
-        """Go to the best place along `direction` (F,)."""
-        slopes = self.space.slopes(direction)
-        line = self.line(direction, slopes)
-        step = best_step(line, round(fraction * len(line.utilities)))
-        if step.gamma:
-            self.weights = self.weights + step.gamma * direction
-            self.values += step.gamma * slopes
-            self.tops = segment_argmax(self.values, self.space.pool.offsets)
-        return step

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from replitune.errors import ReplituneError, nearest
 from replitune.running.files import read_text
 from replitune.tuning.layout import Layout
 
-_SEPARATOR = b"|||"
+LINE = "id ||| text ||| Name= v v ... ||| score"
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,10 @@ def read_nbest(paths: Sequence[str | Path], n_segments: int) -> NBestLists:
                 "does not start with an n-best line" if data else "empty file",
                 file=path,
                 line=1 if data else None,
-                expected="id ||| text ||| Name= v v ... ||| score",
+                expected=LINE,
             )
         if layout is None:
-            layout = _first_layout(data, path)
+            layout = _layout(data.split(b"\n", 1)[0].decode(), path, 1)
         parts.append(_read_one(data, layout, n_segments, path))
     if layout is None:
         raise ReplituneError("no n-best files given")
@@ -69,45 +70,31 @@ def read_nbest(paths: Sequence[str | Path], n_segments: int) -> NBestLists:
     return NBestLists(layout, segments, features, texts)
 
 
-def _first_layout(data: bytes, path: str | Path) -> Layout:
-    fields = data.split(b"\n", 1)[0].decode().split("|||")
+def _layout(text: str, path: str | Path, line: int) -> Layout:
+    """The features of a line, which must have the form of an n-best line."""
+    wrong = partial(ReplituneError, file=path, line=line)
+    fields = text.removesuffix("\r").split("|||")
     if len(fields) < 3:
-        raise ReplituneError(
-            "not an n-best line",
-            file=path,
-            line=1,
-            found=data[:80].decode(errors="replace"),
-            expected="id ||| text ||| Name= v v ... ||| score",
-        )
-    return _layout(fields[2], path, 1)
-
-
-def _layout(field: str, path: str | Path, line: int) -> Layout:
+        what = "not an n-best line" if text.strip() else "blank line"
+        raise wrong(what, found=text[:80] or None, expected=LINE)
+    number = fields[0].strip()
+    if not (number.isdecimal() and number.isascii() and len(number) <= 9):
+        raise wrong("the id of a segment is not a number from 0", found=number)
     names: list[str] = []
     arities: list[int] = []
-    for token in field.split():
+    for token in fields[2].split():
         if token.endswith("=") and len(token) > 1:
             names.append(token[:-1])
             arities.append(0)
         elif not names:
-            raise ReplituneError(
-                "feature values without a name",
-                file=path,
-                line=line,
-                found=token,
-                expected="Name= v v ...",
-            )
+            raise wrong("feature values without a name", found=token, expected="Name= v v ...")
         else:
             arities[-1] += 1
     for name, arity in zip(names, arities, strict=True):
         if arity == 0 or names.count(name) > 1:
-            raise ReplituneError(
-                f"feature {name} has no value" if arity == 0 else f"feature {name} twice",
-                file=path,
-                line=line,
-            )
+            raise wrong(f"feature {name} has no value" if arity == 0 else f"feature {name} twice")
     if not names:
-        raise ReplituneError("no features", file=path, line=line, expected="Name= v v ...")
+        raise wrong("no features", expected="Name= v v ...")
     return Layout(tuple(names), tuple(arities))
 
 
@@ -180,47 +167,28 @@ def _slow_values(field: str, path: str | Path, line: int) -> list[float]:
 
 def _what_is_wrong(text: str, layout: Layout, path: str | Path, line: int) -> ReplituneError:
     """The mistake on a line that does not have the form of the first one."""
-    fields = text.removesuffix("\r").split("|||")
-    if len(fields) < 3:
-        return ReplituneError(
-            "not an n-best line" if text.strip() else "blank line",
-            file=path,
-            line=line,
-            found=text[:80] or None,
-            expected="id ||| text ||| Name= v v ... ||| score",
-        )
-    number = fields[0].strip()
-    if not (number.isdecimal() and number.isascii() and len(number) <= 9):
-        return ReplituneError(
-            "the id of a segment is not a number from 0", file=path, line=line, found=number
-        )
+    wrong = partial(ReplituneError, file=path, line=line)
     try:
-        found = _layout(fields[2], path, line)
+        found = _layout(text, path, line)
     except ReplituneError as error:
         return error
     for name, arity in zip(found.names, found.arities, strict=True):
         if name not in layout.names:
             close = nearest(name, layout.names)
-            return ReplituneError(
+            return wrong(
                 f"a feature that the first line does not have: {name}",
-                file=path,
-                line=line,
                 expected=f"on every line {layout}",
                 fix=f"did you mean {close}?" if close else None,
             )
         expected = layout.arities[layout.names.index(name)]
         if arity != expected:
-            return ReplituneError(
+            return wrong(
                 f"feature {name} has another number of values than on the first line",
-                file=path,
-                line=line,
                 found=str(arity),
                 expected=str(expected),
             )
-    return ReplituneError(
+    return wrong(
         "other features than on the first line, or in another order",
-        file=path,
-        line=line,
         found=str(found),
         expected=str(layout),
     )

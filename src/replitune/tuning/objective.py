@@ -45,8 +45,16 @@ class Objective:
         return float(self.metric.score(self.sums(pool, weights)))
 
     def require_choice(self, pool: Pool) -> None:
-        """Refuse a pool whose hypotheses do not differ in their statistics."""
-        first = np.repeat(pool.offsets[:-1], np.diff(pool.offsets))
+        """Refuse a pool in which a segment has no hypothesis, and one whose hypotheses do not
+        differ in their statistics."""
+        counts = np.diff(pool.offsets)
+        if not len(counts) or not counts.all():
+            raise ReplituneError(
+                "segments without hypotheses",
+                found=f"{int((counts == 0).sum())} of {len(counts)} segments are empty",
+                expected="at least one hypothesis for every segment",
+            )
+        first = np.repeat(pool.offsets[:-1], counts)
         if (pool.statistics == pool.statistics[first]).all():
             raise ReplituneError(
                 "the objective is constant: within every segment all hypotheses have the same "

@@ -77,16 +77,15 @@ class Pool:
             # The memory grows where it is, and the rows move up in it, the last first.
             self.features.resize((self.n_features, len(source)))
             self.statistics.resize((len(source), stats.shape[1]))
+            grown = Pool(self.features, self.statistics, offsets)
         except ValueError:  # somebody else has a view of it
             grown = Pool(
                 np.resize(self.features, (self.n_features, len(source))),
                 np.resize(self.statistics, (len(source), stats.shape[1])),
-                self.offsets,
+                offsets,
             )
-            _spread(grown.features.reshape(-1), grown.statistics, rows, stats, source, H)
-            return Pool(grown.features, grown.statistics, offsets)
-        _spread(self.features.reshape(-1), self.statistics, rows, stats, source, H)
-        return Pool(self.features, self.statistics, offsets)
+        _spread(grown.features.reshape(-1), grown.statistics, rows, stats, source, H)
+        return grown
 
     def _merged(
         self, segments: NDArray[np.integer], features: NDArray[np.floating], statistics: NDArray
@@ -136,16 +135,6 @@ class Pool:
         elif not np.isfinite(statistics).all():
             raise ReplituneError("statistics that are not finite numbers")
         return segments, features, statistics
-
-    def require_lists(self) -> None:
-        """Refuse a pool in which a segment has no hypothesis."""
-        counts = np.diff(self.offsets)
-        if not len(counts) or not counts.all():
-            raise ReplituneError(
-                "segments without hypotheses",
-                found=f"{int((counts == 0).sum())} of {len(counts)} segments are empty",
-                expected="at least one hypothesis for every segment",
-            )
 
     def best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """(N,) row of each segment's hypothesis with the largest weights . features; of
@@ -254,11 +243,11 @@ def _hashes(features: NDArray[np.floating], statistics: NDArray) -> NDArray[np.u
 @njit(cache=True)
 def _hash_column(out, column):
     for i in range(len(out)):
-        out[i] = _mix(out[i] ^ np.uint64(column[i]))
+        out[i] = mix(out[i] ^ np.uint64(column[i]))
 
 
 @njit(cache=True, inline="always")
-def _mix(h):
+def mix(h):
     """The finaliser of splitmix64."""
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

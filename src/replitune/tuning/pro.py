@@ -8,63 +8,62 @@ options; of another metric, its score on the segment alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.tuning.interface import TuningResult, l1_normalised
-from replitune.tuning.mert import PoolSearch
-from replitune.tuning.objective import Objective
-from replitune.tuning.pool import Pool
+from replitune.settings import about
+from replitune.tuning.interface import Tuner, TuningResult, l1_normalised
+
+if TYPE_CHECKING:
+    from replitune.tuning.objective import Objective
+    from replitune.tuning.pool import Pool
 
 
 @dataclass(frozen=True)
-class Pro:
-    """PRO and its settings; names in the paper: Gamma, Xi, alpha's threshold, and psi."""
+class Pro(Tuner):
+    """Pairwise ranking optimisation. Names in the paper: Gamma, Xi, alpha's threshold, and psi."""
 
-    samples: int = 5000
-    """Pairs drawn per segment (Gamma)."""
-    kept: int = 50
-    """Pairs kept per segment, those with the largest differences (Xi)."""
-    threshold: float = 0.05
-    """Pairs whose sentence scores (0 .. 1) differ by less are not used."""
-    l2: float = 1.0
-    """Penalty: l2 / 2 times the squared weights, beside the summed log loss."""
-    interpolation: float | str = "line"
-    """Share of the new weights (psi), the rest being the start's, both with L1 norm 1: a number
-    (1 for the classifier's alone, the paper has 0.1), or "line", where an exact line search
-    between and beyond the two finds the best corpus score."""
-    smooth_brevity: float = 0.5
-    """Added to the reference length, 1 in Nakov et al., 4.1: without it PRO's outputs are short."""
-    unclipped_brevity: bool = False
-    """Let the brevity penalty reward long outputs (4.4)."""
-    grounded: bool = False
-    """Subtract from the precision part what BLEU+1 gives without any match (4.3)."""
-    name: str = field(default="pro", init=False)
+    name = "pro"
 
-    def __post_init__(self) -> None:
-        for what, good, expected in (
-            ("samples", self.samples >= 1, "1 or more"),
-            ("kept", self.kept >= 1, "1 or more"),
-            ("threshold", 0 <= self.threshold < 1, "from 0, below 1"),
-            ("l2", self.l2 >= 0, "0 or more"),
-            (
-                "interpolation",
-                self.interpolation == "line"
-                or (not isinstance(self.interpolation, str) and 0 < self.interpolation <= 1),
-                "line, or a number above 0, at most 1",
-            ),
-            ("smooth_brevity", 0 <= self.smooth_brevity < np.inf, "0 or more"),
-        ):
-            if not good:
-                raise ReplituneError(
-                    f"pro: {what} is out of range",
-                    found=str(getattr(self, what)),
-                    expected=expected,
-                )
+    samples: Annotated[int, about("Pairs drawn per segment (Gamma).", ge=1)] = 5000
+    kept: Annotated[
+        int, about("Pairs kept per segment, those with the largest differences (Xi).", ge=1)
+    ] = 50
+    threshold: Annotated[
+        float,
+        about("Pairs whose sentence scores (0 .. 1) differ by less are not used.", ge=0, lt=1),
+    ] = 0.05
+    l2: Annotated[
+        float,
+        about("Penalty: l2 / 2 times the squared weights, beside the summed log loss.", ge=0),
+    ] = 1.0
+    interpolation: Annotated[
+        Literal["line"] | Annotated[float, about(gt=0, le=1)],
+        about(
+            "Share of the new weights (psi), the rest being the start's, both with L1 norm 1: a "
+            "number (1 for the classifier's alone, the paper has 0.1), or `line`, where an exact "
+            "line search between and beyond the two finds the best corpus score."
+        ),
+    ] = "line"
+    smooth_brevity: Annotated[
+        float,
+        about(
+            "Added to the reference length, 1 in Nakov et al., 4.1: without it PRO's outputs are "
+            "short.",
+            ge=0,
+        ),
+    ] = 0.5
+    unclipped_brevity: Annotated[
+        bool, about("Let the brevity penalty reward long outputs (4.4).")
+    ] = False
+    grounded: Annotated[
+        bool,
+        about("Subtract from the precision part what BLEU+1 gives without any match (4.3)."),
+    ] = False
 
     def tune(
         self,
@@ -75,10 +74,11 @@ class Pro:
         threads: int = 1,
     ) -> TuningResult:
         """Weights of the classifier, interpolated with the start's."""
-        pool.require_lists()
+        from replitune.tuning.pro_kernel import sample
+
         objective.require_choice(pool)
         worth = self.sentence_scores(pool, objective)
-        pairs = _sample(
+        pairs = sample(
             worth, pool.offsets, np.uint64(rng.integers(2**64, dtype=np.uint64)),
             self.samples, self.kept, self.threshold,
         )  # fmt: skip
@@ -111,6 +111,8 @@ class Pro:
         start: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         if isinstance(self.interpolation, str):
+            from replitune.tuning.pool_search import PoolSearch
+
             point = PoolSearch(pool, objective).at(fitted)
             point.search(start - fitted)
             return l1_normalised(point.weights)
@@ -158,8 +160,10 @@ def fit_logistic(
     example (and its negative a negative one), the loss per row, and evaluations used."""
     from scipy.optimize import minimize
 
+    from replitune.tuning.pro_kernel import logistic
+
     def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        value, gradient = _logistic(differences, weights)
+        value, gradient = logistic(differences, weights)
         return value + 0.5 * l2 * float(weights @ weights), gradient + l2 * weights
 
     found = minimize(
@@ -167,71 +171,3 @@ def fit_logistic(
         options={"maxiter": 500, "ftol": 1e-9, "gtol": 1e-5},
     )  # fmt: skip
     return found.x, float(found.fun) / len(differences), int(found.nfev)
-
-
-@njit(cache=True, nogil=True)
-def _logistic(differences, weights):
-    """Summed log loss log(1 + exp(-w.x)) of rows x, and its gradient."""
-    F = len(weights)
-    gradient = np.zeros(F)
-    loss = 0.0
-    for i in range(len(differences)):
-        margin = 0.0
-        for f in range(F):
-            margin += weights[f] * differences[i, f]
-        small = np.exp(-abs(margin))
-        loss += np.log(1.0 + small) + max(-margin, 0.0)
-        slope = -small / (1.0 + small) if margin > 0 else -1.0 / (1.0 + small)
-        for f in range(F):
-            gradient[f] += slope * differences[i, f]
-    return loss, gradient
-
-
-@njit(cache=True, nogil=True)
-def _sample(worth, offsets, key, samples, kept, threshold):
-    """(M, 2) rows (better, worse) of the kept pairs of all segments, of each segment those
-    with the largest differences; of equal ones those drawn first.
-
-    Draw j of segment s is a hash of (key, s, j), so a segment's pairs depend on no other's.
-    """
-    N = len(offsets) - 1
-    out = np.empty((N * kept, 2), dtype=np.int64)
-    gaps = np.empty(kept)
-    m = 0
-    for s in range(N):
-        lo = offsets[s]
-        n = np.uint64(offsets[s + 1] - lo)
-        state = _mix(key ^ _mix(np.uint64(s)))
-        count = 0
-        least = threshold
-        for _ in range(samples if n > 1 else 0):
-            state += np.uint64(0x9E3779B97F4A7C15)
-            bits = _mix(state)
-            i = lo + np.int64(((bits >> np.uint64(32)) * n) >> np.uint64(32))
-            j = lo + np.int64(((bits & np.uint64(0xFFFFFFFF)) * n) >> np.uint64(32))
-            gap = worth[i] - worth[j]
-            if abs(gap) <= least:
-                continue
-            # insertion into the kept pairs, largest difference first
-            place = min(count, kept - 1)
-            while place > 0 and gaps[place - 1] < abs(gap):
-                gaps[place] = gaps[place - 1]
-                out[m + place] = out[m + place - 1]
-                place -= 1
-            gaps[place] = abs(gap)
-            out[m + place, 0] = i if gap > 0 else j
-            out[m + place, 1] = j if gap > 0 else i
-            if count < kept:
-                count += 1
-            if count == kept:
-                least = gaps[kept - 1]
-        m += count
-    return out[:m].copy()
-
-
-@njit(cache=True, inline="always")
-def _mix(h):
-    """The finaliser of splitmix64."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))

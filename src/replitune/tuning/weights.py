@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from replitune import __version__
 from replitune.errors import ReplituneError
@@ -44,15 +43,7 @@ def write_weights(path: str | Path, content: WeightsFile) -> None:
             for name, values in content.weights.items():
                 handle.write(f"{name}= {' '.join(map(repr, values))}\n")
         else:
-            record: dict[str, Any] = {
-                "weights": dict(content.weights),
-                "dev_score": content.dev_score,
-                "metric": content.metric,
-                "algorithm": content.algorithm,
-                "seed": content.seed,
-                "iteration": content.iteration,
-                "version": __version__,
-            }
+            record = {**vars(content), "version": __version__}
             handle.write(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from typing import Annotated, Any
 
 import pytest
 
-from replitune.backends.marian.options import KIND, PRESETS, RESERVED, training_options
+from replitune.backends.marian.options import (
+    KIND,
+    PRESETS,
+    RESERVED,
+    MarianOptions,
+    training_options,
+)
 from replitune.errors import ReplituneError
+from replitune.settings import Reading, read
 
 
 def test_given_options_stand_over_the_architecture_and_each_name_stands_once():
@@ -31,7 +39,7 @@ def test_embeddings_are_tied_as_far_as_vocabularies_are():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dim-embb": 3}, "did you mean dim-emb?"),
+        ({"dim-embb": 3}, "did you mean `dim-emb`?"),
         ({"dim-emb": 3.5}, "a whole number"),
         ({"dim-emb": True}, "a whole number"),
         ({"skip": 1}, "true or false"),
@@ -44,7 +52,15 @@ def test_embeddings_are_tied_as_far_as_vocabularies_are():
 )
 def test_what_is_wrong_is_said(options: dict, message: str):
     with pytest.raises(ReplituneError, match=re.escape(message)):
-        training_options("transformer", options, True)
+        training_options("transformer", read(Annotated[Any, MarianOptions()], options), True)
+
+
+def test_every_option_that_is_wrong_is_said():
+    reading = Reading()
+    MarianOptions().read(reading, {"dim-embb": 3, "skip": True, "seed": 1}, ("options",))
+    assert [mistake.path for mistake in reading.mistakes] == [
+        ("options", "dim-embb"), ("options", "seed"),
+    ]  # fmt: skip
 
 
 def test_tying_both_languages_needs_one_vocabulary():

@@ -16,13 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 import sacrebleu
 
-from replitune.backends.interface import DecodeJob, ReplicaError, ReplicaJob, TrainJob
-from replitune.backends.marian.backend import Marian
+from replitune.backends.interface import Backend, DecodeJob, ReplicaJob, TrainJob
 from replitune.backends.marian.program import missing, run
+from replitune.backends.registry import get_backend
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.corpus.testset import write_testset
-from replitune.errors import ReplituneError
-from replitune.experiment.configuration import resolve
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.replicas import Replica
 from replitune.tuning.nbest_files import read_nbest
 
@@ -43,23 +42,13 @@ SMALL = {
 
 
 def settings(**own: Any) -> dict[str, Any]:
-    """A system's settings, with the defaults of the schema."""
-    system = {
-        "backend": "marian",
+    return {
         "options": SMALL,
         "vocabulary": {"size": 150},
         "training": {"length": "30u", "every": "15u"},
         "decoding": {"beam": 3, "workspace": 64},
         **own,
     }
-    experiment = {
-        "experiment": "x",
-        "corpus": {"kind": "synthetic"},
-        "systems": {"s": system},
-        "replicas": {"seeds": 1},
-    }
-    resolved: dict[str, Any] = resolve(experiment)["systems"]["s"]
-    return resolved
 
 
 @dataclass
@@ -78,8 +67,8 @@ class Bench:
         self.model = self.folder / "model"
         self.system().train(TrainJob(seed=1, train=self.train, out=self.model))
 
-    def system(self, **own: Any) -> Marian:
-        return Marian("s", settings(**own))
+    def system(self, **own: Any) -> Backend:
+        return get_backend("s", settings(**own), "marian")
 
     def make(self, name: str, number: int = 1, **own: Any) -> Path:
         """One replica, in a folder of this name."""
@@ -254,8 +243,10 @@ def test_more_threads_only_where_the_same_bytes_are_not_asked_for(
         "training": {"length": "10u", "every": "10u"},
         "resources": {"threads": 2},
     }
-    with pytest.raises(ReplituneError, match="cannot be repeated"):
-        settings(**own)
+    complaints: list[str] = []
+    bench.system(**own).check({}, lambda path, message, **more: complaints.append(message))
+    assert len(complaints) == 1
+    assert "cannot be repeated" in complaints[0]
     out = bench.make("asynchronous", deterministic=False, **own)
     assert json.loads((out / "model.json").read_text())["deterministic"] is False
     assert "cannot be repeated" in "".join(capfd.readouterr())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from replitune.backends.marian.settings import VocabularySettings
 from replitune.backends.marian.vocabulary import (
-    VocabularySettings,
     make_vocabularies,
     too_long,
     vocabulary_files,
@@ -53,7 +53,7 @@ def test_text_comes_back_as_it_was(sides, tmp_path: Path):
 
 
 def test_separate_vocabularies_have_their_own_sizes(sides, tmp_path: Path):
-    settings = VocabularySettings.of({"size": [150, 250], "shared": False})
+    settings = VocabularySettings(size=(150, 250), shared=False)
     files = make_vocabularies(*sides, settings, tmp_path)
     sizes = [
         sentencepiece.SentencePieceProcessor(model_file=str(path)).get_piece_size()
@@ -61,7 +61,7 @@ def test_separate_vocabularies_have_their_own_sizes(sides, tmp_path: Path):
     ]
     assert sizes == [150, 250]
     with pytest.raises(ReplituneError, match="one size"):
-        VocabularySettings.of({"size": [150, 250], "shared": True})
+        VocabularySettings(size=(150, 250), shared=True)
 
 
 @pytest.mark.parametrize(("size", "message"), [(10, "too small"), (10**6, "at most")])

@@ -60,14 +60,14 @@ def main() -> None:
             if name != "UnknownWordPenalty0":
                 print(f"{name}= {' '.join(map(str, values))}")
         return
-    from replitune.phrase.decoder import Settings
+    from replitune.phrase.settings import SearchSettings
     from replitune.phrase.system import PhraseSystem
     from replitune.running.files import read_lines
 
     weights |= named(options.get("weight-overwrite", [""])[0].split())
     weights.pop("UnknownWordPenalty0", None)
-    system = PhraseSystem(ini["model"][0], None, Settings(stack=20, pop_limit=20))
-    vector = system.layout.vector(weights)
+    system = PhraseSystem(ini["model"][0], None, SearchSettings(stack=20, pop_limit=20))
+    vector = system.layout.to_vector(weights)
     lines = read_lines(options["i"][0])
     print("Start loading text phrase table. Moses format", file=sys.stderr)
     for line in system.translate(lines, vector):

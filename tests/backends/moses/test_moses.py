@@ -9,26 +9,31 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from replitune.backends.interface import DecodeJob, ReplicaError, ReplicaJob
+from replitune.backends.interface import DecodeJob, ReplicaJob
 from replitune.backends.moses import Moses, shown_weights
+from replitune.backends.registry import get_backend
 from replitune.corpus.testset import TestSet
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.phrase.system import PhraseSystem
 from replitune.replicas import Replica
 from replitune.running.files import write_lines
+from replitune.tuning.registry import get_tuner
+from replitune.tuning.settings import LoopSettings
 from replitune.tuning.weights import read_weights
 
 
 def system(home: Path, **settings: Any) -> Moses:
     given = {"ini": str(home / "moses.ini"), "moses": str(home / "bin"), "tuner": "replitune"}
-    return Moses("smt", {**given, "options": [], "mert_moses": [], **settings})
+    found = get_backend("smt", {**given, **settings}, "moses")
+    assert isinstance(found, Moses)
+    return found
 
 
 def job(dev: TestSet, folder: Path, replica: str, iterations: int = 2, **more: Any) -> ReplicaJob:
     return ReplicaJob(
         seed=7, dev=dev, out=folder / f"{replica}.json", replica=Replica(replica),
-        algorithm=replica[:-4], nbest=20, history=folder / f"{replica}.parquet",
-        loop={"iterations": iterations}, work=folder / "work" / replica, **more,
+        tuner=get_tuner(replica[:-4]), nbest=20, history=folder / f"{replica}.parquet",
+        loop=LoopSettings(iterations=iterations), work=folder / "work" / replica, **more,
     )  # fmt: skip
 
 
@@ -36,12 +41,9 @@ def test_our_tuners_around_moses_equal_our_tuners_around_the_decoder_itself(
     moses: Path, dev: TestSet, tmp_path: Path
 ):
     """The oracle is the decoder inside the program, called without any program."""
-    from replitune.phrase.backend import Phrase
-
     smt = system(moses)
     smt.tune(job(dev, tmp_path, "pro-001"))
-    settings = {"features": None, "search": {"stack": 20, "pop_limit": 20}}
-    phrase = Phrase("smt", settings)
+    phrase = get_backend("smt", {"search": {"stack": 20, "pop_limit": 20}}, "phrase")
     (tmp_path / "direct").mkdir()
     phrase.tune(job(dev, tmp_path / "direct", "pro-001", model=moses / "model"))
     ours = read_weights(tmp_path / "pro-001.json")
@@ -70,7 +72,7 @@ def test_decodes_are_those_of_the_decoder(moses: Path, dev: TestSet, tmp_path: P
     )  # fmt: skip
     lines = system(moses).decode(decoding)
     inside = PhraseSystem(moses / "model")
-    assert lines == inside.translate(dev.source or [], inside.layout.vector(weights))
+    assert lines == inside.translate(dev.source or [], inside.layout.to_vector(weights))
     assert (tmp_path / "nbest.txt").read_text().startswith(f"0 ||| {lines[0]} ||| ")
 
 
@@ -113,8 +115,7 @@ def test_missing_programs_are_named_together(moses: Path, tmp_path: Path):
     here = [str(e) for e in system(moses, moses=str(tmp_path), tuner="mert-moses").missing()]
     assert len(here) == 7
     assert all("statmt.org/moses" in text for text in here)
-    trained = system(moses, moses=str(tmp_path))
-    del trained.settings["ini"]
+    trained = system(moses, moses=str(tmp_path), ini=None)
     assert [str(e).split()[2].rpartition("/")[2] for e in trained.missing()] == [
         "moses", "train-model.perl", "lmplz",
     ]  # fmt: skip

@@ -9,12 +9,12 @@ from replitune.backends.interface import (
     Backend,
     Complain,
     DecodeJob,
-    ReplicaError,
     ReplicaJob,
     TrainJob,
     needed,
 )
-from replitune.errors import ReplituneError
+from replitune.backends.marian.settings import MarianSettings
+from replitune.errors import ReplicaError, ReplituneError
 
 if TYPE_CHECKING:
     from replitune.backends.marian.decoding import Program
@@ -28,15 +28,13 @@ USED = {
 }  # fmt: skip
 """The settings that each stage uses."""
 
-SIDES = ("train.source.txt", "train.target.txt")
-"""In a model's folder, when the system is trained on a part of the parallel text."""
-
 
 class Marian(Backend):
     """A vocabulary for all replicas; each replica is a training with its own seed."""
 
     name = "marian"
-    prefixes = ("seeds",)
+    Settings = MarianSettings
+    settings: MarianSettings
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:
@@ -47,7 +45,7 @@ class Marian(Backend):
         }
 
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
-        return {key: self.settings[key] for key in USED[stage] if key in self.settings}
+        return self.chosen_settings(USED[stage])
 
     @property
     def keeps_history(self) -> bool:
@@ -55,45 +53,41 @@ class Marian(Backend):
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         from replitune.backends.marian.options import training_options
-        from replitune.backends.marian.training import TrainingSettings
-        from replitune.backends.marian.vocabulary import VocabularySettings
 
-        given = self.settings
-        where = ("systems", self.system)
-        for key, checked in (
-            ("vocabulary", lambda: VocabularySettings.of(given["vocabulary"])),
-            ("training", lambda: TrainingSettings(**given["training"])),
-            (
-                "options",
-                lambda: training_options(
-                    given["architecture"], given["options"], given["vocabulary"]["shared"]
-                ),
-            ),
-            ("resources", self._refuse_threads),
-        ):
-            try:
-                checked()
-            except ReplituneError as error:
-                raise complain(
-                    (*where, key), f"system {self.system}: {error.message}",
-                    found=error.found, expected=error.expected, fix=error.fix,
-                ) from None  # fmt: skip
+        given, where = self.settings, ("systems", self.system)
+        try:
+            training_options(given.architecture, given.options, given.vocabulary.shared)
+        except ReplituneError as error:
+            complain(
+                (*where, "options"), f"system {self.system}: {error.message}",
+                found=error.found, expected=error.expected, fix=error.fix,
+            )  # fmt: skip
+        # threads update the model as they come, in another order each time
+        threads = given.resources.threads or 1
+        if threads > 1 and given.deterministic:
+            complain(
+                (*where, "resources"),
+                f"system {self.system}: training with several threads cannot be repeated",
+                found=f"threads: {threads}",
+                expected="one thread for each replica (replicas run side by side)",
+                fix="say `deterministic: false` if you can do without the same bytes",
+            )
 
     def missing(self) -> list[ReplituneError]:
         from replitune.backends.marian.program import missing
 
-        return missing(self.settings["binary"])
+        return missing(self.settings.binary)
 
     def train(self, job: TrainJob) -> None:
         """The vocabulary, and the part of the text that the system is trained on."""
-        from replitune.backends.marian.vocabulary import VocabularySettings, make_vocabularies
+        from replitune.backends.marian.training import SIDES
+        from replitune.backends.marian.vocabulary import make_vocabularies
         from replitune.corpus.subsets import subset, take
-        from replitune.running.files import read_lines, write_lines
-        from replitune.running.folders import new_folder
+        from replitune.running.files import new_folder, read_lines, write_lines
 
         sides = needed(job.train, "source")
         with new_folder(job.out) as folder:
-            part = self.settings.get("subset", "all")
+            part = self.settings.subset
             if part != "all":
                 texts = [read_lines(side) for side in sides]
                 chosen = subset(part, len(texts[0]), job.seed)
@@ -101,22 +95,21 @@ class Marian(Backend):
                 for lines, side in zip(texts, SIDES, strict=True):
                     write_lines(folder / side, take(lines, chosen))
                 sides = folder / SIDES[0], folder / SIDES[1]
-            settings = VocabularySettings.of(self.settings["vocabulary"])
-            files = make_vocabularies(*sides, settings, folder)
+            files = make_vocabularies(*sides, self.settings.vocabulary, folder)
             print("vocabulary: " + ", ".join(dict.fromkeys(path.name for path in files)))
 
     def train_replica(self, job: ReplicaJob) -> None:
         """Train, score dev as often as asked, and keep the best model."""
         from replitune.backends.marian.replica import make_replica
 
-        threads = 1 if self.settings["deterministic"] else job.threads
+        threads = 1 if self.settings.deterministic else job.threads
         make_replica(self.system, self.settings, self._program(threads), job)
 
     def decode(self, job: DecodeJob) -> list[str]:
         """Translate with the replica's best model."""
         import json
 
-        from replitune.backends.marian.decoding import DecodingSettings, translate
+        from replitune.backends.marian.decoding import Translator
         from replitune.backends.marian.training import MODEL
         from replitune.backends.marian.vocabulary import vocabulary_files
         from replitune.running.files import sha256_file
@@ -131,28 +124,10 @@ class Marian(Backend):
                 found=", ".join(str(path) for path in dict.fromkeys(vocabularies)),
                 fix="give the folder of vocabularies that it was trained with, or train it again",
             )
-        return translate(
-            tuned / MODEL,
-            vocabularies,
-            job.source,
-            DecodingSettings(**self.settings["decoding"]),
-            self._program(1),
-            job.nbest_out,
-            job.nbest,
-        )
+        translator = Translator(vocabularies, self.settings.decoding, self._program(1))
+        return translator.translate(tuned / MODEL, job.source, job.nbest, job.nbest_out)
 
     def _program(self, threads: int) -> Program:
         from replitune.backends.marian.decoding import Program
 
-        return Program(self.settings["binary"], threads)
-
-    def _refuse_threads(self) -> None:
-        """Threads update the model as they come, in another order each time."""
-        threads = (self.settings.get("resources") or {}).get("threads", 1)
-        if threads > 1 and self.settings["deterministic"]:
-            raise ReplituneError(
-                "training with several threads cannot be repeated",
-                found=f"threads: {threads}",
-                expected="one thread for each replica (replicas run side by side)",
-                fix="say `deterministic: false` if you can do without the same bytes",
-            )
+        return Program(self.settings.binary, threads)

@@ -8,29 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replitune.backends.interface import ReplicaError
 from replitune.backends.marian.program import PYMARIAN, run
-from replitune.errors import ReplituneError
+from replitune.backends.marian.settings import DecodingSettings
+from replitune.errors import ReplicaError, ReplituneError
 from replitune.running.files import atomic_open, read_lines, write_lines
 
 BLANK = "F0= 0 ||| 0"
 """Features and score of the translation of a blank line."""
-
-
-@dataclass(frozen=True)
-class DecodingSettings:
-    """How to translate. Sentences of similar length go through the network together; which ones
-    do is decided by the text alone, so that the same text gives the same bytes."""
-
-    beam: int = 5
-    normalize: float = 0.6
-    """Divide a translation's score by its length to this power."""
-    word_penalty: float = 0.0
-    max_length_factor: float = 3.0
-    """Longest translation, in pieces per piece of source."""
-    mini_batch: int = 32
-    workspace: int = 512
-    """MB that Marian reserves at first."""
 
 
 @dataclass(frozen=True)
@@ -41,86 +25,83 @@ class Program:
     threads: int = 1
 
 
-def translate(
-    model: Path,
-    vocabularies: Sequence[Path],
-    lines: Sequence[str],
-    settings: DecodingSettings,
-    program: Program,
-    nbest_out: Path | None = None,
-    nbest: int | None = None,
-) -> list[str]:
-    """One translation of each line; the `nbest` best go to a file, in Moses' format.
+@dataclass(frozen=True)
+class Translator:
+    """Beam search by models with these vocabularies."""
 
-    A blank line is translated by a blank line, as everywhere in this project.
-    """
-    if nbest is not None and nbest > settings.beam:
-        raise ReplituneError(
-            "more translations asked for than the beam holds",
-            found=f"{nbest} best",
-            expected=f"at most {settings.beam}",
-            fix="widen it: `decoding: {beam: N}`",
-        )
-    wanted = [i for i, line in enumerate(lines) if line.strip()]
-    found: list[list[tuple[str, str]]] = [[("", BLANK)] for _ in lines]
-    if wanted:
-        listed = _run(model, vocabularies, [lines[i] for i in wanted], settings, program, nbest)
-        for i, translations in zip(wanted, listed, strict=True):
-            found[i] = translations
-    if nbest is not None and nbest_out is not None:
-        with atomic_open(nbest_out) as handle:
-            for i, translations in enumerate(found):
-                for text, rest in translations[:nbest]:
-                    handle.write(f"{i} ||| {text} ||| {rest}\n")
-    return [translations[0][0] for translations in found]
+    vocabularies: Sequence[Path]
+    settings: DecodingSettings
+    program: Program
 
+    def translate(
+        self,
+        model: Path,
+        lines: Sequence[str],
+        nbest: int | None = None,
+        nbest_out: Path | None = None,
+    ) -> list[str]:
+        """One translation of each line; the `nbest` best go to a file, in Moses' format.
 
-def _run(
-    model: Path,
-    vocabularies: Sequence[Path],
-    lines: Sequence[str],
-    settings: DecodingSettings,
-    program: Program,
-    nbest: int | None,
-) -> list[list[tuple[str, str]]]:
-    """(text, features and score as Marian writes them) of each line, best first."""
-    with tempfile.TemporaryDirectory(prefix="replitune-decode-") as name:
-        folder = Path(name)
-        write_lines(folder / "source", lines)
-        config = {
-            "models": [str(model)],
-            "vocabs": [str(path) for path in vocabularies],
-            "input": [str(folder / "source")],
-            "output": str(folder / "output"),
-            "beam-size": settings.beam,
-            "normalize": settings.normalize,
-            "word-penalty": settings.word_penalty,
-            "max-length-factor": settings.max_length_factor,
-            # longer sentences would be left out, and pieces are no more than bytes
-            "max-length": max(len(line.encode()) for line in lines) + 2,
-            "mini-batch": settings.mini_batch,
-            "maxi-batch": 100,
-            "maxi-batch-sort": "src",
-            "cpu-threads": program.threads,
-            "workspace": settings.workspace,
-            "data-threads": 1,
-            "n-best": nbest is not None,
-            "quiet-translation": True,
-        }
-        (folder / "config.yml").write_text(json.dumps(config), encoding="utf-8")
-        run(
-            program.binary, ["decode", "--config", str(folder / "config.yml")],
-            threads=program.threads,
-        )  # fmt: skip
-        output = read_lines(folder / "output")
-    plain = nbest is None
-    listed = [[(line, "")] for line in output] if plain else _nbest_lists(output)
-    if len(listed) != len(lines):
-        raise ReplicaError(
-            "Marian gave a wrong number of translations",
-            found=f"{len(listed)}", expected=f"{len(lines)}, one for each line",
-        )  # fmt: skip
-    return listed
+        A blank line is translated by a blank line, as everywhere in this project.
+        """
+        if nbest is not None and nbest > self.settings.beam:
+            raise ReplituneError(
+                "more translations asked for than the beam holds", found=f"{nbest} best",
+                expected=f"at most {self.settings.beam}", fix="widen it: `decoding: {beam: N}`",
+            )  # fmt: skip
+        wanted = [i for i, line in enumerate(lines) if line.strip()]
+        found: list[list[tuple[str, str]]] = [[("", BLANK)] for _ in lines]
+        if wanted:
+            listed = self._run(model, [lines[i] for i in wanted], nbest)
+            for i, translations in zip(wanted, listed, strict=True):
+                found[i] = translations
+        if nbest is not None and nbest_out is not None:
+            with atomic_open(nbest_out) as handle:
+                for i, translations in enumerate(found):
+                    for text, rest in translations[:nbest]:
+                        handle.write(f"{i} ||| {text} ||| {rest}\n")
+        return [translations[0][0] for translations in found]
+
+    def _run(
+        self, model: Path, lines: Sequence[str], nbest: int | None
+    ) -> list[list[tuple[str, str]]]:
+        """(text, features and score as Marian writes them) of each line, best first."""
+        settings, threads = self.settings, self.program.threads
+        with tempfile.TemporaryDirectory(prefix="replitune-decode-") as name:
+            folder = Path(name)
+            write_lines(folder / "source", lines)
+            config = {
+                "models": [str(model)],
+                "vocabs": [str(path) for path in self.vocabularies],
+                "input": [str(folder / "source")],
+                "output": str(folder / "output"),
+                "beam-size": settings.beam,
+                "normalize": settings.normalize,
+                "word-penalty": settings.word_penalty,
+                "max-length-factor": settings.max_length_factor,
+                # longer sentences would be left out, and pieces are no more than bytes
+                "max-length": max(len(line.encode()) for line in lines) + 2,
+                "mini-batch": settings.mini_batch,
+                "maxi-batch": 100,
+                "maxi-batch-sort": "src",
+                "cpu-threads": threads,
+                "workspace": settings.workspace,
+                "data-threads": 1,
+                "n-best": nbest is not None,
+                "quiet-translation": True,
+            }
+            (folder / "config.yml").write_text(json.dumps(config), encoding="utf-8")
+            arguments = ["decode", "--config", str(folder / "config.yml")]
+            run(self.program.binary, arguments, threads=threads)
+            output = read_lines(folder / "output")
+        plain = nbest is None
+        listed = [[(line, "")] for line in output] if plain else _nbest_lists(output)
+        if len(listed) != len(lines):
+            raise ReplicaError(
+                "Marian gave a wrong number of translations",
+                found=f"{len(listed)}", expected=f"{len(lines)}, one for each line",
+            )  # fmt: skip
+        return listed
 
 
 def _nbest_lists(output: Sequence[str]) -> list[list[tuple[str, str]]]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError
+from replitune.settings import WRONG, Kind, Path_, Reading, did_you_mean, fits
 
 KINDS: dict[str, tuple[str, ...]] = {
     "a whole number": (
@@ -127,53 +128,65 @@ COST_TYPES = ("ce-mean-words", "ce-sum")
 """Those whose cost Marian prints per target word."""
 
 
+class MarianOptions(Kind):
+    """Marian's own options by their names, each of which is looked at."""
+
+    words = "a mapping of Marian's options for models and training, by their own names"
+
+    def read(self, reading: Reading, value: Any, path: Path_) -> Any:
+        if not isinstance(value, Mapping):
+            return reading.not_allowed(value, path, self.words)
+        errors = {name: complaint(name, given) for name, given in value.items()}
+        for name, error in errors.items():
+            if error is not None:
+                reading.caught((*path, name), error)
+        return WRONG if any(errors.values()) else dict(value)
+
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
+        properties = {name: {"type": TYPES[kind][0]} for name, kind in KIND.items()}
+        return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+TYPES: dict[str, tuple[str, Any]] = {
+    "a whole number": ("integer", int),
+    "a number": ("number", float),
+    "true or false": ("boolean", bool),
+    "a text": ("string", str),
+    "a list": ("array", list),
+}
+"""In a JSON schema, and in Python."""
+
+
+def complaint(name: str, value: Any) -> ReplituneError | None:
+    """What is wrong with an option."""
+    if name in RESERVED:
+        return ReplituneError(f"option {name} cannot be set", fix=RESERVED[name])
+    if name not in KIND:
+        return ReplituneError(
+            f"unknown option {name}",
+            expected="one of Marian's options for models and training, by its own name",
+            fix=did_you_mean(name, [*KIND, *RESERVED]),
+        )
+    if not fits(TYPES[KIND[name]][1], value):
+        return ReplituneError(
+            f"option {name} is not allowed", found=repr(value), expected=KIND[name]
+        )
+    return None
+
+
 def training_options(
     architecture: str, given: Mapping[str, Any], shared_vocabulary: bool
 ) -> dict[str, Any]:
-    """The architecture's options with those `given` over them; each name once.
+    """The architecture's options with those `given`, which were read, over them; each name once.
 
     Embeddings of both languages are one where the vocabulary is.
     """
-    if architecture not in PRESETS:
-        raise ReplituneError(
-            "unknown architecture", found=architecture, expected=", ".join(PRESETS)
-        )
-    checked = {name: _checked(name, value) for name, value in given.items()}
     tied = "tied-embeddings-all" if shared_vocabulary else "tied-embeddings"
-    options = {**PRESETS[architecture], tied: True, **checked}
-    if any(name.startswith("tied-embeddings") for name in checked):
+    options = {**PRESETS[architecture], tied: True, **given}
+    if any(name.startswith("tied-embeddings") for name in given):
         options = {
-            k: v for k, v in options.items() if k in checked or not k.startswith("tied-embeddings")
+            k: v for k, v in options.items() if k in given or not k.startswith("tied-embeddings")
         }
-    _check_together(options, shared_vocabulary)
-    return options
-
-
-def _checked(name: str, value: Any) -> Any:
-    if name in RESERVED:
-        raise ReplituneError(f"option {name} cannot be set", fix=RESERVED[name])
-    if name not in KIND:
-        close = nearest(name, [*KIND, *RESERVED])
-        raise ReplituneError(
-            f"unknown option {name}",
-            expected="one of Marian's options for models and training, by its own name",
-            fix=f"did you mean {close}?" if close else None,
-        )
-    kind = KIND[name]
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    good = {
-        "a whole number": whole,
-        "a number": whole or isinstance(value, float),
-        "true or false": isinstance(value, bool),
-        "a text": isinstance(value, str),
-        "a list": isinstance(value, list),
-    }[kind]
-    if not good:
-        raise ReplituneError(f"option {name} is not allowed", found=repr(value), expected=kind)
-    return value
-
-
-def _check_together(options: Mapping[str, Any], shared_vocabulary: bool) -> None:
     for name in ("tied-embeddings-all", "tied-embeddings-src"):
         if options.get(name) and not shared_vocabulary:
             raise ReplituneError(
@@ -193,3 +206,4 @@ def _check_together(options: Mapping[str, Any], shared_vocabulary: bool) -> None
             expected="epoch, batches or epoch+batches: Marian does not validate here, so its "
             "validations never stall",
         )
+    return options

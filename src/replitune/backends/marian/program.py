@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import collections
 import importlib.util
-import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
-import replitune
 from replitune.errors import ReplituneError
+from replitune.running.supervisor import Program
 
 PYMARIAN = "pymarian"
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 KEPT = 400
 """Last lines of Marian's messages, in which the reason of a failure is looked for."""
 
@@ -72,44 +71,19 @@ def run(
     """Run a command of Marian to its end; `each_line` gets its messages as they come.
 
     Marian, MKL and OpenMP use `threads` threads and no more. When this process ends, however
-    it ends, so does Marian.
+    it ends, so does Marian: it would train on, and write into the folder in which the next one has
+    begun.
     """
-    tail: collections.deque[str] = collections.deque(maxlen=KEPT)
-    with subprocess.Popen(
-        [
-            sys.executable, "-m", "replitune.backends.marian.child", str(os.getpid()), binary,
-            *arguments,
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=_environment(threads),
-        encoding="utf-8",
-        errors="replace",
-    ) as process:  # fmt: skip
-        assert process.stderr is not None
-        try:
-            for line in process.stderr:
-                tail.append(line.rstrip("\n"))
-                each_line(tail[-1])
-            code = process.wait()
-        finally:
-            process.kill()
+    program = [sys.executable, "-P", "-m", PYMARIAN] if binary == PYMARIAN else [binary]
+    with Program(
+        [*program, *arguments], "marian", threads=threads, stdout=DEVNULL, stderr=PIPE, kept=KEPT
+    ) as marian:
+        code = marian.follow(each_line)
     if code != 0:
-        raise _failure(arguments[0], code, tail)
+        raise _failure(arguments[0], code, marian.said)
 
 
-def _environment(threads: int) -> dict[str, str]:
-    package = str(Path(replitune.__file__).parents[1])
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
-        **dict.fromkeys(THREAD_VARIABLES, str(threads)),
-    }
-
-
-def _failure(what: str, code: int, tail: Sequence[str]) -> ReplituneError:
+def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
     """The reason among Marian's messages: its last error that is not only the place in its code."""
     errors = [
         found[1]

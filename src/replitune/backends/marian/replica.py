@@ -11,28 +11,21 @@ from typing import Any
 
 import replitune
 from replitune.backends.interface import ReplicaJob, needed
-from replitune.backends.marian.backend import SIDES
-from replitune.backends.marian.decoding import DecodingSettings, Program
+from replitune.backends.marian.decoding import Program, Translator
 from replitune.backends.marian.options import training_options
 from replitune.backends.marian.program import version
-from replitune.backends.marian.training import (
-    MODEL,
-    Best,
-    Training,
-    TrainingSettings,
-    write_history,
-)
+from replitune.backends.marian.settings import MarianSettings
+from replitune.backends.marian.training import MODEL, SIDES, Best, Round, Training
 from replitune.backends.marian.vocabulary import too_long, vocabulary_files
 from replitune.running.checkpoint import fingerprint, opened
-from replitune.running.files import sha256_file, sha256_lines
-from replitune.running.folders import new_folder
-from replitune.tuning.around import say
+from replitune.running.files import new_folder, sha256_file
+from replitune.running.progress import say
+from replitune.settings import Settings, plain
 from replitune.tuning.combination import get_objective
+from replitune.tuning.history import write_history
 
 
-def make_replica(
-    system: str, settings: Mapping[str, Any], program: Program, job: ReplicaJob
-) -> None:
+def make_replica(system: str, settings: MarianSettings, program: Program, job: ReplicaJob) -> None:
     """Train one replica to the folder `job.out`: model, model.json and history.parquet."""
     model, dev = needed(job.model, "model"), needed(job.dev, "testset")
     vocabularies = vocabulary_files(model)
@@ -40,10 +33,8 @@ def make_replica(
     part = model / SIDES[0], model / SIDES[1]
     sides = part if part[0].exists() else whole
     options = training_options(
-        settings["architecture"], settings["options"], vocabularies[0] == vocabularies[1]
+        settings.architecture, settings.options, vocabularies[0] == vocabularies[1]
     )
-    decoding = DecodingSettings(**settings["decoding"])
-    training = TrainingSettings(**settings["training"])
     metric = get_objective(job.metric)
     names = () if job.paired else (system,)
     stream = (*names, "seed", job.replica.index)
@@ -62,10 +53,10 @@ def make_replica(
         "marian": version(program.binary),
         "threads": program.threads,
         "deterministic": program.threads == 1,
-        "architecture": settings["architecture"],
+        "architecture": settings.architecture,
         "options": options,
-        "training": vars(training),
-        "decoding": vars(decoding),
+        "training": _written(settings.training),
+        "decoding": _written(settings.decoding),
         "vocabulary": [sha256_file(path) for path in vocabularies],
     }
     mark = fingerprint(
@@ -73,23 +64,14 @@ def make_replica(
             **account,
             "stream": stream,
             "train": [sha256_file(path) for path in sides],
-            "dev": [sha256_lines(lines) for lines in (dev.source or [], *dev.references)],
+            "dev": job.dev_sha256,
             "signature": metric.signature(),
         }
     )
     trainer = Training(
-        sides,
-        vocabularies,
-        dev,
-        metric,
-        options,
-        training,
-        decoding,
-        program,
-        job.seed,
-        stream,
-        say,
-    )
+        sides, dev, metric, options, settings.training,
+        Translator(vocabularies, settings.decoding, program), job.seed, stream,
+    )  # fmt: skip
     with (
         tempfile.TemporaryDirectory(prefix="replitune-train-") as temporary,
         opened(job.work or Path(temporary) / "work", mark) as checkpoint,
@@ -97,11 +79,19 @@ def make_replica(
         _keep(trainer.run(checkpoint), account, job.out)
 
 
+def _written(settings: Settings) -> dict[str, Any]:
+    """Settings with whole numbers as people write them: 3, not 3.0."""
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in plain(settings).items()
+    }
+
+
 def _keep(best: Best, account: Mapping[str, Any], out: Path) -> None:
     """The best model, how it came about, and the way there."""
     with new_folder(out) as folder:
         shutil.copy(best.model, folder / MODEL)
-        write_history(folder / "history.parquet", best.history)
+        write_history(folder / "history.parquet", best.history, Round)
         description = {
             **account,
             "dev_score": best.dev_score,

@@ -16,65 +16,32 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from replitune.backends.interface import ReplicaError
-from replitune.backends.marian.decoding import DecodingSettings, Program, translate
+from replitune.backends.marian.decoding import Translator
 from replitune.backends.marian.program import run
+from replitune.backends.marian.settings import TrainingSettings
 from replitune.corpus.testset import TestSet
-from replitune.errors import ReplituneError
+from replitune.errors import ReplicaError
 from replitune.metrics.base import Metric
 from replitune.running.checkpoint import Checkpoint
-from replitune.running.files import atomic_path
+from replitune.running.progress import say
 from replitune.streams import seed_sequence
 
 MODEL = "model.npz"
-LENGTH = re.compile(r"([1-9][0-9]*)([eu])")
+SIDES = ("train.source.txt", "train.target.txt")
+"""In a model's folder, when the system is trained on a part of the parallel text."""
 SHOWN = re.compile(r"Up\. ([\d,]+) .*? Cost (\S+)")
 """A line of Marian's progress: update, and cost per word since the line before."""
 ABSURD = 10.0
 """A cost of so many times what guessing at random costs: the training has diverged."""
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How long to train."""
-
-    length: str = "20e"
-    """At most so many epochs (20e) or updates (5000u)."""
-    every: str = "1e"
-    """Translate and score dev after each so many epochs or updates."""
-    patience: int = 5
-    """Stop after so many scores in a row that are not better."""
-    min_gain: float = 0.0
-    """A better score is better by more than this, in the metric's units."""
-
-    def __post_init__(self) -> None:
-        for name in ("length", "every"):
-            if not LENGTH.fullmatch(getattr(self, name)):
-                raise ReplituneError(
-                    f"training: {name} is not allowed", found=str(getattr(self, name)),
-                    expected="epochs or updates, such as 20e or 5000u",
-                )  # fmt: skip
-        if self.length[-1] != self.every[-1]:
-            raise ReplituneError(
-                "training: length and every are in different units",
-                found=f"{self.length} and {self.every}",
-                expected="both in epochs (e), or both in updates (u)",
-            )
-
-    def end_of(self, number: int) -> str | None:
-        """Where round `number`, from 1, ends; None when the one before it was the last."""
-        step, last = int(self.every[:-1]), int(self.length[:-1])
-        if (number - 1) * step >= last:
-            return None
-        return f"{min(number * step, last)}{self.length[-1]}"
 
 
 @dataclass(frozen=True)
@@ -103,37 +70,27 @@ class Best:
     history: tuple[Round, ...]
 
 
+@dataclass(frozen=True)
 class Training:
     """One replica's training in a locked checkpoint folder."""
 
-    def __init__(
-        self,
-        sides: Sequence[Path],
-        vocabularies: Sequence[Path],
-        dev: TestSet,
-        metric: Metric,
-        options: Mapping[str, Any],
-        settings: TrainingSettings,
-        decoding: DecodingSettings,
-        program: Program,
-        seed: int,
-        stream: Sequence[str | int],
-        log: Callable[[str], None] = print,
-    ) -> None:
-        """`seed`: the experiment's; `stream`: the names of the replica's random streams."""
-        self.sides, self.vocabularies = sides, vocabularies
-        self.dev, self.metric = dev, metric
-        self.prepared = metric.prepare(dev.references)
-        self.options, self.settings, self.decoding = dict(options), settings, decoding
-        self.program, self.log = program, log
-        self.seed, self.stream = seed, stream
+    sides: Sequence[Path]
+    dev: TestSet
+    metric: Metric
+    options: Mapping[str, Any]
+    settings: TrainingSettings
+    translator: Translator
+    seed: int
+    """The experiment's."""
+    stream: Sequence[str | int]
+    """The names of the replica's random streams."""
 
     def run(self, checkpoint: Checkpoint) -> Best:
         """Train to the end, from where `checkpoint` is."""
         state: dict[str, Any] = checkpoint.load() or {"rounds": [], "best": None}
         folder = checkpoint.folder
         if state["rounds"]:
-            self.log(f"going on after round {len(state['rounds'])}")
+            say(f"going on after round {len(state['rounds'])}")
         while (until := self._next(state)) is not None:
             number = len(state["rounds"]) + 1
             began = time.perf_counter()
@@ -164,7 +121,7 @@ class Training:
             # The state names only files that are whole, so it comes last.
             checkpoint.save_state(state)
             self._clear(folder, number, state["best"]["iteration"])
-            self.log(
+            say(
                 f"round {number}: update {row.update:,}, epoch {row.epoch}, cost {cost:.4f}, "
                 f"dev {self.metric.id} {score:.2f}"
                 + (" (best)" if better else "")
@@ -187,18 +144,19 @@ class Training:
 
     def _train(self, running: Path, number: int, until: str) -> tuple[dict[str, Any], float]:
         """One round: Marian's account of it, and the last cost that it showed."""
+        program = self.translator.program
         sequence = seed_sequence(self.seed, "tune", *self.stream, "round", number)
         seed = int(sequence.generate_state(1)[0])
         config = {
             **self.options,
             "model": str(running / MODEL),
             "train-sets": [str(path) for path in self.sides],
-            "vocabs": [str(path) for path in self.vocabularies],
+            "vocabs": [str(path) for path in self.translator.vocabularies],
             "seed": seed % (2**31 - 1) + 1,
             "after": until,
             "overwrite": True,
             "save-freq": "1000000000u",
-            "cpu-threads": self.program.threads,
+            "cpu-threads": program.threads,
             "data-threads": 1,
             "tempdir": str(running),
         }
@@ -209,13 +167,13 @@ class Training:
             shown = SHOWN.search(line)
             if shown is None:
                 return
-            self.log(line[line.find("Ep.") :])
+            say(line[line.find("Ep.") :])
             costs.append(float(shown[2]))
             self._refuse_divergence(costs[-1], int(shown[1].replace(",", "")))
 
         run(
-            self.program.binary, ["train", "--config", str(running / "config.yml")],
-            threads=self.program.threads, each_line=watch,
+            program.binary, ["train", "--config", str(running / "config.yml")],
+            threads=program.threads, each_line=watch,
         )  # fmt: skip
         written = (running / f"{MODEL}.progress.yml").read_text(encoding="utf-8")
         progress: dict[str, Any] = yaml.load(written, yaml.CSafeLoader)
@@ -227,30 +185,34 @@ class Training:
 
     def _refuse_divergence(self, cost: float, update: int) -> None:
         """Stop a training that has lost its way: it would go on to the end with nonsense."""
-        size = max(self._sizes)
-        if not cost < ABSURD * math.log(size):
+        guessing = math.log(self._size)
+        if not cost < ABSURD * guessing:
             raise ReplicaError(
                 f"training diverged at update {update}",
                 found=f"a cost of {cost:g} for each target word",
-                expected=f"less than {math.log(size):.2f}, which guessing costs",
+                expected=f"less than {guessing:.2f}, which guessing costs",
                 fix="lower learn-rate, or raise lr-warmup",
             )
 
-    @property
-    def _sizes(self) -> list[int]:
+    @cached_property
+    def _size(self) -> int:
+        """Pieces of the larger vocabulary."""
         import sentencepiece
 
-        return [
+        return max(
             sentencepiece.SentencePieceProcessor(model_file=str(path)).get_piece_size()
-            for path in self.vocabularies
-        ]
+            for path in self.translator.vocabularies
+        )
+
+    @cached_property
+    def _prepared(self) -> Any:
+        return self.metric.prepare(self.dev.references)
 
     def _score(self, model: Path) -> float:
         assert self.dev.source is not None
-        lines = translate(model, self.vocabularies, self.dev.source, self.decoding, self.program)
-        statistics = self.metric.segment_statistics(
-            lines, np.arange(self.dev.segments), self.prepared
-        )
+        lines = self.translator.translate(model, self.dev.source)
+        segments = np.arange(self.dev.segments)
+        statistics = self.metric.segment_statistics(lines, segments, self._prepared)
         return float(self.metric.score(statistics.sum(axis=0)))
 
     @staticmethod
@@ -262,15 +224,3 @@ class Training:
         for path in folder.glob("best-*.npz"):
             if path.name != f"best-{best:04d}.npz":
                 path.unlink()
-
-
-def write_history(path: Path, history: Sequence[Round]) -> None:
-    """``history.parquet``: a row per round."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns = {f.name: [getattr(row, f.name) for row in history] for f in fields(Round)}
-    types = {"iteration": pa.int32(), "epoch": pa.int32(), "update": pa.int64()}
-    schema = pa.schema([(name, types.get(name, pa.float64())) for name in columns])
-    with atomic_path(path) as temporary:
-        pq.write_table(pa.table(columns, schema=schema), temporary)

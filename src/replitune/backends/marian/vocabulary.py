@@ -7,49 +7,15 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from replitune.backends.marian.settings import VocabularySettings
 from replitune.errors import ReplituneError
 from replitune.running.files import atomic_open, read_lines
 
 SHARED = "vocabulary.spm"
 SEPARATE = ("source.spm", "target.spm")
-
-
-@dataclass(frozen=True)
-class VocabularySettings:
-    """How a vocabulary is made."""
-
-    kind: str = "bpe"
-    """bpe or unigram."""
-    size: int | tuple[int, int] = 4000
-    """Pieces; for separate vocabularies also (source, target)."""
-    shared: bool = True
-    normalization: str = "identity"
-    """SentencePiece's rule. Under `identity` the text stays as it is, as references do."""
-    byte_fallback: bool = False
-    """Write unknown characters as bytes."""
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> VocabularySettings:
-        """From an experiment, whose schema has seen to the types."""
-        size = given.get("size", cls.size)
-        settings = cls(**{**given, "size": tuple(size) if isinstance(size, list) else size})
-        if settings.shared and isinstance(settings.size, tuple):
-            raise ReplituneError(
-                "a shared vocabulary has one size",
-                found=str(list(settings.size)),
-                fix="say shared: false, or give one number",
-            )
-        return settings
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """(source, target)"""
-        return self.size if isinstance(self.size, tuple) else (self.size, self.size)
 
 
 def vocabulary_files(folder: str | Path) -> tuple[Path, Path]:

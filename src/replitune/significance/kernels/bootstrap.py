@@ -21,7 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.significance.kernels.random import GAMMA, mix
+from replitune.significance.kernels.mixing import mix
+from replitune.significance.kernels.random import GAMMA
 
 _ONE = np.uint64(1)
 _S11, _S32 = np.uint64(11), np.uint64(32)

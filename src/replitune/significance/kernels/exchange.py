@@ -13,12 +13,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.significance.kernels.mixing import mix
 from replitune.significance.kernels.random import (
     GAMMA,
     aligned,
     exact_dtype,
     in_lines,
-    mix,
 )
 
 _BYTE = np.uint64(255)

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -31,8 +30,7 @@ BLOCK = 4096
 """Resamples worked on at once: their sums stay in the second-level cache."""
 
 
-@njit(inline="always")
-def mix(z):  # type: ignore[no-untyped-def]
+def mix_words(z):  # type: ignore[no-untyped-def]
     """SplitMix64's finaliser: a bijection of 64-bit words (also of arrays of them)."""
     z = (z ^ (z >> _S30)) * _M1
     z = (z ^ (z >> _S27)) * _M2
@@ -47,7 +45,7 @@ def draw_key(rng: np.random.Generator) -> int:
 def keys_of(key: int, samples: int) -> NDArray[np.uint64]:
     """(samples,) the key of each resample; the first ones are the same for more samples."""
     numbers = np.arange(1, samples + 1, dtype=np.uint64)
-    return mix.py_func(np.uint64(key) + numbers * GAMMA)
+    return mix_words(np.uint64(key) + numbers * GAMMA)
 
 
 def resample_keys(rng: np.random.Generator, samples: int) -> NDArray[np.uint64]:

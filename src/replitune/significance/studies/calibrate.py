@@ -17,15 +17,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
-from replitune.significance import arguments as iv
+from replitune.registry import Entry
+from replitune.significance.arguments import own_strata
 from replitune.significance.base import Comparison
+from replitune.significance.registry import TESTS
+from replitune.significance.run import run_tests
 from replitune.statistics.systems import SystemStatistics
+from replitune.streams import seed_sequence, stream
 
 Test = Callable[[Comparison, np.random.Generator], float | None]
 """p of a comparison, or None where the test has none."""
@@ -78,12 +85,11 @@ def wilson(rejected: int, trials: int, confidence: float = 0.95) -> tuple[float,
 
 
 def registered(
-    methods: Sequence[str | Mapping[str, object]], samples: int = 999
+    methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999
 ) -> dict[str, Test]:
-    """Tests of the project by name, as `replitune test` runs them."""
-    from replitune.significance.run import get_method, run_tests
+    """Tests of the project by id, as `replitune test` runs them."""
 
-    def of(given: str | Mapping[str, object]) -> Test:
+    def of(entry: Entry) -> Test:
         def test(comparison: Comparison, rng: np.random.Generator) -> float | None:
             a, b = comparison.a, comparison.b
             rows = run_tests(
@@ -91,7 +97,7 @@ def registered(
                 comparison.documents,
                 testset="",
                 seed=int(rng.integers(2**63)),
-                methods=[given],
+                methods=[entry],
                 samples=samples,
                 correction="none",
             )
@@ -99,7 +105,7 @@ def registered(
 
         return test
 
-    return {get_method(given).label: of(given) for given in methods}
+    return {entry.id: of(entry) for entry in TESTS.entries(methods)}
 
 
 # -- drawing comparisons ------------------------------------------------------------------
@@ -107,21 +113,22 @@ def registered(
 
 def take(system: SystemStatistics, rows: NDArray[np.intp], name: str) -> SystemStatistics:
     """Replicas `rows` of a system under another name, without groups; ids made unique."""
-    ids = tuple(f"run-{k + 1:03d}" for k in range(len(rows)))
-    statistics = np.ascontiguousarray(system.statistics[rows])
-    return SystemStatistics(name, ids, (None,) * len(rows), statistics)
+    return _ungrouped(name, np.ascontiguousarray(system.statistics[rows]))
+
+
+def _ungrouped(name: str, statistics: NDArray) -> SystemStatistics:
+    ids = tuple(f"run-{k + 1:03d}" for k in range(len(statistics)))
+    return SystemStatistics(name, ids, (None,) * len(ids), statistics)
 
 
 def pools(system: SystemStatistics) -> list[SystemStatistics]:
     """One pool of exchangeable replicas per system and tuner."""
-    groups = [*dict.fromkeys(system.groups)]
-    if len(groups) == 1:
+    strata = own_strata(system, "groups")
+    if len(strata) == 1:
         return [system]
-    found = []
-    for group in groups:
-        rows = np.flatnonzero([g == group for g in system.groups])
-        found.append(take(system, rows, f"{system.name}/{group or 'none'}"))
-    return found
+    return [
+        take(system, rows, f"{system.name}/{system.groups[rows[0]] or 'none'}") for rows in strata
+    ]
 
 
 def same_system(
@@ -175,25 +182,21 @@ def coin_flip(
 
 def simulated(
     comparison: Comparison,
-    n_a: int,
-    n_b: int,
+    n: int,
     trials: int,
     rng: np.random.Generator,
     null: str = "next",
-    segments: int | None = None,
 ) -> Iterator[Comparison]:
-    """Mean-metric comparisons with the variance components of a real one."""
+    """Mean-metric comparisons of n replicas each with the variance components of a real one."""
     from replitune.significance.studies.power import fit
-    from replitune.significance.studies.simulate import NULLS, Design, mean_scores
+    from replitune.significance.studies.simulate import Design, mean_scores
 
-    iv.one_of("null", null, NULLS)
     model = fit(comparison, strata="none")
-    N = segments or comparison.segments
     sd = [math.sqrt(v) for v in (*model.replica, *model.interaction)]
     design = Design(
-        n_a,
-        n_b,
-        N,
+        n,
+        n,
+        comparison.segments,
         sd[0],
         sd[1],
         difference=math.sqrt(model.segment),
@@ -202,13 +205,12 @@ def simulated(
         noise_b=sd[3],
         null=null,
     )
-    documents = np.arange(N, dtype=np.int32)
+    documents = np.arange(comparison.segments, dtype=np.int32)
     for _ in range(trials):
         made = []
         for name, x in zip("AB", mean_scores(design, 1, rng), strict=True):
-            ids = tuple(f"run-{r + 1:03d}" for r in range(x.shape[1]))
             z = np.stack([x[0], np.ones_like(x[0])], axis=-1)
-            made.append(SystemStatistics(name, ids, (None,) * len(ids), z))
+            made.append(_ungrouped(name, z))
         yield Comparison(MeanMetric(), made[0], made[1], documents)
 
 
@@ -229,7 +231,8 @@ def p_values(
     comparisons: Iterable[Comparison], tests: Mapping[str, Test], rng: np.random.Generator
 ) -> dict[str, list[float | None]]:
     """p by test, one per comparison; a test's randomness does not depend on the others."""
-    keys = {name: np.random.default_rng(child) for name, child in _spawn(tests, rng)}
+    seed = int(rng.integers(2**63))
+    keys = {name: np.random.default_rng(seed_sequence(seed, "calibrate", name)) for name in tests}
     found: dict[str, list[float | None]] = {name: [] for name in tests}
     for comparison in comparisons:
         for name, test in tests.items():
@@ -237,29 +240,15 @@ def p_values(
     return found
 
 
-def _spawn(
-    tests: Mapping[str, Test], rng: np.random.Generator
-) -> Iterator[tuple[str, np.random.SeedSequence]]:
-    from replitune.streams import seed_sequence
-
-    seed = int(rng.integers(2**63))
-    for name in tests:
-        yield name, seed_sequence(seed, "calibrate", name)
-
-
 def rows(
     p: Mapping[str, Sequence[float | None]],
     *,
     study: str,
-    null: str,
-    pool: str,
-    n_a: int,
-    n_b: int,
     unit: str = "segment",
     alphas: Sequence[float] = (0.05, 0.01),
-    note: str | None = None,
+    **columns: Any,
 ) -> list[CalibrationRow]:
-    """Rejection rates (p <= alpha) with Wilson intervals."""
+    """Rejection rates (p <= alpha) with Wilson intervals; `columns` are those of the study."""
     found = []
     for method, values in p.items():
         have = [value for value in values if value is not None]
@@ -269,10 +258,6 @@ def rows(
             found.append(
                 CalibrationRow(
                     study=study,
-                    null=null,
-                    pool=pool,
-                    n_a=n_a,
-                    n_b=n_b,
                     unit=unit,
                     method=method,
                     alpha=alpha,
@@ -283,7 +268,7 @@ def rows(
                     low=low,
                     high=high,
                     exact=study == "A/A" and method in EXACT_UNDER_A_A,
-                    note=note,
+                    **columns,
                 )
             )
     return found
@@ -298,23 +283,16 @@ def calibrate(
     ns: Sequence[int] = (3, 5),
     trials: int = 300,
     alphas: Sequence[float] = (0.05, 0.01),
-    unit: str = "segment",
+    unit: Literal["segment", "document"] = "segment",
     seed: int = 0,
 ) -> list[CalibrationRow]:
     """All three studies on the systems at hand, wherever their pools are large enough.
 
     `unit` is the coin's. A study that no pool is large enough for has no rows.
     """
-    from itertools import combinations
-
-    from replitune.streams import stream
-
-    iv.one_of("unit", unit, iv.UNITS)
-    trials = iv.samples_iv(trials)
     found: list[CalibrationRow] = []
     for n in ns:
-        if n < 1:
-            raise ReplituneError("`n` must be a positive number of replicas", found=str(n))
+        rows_of = partial(rows, n_a=n, n_b=n, alphas=alphas)
         together: dict[str, list[float | None]] = {name: [] for name in tests}
         usable = [p for s in systems.values() for p in pools(s) if p.n >= 2 * n]
         for pool in usable:
@@ -322,26 +300,19 @@ def calibrate(
             p = p_values(same_system(metric, pool, documents, n, trials, rng), tests, rng)
             for name, values in p.items():
                 together[name] += values
-            found += rows(
-                p, study="A/A", null="same system", pool=pool.name, n_a=n, n_b=n, alphas=alphas
-            )
+            found += rows_of(p, study="A/A", null="same system", pool=pool.name)
         if len(usable) > 1:
-            found += rows(
-                together, study="A/A", null="same system", pool="all", n_a=n, n_b=n, alphas=alphas
-            )
+            found += rows_of(together, study="A/A", null="same system", pool="all")
         for s, t in combinations(systems.values(), 2):
             if min(s.n, t.n) >= 2 * n:
                 rng = stream(seed, "calibrate", "coin flip", *sorted((s.name, t.name)), n)
                 drawn = coin_flip(metric, s, t, documents, n, trials, rng, unit)
-                found += rows(
+                found += rows_of(
                     p_values(drawn, tests, rng),
                     study="coin flip",
                     null="next test set",
                     pool=f"{s.name}, {t.name}",
-                    n_a=n,
-                    n_b=n,
                     unit=unit,
-                    alphas=alphas,
                     note="tuner noise about halved",
                 )
             if min(s.n, t.n) < 2:
@@ -349,14 +320,11 @@ def calibrate(
             real = Comparison(metric, s, t, documents)
             for null in ("next", "this"):
                 rng = stream(seed, "calibrate", "simulation", null, *sorted((s.name, t.name)), n)
-                found += rows(
-                    p_values(simulated(real, n, n, trials, rng, null), tests, rng),
+                found += rows_of(
+                    p_values(simulated(real, n, trials, rng, null), tests, rng),
                     study="simulation",
                     null=f"{null} test set",
                     pool=f"{s.name}, {t.name}",
-                    n_a=n,
-                    n_b=n,
-                    alphas=alphas,
                     note="normal model of a mean with the variance components of the pair",
                 )
     return found

@@ -19,13 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.significance.arguments import matched
 from replitune.significance.base import Comparison
-from replitune.significance.components import (
-    linearise,
-    matched,
-    strata_numbers,
-    variance_components,
-)
+from replitune.significance.components import linearise, strata_numbers, variance_components
 from replitune.significance.critical import critical_values
 
 MANY_SEGMENTS = 10_000_000
@@ -158,8 +154,6 @@ class Simulated:
         trials: int = 20_000,
         rng: np.random.Generator,
     ) -> None:
-        if not 0 < alpha < 1:
-            raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
         N, H = plan.segments, plan.tuners
         parts, nus, both = [], [], np.zeros(trials)
         seg = model.segment / N

@@ -16,47 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, join_notes
+from replitune.significance.base import Comparison, Note, note_text
 from replitune.significance.studies.calibrate import Test, p_values, take
-
-
-@dataclass(frozen=True)
-class ReplicaDraws:
-    """Small experiments of n replicas each, drawn with replacement from both pools."""
-
-    a: str
-    b: str
-    n: int
-    method: str
-    draws: int
-    without_p: int
-    p_low: float | None
-    """2.5, 50 and 97.5 percentiles of p; None when the test had no p in any draw."""
-    p_median: float | None
-    p_high: float | None
-    significant: float
-    """Share of draws with p <= alpha and B ahead, and (`opposite`) with A ahead."""
-    opposite: float
-    alpha: float
-    deltas: NDArray[np.float64] = field(repr=False, compare=False)
-    """(draws,) score(B) - score(A): their relative frequencies are Clark's Fig. 2."""
-
-
-@dataclass(frozen=True)
-class SingleRun:
-    """A paper with one tuner run of each system, chosen by its test score."""
-
-    a: str
-    b: str
-    case: str
-    replica_a: str
-    replica_b: str
-    score_a: float
-    score_b: float
-    delta: float
-    method: str
-    p: float | None
 
 
 @dataclass(frozen=True)
@@ -75,7 +36,11 @@ class Threshold:
     """(pairs,) sorted abs(delta), and p and the fitted p at each."""
     p: NDArray[np.float64] = field(repr=False, compare=False)
     fitted: NDArray[np.float64] = field(repr=False, compare=False)
-    note: str | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def note(self) -> str | None:
+        return note_text(self.notes)
 
 
 @dataclass(frozen=True)
@@ -103,9 +68,11 @@ class ReplicationRow:
     repeats: int | None = None
     without_p: int | None = None
     p_low: float | None = None
+    """2.5, 50 and 97.5 percentiles of p; None when the test had no p in any of them."""
     p_median: float | None = None
     p_high: float | None = None
     significant: float | None = None
+    """Share of small experiments with p <= alpha and B ahead, and (`opposite`) with A ahead."""
     opposite: float | None = None
     deltas: list[float] | None = None
     """The difference that each small experiment observed."""
@@ -125,91 +92,78 @@ def replicate(
     Sizes beyond the smaller pool are left out. `rng` makes the generator of a size (0: of single
     runs), so that no size changes the numbers of another.
     """
-    a, b = comparison.a, comparison.b
-    pool: dict[str, Any] = {"a": a.name, "b": b.name, "pool_a": a.n, "pool_b": b.n, "alpha": alpha}
-    rows = [
-        ReplicationRow(n=1, **pool, **{name: getattr(run, name) for name in SINGLE})
-        for run in single_runs(comparison, tests, rng=rng(0))
-    ]
-    for n in sorted({n for n in sizes if n <= min(a.n, b.n)}):
-        for drawn in draw_replicas(comparison, [n], tests, draws=repeats, alpha=alpha, rng=rng(n)):
-            rows.append(
-                ReplicationRow(
-                    **pool,
-                    **{name: getattr(drawn, name) for name in DRAWN},
-                    delta=float(drawn.deltas.mean()),
-                    repeats=drawn.draws,
-                    deltas=drawn.deltas.tolist(),
-                )
-            )
+    rows = single_runs(comparison, tests, rng=rng(0), alpha=alpha)
+    for n in sorted({n for n in sizes if n <= min(comparison.a.n, comparison.b.n)}):
+        rows += draw_replicas(comparison, n, tests, rng=rng(n), repeats=repeats, alpha=alpha)
     return rows
 
 
-SINGLE = ("method", "case", "replica_a", "replica_b", "score_a", "score_b", "delta", "p")
-DRAWN = ("method", "n", "without_p", "p_low", "p_median", "p_high", "significant", "opposite")
+def _row(comparison: Comparison, **columns: Any) -> ReplicationRow:
+    a, b = comparison.a, comparison.b
+    return ReplicationRow(a=a.name, b=b.name, pool_a=a.n, pool_b=b.n, **columns)
 
 
 def draw_replicas(
     comparison: Comparison,
-    ns: Sequence[int],
+    n: int,
     tests: Mapping[str, Test],
     *,
-    draws: int = 250,
-    alpha: float = 0.05,
     rng: np.random.Generator,
-) -> list[ReplicaDraws]:
+    repeats: int = 250,
+    alpha: float = 0.05,
+) -> list[ReplicationRow]:
     """Draw n replicas with replacement from A's pool and from B's, independently, and test them.
 
     Whole outputs are drawn, regardless of tuners.
     """
-    draws = iv.samples_iv(draws)
     a, b, metric = comparison.a, comparison.b, comparison.metric
-    found = []
-    for n in ns:
-        if n < 1:
-            raise ReplituneError("`n` must be a positive number of replicas", found=str(n))
-        chosen = [(rng.integers(0, a.n, n), rng.integers(0, b.n, n)) for _ in range(draws)]
-        deltas = np.array(
-            [
-                comparison.scores_b[of_b].mean() - comparison.scores_a[of_a].mean()
-                for of_a, of_b in chosen
-            ]
-        )
-        small = (
-            Comparison(metric, take(a, of_a, a.name), take(b, of_b, b.name), comparison.documents)
+    chosen = [(rng.integers(0, a.n, n), rng.integers(0, b.n, n)) for _ in range(repeats)]
+    deltas = np.array(
+        [
+            comparison.scores_b[of_b].mean() - comparison.scores_a[of_a].mean()
             for of_a, of_b in chosen
+        ]
+    )
+    small = (
+        Comparison(metric, take(a, of_a, a.name), take(b, of_b, b.name), comparison.documents)
+        for of_a, of_b in chosen
+    )
+    ahead = deltas > 0 if metric.higher_is_better else deltas < 0
+    rows = []
+    for method, values in p_values(small, tests, rng).items():
+        p = np.array([np.nan if value is None else value for value in values])
+        have = p[~np.isnan(p)]
+        low, median, high = (
+            map(float, np.percentile(have, [2.5, 50, 97.5])) if len(have) else (None,) * 3
         )
-        ahead = deltas > 0 if metric.higher_is_better else deltas < 0
-        for method, values in p_values(small, tests, rng).items():
-            p = np.array([np.nan if value is None else value for value in values])
-            have = p[~np.isnan(p)]
-            low, median, high = (
-                map(float, np.percentile(have, [2.5, 50, 97.5])) if len(have) else (None,) * 3
+        small_p = np.nan_to_num(p, nan=1.0) <= alpha
+        rows.append(
+            _row(
+                comparison,
+                method=method,
+                n=n,
+                alpha=alpha,
+                delta=float(deltas.mean()),
+                repeats=repeats,
+                without_p=repeats - len(have),
+                p_low=low,
+                p_median=median,
+                p_high=high,
+                significant=float((small_p & ahead).mean()),
+                opposite=float((small_p & ~ahead).mean()),
+                deltas=deltas.tolist(),
             )
-            small_p = np.nan_to_num(p, nan=1.0) <= alpha
-            found.append(
-                ReplicaDraws(
-                    a=a.name,
-                    b=b.name,
-                    n=n,
-                    method=method,
-                    draws=draws,
-                    without_p=draws - len(have),
-                    p_low=low,
-                    p_median=median,
-                    p_high=high,
-                    significant=float((small_p & ahead).mean()),
-                    opposite=float((small_p & ~ahead).mean()),
-                    alpha=alpha,
-                    deltas=deltas,
-                )
-            )
-    return found
+        )
+    return rows
 
 
 def single_runs(
-    comparison: Comparison, tests: Mapping[str, Test], *, rng: np.random.Generator
-) -> list[SingleRun]:
+    comparison: Comparison,
+    tests: Mapping[str, Test],
+    *,
+    rng: np.random.Generator,
+    alpha: float = 0.05,
+) -> list[ReplicationRow]:
     """A's worst run with B's best, A's best with B's worst, and median with median."""
     a, b, metric = comparison.a, comparison.b, comparison.metric
     sign = 1 if metric.higher_is_better else -1
@@ -231,25 +185,26 @@ def single_runs(
         )
         for _, r, s in cases
     ]
-    found = []
+    rows = []
     for method, values in p_values(pairs, tests, rng).items():
         for (case, r, s), p in zip(cases, values, strict=True):
             score_a, score_b = float(comparison.scores_a[r]), float(comparison.scores_b[s])
-            found.append(
-                SingleRun(
-                    a=a.name,
-                    b=b.name,
+            rows.append(
+                _row(
+                    comparison,
+                    method=method,
+                    n=1,
+                    alpha=alpha,
+                    delta=score_b - score_a,
                     case=case,
                     replica_a=a.replicas[r],
                     replica_b=b.replicas[s],
                     score_a=score_a,
                     score_b=score_b,
-                    delta=score_b - score_a,
-                    method=method,
                     p=p,
                 )
             )
-    return found
+    return rows
 
 
 def crossing(
@@ -291,12 +246,13 @@ def threshold(
     order = np.argsort(delta, kind="stable")
     delta, p = delta[order], p[order]
     at, fitted = crossing(delta, p, alpha)
-    notes = [f"this test set and {n} replicas only"]
+    notes = [Note("scope", f"this test set and {n} replicas only")]
     if at is None:
         side = "every" if fitted[0] <= alpha else "no"
-        notes.append(f"the fit does not cross {alpha:g}: {side} pair is significant")
+        text = f"the fit does not cross {alpha:g}: {side} pair is significant"
+        notes.append(Note("no-crossing", text))
     drawn = []
-    for _ in range(iv.samples_iv(samples)):
+    for _ in range(samples):
         rows = np.sort(rng.integers(0, len(p), len(p)))
         again, fit = crossing(delta[rows], p[rows], alpha)
         if again is None:  # beyond the pairs, on the side where it does not show
@@ -307,7 +263,7 @@ def threshold(
         for x in np.quantile(drawn, [0.025, 0.975], method="nearest")
     )
     if at is not None and (low is None or high is None):
-        notes.append("the interval is open where resampled fits do not cross")
+        notes.append(Note("open", "the interval is open where resampled fits do not cross"))
     return Threshold(
         method=method,
         n=n,
@@ -319,5 +275,5 @@ def threshold(
         delta=delta,
         p=p,
         fitted=fitted,
-        note=join_notes(*notes),
+        notes=tuple(notes),
     )

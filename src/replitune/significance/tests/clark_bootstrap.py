@@ -10,87 +10,47 @@ of one segment, go together.
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import numpy as np
 
+from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
-from replitune.significance.counting import (
-    ONE_REPLICA_NOTE,
-    compat_iv,
-    identical,
-    percentile_interval,
-    result,
-    shifted_p,
-    tolerance,
-    zero_variance,
-)
+from replitune.significance.base import Comparison, TestResult
+from replitune.significance.counting import Contrast, folded_iv, identical, one_each
 from replitune.significance.draws import Draws, draws_of
 
 
+@iv.significance_test
 def clark_bootstrap(
     comparison: Comparison,
     *,
     rng: np.random.Generator | None = None,
     draws: Draws | None = None,
     samples: int = 10_000,
-    alternative: str = "two-sided",
+    alternative: iv.Alternative = "two-sided",
     alpha: float = 0.05,
-    aggregation: str = "pooled",
-    unit: str = "segment",
-    strata: str = "groups",
-    compat: str | None = None,
+    aggregation: Annotated[
+        Literal["mean", "pooled"],
+        about(
+            "Score of all drawn statistics together, or mean score of n outputs of N draws each."
+        ),
+    ] = "pooled",
+    unit: iv.Unit = "segment",
+    strata: iv.Strata = "groups",
+    compat: iv.Folded = None,
 ) -> TestResult:
-    """Test A against B, all replicas.
-
-    Parameters
-    ----------
-    aggregation : {"pooled", "mean"}
-        Score of all drawn statistics together, or mean score of n outputs of N draws each.
-    unit : {"segment", "document"}
-        What is drawn: outputs of a segment, or of a whole document.
-    strata : {"groups", "none"}
-        "groups": as many draws from each group of replicas as it has outputs.
-    compat : {"folded"}, optional
-        Count as Fu et al. 2016 do; not a valid test.
-    """
-    samples = iv.samples_iv(samples)
-    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
-    iv.between_0_and_1("alpha", alpha)
-    iv.one_of("aggregation", aggregation, iv.AGGREGATIONS)
-    iv.one_of("unit", unit, iv.UNITS)
-    iv.one_of("strata", strata, iv.STRATA)
-    compat_iv(compat, alternative)
-    iv.comparison_iv(comparison)
-    a, b, metric = comparison.a, comparison.b, comparison.metric
-    iv.strata_of(a, b, strata)
-    shared = draws_of(rng, None, draws)
-    sides = []
-    for system in (a, b):
-        pool = shared.pools(system.name)
-        draw = pool.pooled_scores if aggregation == "pooled" else pool.mean_scores
-        sides.append(
-            draw(metric, system, comparison.documents, strata=strata, unit=unit, samples=samples)
+    """All replicas of A against all of B."""
+    folded_iv(compat, alternative)
+    iv.strata_of(comparison.a, comparison.b, strata)
+    shared = draws_of(rng, draws)
+    sides = [
+        shared.pools(system.name).scores(
+            comparison.metric, system, comparison.documents,
+            aggregation=aggregation, strata=strata, unit=unit, samples=samples,
         )
-    deltas = sides[1] - sides[0]
-    score_a, score_b = iv.aggregate_scores(comparison, aggregation)
-    slack = tolerance(score_a, score_b)
-    same = identical(comparison)
-    p, note = shifted_p(deltas, score_b - score_a, slack, alternative, metric, compat, same)
-    interval = None if zero_variance(deltas, slack) else percentile_interval(deltas, 1 - alpha)
-    return result(
-        comparison,
-        score_a,
-        score_b,
-        method="clark-bootstrap",
-        p=p,
-        alternative=alternative,
-        unit=unit,
-        aggregation=aggregation,
-        generalises_to=f"new {unit}s",
-        ci_low=interval[0] if interval else None,
-        ci_high=interval[1] if interval else None,
-        p_min=1 / (samples + 1),
-        samples=samples,
-        note=join_notes(note, ONE_REPLICA_NOTE if a.n == b.n == 1 else None),
-        distribution=deltas,
+        for system in (comparison.a, comparison.b)
+    ]  # fmt: skip
+    return Contrast("clark-bootstrap", comparison, alternative, unit, aggregation).of_shift(
+        sides[1] - sides[0], compat, identical(comparison), one_each(comparison), alpha=alpha
     )

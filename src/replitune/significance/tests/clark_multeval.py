@@ -17,17 +17,20 @@ from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
 from replitune.significance.arguments import pooled_score
+from replitune.significance.base import Note
 from replitune.significance.kernels.free import draw_permutation
+from replitune.significance.kernels.mixing import mix
 from replitune.significance.kernels.random import (
     GAMMA,
     aligned,
     blocks,
     exact_dtype,
     in_lines,
-    mix,
 )
 
-NOTE = "`compat: multeval` reproduces multeval's numbers and is not a permutation test"
+NOTE = Note(
+    "not-valid", "`compat: multeval` reproduces multeval's numbers and is not a permutation test"
+)
 
 _ONE = np.uint64(1)
 

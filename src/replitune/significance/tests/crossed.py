@@ -9,80 +9,59 @@ O(n N).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.components import (
     FEW_DOCUMENTS,
     SMALLEST_DOCUMENTS,
     effective_documents,
     kink_notes,
     linearise,
-    matched,
     strata_numbers,
     variance_components,
 )
-from replitune.significance.counting import tolerance
+from replitune.significance.counting import Contrast
 from replitune.significance.critical import critical_value, effective_df, layers, tail
 
 
-def _iv(
-    comparison: Comparison, alternative: str, unit: str, strata: str, alpha: float
-) -> NDArray[np.int32] | None:
-    """Check everything first; the documents when they are the unit."""
-    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
-    iv.one_of("unit", unit, iv.UNITS)
-    iv.one_of("strata", strata, iv.STRATA)
-    if not 0 < alpha < 1:
-        raise ReplituneError("`alpha` must be between 0 and 1", found=repr(alpha))
-    iv.comparison_iv(comparison)
-    for system, scores in (
-        (comparison.a, comparison.scores_a),
-        (comparison.b, comparison.scores_b),
-    ):
-        if not np.isfinite(scores).all():
-            raise ReplituneError(
-                f"{comparison.metric.id} has no finite score for system {system.name}"
-            )
-    return comparison.documents if unit == "document" else None
-
-
+@iv.significance_test
 def crossed(
     comparison: Comparison,
     *,
-    alternative: str = "two-sided",
-    unit: str = "segment",
-    strata: str = "groups",
-    paired: bool = False,
+    alternative: iv.Alternative = "two-sided",
+    unit: iv.Unit = "segment",
+    strata: iv.Strata = "groups",
+    paired: iv.Paired = False,
     alpha: float = 0.05,
 ) -> TestResult:
     """Test equal expected scores over new segments (or documents) and new tuner runs.
 
-    `unit`: "segment" or "document". `strata`: "groups" takes tuners as strata, "none" pools
-    them. `paired`: replica k of A and replica k of B (by id) share a seed. `alternative`:
-    "greater" asks whether B is better, whichever direction is better. The interval is at
-    1 - `alpha`, with the critical value that also makes p; `df` is the number of degrees of
-    freedom whose t quantile equals that critical value.
+    The interval is at 1 - `alpha`, with the critical value that also makes p; `df` is the number
+    of degrees of freedom whose t quantile equals that critical value.
     """
-    documents = _iv(comparison, alternative, unit, strata, alpha)
     a, b, metric = comparison.a, comparison.b, comparison.metric
-    score_a, score_b = float(comparison.scores_a.mean()), float(comparison.scores_b.mean())
-    delta = score_b - score_a
-    pair = matched(a, b) if paired else None
-    zero = tolerance(score_a, score_b)  # also of the standard error
+    for system, scores in ((a, comparison.scores_a), (b, comparison.scores_b)):
+        if not np.isfinite(scores).all():
+            raise ReplituneError(f"{metric.id} has no finite score for system {system.name}")
+    contrast = Contrast("crossed", comparison, alternative, f"replica+{unit}")
+    documents = comparison.documents if unit == "document" else None
+    delta = contrast.delta
+    pair = iv.matched(a, b) if paired else None
+    zero = contrast.slack  # also of the standard error
 
     p: float | None = None
     se = df = low = high = None
     strata_a, strata_b, pooled = strata_numbers(comparison, strata)
-    notes: list[str | None] = [pooled]
+    notes = [pooled]
     units = comparison.n_documents if documents is not None else comparison.segments
     lonely = [s.name for s in (a, b) if s.n == 1]
     if lonely:
-        notes.append(f"one replica of {' and of '.join(lonely)}: tuner noise unknown, no p")
+        text = f"one replica of {' and of '.join(lonely)}: tuner noise unknown, no p"
+        notes.append(Note("one-replica", text))
     if units == 1:
-        notes.append(f"one {unit}: no p")
+        notes.append(Note("one-unit", f"one {unit}: no p"))
     if not lonely and units > 1:
         La, smooth_a = linearise(metric, a.statistics, a.sums)
         Lb, smooth_b = linearise(metric, b.statistics, b.sums)
@@ -99,18 +78,18 @@ def crossed(
         if smooth_a and smooth_b:
             notes += kink_notes(comparison, documents)
         else:
-            notes.append("no gradient: jackknife pseudo-values")
+            notes.append(Note("no-gradient", "no gradient: jackknife pseudo-values"))
         if min(part.df for part in parts.replicas) == 1:
             of = "" if min(a.n, b.n) == 2 else " in a group"
-            notes.append(f"two replicas{of}: level approximate")
+            notes.append(Note("two-replicas", f"two replicas{of}: level approximate"))
         G_eff = effective_documents(documents) if documents is not None else np.inf
-        if G_eff < SMALLEST_DOCUMENTS:
-            notes.append(f"only {G_eff:.1f} effective documents: no p")
-        elif G_eff < FEW_DOCUMENTS:
-            notes.append(f"only {G_eff:.1f} effective documents: level approximate")
+        if G_eff < FEW_DOCUMENTS:
+            what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"
+            text = f"only {G_eff:.1f} effective documents: {what}"
+            notes.append(Note("few-documents", text))
         if se <= zero:
             se = 0.0
-            notes.append("zero variance")
+            notes.append(Note("zero-variance", "zero variance"))
         elif G_eff >= SMALLEST_DOCUMENTS:
             weight, nu = layers(*parts.arrays)
             df = effective_df(weight, nu, alpha)
@@ -124,26 +103,5 @@ def crossed(
                 p = q if (better > 0) == (alternative == "greater") else 1 - q
         if abs(delta) <= zero and G_eff >= SMALLEST_DOCUMENTS:
             p = 1.0
-    return TestResult(
-        method="crossed",
-        a=a.name,
-        b=b.name,
-        score_a=score_a,
-        score_b=score_b,
-        delta=delta,
-        p=p,
-        alternative=alternative,
-        unit=f"replica+{unit}",
-        aggregation="mean",
-        n_a=a.n,
-        n_b=b.n,
-        segments=comparison.segments,
-        documents=comparison.n_documents,
-        generalises_to=f"new {unit}s and new tuner runs",
-        se=se,
-        df=df,
-        ci_low=low,
-        ci_high=high,
-        pairing="id" if paired else None,
-        note=join_notes(*notes),
-    )
+    pairing = "id" if paired else None
+    return contrast.row(p, *notes, se=se, df=df, ci_low=low, ci_high=high, pairing=pairing)

@@ -15,68 +15,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
-from replitune.significance.counting import oriented, p_value, result, smallest_p, tolerance
+from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.counting import Contrast, Exchanged
 
 
+@iv.significance_test
 def fu_ar(
     comparison: Comparison,
     *,
     rng: np.random.Generator,
     samples: int = 10_000,
-    alternative: str = "two-sided",
-    strata: str = "groups",
+    alternative: iv.Alternative = "two-sided",
+    strata: iv.Strata = "groups",
 ) -> TestResult:
-    """Test A against B by their replica scores; needs n_A = n_B.
+    """A against B by their replica scores; needs n_A = n_B.
 
     Replicas are paired by id where both systems have the same ids, otherwise in stored order
     (within each group unless `strata` is "none"); the note says so.
     """
-    samples = iv.samples_iv(samples)
-    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
-    iv.one_of("strata", strata, iv.STRATA)
-    iv.comparison_iv(comparison)
-    a, b, metric = comparison.a, comparison.b, comparison.metric
-    score_a, score_b = iv.aggregate_scores(comparison, "mean")
-    row = {
-        "method": "fu-ar",
-        "alternative": alternative,
-        "unit": "replica",
-        "aggregation": "mean",
-        "generalises_to": "new tuner runs",
-        "pairing": "index",
-    }
+    a, b = comparison.a, comparison.b
+    contrast = Contrast("fu-ar", comparison, alternative, "replica")
     if a.n != b.n:
-        note = (
+        text = (
             f"replicas cannot be paired: {a.n} of {a.name}, {b.n} of {b.name}; "
             "use replica-permutation"
         )
-        return result(comparison, score_a, score_b, p=None, note=note, **row)
+        return contrast.row(None, Note("not-paired", text), pairing="index")
     in_a, in_b, how = iv.pair_replicas(a, b, strata)
     differences = comparison.scores_b[in_b] - comparison.scores_a[in_a]
-    log_arrangements = a.n * math.log(2)
     exact = a.n < 63 and 2**a.n <= samples
     deltas = signs(a.n, samples, exact, rng) @ differences / a.n
-    p = p_value(
-        oriented(deltas, alternative, metric),
-        float(oriented(score_b - score_a, alternative, metric)),
-        tolerance(score_a, score_b),
-        exact,
-    )
-    return result(
-        comparison,
-        score_a,
-        score_b,
-        p=p,
-        p_min=smallest_p(samples, exact, log_arrangements, mirrored=alternative == "two-sided"),
-        exact=exact,
-        samples=len(deltas),
-        note=join_notes(
-            f"replicas paired by {how}" if how == "replica id" else f"replicas paired in {how}"
-        ),
-        distribution=deltas,
-        **row,
-    )
+    note = Note("paired", f"replicas paired {'by' if how == 'replica id' else 'in'} {how}")
+    exchanged = Exchanged(deltas, exact, a.n * math.log(2))
+    return contrast.of_exchange(exchanged, samples, note, pairing="index")
 
 
 def signs(pairs: int, samples: int, exact: bool, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -13,78 +13,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
-from replitune.significance.counting import (
-    compat_iv,
-    few_replicas,
-    identical,
-    percentile_interval,
-    result,
-    shifted_p,
-    tolerance,
-    zero_variance,
-)
+from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.counting import Contrast, few_replicas, folded_iv, identical
 from replitune.statistics.systems import SystemStatistics
 
+ONE_REPLICA_NOTE = Note("one-replica", "one replica has no variance to draw from")
 
+
+@iv.significance_test
 def fu_bootstrap(
     comparison: Comparison,
     *,
     rng: np.random.Generator,
     samples: int = 10_000,
-    alternative: str = "two-sided",
+    alternative: iv.Alternative = "two-sided",
     alpha: float = 0.05,
-    strata: str = "groups",
-    compat: str | None = None,
+    strata: iv.Strata = "groups",
+    compat: iv.Folded = None,
 ) -> TestResult:
-    """Test A against B by their replica scores.
-
-    Parameters
-    ----------
-    strata : {"groups", "none"}
-        "groups": as many draws from each group of replicas as it has members.
-    compat : {"folded"}, optional
-        Count as Fu et al. 2016 do; not a valid test.
-    """
-    samples = iv.samples_iv(samples)
-    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
-    iv.between_0_and_1("alpha", alpha)
-    iv.one_of("strata", strata, iv.STRATA)
-    compat_iv(compat, alternative)
-    iv.comparison_iv(comparison)
-    a, b, metric = comparison.a, comparison.b, comparison.metric
+    """A against B by their replica scores."""
+    folded_iv(compat, alternative)
+    a, b = comparison.a, comparison.b
     iv.strata_of(a, b, strata)
-    score_a, score_b = iv.aggregate_scores(comparison, "mean")
-    row = {
-        "method": "fu-bootstrap",
-        "alternative": alternative,
-        "unit": "replica",
-        "aggregation": "mean",
-        "generalises_to": "new tuner runs",
-    }
+    contrast = Contrast("fu-bootstrap", comparison, alternative, "replica")
     if min(a.n, b.n) == 1:
-        reason = "one replica has no variance to draw from"
-        return result(comparison, score_a, score_b, p=None, note=reason, **row)
+        return contrast.row(None, ONE_REPLICA_NOTE)
     mean_a = replica_counts(a, strata, samples, rng) @ comparison.scores_a / a.n
     mean_b = replica_counts(b, strata, samples, rng) @ comparison.scores_b / b.n
-    deltas = mean_b - mean_a
-    slack = tolerance(score_a, score_b)
-    p, note = shifted_p(
-        deltas, score_b - score_a, slack, alternative, metric, compat, identical(comparison)
-    )
-    interval = None if zero_variance(deltas, slack) else percentile_interval(deltas, 1 - alpha)
-    return result(
-        comparison,
-        score_a,
-        score_b,
-        p=p,
-        ci_low=interval[0] if interval else None,
-        ci_high=interval[1] if interval else None,
-        p_min=1 / (samples + 1),
-        samples=samples,
-        note=join_notes(note, few_replicas(a.n, b.n)),
-        distribution=deltas,
-        **row,
+    return contrast.of_shift(
+        mean_b - mean_a, compat, identical(comparison), few_replicas(a.n, b.n), alpha=alpha
     )
 
 

@@ -10,85 +10,60 @@ p is p_B for "B better", and min(1, 2 min(p_A, p_B)) two-sided. Ties count again
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import (
-    ONE_REPLICA_NOTE,
+    ZERO_VARIANCE_NOTE,
+    Contrast,
+    one_each,
     percentile_interval,
-    result,
-    tolerance,
     zero_variance,
 )
 from replitune.significance.draws import Draws, draws_of, one_replica_deltas
 
 
+@iv.significance_test
 def koehn(
     comparison: Comparison,
     *,
     rng: np.random.Generator | None = None,
-    segment_rng: np.random.Generator | None = None,
     draws: Draws | None = None,
     samples: int = 10_000,
-    alternative: str = "two-sided",
+    alternative: iv.Alternative = "two-sided",
     alpha: float = 0.05,
-    replica: str = "median",
-    replica_a: str | None = None,
-    replica_b: str | None = None,
-    unit: str = "segment",
+    replica: iv.ReplicaId = "median",
+    replica_a: iv.ReplicaOfA = None,
+    replica_b: iv.ReplicaOfB = None,
+    unit: iv.Unit = "segment",
 ) -> TestResult:
-    """Test one replica of A against one of B.
-
-    `details` has the fractions of test sets that B won, lost and tied.
-
-    Parameters
-    ----------
-    replica, replica_a, replica_b : {"median", <id>}
-        As for `riezler`.
-    unit : {"segment", "document"}
-        What is drawn.
-    """
-    samples = iv.samples_iv(samples)
-    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
-    iv.between_0_and_1("alpha", alpha)
-    iv.one_of("unit", unit, iv.UNITS)
-    iv.comparison_iv(comparison)
-    shared = draws_of(rng, segment_rng, draws)
-    metric, a, b = comparison.metric, comparison.a, comparison.b
-    r = iv.select_replica(metric, a, comparison.scores_a, replica_a or replica)
-    s = iv.select_replica(metric, b, comparison.scores_b, replica_b or replica)
-    deltas = one_replica_deltas(comparison, r, s, shared.segments, unit, samples)
-    score_a, score_b = float(comparison.scores_a[r]), float(comparison.scores_b[s])
-    slack = tolerance(score_a, score_b)
-    gains = deltas if metric.higher_is_better else -deltas
-    won = int(np.count_nonzero(gains > slack))
-    lost = int(np.count_nonzero(gains < -slack))
+    """One replica of A against one of B; `details` has the fractions of test sets that B won,
+    lost and tied."""
+    chosen = iv.select_replicas(comparison, replica_a or replica, replica_b or replica)
+    contrast = Contrast("koehn", comparison, alternative, unit, replicas=chosen)
+    segments = draws_of(rng, draws).segments
+    deltas = one_replica_deltas(comparison, chosen, segments, unit, samples)
+    gains = deltas if comparison.metric.higher_is_better else -deltas
+    won = int(np.count_nonzero(gains > contrast.slack))
+    lost = int(np.count_nonzero(gains < -contrast.slack))
     tied = samples - won - lost
     p_b, p_a = (lost + tied + 1) / (samples + 1), (won + tied + 1) / (samples + 1)
     p: float | None = {"greater": p_b, "less": p_a}.get(alternative, min(1.0, 2 * min(p_a, p_b)))
-    constant = abs(score_b - score_a) > slack and zero_variance(deltas, slack)
     low, high = percentile_interval(deltas, 1 - alpha)
-    return result(
-        comparison,
-        score_a,
-        score_b,
-        method="koehn",
-        p=None if constant else p,
-        alternative=alternative,
-        unit=unit,
-        aggregation="mean",
-        generalises_to=f"new {unit}s",
-        ci_low=None if constant else low,
-        ci_high=None if constant else high,
+    said: dict[str, Any] = {"ci_low": low, "ci_high": high}
+    note = None
+    if abs(contrast.delta) > contrast.slack and zero_variance(deltas, contrast.slack):
+        p, note, said = None, ZERO_VARIANCE_NOTE, {}
+    return contrast.of_bootstrap(
+        deltas,
+        p,
+        note,
+        one_each(comparison),
+        alpha=alpha,
         p_min=min(1.0, (2 if alternative == "two-sided" else 1) / (samples + 1)),
-        replica_a=a.replicas[r],
-        replica_b=b.replicas[s],
-        samples=samples,
-        note=join_notes(
-            "zero variance: every resample has the same difference" if constant else None,
-            ONE_REPLICA_NOTE if a.n == b.n == 1 else None,
-        ),
         details={"won": won / samples, "lost": lost / samples, "tied": tied / samples},
-        distribution=deltas,
+        **said,
     )

@@ -15,16 +15,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import (
+    ZERO_VARIANCE_NOTE,
+    Contrast,
     few_replicas,
-    oriented,
-    p_value,
-    percentile_interval,
-    result,
-    tolerance,
     zero_variance,
 )
 from replitune.significance.draws import Draws, SegmentDraws, draws_of
@@ -32,92 +28,44 @@ from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
 
 
+@iv.significance_test
 def multi_bootstrap(
     comparison: Comparison,
     *,
     rng: np.random.Generator,
-    segment_rng: np.random.Generator | None = None,
     draws: Draws | None = None,
     samples: int = 10_000,
-    alternative: str = "two-sided",
+    alternative: iv.Alternative = "two-sided",
     alpha: float = 0.05,
-    aggregation: str = "mean",
-    unit: str = "segment",
-    strata: str = "groups",
-    paired: bool = False,
+    aggregation: iv.Aggregation = "mean",
+    unit: iv.Unit = "segment",
+    strata: iv.Strata = "groups",
+    paired: iv.Paired = False,
 ) -> TestResult:
-    """Test A against B, all replicas.
-
-    Parameters
-    ----------
-    aggregation : {"mean", "pooled"}
-        Mean score of the drawn replicas, or score of their pooled statistics.
-    unit : {"segment", "document"}
-        What is drawn along with replicas.
-    strata : {"groups", "none"}
-        "groups": as many draws from each group of replicas as it has members.
-    paired : bool
-        Replicas with the same id share their seed: draw them jointly.
-    """
-    samples = iv.samples_iv(samples)
-    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
-    iv.between_0_and_1("alpha", alpha)
-    iv.one_of("aggregation", aggregation, iv.AGGREGATIONS)
-    iv.one_of("unit", unit, iv.UNITS)
-    iv.one_of("strata", strata, iv.STRATA)
-    iv.comparison_iv(comparison)
-    a, b, metric = comparison.a, comparison.b, comparison.metric
+    """All replicas of A against all of B; replicas with the same id are drawn jointly where they
+    are `paired`."""
+    a, b = comparison.a, comparison.b
     iv.strata_of(a, b, strata)
-    segments = draws_of(rng, segment_rng, draws).segments
+    segments = draws_of(rng, draws).segments
     drawn_a = replica_counts(a, strata, samples, rng)
-    drawn_b = drawn_a[:, _partners(a, b)] if paired else replica_counts(b, strata, samples, rng)
+    drawn_b = drawn_a[:, iv.matched(b, a)] if paired else replica_counts(b, strata, samples, rng)
     score = _mean_scores if aggregation == "mean" else _pooled_scores
     deltas = score(comparison, b, drawn_b, segments, unit) - score(
         comparison, a, drawn_a, segments, unit
     )
-    score_a, score_b = iv.aggregate_scores(comparison, aggregation)
-    delta, slack = score_b - score_a, tolerance(score_a, score_b)
-    constant = zero_variance(deltas, slack)
-    p: float | None = p_value(
-        oriented(deltas - delta, alternative, metric),
-        float(oriented(delta, alternative, metric)),
-        slack,
-    )
+    contrast = Contrast("multi-bootstrap", comparison, alternative, f"replica+{unit}", aggregation)
+    p: float | None = contrast.p(deltas - contrast.delta)
     note = None
-    if constant and abs(delta) > slack:
-        p, note = None, "zero variance: every resample has the same difference"
-    low, high = (None, None) if constant else percentile_interval(deltas, 1 - alpha)
-    return result(
-        comparison,
-        score_a,
-        score_b,
-        method="multi-bootstrap",
-        p=p,
-        alternative=alternative,
-        unit=f"replica+{unit}",
-        aggregation=aggregation,
-        generalises_to=f"new {unit}s and new tuner runs",
-        ci_low=low,
-        ci_high=high,
-        p_min=1 / (samples + 1),
+    if zero_variance(deltas, contrast.slack) and abs(contrast.delta) > contrast.slack:
+        p, note = None, ZERO_VARIANCE_NOTE
+    return contrast.of_bootstrap(
+        deltas,
+        p,
+        note,
+        few_replicas(a.n, b.n),
+        alpha=alpha,
         pairing="id" if paired else None,
-        samples=samples,
-        note=join_notes(note, few_replicas(a.n, b.n)),
-        distribution=deltas,
     )
-
-
-def _partners(a: SystemStatistics, b: SystemStatistics) -> list[int]:
-    """For each replica of B, the place in A of the replica with the same id."""
-    if set(a.replicas) != set(b.replicas) or len(set(a.replicas)) != a.n or a.n != b.n:
-        different = sorted(set(a.replicas) ^ set(b.replicas))
-        raise ReplituneError(
-            f"replicas of {a.name} and {b.name} do not pair by id",
-            found=f"in one system only: {', '.join(different) or 'none; ids repeat'}",
-            expected="the same replica ids in both systems",
-            fix="leave `paired` off, or give both systems the same replicas",
-        )
-    return [a.replicas.index(replica) for replica in b.replicas]
 
 
 def _mean_scores(

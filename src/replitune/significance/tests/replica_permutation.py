@@ -19,65 +19,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult, join_notes
-from replitune.significance.counting import oriented, p_value, result, smallest_p, tolerance
-from replitune.significance.exchange import Strata
+from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.counting import Contrast, Exchanged, oriented, p_value
+
+WELCH_NOTE = Note("welch", "Welch's t, since n differs")
+
+Groups = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
+@iv.significance_test
 def replica_permutation(
     comparison: Comparison,
     *,
     rng: np.random.Generator,
     samples: int = 10_000,
-    alternative: str = "two-sided",
-    strata: str = "groups",
+    alternative: iv.Alternative = "two-sided",
+    strata: iv.Strata = "groups",
 ) -> TestResult:
-    """Test A against B by their replica scores, splitting within each group of replicas."""
-    samples = iv.samples_iv(samples)
-    iv.one_of("alternative", alternative, iv.ALTERNATIVES)
-    iv.one_of("strata", strata, iv.STRATA)
-    iv.comparison_iv(comparison)
+    """A against B by their replica scores, splitting within each group of replicas."""
     a, b, metric = comparison.a, comparison.b, comparison.metric
-    score_a, score_b = iv.aggregate_scores(comparison, "mean")
-    found = iv.strata_of(a, b, strata)
-    splits = math.prod(math.comb(len(x) + len(y), len(x)) for x, y in found)
+    contrast = Contrast("replica-permutation", comparison, alternative, "replica")
+    groups = iv.strata_of(a, b, strata)
+    splits = math.prod(math.comb(len(x) + len(y), len(x)) for x, y in groups)
     exact = splits <= samples
-    in_x = enumerate_splits(found, a.n) if exact else draw_splits(found, a.n, samples, rng)
+    in_x = enumerate_splits(groups, a.n) if exact else draw_splits(groups, a.n, samples, rng)
     scores = np.concatenate([comparison.scores_a, comparison.scores_b])
+    exchanged = Exchanged(_differences(scores, in_x), exact, math.log(splits))
+    if a.n == b.n or min(a.n, b.n) == 1:
+        return contrast.of_exchange(exchanged, samples, pairing="free")
     observed = np.zeros((1, a.n + b.n), dtype=bool)
     observed[0, : a.n] = True
-    welch = a.n != b.n and min(a.n, b.n) > 1
-    deltas = _differences(scores, in_x)
-    if welch:
-        statistics, at = _welch(scores, in_x), float(_welch(scores, observed)[0])
-        slack = 1e-10 * abs(at) if math.isfinite(at) else 0.0
-    else:
-        statistics, at = deltas, score_b - score_a
-        slack = tolerance(score_a, score_b)
+    t = float(_welch(scores, observed)[0])
     p = p_value(
-        oriented(statistics, alternative, metric),
-        float(oriented(at, alternative, metric)),
-        slack,
+        oriented(_welch(scores, in_x), alternative, metric),
+        float(oriented(t, alternative, metric)),
+        1e-10 * abs(t) if math.isfinite(t) else 0.0,
         exact,
     )
-    mirrored = alternative == "two-sided" and a.n == b.n
-    return result(
-        comparison,
-        score_a,
-        score_b,
-        method="replica-permutation",
-        p=p,
-        alternative=alternative,
-        unit="replica",
-        aggregation="mean",
-        generalises_to="new tuner runs",
-        p_min=smallest_p(samples, exact, math.log(splits), mirrored),
-        exact=exact,
-        pairing="free",
-        samples=len(deltas),
-        note=join_notes("Welch's t, since n differs" if welch else None),
-        distribution=deltas,
-    )
+    return contrast.of_exchange(exchanged, samples, WELCH_NOTE, p=p, pairing="free")
 
 
 def _differences(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -111,7 +90,7 @@ def _welch(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArray[np.f
     return t
 
 
-def enumerate_splits(strata: Strata, n_a: int) -> NDArray[np.bool_]:
+def enumerate_splits(strata: Groups, n_a: int) -> NDArray[np.bool_]:
     """(C, n_A + n_B) who is in X, for every split; the observed one first."""
     size = sum(len(x) + len(y) for x, y in strata)
     choices = []
@@ -126,7 +105,7 @@ def enumerate_splits(strata: Strata, n_a: int) -> NDArray[np.bool_]:
 
 
 def draw_splits(
-    strata: Strata, n_a: int, samples: int, rng: np.random.Generator
+    strata: Groups, n_a: int, samples: int, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """(samples, n_A + n_B) who is in X, for random splits."""
     size = sum(len(x) + len(y) for x, y in strata)

@@ -1,0 +1,126 @@
+"""The settings that every system has. Light: the Snakefile imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, did_you_mean, shown
+from replitune.tuning.registry import TUNERS
+
+MOST_REPLICAS = 999
+"""Of one kind: their numbers have three digits."""
+
+Number = Annotated[int, about("Number of replicas.", ge=1, le=MOST_REPLICAS)]
+
+Text = Annotated[str, about(min_length=1)]
+
+Subset = Annotated[
+    str,
+    about(
+        "Part of the training pairs: all, top or bottom half, odd or even lines, or a random half "
+        "`rand1`, `rand2`, ...",
+        pattern=r"^(all|top|bottom|odd|even|rand[0-9]{1,9})$(?!\n)",
+    ),
+]
+
+
+class Counts(Kind):
+    """Numbers of replicas by what they come from, in the order in which they are given."""
+
+    @property
+    def keys(self) -> list[str]:
+        return ["seeds", *TUNERS.names]
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"numbers of replicas by {', '.join(self.keys)}: `seeds: 5`"
+
+    def read(self, reading: Reading, value: Any, path: Path_) -> Any:
+        if not isinstance(value, Mapping) or not value:
+            return reading.wrong(
+                path, "numbers of replicas are not allowed", found=shown(value),
+                expected=self.words,
+            )  # fmt: skip
+        found, good = {}, True
+        for key, number in value.items():
+            if key not in self.keys:
+                reading.wrong(
+                    (*path, key), f"unknown key `{key}` in {'.'.join(map(str, path))}",
+                    expected=", ".join(self.keys), fix=did_you_mean(key, self.keys),
+                )  # fmt: skip
+                good = False
+                continue
+            found[key] = reading.read(Number, number, (*path, key))
+            good = good and found[key] is not WRONG
+        return found if good else WRONG
+
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
+        number = {"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS}
+        seeds = "Training seeds: `seed-001` and on. For systems that are not tuned."
+        return {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": False,
+            "properties": {
+                "seeds": {**number, "description": seeds},
+                **{n: {**number, "description": f"Tuning runs by `{n}`."} for n in TUNERS.names},
+            },
+        }
+
+
+ReplicaCounts = Annotated[dict[str, int], Counts()]
+"""How many times a system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`)."""
+
+
+class Resources(Settings):
+    """What each training, tuning and decoding job of a system asks for. Changes no result."""
+
+    threads: Annotated[
+        int | None,
+        about("Threads of each job; its programs and libraries are told so. Default 1.", ge=1),
+    ] = None
+    gpu: Annotated[
+        int | None,
+        about(
+            "Graphics cards of each job. Run with `--resources gpu=N` where there are N; which "
+            "partition has them stands in the profile.",
+            ge=0,
+        ),
+    ] = None
+    mem_mb: Annotated[
+        int | None,
+        about("Memory of each job, on a cluster; more when it is tried again.", ge=1),
+    ] = None
+    runtime: Annotated[
+        int | None,
+        about("Minutes that each job may take, on a cluster; more when it is tried again.", ge=1),
+    ] = None
+
+
+class SystemSettings(Settings):
+    """One system; a backend adds its own settings. A stage is given a part of them, so none of
+    them is required: what must be there is asked for by the backend's `check`."""
+
+    backend: Annotated[
+        str,
+        about(
+            "What makes the system's translations: `phrase`, `marian`, `moses`, `command`, "
+            "`corruption` or `outputs`, or a backend that another package brings "
+            "(docs/backends.md)."
+        ),
+    ] = ""
+    replicas: Annotated[
+        ReplicaCounts | None,
+        about("Number of replicas; those of the experiment when it is not given."),
+    ] = None
+    resources: Annotated[
+        Resources,
+        about(
+            "What each training, tuning and decoding job of the system asks for. Changes no result."
+        ),
+    ] = Resources()
+
+
+GENERAL = tuple(SystemSettings.__struct_fields__)
+"""Settings that no stage is given."""

@@ -1,0 +1,196 @@
+"""Options of commands, made from declared settings; words that several commands take."""
+
+from __future__ import annotations
+
+import argparse
+import types
+from collections.abc import Mapping, Sequence
+from inspect import Parameter
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from replitune.errors import ReplituneError
+from replitune.registry import Name
+from replitune.settings import Reading, Setting, from_text, read, settings_of
+
+
+def add_settings(
+    parser: argparse.ArgumentParser,
+    declared: Any,
+    *names: str,
+    help: Mapping[str, str] | None = None,
+) -> None:
+    """Options for some settings of a class, with the sentences and the defaults that it declares,
+    or other sentences."""
+    known = settings_of(declared)
+    for name in names:
+        setting = known[name]
+        hint, default = bare(setting.type), setting.default
+        words: dict[str, Any] = {"default": None, "dest": name}
+        said = (help or {}).get(name, setting.description)
+        if hint is bool:
+            words["action"] = "store_true"
+        else:
+            words["metavar"] = metavar(setting)
+            if is_list(hint):
+                words["nargs"] = "+"
+            if default is not Parameter.empty and default not in (None, ()):
+                said = f"{said.rstrip('.')} (default {shown_default(default)})."
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, help=said.replace("%", "%%"), **words)
+
+
+def bare(hint: Any) -> Any:
+    """A type without its annotation, and without null."""
+    while get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) in (Union, types.UnionType):
+        members = [member for member in get_args(hint) if member is not type(None)]
+        if len(members) == 1:
+            return bare(members[0])
+    return hint
+
+
+def is_list(hint: Any) -> bool:
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else [hint]
+    return any(get_origin(bare(member)) in (list, tuple) for member in members)
+
+
+def metavar(setting: Setting) -> str:
+    hint = bare(setting.type)
+    if get_origin(hint) is Literal:
+        return "|".join(map(str, get_args(hint)))
+    return {int: "N", float: "X"}.get(hint, setting.name.upper().rstrip("S"))
+
+
+def shown_default(default: Any) -> str:
+    values = default if isinstance(default, (list, tuple)) else [default]
+    return " ".join(str(getattr(value, "word", value)) for value in values)
+
+
+def given_settings(options: argparse.Namespace, declared: Any, *names: str) -> dict[str, Any]:
+    """The values of those options that were given, checked, by the names of their settings."""
+    known = settings_of(declared)
+    reading = Reading()
+    values = {}
+    for name in names:
+        text = getattr(options, name)
+        if text is None or (text is False and bare(known[name].type) is bool):
+            continue
+        hint = known[name].type
+        value = [typed(hint, word) for word in text] if isinstance(text, list) else (
+            from_text(hint, text) if isinstance(text, str) else text
+        )  # fmt: skip
+        values[name] = reading.read(hint, value, (f"--{name.replace('_', '-')}",))
+    if reading.mistakes:
+        raise reading.mistakes[0].error()
+    return values
+
+
+def typed(hint: Any, word: str) -> Any:
+    """One word of a list, as its items are."""
+    hint = bare(hint)
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else [hint]
+    for member in members:
+        if get_origin(bare(member)) in (list, tuple):
+            item = get_args(bare(member))[0]
+            return word if bare(item) not in (int, float) else from_text(item, word)
+    return word
+
+
+def assignments(words: Sequence[str], declared: Any, option: str) -> dict[str, Any]:
+    """``key=value ...`` as values of declared settings."""
+    known = settings_of(declared)
+    reading = Reading()
+    values: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key:
+            raise ReplituneError(f"{option}: {word!r} is not a setting", expected="KEY=VALUE")
+        if key not in known:
+            reading.unknown(key, list(known), (option,))
+        else:
+            hint = known[key].type
+            values[key] = reading.read(hint, from_text(hint, text), (option, key))
+    if reading.mistakes:
+        raise reading.mistakes[0].error()
+    return values
+
+
+def pairs_of(words: Sequence[str]) -> Any:
+    """``all``, ``baseline=NAME`` or ``A:B ...`` as it would stand in an experiment file."""
+    if list(words) == ["all"]:
+        return "all"
+    if len(words) == 1 and words[0].startswith("baseline="):
+        return {"baseline": words[0].partition("=")[2]}
+    pairs = []
+    for word in words:
+        a, colon, b = word.partition(":")
+        if not colon or not a or not b:
+            raise ReplituneError(
+                f"{word!r} is not a pair", expected="all, baseline=NAME, or A:B C:D ..."
+            )
+        pairs.append([a, b])
+    return pairs
+
+
+def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
+    """``NAME=FILE FILE ...``: the name ends at the first `=`.
+
+    A shell does not see that FILE begins after the `=`: of ``NAME=run*.txt`` it leaves the
+    pattern, which is matched here, and of ``NAME=run{1,2}.txt`` it makes ``NAME=run1.txt
+    NAME=run2.txt``, so the name may stand before each.
+    """
+    name, equals, first = words[0].partition("=")
+    if not equals or not first:
+        raise ReplituneError(
+            f"{option} needs a name", found=words[0], expected=f"{option} NAME=FILE [FILE ...]"
+        )
+    rest = [word.removeprefix(f"{name}=") for word in words[1:]]
+    return safe_name(name, option), [file for word in (first, *rest) for file in matches(word)]
+
+
+def matches(word: str) -> list[str]:
+    """The files of a pattern in natural order; a word that is no pattern, or a file, as it is."""
+    if not any(character in word for character in "*?[") or Path(word).exists():
+        return [word]
+    from replitune.backends.outputs import expand
+
+    paths = expand(word, Path())
+    if not paths:
+        raise ReplituneError(f"no file matches {word}", fix="check the pattern")
+    return [str(path) for path in paths]
+
+
+def safe_name(name: str, what: str) -> str:
+    """A name that does as a file name."""
+    checked: str = read(Name, name, what)
+    return checked
+
+
+def replica_words(words: Sequence[str]) -> dict[str, int]:
+    """``mert=20 mira=20`` as numbers of replicas."""
+    counts: dict[str, int] = {}
+    for word in words:
+        prefix, equals, number = word.partition("=")
+        if not equals or not number.isdigit() or int(number) < 1:
+            raise ReplituneError(
+                f"--replicas: {word!r} is not a number of replicas", expected="such as mert=20"
+            )
+        counts[safe_name(prefix, "--replicas")] = int(number)
+    return counts
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seed", type=whole, default=2011,
+        help="the only source of randomness (default %(default)s)",
+    )  # fmt: skip
+
+
+def whole(text: str) -> int:
+    """A whole number from 0 on; argparse says what is wrong with another word."""
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number

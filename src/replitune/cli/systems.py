@@ -1,0 +1,70 @@
+"""What `train`, `tune` and `decode` share: the system that they work for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from replitune.backends.interface import Backend
+from replitune.backends.registry import get_backend
+from replitune.errors import ReplicaError, ReplituneError
+from replitune.running.failures import Failure
+
+
+def add_system_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--backend", default="phrase", metavar="NAME", help="what makes the system (phrase)"
+    )
+    parser.add_argument(
+        "--settings", metavar="JSON", help="of the system, as in an experiment file"
+    )
+    parser.add_argument(
+        "--system",
+        default="system",
+        metavar="NAME",
+        help="name of the system; it names random streams",
+    )
+
+
+def add_replica_options(parser: argparse.ArgumentParser, otherwise: str | None = None) -> None:
+    parser.add_argument(
+        "--replica", default=otherwise, metavar="ID",
+        help="such as mert-003; names the random streams",
+    )  # fmt: skip
+    parser.add_argument(
+        "--paired", action="store_true", help="replica k of all systems has one seed"
+    )
+    parser.add_argument(
+        "--allow-failure", action="store_true",
+        help="where this replica alone cannot be made, write that instead, and end well",
+    )  # fmt: skip
+
+
+def chosen_system(options: argparse.Namespace, otherwise: Mapping[str, Any]) -> Backend:
+    """The system of --backend and --settings; without --settings, with `otherwise`."""
+    settings = {key: value for key, value in otherwise.items() if value is not None}
+    if options.settings is not None:
+        try:
+            settings = json.loads(options.settings)
+        except ValueError as error:
+            raise ReplituneError("--settings is not JSON", found=str(error)) from None
+    return get_backend(options.system, settings, options.backend)
+
+
+def failure_of(
+    error: ReplicaError, stage: str, system: str, replica: str, *, allowed: bool
+) -> Failure:
+    """The record of a replica that could not be made; where that is not allowed, the error."""
+    if not allowed:
+        raise error
+    print(f"warning: going on without {system} {replica}", file=sys.stderr)
+    print(f"replitune: {error}", file=sys.stderr)
+    return Failure(stage, system, replica, " ".join(str(error).split()))
+
+
+def path_of(name: str | None) -> Path | None:
+    return None if name is None else Path(name)

@@ -1,0 +1,222 @@
+"""Tables of texts, scores and judgements: columns by name, and rows with the number of their line.
+
+Text is separated by tabs (no quoting: a field is all between two tabs), by commas with the quoting
+of CSV, or by blanks; gz or not. Scores may also come as JSON lines or as Parquet.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replitune.errors import ReplituneError, nearest
+from replitune.running.files import read_lines, read_text, split_lines
+
+Row = tuple[int, list[Any]]
+"""The number of its line (in Parquet of the row, from 1), and its cells."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text."""
+
+    path: Path
+    header: list[str]
+    """Names of the columns; empty where the file has none."""
+    width: int
+    rows: Iterator[tuple[int, list[str]]]
+
+    def place(self, column: str | int) -> int:
+        """Where a column is, by its name or by its number from 1."""
+        if isinstance(column, int):
+            if 1 <= column <= self.width:
+                return column - 1
+            raise ReplituneError(
+                "no such column", file=self.path, found=str(column),
+                expected=f"a number from 1 to {self.width}",
+            )  # fmt: skip
+        if self.header.count(column) != 1:
+            close = nearest(column, self.header)
+            raise ReplituneError(
+                f"{'two columns are' if column in self.header else 'no column is'} called {column}",
+                file=self.path, line=1, found=", ".join(self.header) or "no header",
+                fix=f"did you mean {close}?" if close and column not in self.header else None,
+            )  # fmt: skip
+        return self.header.index(column)
+
+
+def read_table_of_segments(path: str | Path, has_header: bool) -> Table:
+    """Columns between tabs, each row as it is: a blank line is a row, too."""
+    rows = enumerate((line.split("\t") for line in read_lines(path)), start=1)
+    return _table(Path(path), rows, has_header)
+
+
+def read_table(path: str | Path, text: str | None = None) -> Table:
+    """A table with a header, whose first line tells what separates its columns. Lines without
+    content are no rows, and blanks around a cell mean nothing."""
+    text = read_text(path) if text is None else text
+    lines = split_lines(text)
+    first = lines[0] if lines else ""
+    if "\t" not in first and "," in first:
+        rows = _csv_rows(Path(path), text)
+    else:
+        # WMT's own files have blanks in the header, and blanks or tabs below it
+        separator = "\t" if "\t" in first else None
+        rows = enumerate((line.split(separator) for line in lines), start=1)
+    stripped = ((line, [cell.strip() for cell in row]) for line, row in rows)
+    return _table(Path(path), ((line, row) for line, row in stripped if any(row)), True)
+
+
+def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise ReplituneError(
+            "not a line of CSV", file=path, line=reader.line_num, found=str(error)
+        ) from None
+
+
+def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) -> Table:
+    line, first = next(rows, (1, []))
+
+    def full_rows() -> Iterator[tuple[int, list[str]]]:
+        if first and not has_header:
+            yield line, first
+        for number, row in rows:
+            if len(row) != len(first):
+                raise ReplituneError(
+                    "a row has too few or too many columns", file=path, line=number,
+                    found=f"{len(row)} columns", expected=f"{len(first)}, as on line {line}",
+                    fix="a cell has no tab, and in CSV a comma only within quotation marks",
+                )  # fmt: skip
+            yield number, row
+
+    return Table(path, first if has_header else [], len(first), full_rows())
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """The columns of a table of scores that are read, in this order."""
+
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    """Must be there, too; but in JSON, a line without one has no value."""
+    optional: tuple[str, ...] = ()
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return (*self.keys, *self.values)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.keys, *self.values, *self.optional)
+
+
+def read_columns(path: str | Path, columns: ScoreColumns) -> Iterator[Row]:
+    """The cells of some columns of a file of any kind, told by its name; None for those of columns
+    that it does not have."""
+    path = Path(path)
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in (".parquet", ".pq"):
+        return _parquet_columns(path, columns)
+    if suffix in (".jsonl", ".ndjson", ".json"):
+        return _json_columns(path, columns)
+    return _text_columns(path, columns)
+
+
+def _text_columns(path: Path, columns: ScoreColumns) -> Iterator[Row]:
+    table = read_table(path)
+    _require(path, columns.required, table.header, 1)
+    places = [table.place(name) if name in table.header else None for name in columns.all]
+    for line, row in table.rows:
+        yield line, [None if place is None else row[place] for place in places]
+
+
+def _json_columns(path: Path, columns: ScoreColumns) -> Iterator[Row]:
+    for line, text in enumerate(read_lines(path), start=1):
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ReplituneError(
+                "not a line of JSON", file=path, line=line, found=str(error)
+            ) from None
+        if not isinstance(row, dict):
+            raise ReplituneError(
+                "not a JSON object", file=path, line=line, expected="{...} on each line"
+            )
+        _require(path, columns.keys, list(row), line)
+        yield line, [row.get(name) for name in columns.all]
+
+
+def _parquet_columns(path: Path, columns: ScoreColumns) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.exists():
+        raise ReplituneError("no such file", file=path)
+    try:
+        content = pq.ParquetFile(path)
+        names = content.schema_arrow.names
+        _require(path, columns.required, names)
+        line = 0
+        for batch in content.iter_batches(columns=[name for name in columns.all if name in names]):
+            for row in batch.to_pylist():
+                line += 1
+                yield line, [row.get(name) for name in columns.all]
+    except pa.ArrowException as error:
+        raise ReplituneError("not a readable Parquet file", file=path, found=str(error)) from None
+
+
+def _require(
+    path: Path, required: Sequence[str], names: Sequence[str], line: int | None = None
+) -> None:
+    missing = [name for name in required if name not in names]
+    if missing:
+        raise ReplituneError(
+            f"no column {', '.join(missing)}", file=path, line=line,
+            found=", ".join(names) or "nothing", expected=", ".join(required),
+        )  # fmt: skip
+
+
+# ---- cells
+
+
+def number_of(cell: Any) -> float | None:
+    """The finite number that a cell is."""
+    try:
+        value = math.nan if isinstance(cell, bool) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def score_of(path: Path, line: int, cell: Any, absent: Sequence[str] = ("",)) -> float | None:
+    """A score; None where there is none."""
+    value = number_of(cell)
+    if value is None and cell is not None and str(cell).lower() not in absent:
+        raise ReplituneError(
+            "the score is not a finite number", file=path, line=line, found=repr(cell),
+            fix="leave the score empty, or the row out, where there is none",
+        )  # fmt: skip
+    return value
+
+
+def segment_of(path: Path, line: int, cell: Any) -> int:
+    """The number of a segment."""
+    value = number_of(cell)
+    if value is None or not value.is_integer() or value < 0:
+        raise ReplituneError(
+            "the segment is not a whole number", file=path, line=line, found=repr(cell),
+            expected="its place in the test set, from 0; judgements may count from 1, with "
+            "--first-segment 1",
+        )  # fmt: skip
+    return int(value)

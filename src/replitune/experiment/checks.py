@@ -1,0 +1,257 @@
+"""What settings cannot say one by one: whether they go together.
+
+Each check names the parts of the experiment that it looks at as its parameters; it is left out
+when one of them is wrong by itself.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from replitune.backends.interface import Backend, Given
+from replitune.backends.registry import BACKENDS
+from replitune.corpus.reader import recognise
+from replitune.corpus.settings import FilesCorpus, TestSetFiles
+from replitune.errors import ReplituneError
+from replitune.metrics.score_files import check_scores
+from replitune.registry import Entry, repeated
+from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain
+from replitune.significance.pairs import pairs_of_systems
+from replitune.significance.registry import TESTS
+from replitune.significance.settings import Baseline
+
+Complain = Callable[..., Any]
+"""``complain(path, message, found=..., expected=..., fix=...)`` notes a mistake."""
+
+
+def cross_check(reading: Reading, parts: Mapping[str, Any]) -> None:
+    """Note what is wrong with parts that are right by themselves."""
+    for check in CHECKS:
+        wanted = [name for name in inspect.signature(check).parameters if name != "complain"]
+        if all(parts[name] is not WRONG for name in wanted):
+            check(reading.wrong, **{name: parts[name] for name in wanted})
+
+
+def has_testsets(complain: Complain, corpus: Any) -> None:
+    if not corpus.tests:
+        complain(("corpus",), "no test set", fix="name one under corpus.tests")
+
+
+def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> None:
+    path, names = ("tests", "pairs"), list(systems)
+    if isinstance(tests.pairs, str):
+        return
+    pairs = () if isinstance(tests.pairs, Baseline) else tests.pairs
+    given = [name for pair in pairs for name in pair]
+    if isinstance(tests.pairs, Baseline):
+        given = [tests.pairs.baseline]
+    for name in dict.fromkeys(given):
+        if name not in names:
+            unknown(complain, path, "system", name, names)
+    for number, (a, b) in enumerate(pairs):
+        if a == b:
+            complain(
+                (*path, number), f"a pair of {a!r} with itself", expected="two different systems"
+            )
+
+
+def unknown(complain: Complain, path: Path_, what: str, name: str, known: Sequence[str]) -> None:
+    complain(
+        path, f"unknown {what} {name!r} in {'.'.join(map(str, path))}", expected=", ".join(known),
+        fix=did_you_mean(name, [*known]),
+    )  # fmt: skip
+
+
+def metrics_differ(complain: Complain, metrics: Sequence[Entry]) -> None:
+    ids_differ(complain, ("metrics",), "metric", metrics)
+
+
+def tests_differ(complain: Complain, tests: Any) -> None:
+    ids_differ(complain, ("tests", "methods"), "method", tests.methods)
+    ids_differ(complain, ("tests", "intervals"), "interval", tests.intervals)
+
+
+def ids_differ(complain: Complain, path: Path_, what: str, entries: Iterable[Entry]) -> None:
+    twice = repeated(entry.id for entry in entries)
+    if twice is not None:
+        complain(path, f"two {what}s are called {twice!r}", fix="give one of them an `id`")
+
+
+def studies_fit(complain: Complain, studies: Any, metrics: Sequence[Entry], corpus: Any) -> None:
+    ids = [entry.id for entry in metrics]
+    for name in ("power", "replication", "calibrate", "meta"):
+        study = getattr(studies, name)
+        if study is None:
+            continue
+        path: Path_ = ("studies", name)
+        for id in study.metrics if not isinstance(study.metrics, str) else ():
+            if id not in ids:
+                unknown(complain, (*path, "metrics"), "metric", id, ids)
+        ids_differ(complain, (*path, "methods"), "method", getattr(study, "methods", ()))
+        for key in ("human", "fluency"):
+            given = getattr(study, key, None)
+            for testset in given if isinstance(given, Mapping) else ():
+                if testset not in corpus.tests:
+                    unknown(complain, (*path, key), "test set", testset, list(corpus.tests))
+
+
+def scores_fit(complain: Complain, metrics: Sequence[Entry], corpus: Any) -> None:
+    for number, entry in enumerate(metrics):
+
+        def here(path: Path_, *said: Any, number: int = number, **fields: Any) -> Any:
+            return complain((path[0], number, *path[1:]), *said, **fields)
+
+        check_scores(entry, list(corpus.tests), here)
+
+
+PARTS = {"train": "training pairs", "dev": "a dev set to tune on"}
+
+
+def texts_are_there(complain: Complain, systems: Mapping[str, Any], corpus: Any) -> None:
+    """The text that systems read must be in the corpus."""
+    lacking: dict[Path_, list[str]] = {}
+    for name, backend in backends_of(systems).items():
+        read = {part for parts in backend.stages.values() for part in parts}
+        for part in PARTS:
+            if part in read and not getattr(corpus, part):
+                lacking.setdefault(("corpus", part), []).append(name)
+        for where, given in corpus.described if isinstance(corpus, FilesCorpus) else ():
+            wanted = "source" in read or ("dev" in read and where == ("dev",))
+            if wanted and not may_have_source(given):
+                lacking.setdefault(("corpus", *where), []).append(name)
+    for path, names in lacking.items():
+        some = f"system {names[0]}" if len(names) == 1 else f"systems {', '.join(names)}"
+        needs = "needs" if len(names) == 1 else "need"
+        if path[1] in PARTS and len(path) == 2 and not getattr(corpus, str(path[1])):
+            part = str(path[1])
+            complain(
+                ("corpus",), f"{some} {needs} {PARTS[part]}", fix=f"name them as corpus.{part}"
+            )
+        else:
+            complain(path, f"{some} {needs} the source of {path[-1]}", fix="name it as `source`")
+
+
+def systems_fit(
+    complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], corpus: Any,
+    tuning: Any,
+) -> None:  # fmt: skip
+    """What each backend says of its system, and the replicas that it can make."""
+    experiment = {"corpus": plain(corpus), "tuning": plain(tuning)}
+    for name, backend in backends_of(systems).items():
+        own = systems[name].replicas
+        known = backend.prefixes
+        counts = replica_counts(backend, replicas)
+        if known and (not counts or set(counts) - set(known)):
+            complain(
+                ("systems", name, "replicas") if own else ("replicas",),
+                f"system {name} has backend {backend.name}, whose replicas are made otherwise",
+                found=", ".join(f"{key}: {n}" for key, n in (own or replicas).items()),
+                expected=", ".join(known), fix="give the system its own `replicas`",
+            )  # fmt: skip
+        backend.check(experiment, complain)
+
+
+def shares_are_equal(
+    complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], tests: Any
+) -> None:
+    """Tests that exchange replicas within their tuner want the same share of each in both
+    systems; paired replicas want the same replicas."""
+    strict = [entry.id for entry in tests.methods if takes_strata(entry)]
+    paired = tests.paired_replicas or any(entry.options.get("paired") for entry in tests.methods)
+    made = {
+        name: replica_counts(backend, replicas)
+        for name, backend in backends_of(systems).items()
+        if not isinstance(backend, Given)
+    }
+    try:
+        pairs = pairs_of_systems(tests.pairs, list(systems))
+    except ReplituneError:
+        return  # which was said of the pairs
+    for a, b in pairs:
+        if a not in made or b not in made:
+            continue
+        path = ("systems", b, "replicas")
+        found = "; ".join(f"{name}: {said(made[name])}" for name in (a, b))
+        if strict and not same_shares(made[a], made[b]):
+            complain(
+                path, f"systems {a} and {b} have different shares of each tuner", found=found,
+                expected="the same proportions, since replicas are exchanged within their tuner",
+                fix=f"give both the same replicas, or say `strata: none` of {', '.join(strict)}",
+            )  # fmt: skip
+        elif paired and made[a] != made[b]:
+            complain(
+                path, f"replicas of {a} and {b} do not pair by id", found=found,
+                expected="the same replicas in both systems",
+                fix="leave paired_replicas off, or give both systems the same replicas",
+            )  # fmt: skip
+
+
+def takes_strata(entry: Entry) -> bool:
+    return "strata" in TESTS.settings(entry.name) and entry.options.get("strata") != "none"
+
+
+def same_shares(a: Mapping[str, int], b: Mapping[str, int]) -> bool:
+    if not set(a) & set(b) - {"seeds"}:
+        return True  # how replicas come about is a part of these systems
+    total_a, total_b = sum(a.values()), sum(b.values())
+    return all(a.get(key, 0) * total_b == b.get(key, 0) * total_a for key in {*a, *b})
+
+
+def said(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {key}" for key, n in counts.items())
+
+
+def replicas_are_there(
+    complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], tests: Any
+) -> None:
+    """A test that names a replica names one that there is."""
+    from replitune.replicas import replica_ids
+
+    every = backends_of(systems)
+    if any(isinstance(backend, Given) for backend in every.values()):
+        return  # their replicas are files, which nobody has looked for yet
+    ids = {
+        replica.id for backend in every.values()
+        for replica in replica_ids(replica_counts(backend, replicas))
+    }  # fmt: skip
+    for key in ("methods", "intervals"):
+        for number, entry in enumerate(getattr(tests, key)):
+            for option in ("replica", "replica_a", "replica_b"):
+                wanted = entry.options.get(option)
+                if wanted not in (None, "median", "every", *ids):
+                    complain(
+                        ("tests", key, number, option), f"no system has a replica {wanted!r}",
+                        expected="median, or one of " + ", ".join(sorted(ids)),
+                        fix=did_you_mean(wanted, sorted(ids)),
+                    )  # fmt: skip
+
+
+CHECKS: tuple[Callable[..., None], ...] = (
+    has_testsets, pairs_exist, metrics_differ, tests_differ, studies_fit, scores_fit,
+    texts_are_there, systems_fit, shares_are_equal, replicas_are_there,
+)  # fmt: skip
+
+
+# ---- what they look at
+
+
+def may_have_source(given: TestSetFiles) -> bool:
+    """Whether a test set has a source, as far as that is known without reading it: files of text
+    have none of their own."""
+    formats = [given.format or recognise(name) for name in given.reference_files]
+    return given.source is not None or not {"text", "blank-lines"}.issuperset(formats)
+
+
+def backends_of(systems: Mapping[str, Any]) -> dict[str, Backend]:
+    """What makes each system."""
+    return {name: BACKENDS[settings.backend](name, settings) for name, settings in systems.items()}
+
+
+def replica_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int]:
+    """How many replicas of each kind a system has: its own `replicas`, or of the experiment's
+    those that its backend can make."""
+    own = backend.settings.replicas
+    known = backend.prefixes
+    return dict(own or {key: n for key, n in replicas.items() if key in known})

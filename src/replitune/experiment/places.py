@@ -1,0 +1,120 @@
+"""Where every file of an experiment is. Names may be Snakemake's wildcards: `{system}`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+TESTS = ("", ".systems", ".overlaps", ".null", ".notes")
+"""What stands between the name of a metric and `.parquet` in the files of its tests."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """The files below `results/<experiment>/`."""
+
+    folder: str
+
+    def at(self, *names: str) -> str:
+        return "/".join((self.folder, *names))
+
+    # ---- the corpus
+
+    @property
+    def corpus(self) -> str:
+        return self.at("corpus")
+
+    def testset(self, name: str) -> str:
+        return self.at("corpus", f"{name}.jsonl")
+
+    @property
+    def train(self) -> tuple[str, str]:
+        """Source and target side of the parallel text."""
+        return self.at("corpus", "train.source.txt"), self.at("corpus", "train.target.txt")
+
+    def account(self, part: str) -> str:
+        """The sha256 of the inputs of one part of the corpus."""
+        return self.at("corpus", f"{part}.inputs.json")
+
+    @property
+    def inputs(self) -> str:
+        """The account of all texts."""
+        return self.at("corpus", "inputs.json")
+
+    # ---- systems
+
+    def model(self, system: str) -> str:
+        return self.at("models", system)
+
+    def replica(self, system: str, replica: str) -> str:
+        """The folder of a tuning run or a training."""
+        return self.at("tuning", system, replica)
+
+    def weights(self, system: str, replica: str) -> str:
+        return self.at("tuning", system, replica, "weights.json")
+
+    def history(self, system: str, replica: str) -> str:
+        return self.at("tuning", system, replica, "history.parquet")
+
+    def work(self, system: str, replica: str) -> str:
+        """The checkpoint of a run that is under way; it is no output."""
+        return self.at("tuning", system, ".work", replica)
+
+    def decodes(self, testset: str, system: str) -> str:
+        return self.at("decodes", testset, system)
+
+    def decode(self, testset: str, system: str, replica: str) -> str:
+        return self.at("decodes", testset, system, f"{replica}.txt")
+
+    # ---- numbers
+
+    def stores(self, testset: str, metric: str) -> str:
+        """The folder of the segment statistics of all systems."""
+        return self.at("stats", testset, metric)
+
+    def store(self, testset: str, metric: str, system: str) -> str:
+        return self.at("stats", testset, metric, f"{system}.parquet")
+
+    def tests(self, testset: str, metric: str, kind: str = "") -> str:
+        """Of `kind`: one of `TESTS`."""
+        return self.at("tests", testset, f"{metric}{kind}.parquet")
+
+    def study(self, study: str, testset: str, metric: str | None = None) -> str:
+        names = (testset,) if metric is None else (testset, metric)
+        return self.at("studies", study, *names[:-1], f"{names[-1]}.parquet")
+
+    # ---- what people read
+
+    @property
+    def page(self) -> str:
+        return self.at("report.html")
+
+    @property
+    def tables(self) -> str:
+        return self.at("tables")
+
+    @property
+    def figures(self) -> str:
+        return self.at("figures")
+
+    @property
+    def manifest(self) -> str:
+        return self.at("manifest.json")
+
+    @property
+    def kernels(self) -> str:
+        return self.at(".kernels")
+
+    # ---- how jobs ran
+
+    def log(self, *names: str) -> str:
+        return self.at("logs", *names) + ".log"
+
+    def record(self, *names: str) -> str:
+        return self.at("logs", *names) + ".json"
+
+    def benchmark(self, *names: str) -> str:
+        return self.at("benchmarks", *names) + ".tsv"
+
+    def existing(self, paths: list[str]) -> list[str]:
+        return [path for path in paths if Path(path).exists()]

@@ -1,0 +1,151 @@
+"""What an experiment would run, what that would cost, and whether its data is there."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replitune.backends.interface import Given
+from replitune.corpus.settings import DEV, TRAIN, FilesCorpus
+from replitune.errors import ReplituneError
+from replitune.experiment.experiment import BY_METRIC, Experiment
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Jobs of one stage, and the CPU seconds that they would take."""
+
+    stage: str
+    jobs: int
+    seconds: float | None
+    """None where no earlier run says it."""
+
+
+def count_jobs(experiment: Experiment) -> dict[str, int]:
+    """The jobs of a run from nothing, by stage."""
+    replicas = {system: len(experiment.replicas(system)) for system in experiment.systems}
+
+    def per_replica(stage: str) -> int:
+        return sum(replicas[system] for system in experiment.having(stage))
+
+    scored = [
+        (testset, metric, system)
+        for testset in experiment.testsets
+        for metric in experiment.metrics
+        if experiment.scored(metric, testset)
+        for system in experiment.decoding(testset)
+    ]
+    counts = {
+        "corpus": len(experiment.corpus_parts) + 1,
+        "kernels": 1,
+        "train": len(experiment.having("train")),
+        "tune": per_replica("tune") + per_replica("train_replica"),
+        "decode": per_replica("decode") * len(experiment.testsets) + len(experiment.given_outputs),
+        "score": len(scored),
+        "test": len(experiment.tests) * len(experiment.metrics),
+        **{study: len(experiment.study_cells(study)) for study in BY_METRIC},
+        "meta": len(experiment.judged),
+        "report": 1,
+        "manifest": 1,
+    }
+    return {stage: n for stage, n in counts.items() if n}
+
+
+def costs(experiment: Experiment, results: Path) -> list[Cost]:
+    """Jobs by stage with their cost by earlier manifests: of this experiment, or else of all in
+    the same folder."""
+    own = experiment.folder / "manifest.json"
+    means = _mean_seconds([own] if own.exists() else sorted(results.glob("*/manifest.json")))
+    return [
+        Cost(stage, n, n * means[stage] if stage in means else None)
+        for stage, n in count_jobs(experiment).items()
+    ]
+
+
+def _mean_seconds(manifests: list[Path]) -> dict[str, float]:
+    """CPU seconds of a job, by stage."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for path in manifests:
+        try:
+            jobs = json.loads(path.read_text("utf-8"))["jobs"]
+            for name, record in jobs.items():
+                seconds[name.partition("/")[0]].append(float(record["cpu_seconds"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # of another version, or damaged: no estimate from it
+    return {stage: sum(values) / len(values) for stage, values in seconds.items()}
+
+
+def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
+    """Everything that is wrong with the files of an experiment: those that are not there, are not
+    text, or have another number of lines than what they belong to."""
+    segments: dict[str, int] = {}
+    for part in experiment.corpus_parts:
+        yield from _caught(lambda part=part: segments.update({part: _segments(experiment, part)}))
+    for system, testset in experiment.given_outputs:
+        if segments.get(testset):
+            backend = experiment.backends[system]
+            assert isinstance(backend, Given)
+            yield from _caught(backend.collect, testset, experiment.corpora, segments[testset])
+    for id in experiment.metrics:
+        for path in experiment.all_score_files(id):
+            if not path.is_file():
+                yield ReplituneError(f"no such file of scores of {id}", file=path)
+    for testset in experiment.judged:
+        for file in experiment.human_files(testset).values():
+            if not Path(file).is_file():
+                yield ReplituneError("no such file of judgements", file=file)
+
+
+def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
+    try:
+        look(*given)
+    except ReplituneError as error:
+        yield error
+
+
+def _segments(experiment: Experiment, part: str) -> int:
+    """The number of segments of a text, which is read as its job would."""
+    from replitune.corpus.prepare import read_files, read_train
+
+    corpus = experiment.settings.corpus
+    if not isinstance(corpus, FilesCorpus):
+        return 0  # made up, and of no file
+    if part == TRAIN and corpus.train is not None:
+        return len(read_train(corpus.train, experiment.corpora)[0])
+    given = corpus.dev if part == DEV else corpus.tests[part]
+    assert given is not None
+    return read_files(part, given, experiment.corpora)[0].segments
+
+
+def cautions(experiment: Experiment) -> list[str]:
+    """What is allowed, and seldom meant."""
+    corpus = experiment.settings.corpus
+    found = []
+    if isinstance(corpus, FilesCorpus) and corpus.dev is not None:
+        dev = set(corpus.dev.reference_files)
+        found += [
+            f"dev is also test set {name}: its scores are of the text that systems are tuned on"
+            for name, given in corpus.tests.items()
+            if dev & set(given.files)
+        ]
+    outside = [
+        str(path) for id in experiment.metrics for path in experiment.all_score_files(id)
+        if not _is_inside(path, experiment.corpora)
+    ]  # fmt: skip
+    outside += [
+        file for testset in experiment.judged for file in experiment.human_files(testset).values()
+        if not _is_inside(Path(file), experiment.corpora)
+    ]  # fmt: skip
+    if outside:
+        found.append(
+            f"{outside[0]} lies outside of the corpora: `replitune archive` will not pack it"
+        )
+    return found
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())

@@ -1,0 +1,118 @@
+"""Reading an experiment file: YAML -> chosen scale -> settings and defaults -> cross-checks.
+
+Everything that is wrong is said at once; every complaint names the file, the line, what was found,
+what is allowed, and the nearest spelling.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from replitune.experiment.checks import cross_check
+from replitune.experiment.settings import ExperimentSettings
+from replitune.experiment.yaml_file import Source, read_yaml, require_plain
+from replitune.settings import WRONG, Mistake, Path_, Reading, did_you_mean, settings_of
+
+REPLACED = ("replicas", "pairs")
+"""Mappings that a scale replaces as a whole."""
+
+
+def load(file: str | Path, **overrides: Any) -> ExperimentSettings:
+    """Read and resolve an experiment file; `overrides` are what `--config` gives."""
+    data, source = read_yaml(file)
+    given = {key: value for key, value in overrides.items() if value is not None}
+    return resolve({**data, **given}, source)
+
+
+def resolve(data: Mapping[str, Any], source: Source | None = None) -> ExperimentSettings:
+    """The settings of an experiment: scale applied, everything checked, defaults filled in. When
+    no scale is chosen, all of them are checked, too."""
+    source = source or Source()
+    plain = Reading()
+    require_plain(plain, data)
+    source.stop(plain.mistakes)
+    given, chosen = data.get("scales") or {}, data.get("scale")
+    scales = given if isinstance(given, Mapping) else {}
+    if isinstance(chosen, str) and scales is given:
+        override = scales.get(chosen)
+        if override is None:
+            source.stop([_unknown_scale(chosen, list(scales))])
+        if isinstance(override, Mapping):
+            settings, found = examine(merge(data, override))
+            source.stop([_in_scale(mistake, chosen, override) for mistake in found])
+            assert settings is not None
+            return msgspec.structs.replace(settings, experiment=f"{settings.experiment}-{chosen}")
+    settings, mistakes = examine(data)
+    known = {(mistake.path, mistake.message) for mistake in mistakes}
+    for name, override in scales.items():
+        if isinstance(override, Mapping):  # otherwise that was said of `scales`
+            mistakes = mistakes + [
+                _in_scale(mistake, name, override)
+                for mistake in examine(merge(data, override))[1]
+                if (mistake.path, mistake.message) not in known
+            ]
+    source.stop(mistakes)
+    assert settings is not None
+    return settings
+
+
+def _unknown_scale(scale: str, scales: list[str]) -> Mistake:
+    return Mistake(
+        ("scales",), f"unknown scale {scale!r}",
+        expected=", ".join(scales) or "no scale: this experiment defines none",
+        fix=did_you_mean(scale, scales),
+    )  # fmt: skip
+
+
+def _in_scale(mistake: Mistake, name: str, override: Mapping[str, Any]) -> Mistake:
+    """A mistake of what a scale makes of the file: where the scale makes it, if it does."""
+    place: Any = override
+    path: Path_ = ()
+    for key in mistake.path:
+        if not isinstance(place, Mapping) or key not in place:
+            break
+        place, path = place[key], (*path, key)
+    where = ("scales", name, *path) if path else mistake.path
+    said = f"scale {name}: {mistake.message}"
+    return Mistake(where, said, mistake.found, mistake.expected, mistake.fix)
+
+
+def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+    """`override` over `base`: mappings are merged, but for `REPLACED`; everything else is
+    replaced, and null removes."""
+    merged = copy.deepcopy(dict(base))
+    for key, value in override.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        if value is None:
+            merged.pop(key, None)
+        elif both and key not in REPLACED:
+            merged[key] = merge(merged[key], value)
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def examine(data: Mapping[str, Any]) -> tuple[ExperimentSettings | None, list[Mistake]]:
+    """The settings of an experiment as they stand, and everything that is wrong with them: parts
+    that are right by themselves are looked at together, whatever is wrong with others."""
+    reading = Reading()
+    known = settings_of(ExperimentSettings)
+    for key in data:
+        if key not in known:
+            reading.unknown(key, list(known), ())
+    parts: dict[str, Any] = {}
+    for key, setting in known.items():
+        if key in data:
+            parts[key] = reading.read(setting.type, data[key], (key,))
+        elif setting.required:
+            reading.wrong((), f"key `{key}` is missing in the experiment")
+            parts[key] = WRONG
+        else:
+            parts[key] = setting.default
+    cross_check(reading, parts)
+    return (None if reading.mistakes else ExperimentSettings(**parts)), reading.mistakes

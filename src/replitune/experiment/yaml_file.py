@@ -1,0 +1,169 @@
+"""An experiment file as plain values: where each stands, and what no value may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from replitune.errors import ReplituneError
+from replitune.running.files import read_text
+from replitune.settings import Mistake, Path_, Reading, joined
+
+LARGEST = 200_000
+"""Keys and values of an experiment file, aliases written out."""
+
+
+class ExperimentError(ReplituneError):
+    """Everything that is wrong with a file."""
+
+    def __init__(self, errors: Sequence[ReplituneError]) -> None:
+        self.errors = list(errors)
+        first = self.errors[0]
+        super().__init__(
+            first.message, file=first.file, line=first.line, found=first.found,
+            expected=first.expected, fix=first.fix,
+        )  # fmt: skip
+
+    def render(self) -> str:
+        texts = [error.render() for error in self.errors]
+        count = [f"{len(texts)} mistakes"] if len(texts) > 1 else []
+        return "\n".join([*texts, *count])
+
+
+class Source:
+    """An experiment file with the line of each key, for messages."""
+
+    def __init__(self, file: str | Path | None = None, lines: dict[Path_, int] | None = None):
+        self.file = file
+        self.lines = lines or {}
+
+    def line(self, path: Path_) -> int | None:
+        """The line of a place, or of what it would stand in."""
+        for end in range(len(path), 0, -1):
+            if path[:end] in self.lines:
+                return self.lines[path[:end]]
+        return None
+
+    def stop(self, mistakes: Sequence[Mistake]) -> None:
+        """Raise what is wrong, in the order of the file."""
+        if not mistakes:
+            return
+        placed = [(self.line(mistake.path), mistake) for mistake in mistakes]
+        placed.sort(key=lambda item: item[0] or 0)
+        raise ExperimentError([mistake.error(self.file, line) for line, mistake in placed])
+
+
+def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
+    """The mapping in a YAML file, and where its keys stand. A key given twice is an error."""
+    text = read_text(file)
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        _require_small(node, file)
+        data = yaml.safe_load(text)
+    except RecursionError:
+        raise ReplituneError("YAML nested too deeply", file=file) from None
+    except (ValueError, OverflowError) as error:  # of a date, or a number, that is none
+        raise ReplituneError("not valid YAML", file=file, found=str(error)) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise ReplituneError(
+            "not valid YAML",
+            file=file,
+            line=mark.line + 1 if mark else None,
+            found=str(getattr(error, "problem", error)),
+        ) from None
+    if not isinstance(data, dict):
+        raise ReplituneError(
+            "an experiment file is a mapping",
+            file=file,
+            found=type(data).__name__,
+            expected="key: value lines, such as `experiment: NAME`",
+        )
+    source = Source(file)
+    twice: list[Mistake] = []
+    for path, line, duplicate in _key_lines(node, ()):
+        source.lines[path] = line
+        if duplicate:
+            twice.append(
+                Mistake(path, f"key `{path[-1]}` is given twice", fix="remove one of them")
+            )
+    source.stop(twice)
+    return data, source
+
+
+def _key_lines(node: Any, path: Path_) -> Iterator[tuple[Path_, int, bool]]:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            here = (*path, key.value)
+            yield here, key.start_mark.line + 1, key.value in seen and key.value != "<<"
+            seen.add(key.value)
+            yield from _key_lines(value, here)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            here = (*path, index)
+            yield here, value.start_mark.line + 1, False
+            yield from _key_lines(value, here)
+
+
+def _require_small(node: Any, file: str | Path) -> None:
+    """Refuse a file whose aliases make it endless, or far larger than it is written."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Any) -> int:
+        known = sizes.get(id(node))
+        if known is not None:
+            return known
+        sizes[id(node)] = LARGEST + 1  # what an alias to something that it stands in finds
+        if isinstance(node, yaml.MappingNode):
+            total = 1 + sum(size(key) + size(value) for key, value in node.value)
+        elif isinstance(node, yaml.SequenceNode):
+            total = 1 + sum(map(size, node.value))
+        else:
+            total = 1
+        sizes[id(node)] = total
+        return total
+
+    if size(node) > LARGEST:
+        raise ReplituneError(
+            "too large for an experiment file",
+            file=file,
+            expected=f"at most {LARGEST:,} values, aliases written out",
+            fix="an alias (`*name`) that stands inside of what it names, or aliases of aliases?",
+        )
+
+
+def require_plain(reading: Reading, value: Any, path: Path_ = ()) -> None:
+    """Text, finite numbers, yes and no, lists and mappings; keys are text."""
+    found = expected = None
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if isinstance(key, str):
+                require_plain(reading, key, (*path, key))
+                require_plain(reading, item, (*path, key))
+            else:
+                reading.wrong(
+                    (*path, str(key)), "a key that is not text", found=repr(key)[:80],
+                    fix="write it in quotes",
+                )  # fmt: skip
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            require_plain(reading, item, (*path, index))
+    elif isinstance(value, str):
+        if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
+            found, expected = ascii(value), "text without NUL and half surrogate pairs"
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            found, expected = str(value), "a finite number"
+    elif isinstance(value, int):
+        if abs(value) >= 2**63:
+            found, expected = "a number of more than 63 bits", "a smaller one"
+    elif value is not None:
+        found, expected = str(value), "text, a number, true or false; dates in quotes"
+    if expected is not None:
+        name = joined(path, "the experiment").encode("ascii", "backslashreplace").decode()
+        reading.wrong(path, f"{name} is not allowed", found=str(found)[:80], expected=expected)

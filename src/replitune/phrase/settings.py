@@ -1,0 +1,153 @@
+"""The settings of phrase-based systems. Light: the Snakefile imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, get_args
+
+from replitune.backends.settings import Subset, SystemSettings
+from replitune.errors import ReplituneError
+from replitune.settings import Settings, about
+
+Group = Literal["tm", "lm", "distortion", "penalties", "lexro"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""Groups of features."""
+
+Aligner = Literal["hmm", "fast_align", "eflomal"]
+
+Heuristic = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+HEURISTICS: tuple[Heuristic, ...] = get_args(Heuristic)
+
+LONGEST = 200
+"""Words of a segment that sil-thot's HMM accepts."""
+LONGEST_PHRASE = 8
+"""The links inside a phrase pair are a mask of LONGEST_PHRASE x LONGEST_PHRASE = 64 bits."""
+HIGHEST_ORDER = 6
+"""Of a language model."""
+
+
+def require_distinct(groups: Sequence[str]) -> None:
+    """Refuse a group of features that is named twice, and none at all."""
+    if not groups or len(set(groups)) < len(groups):
+        raise ReplituneError(
+            "features must be distinct groups, and at least one",
+            found=", ".join(groups) or "none", expected="some of " + ", ".join(GROUPS),
+        )  # fmt: skip
+
+
+class PhraseSettings(Settings):
+    """Everything that decides a model, inputs apart."""
+
+    features: Annotated[
+        tuple[Group, ...],
+        about("Groups of features that the decoder is to use; tables are trained for all of them."),
+    ] = GROUPS
+    alignment: Annotated[Aligner, about("Word aligner.")] = "hmm"
+    alignment_iterations: Annotated[int, about("Iterations of the aligner.", ge=1, le=100)] = 5
+    symmetrisation: Annotated[
+        Heuristic, about("How the alignments of both directions become one.")
+    ] = "grow-diag-final-and"
+    max_phrase_length: Annotated[int, about("Most words of a phrase.", ge=1, le=LONGEST_PHRASE)] = 7
+    good_turing: Annotated[bool, about("Discount the counts of phrase pairs.")] = False
+    reordering_smoothing: Annotated[
+        float, about("Added to the count of each orientation.", ge=0.001, le=1e6)
+    ] = 0.5
+    max_options: Annotated[
+        int, about("Translation options kept per source phrase; 0 keeps all.", ge=0, le=10**9)
+    ] = 100
+    lm_order: Annotated[int, about("Order of the language model.", ge=1, le=HIGHEST_ORDER)] = 5
+    max_length: Annotated[
+        int,
+        about(
+            "Pairs with a longer side are dropped; counted in pieces when words are split.",
+            ge=1,
+            le=LONGEST,
+        ),
+    ] = 100
+    max_ratio: Annotated[
+        float,
+        about(
+            "Pairs with one side longer than this many times the other are dropped.", ge=1, le=1e6
+        ),
+    ] = 9.0
+    source_segmentation: Annotated[
+        Literal["none", "compounds", "bpe"], about("How source words are split.")
+    ] = "none"
+    target_segmentation: Annotated[
+        Literal["none", "bpe"], about("How target words are split; they are joined again.")
+    ] = "none"
+    bpe_merges: Annotated[int, about("Merges of byte pairs that are learnt.", ge=0, le=10**9)] = (
+        8000
+    )
+    compound_min_length: Annotated[
+        int, about("Fewest letters of a part of a compound.", ge=1, le=1000)
+    ] = 4
+    compound_min_count: Annotated[
+        int, about("Fewest times that a part of a compound is in the text.", ge=1, le=10**9)
+    ] = 5
+    compound_fillers: Annotated[
+        tuple[str, ...], about("Letters that may stand between the parts of a compound.")
+    ] = ("", "s", "es")
+    seed: Annotated[int, about("Used by eflomal only.", ge=0, le=2**31 - 1)] = 1
+
+    def __post_init__(self) -> None:
+        require_distinct(self.features)
+
+
+class SearchSettings(Settings):
+    """How to search; stack, beam, limit and options are by default Moses'."""
+
+    search: Annotated[
+        Literal["cube", "stack"],
+        about(
+            "`stack`, every extension of every hypothesis, or `cube`, the most promising ones only."
+        ),
+    ] = "cube"
+    stack: Annotated[int, about("Hypotheses kept per number of translated words.", ge=1)] = 100
+    pop_limit: Annotated[
+        int,
+        about(
+            "Extensions tried per number of translated words (cube); docs/benchmarks.md has what "
+            "other limits cost and give.",
+            ge=1,
+        ),
+    ] = 400
+    beam: Annotated[
+        float,
+        about(
+            "A hypothesis' probability relative to the best of its stack is at least this; 0 for "
+            "any.",
+            ge=0,
+            lt=1,
+        ),
+    ] = 1e-5
+    distortion_limit: Annotated[
+        int, about("Farthest jump in the source: 0 is monotone, -1 no limit.", ge=-1)
+    ] = 6
+    options: Annotated[int, about("Translation options kept per source phrase.", ge=1)] = 20
+    derivations: Annotated[
+        int,
+        about(
+            "For n distinct translations look at no more than n times this many derivations.", ge=1
+        ),
+    ] = 20
+
+
+class PhraseSystemSettings(SystemSettings):
+    """The embedded phrase-based system, trained on the corpus and tuned once per replica."""
+
+    features: Annotated[
+        tuple[Group, ...] | None,
+        about(
+            "Feature groups in use: translation model (tm, 4 scores), language model (lm), "
+            "distortion, word and phrase penalty (penalties), lexicalised reordering (lexro, 6). "
+            "By default all that the model was trained for."
+        ),
+    ] = None
+    subset: Subset = "all"
+    training: Annotated[PhraseSettings, about("How the model is trained.")] = PhraseSettings()
+    search: Annotated[SearchSettings, about("How the decoder searches.")] = SearchSettings()
+
+    def __post_init__(self) -> None:
+        if self.features is not None:
+            require_distinct(self.features)

@@ -1,0 +1,90 @@
+"""Tables and figures by name. Each says itself, from what there is, whether it applies.
+
+A new one is a function and a line here; other packages bring theirs as entry points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
+from replitune.registry import Registry
+
+if TYPE_CHECKING:
+    from replitune.report.drawing import Figure, Figures
+    from replitune.report.material import Material
+    from replitune.report.specification import Table
+
+TABLES: Registry[Callable[[Material], Table | None]] = Registry(
+    "table",
+    {
+        "overview": "replitune.report.tables_scores:overview",
+        "systems": "replitune.report.tables_scores:systems",
+        "pairs": "replitune.report.tables_tests:pairs",
+        "p": "replitune.report.tables_tests:p",
+        "resampling": "replitune.report.tables_tests:resampling",
+        "thresholds": "replitune.report.tables_tests:thresholds",
+        "intervals": "replitune.report.tables_scores:intervals",
+        "overlaps": "replitune.report.tables_tests:overlaps",
+        "documents": "replitune.report.tables_scores:documents",
+        "power": "replitune.report.tables_studies:power",
+        "replication": "replitune.report.tables_studies:replication",
+        "calibration": "replitune.report.tables_studies:calibration",
+        "agreement": "replitune.report.tables_studies:agreement",
+        "correlations": "replitune.report.tables_studies:correlations",
+        "metrics": "replitune.report.tables_studies:metrics",
+    },
+    group="replitune.tables",
+)
+"""In the order of the page. What a table is called is the name of its files."""
+
+FIGURES: Registry[Callable[[Material], Figures]] = Registry(
+    "figure",
+    {
+        "replicas": "replitune.report.figures_scores:replicas",
+        "intervals": "replitune.report.figures_scores:intervals",
+        "fits": "replitune.report.figures_scores:fits",
+        "heatmap": "replitune.report.figures_tests:heatmap",
+        "differences": "replitune.report.figures_tests:differences",
+        "distributions": "replitune.report.figures_tests:distributions",
+        "overlap": "replitune.report.figures_tests:overlap",
+        "power": "replitune.report.figures_studies:power",
+        "detectable": "replitune.report.figures_studies:detectable",
+        "replication": "replitune.report.figures_studies:replication",
+        "calibration": "replitune.report.figures_studies:calibration",
+        "agreement": "replitune.report.figures_studies:agreement",
+        "tuners": "replitune.report.figures_tuning:tuners",
+        "convergence": "replitune.report.figures_tuning:convergence",
+    },
+    group="replitune.figures",
+)
+"""What a figure is called ends the name of its files: ``test1.bleu.replicas.svg``."""
+
+
+def tables(material: Material) -> dict[str, Table]:
+    """By name, those that apply."""
+    found = {name: TABLES[name](material) for name in TABLES.names}
+    return {name: table for name, table in found.items() if table is not None}
+
+
+def figures(material: Material) -> dict[str, Figure]:
+    """Every figure for which there are data, by the name of its files."""
+    return {
+        f"{about}.{kind}": figure
+        for kind in FIGURES.names
+        for about, figure in FIGURES[kind](material).items()
+    }
+
+
+class Captions:
+    """What tables and figures are, in a sentence or two of reStructuredText, for the report of the
+    workflow; their modules are imported when they are asked for."""
+
+    @property
+    def tables(self) -> dict[str, str]:
+        return {name: cleandoc(TABLES[name].__doc__ or "") for name in TABLES.names}
+
+    @property
+    def figures(self) -> dict[str, str]:
+        return {kind: cleandoc(FIGURES[kind].__doc__ or "") for kind in FIGURES.names}

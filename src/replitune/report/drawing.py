@@ -1,0 +1,103 @@
+"""Drawing SVG and PNG: the same bytes from the same numbers, readable in greyscale."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from replitune.report.material import Material
+from replitune.results.result import Result
+
+STYLE: dict[str, Any] = {
+    "figure.dpi": 100,
+    "savefig.dpi": 150,
+    "font.size": 10,
+    "font.family": "DejaVu Sans",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "legend.frameon": False,
+    "svg.fonttype": "path",
+    "text.parse_math": False,
+}
+# dark to light, so that order survives greyscale; hatching and markers tell neighbours apart.
+# Of different lengths, so that no two of many look the same.
+STYLES: dict[str, tuple[Any, ...]] = {
+    "color": ("#1b4965", "#e07a1f", "#5fa8d3", "#a23b72", "#6a994e", "#8d99ae", "#f2c14e"),
+    "hatch": ("", "///", "\\\\\\", "xx", "---", "||", "++", "/"),
+    "ls": ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)),
+           (0, (8, 2, 2, 2))),
+    "marker": ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What is to be drawn, and what it shows."""
+
+    caption: str
+    draw: Callable[[Any], None]
+    """Draws into one matplotlib axes."""
+    size: tuple[float, float] = (6.4, 3.4)
+    """Inches."""
+    panels: int = 1
+    """Axes beside each other with a common y axis; `draw` is given as many."""
+
+
+Figures = dict[str, Figure]
+"""By what they are about: ``test1.bleu``, ``test1``, ``tuning``."""
+
+
+def of_each_cell(
+    figure: Callable[[Material, Result], Figure | None],
+) -> Callable[[Material], Figures]:
+    """A kind of figure of which each (test set, metric) has one, or none."""
+
+    @wraps(figure)
+    def figures(material: Material) -> Figures:
+        found = {f"{c.testset}.{c.metric}": figure(material, c) for c in material.cells}
+        return {about: drawn for about, drawn in found.items() if drawn is not None}
+
+    return figures
+
+
+def style(index: int, *names: str) -> dict[str, Any]:
+    """The colour, and what else is named, of the system or test with this number."""
+    return {name: STYLES[name][index % len(STYLES[name])] for name in ("color", *names)}
+
+
+def beside(axes: Any, **options: Any) -> None:
+    """The legend to the right of the axes."""
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5), **options)
+
+
+def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
+    """Bytes of the figure by suffix."""
+    # glyphs that the font lacks are drawn as boxes; the names stand in the tables
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    drawn: dict[str, bytes] = {}
+    with plt.rc_context({**STYLE, "svg.hashsalt": name}):
+        canvas, axes = plt.subplots(
+            ncols=figure.panels, sharey=True, layout="constrained", figsize=figure.size
+        )
+        try:
+            figure.draw(axes)
+            for suffix in suffixes:
+                metadata = {"svg": {"Date": None}, "png": {"Software": None}}[suffix]
+                buffer = io.BytesIO()
+                canvas.savefig(buffer, format=suffix, metadata=metadata)
+                drawn[suffix] = buffer.getvalue()
+        finally:
+            plt.close(canvas)
+    return drawn

@@ -1,0 +1,161 @@
+"""Figures of scores over replicas: Clark et al. (2011), Fig. 1; Fu et al. (2016), Fig. 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from replitune.report.drawing import Figure, beside, of_each_cell, style
+from replitune.report.findings import interval_methods
+from replitune.report.material import Material
+from replitune.report.wording import INTERVALS, count
+from replitune.results.result import Result
+
+
+@of_each_cell
+def replicas(material: Material, cell: Result) -> Figure | None:
+    """Clark et al. (2011), Fig. 1: score of each replica; the line is the mean of the system.
+    Where systems overlap, one run of each can show either order. No test; it speaks of these
+    runs."""
+    scores = {name: _scores(cell, name) for name in cell.systems}
+    if not scores:
+        return None
+    every = np.concatenate(list(scores.values()))
+
+    def draw(axes: Any) -> None:
+        low, high = float(every.min()), float(every.max())
+        margin = 0.05 * (high - low) or 0.5
+        edges = np.linspace(low - margin, high + margin, 21)
+        for index, (name, values) in enumerate(scores.items()):
+            axes.hist(
+                values,
+                bins=edges,
+                label=f"{name} (n = {len(values)})",
+                alpha=0.55,
+                **style(index, "hatch"),
+                edgecolor="white",
+                linewidth=0.4,
+            )
+            axes.axvline(float(np.mean(values)), **style(index, "ls"), linewidth=1.6)
+        axes.set_xlabel(_axis(cell))
+        axes.set_ylabel("replicas")
+        axes.yaxis.get_major_locator().set_params(integer=True)
+        _legend(axes, len(scores))
+
+    counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
+    return Figure(
+        f"{cell.name} on {cell.testset} of each replica ({counts}); the line is the system's "
+        "mean. Where the systems overlap, one run of each can show either order "
+        "(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set.",
+        draw,
+    )
+
+
+@of_each_cell
+def intervals(material: Material, cell: Result) -> Figure | None:
+    """Intervals of each system's score by method (Fu et al. 2016, Table 7). Riezler draws segments
+    of the median replica, Clark segments of all replicas: both speak of new segments. Test-set
+    draws replica scores and speaks of new tuner runs."""
+    systems = cell.ranked[::-1]
+    methods = interval_methods(cell)
+    if not any(found for system in cell.systems.values() for found in system.ci.values()):
+        return None
+    step = 0.7 / max(len(methods), 1)
+
+    def draw(axes: Any) -> None:
+        for index, method in enumerate(methods):
+            for y, system in enumerate(systems):
+                ends = cell.systems[system].ci.get(method)
+                if ends is None:
+                    continue
+                at = y + step * ((len(methods) - 1) / 2 - index)
+                label = INTERVALS.get(method, method)
+                first = label not in axes.get_legend_handles_labels()[1]
+                axes.plot(ends, [at, at], **style(index, "ls"), linewidth=2)
+                axes.plot(
+                    cell.systems[system].avg,
+                    at,
+                    **style(index, "marker"),
+                    ls="none",
+                    label=label if first else None,
+                )
+        axes.set_yticks(range(len(systems)), systems)
+        axes.set_ylim(-0.6, len(systems) - 0.4)
+        axes.set_xlabel(_axis(cell))
+        beside(axes)
+
+    runs = ", ".join(f"{s}: n = {len(cell.systems[s].scores)}" for s in cell.ranked)
+    return Figure(
+        f"{100 * (1 - material.alpha):g}% bootstrap intervals of {cell.name} on {cell.testset}, "
+        f"best system on top ({runs}), as Fu et al. (2016), Table 7. Riezler draws segments of the "
+        "median replica and Clark segments of all replicas: both speak of new segments. Test-set "
+        "draws replica scores and speaks of new tuner runs on this test set.",
+        draw,
+        size=(6.4, 1.3 + 0.55 * len(systems)),
+    )
+
+
+@of_each_cell
+def fits(material: Material, cell: Result) -> Figure | None:
+    """Normal distribution fitted to the scores of each system's replicas (Fu et al. 2016, Fig. 4).
+    No test; it speaks of new tuner runs on this test set."""
+    scores = {s: v for s in cell.systems if np.ptp(v := _scores(cell, s)) > 0}
+    if not scores:
+        return None
+    means = {name: float(np.mean(values)) for name, values in scores.items()}
+    spreads = {name: float(np.std(values, ddof=1)) for name, values in scores.items()}
+
+    def draw(axes: Any) -> None:
+        low = min(means[name] - 3.5 * spreads[name] for name in scores)
+        high = max(means[name] + 3.5 * spreads[name] for name in scores)
+        x = np.linspace(low, high, 400)
+        for index, (name, values) in enumerate(scores.items()):
+            z = (x - means[name]) / spreads[name]
+            density = np.exp(-0.5 * z**2) / (spreads[name] * np.sqrt(2 * np.pi))
+            label = f"{name} ({means[name]:.2f}, {spreads[name]:.2f}, n = {len(values)})"
+            axes.plot(x, density, **style(index, "ls"), label=label)
+            ticks = np.full(len(values), -0.02 * (index + 1))
+            axes.plot(
+                values,
+                ticks,
+                ls="none",
+                ms=4,
+                **style(index, "marker"),
+                alpha=0.7,
+                transform=axes.get_xaxis_transform(),
+                clip_on=False,
+            )
+        axes.set_ylim(bottom=0)
+        axes.tick_params(axis="x", pad=4 + 4 * len(scores))
+        axes.set_xlabel(_axis(cell))
+        axes.set_ylabel("density")
+        _legend(axes, len(scores), title="mean, standard deviation", title_fontsize=8)
+
+    left_out = [name for name in cell.systems if name not in scores]
+    note = f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
+    return Figure(
+        f"Normal distribution fitted to the {cell.name} scores of each system's replicas on "
+        f"{cell.testset}, and the scores ({count(sum(map(len, scores.values())), 'run')} in all; "
+        "Fu et al. 2016, Fig. 4). No test; it speaks of new tuner runs on this test set."
+        f"{note}",
+        draw,
+    )
+
+
+def _legend(axes: Any, entries: int, **options: Any) -> None:
+    """Inside while it is small, otherwise beside the axes."""
+    if entries > 3:
+        beside(axes, **options)
+    else:
+        axes.legend(fontsize=8, **options)
+
+
+def _scores(cell: Result, system: str) -> np.ndarray:
+    """(n,)"""
+    return np.array(list(cell.systems[system].scores.values()), dtype=np.float64)
+
+
+def _axis(cell: Result) -> str:
+    direction = "" if cell.higher_is_better else ", lower is better"
+    return f"{cell.name} on {cell.testset}{direction}"

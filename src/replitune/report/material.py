@@ -1,0 +1,80 @@
+"""Everything that a report is made from: of an experiment on disk, or of `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.meta.rows import MetaRow
+from replitune.report.document_scores import DocumentScores
+from replitune.report.segment_browser import Segments
+from replitune.results.result import Result
+from replitune.significance.studies.calibrate import CalibrationRow
+from replitune.significance.studies.power import PowerRow
+from replitune.significance.studies.replication import ReplicationRow, Threshold, threshold
+from replitune.streams import stream
+
+Histories = Mapping[str, Mapping[str, NDArray[np.float64]]]
+"""Dev score per iteration (iterations,), by system and replica."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """Settings, what the tests and studies said, and texts; empty where there is nothing."""
+
+    experiment: str
+    seed: int
+    alpha: float
+    correction: str
+    samples: int
+    cells: Sequence[Result]
+    """One for each (test set, metric)."""
+    baseline: str | None = None
+    methods: Mapping[str, str] = field(default_factory=dict)
+    """The test behind each label."""
+    segments: Sequence[Segments] = ()
+    documents: Sequence[tuple[Result, DocumentScores]] = ()
+    histories: Histories = field(default_factory=dict)
+    corpus: Sequence[str] = ()
+    """Warnings about the texts."""
+    unrepeatable: Sequence[str] = ()
+    """Replicas that another run would make otherwise."""
+    power: Sequence[tuple[Result, list[PowerRow]]] = ()
+    replication: Sequence[tuple[Result, list[ReplicationRow]]] = ()
+    calibrate: Sequence[tuple[Result, list[CalibrationRow]]] = ()
+    meta: Mapping[str, list[MetaRow]] = field(default_factory=dict)
+    """By test set."""
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """How metrics are printed, by id."""
+        return {cell.metric: cell.name for cell in self.cells}
+
+    @cached_property
+    def thresholds(self) -> list[tuple[Result, list[Threshold]]]:
+        """By cell, the differences that are enough."""
+        return [(cell, thresholds(cell, self.alpha, self.seed)) for cell in self.cells]
+
+
+def thresholds(cell: Result, alpha: float, seed: int) -> list[Threshold]:
+    """Fu et al. (2016), Fig. 5: where a decreasing fit of p on the difference falls to alpha."""
+    found = []
+    for method in cell.methods:
+        results = [r for r in cell.tests if r.method == method and r.p is not None]
+        if len(results) < 2:
+            continue
+        found.append(
+            threshold(
+                np.array([result.delta for result in results]),
+                np.array([result.p for result in results], dtype=np.float64),
+                method=method,
+                n=min(min(result.n_a, result.n_b) for result in results),
+                alpha=alpha,
+                rng=stream(seed, "report", cell.testset, "threshold", method),
+            )
+        )
+    return found

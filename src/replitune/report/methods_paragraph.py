@@ -1,0 +1,58 @@
+"""The methods paragraph, to be pasted into a paper."""
+
+from __future__ import annotations
+
+from replitune import __version__
+from replitune.report.material import Material
+from replitune.report.wording import CORRECTIONS
+
+CITED = {
+    "riezler": "approximate randomisation over segments (Riezler and Maxwell, 2005)",
+    "koehn": "the paired bootstrap (Koehn, 2004)",
+    "graham": "the shifted paired bootstrap (Graham et al., 2014)",
+    "clark": "stratified approximate randomisation over all replicas (Clark et al., 2011)",
+    "clark-bootstrap": "the bootstrap over the segment and replica pool (Clark et al., 2011)",
+    "fu-ar": "approximate randomisation of whole-test-set scores (Fu et al., 2016)",
+    "fu-bootstrap": "the bootstrap of whole-test-set scores (Fu et al., 2016)",
+    "replica-permutation": "the exact permutation test over replicas",
+    "multi-bootstrap": "the multi-bootstrap over segments and replicas (Sellam et al., 2021)",
+    "crossed": "the crossed segments-by-replicas variance test of replitune",
+}
+
+
+def methods(material: Material) -> list[str]:
+    """Paragraphs that say what was computed, with the signature of every metric."""
+    cells, correction = material.cells, material.correction
+    used = list(dict.fromkeys(result.method for cell in cells for result in cell.tests))
+    described = "; ".join(f"{name}: {CITED.get(name, name)}" for name in used)
+    signatures = dict.fromkeys((cell.name, cell.signature) for cell in cells)
+    metrics = "; ".join(f"{metric} ({signature})" for metric, signature in signatures)
+    adjusted = (
+        "p-values are not corrected for multiple comparisons"
+        if correction == "none"
+        else "p-values are corrected for all pairs of one test set, metric and test by the "
+        f"{CORRECTIONS[correction]} procedure"
+    )
+    runs = {system.n for cell in cells for system in cell.systems.values()}
+    times = (
+        f"{min(runs)}" if len(runs) == 1 else f"{min(runs, default=0)} to {max(runs, default=0)}"
+    )
+    replicated = (
+        "Every system was run once"
+        if runs == {1}
+        else f"Every system was tuned or trained {times} times, and scores are means over these "
+        "replicas, following Clark et al. (2011)"
+    )
+    tested = (
+        f"Differences were tested at {material.alpha:g} by {described}. Resampling tests use "
+        f"{material.samples:,} samples; {adjusted}."
+        if used
+        else "No differences were tested."
+    )
+    return [
+        f"{replicated}. {tested} Computed with replitune {__version__}.",
+        f"Metrics: {metrics}.",
+        "p is the probability of a difference at least as large if there were none, over what the "
+        "test generalises to. It is not the probability that the systems are equal, and a small "
+        "difference can be significant.",
+    ]

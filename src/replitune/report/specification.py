@@ -1,0 +1,264 @@
+"""A table as a specification of its columns: exact values as CSV, and texts as Markdown, LaTeX,
+HTML and lines of a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from replitune.report.numbers import MISSING, interval
+
+WIDTH = 100
+"""Columns of a terminal that tables keep to."""
+
+
+def shown(value: Any) -> str:
+    """A word or a whole number."""
+    return MISSING if value is None else str(value)
+
+
+def unmarked(*row: Any) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a table says of each of its rows. A row is a tuple of objects; `value` and `mark` are
+    called with all of them."""
+
+    heading: str | None
+    """None: it has no texts, and is in the CSV alone."""
+    key: str | None = None
+    """Name in the CSV; None: it is printed only."""
+    value: Callable[..., Any] | str | None = None
+    """What it shows; a name is that of an attribute of the last object of a row; by default
+    `key`."""
+    show: Callable[[Any], str] = shown
+    """The text of a value."""
+    left: bool = False
+    """A column of words."""
+    mark: Callable[..., str] = unmarked
+    """`best` is printed bold, `sign` gets a dagger, both words may stand together; `odd` is a test
+    that disagrees with another."""
+    width: int = 0
+    """The least, on a terminal."""
+    gap: int = 1
+    """Spaces before it, on a terminal."""
+
+    def of(self, row: Sequence[Any]) -> Any:
+        """The exact value."""
+        value = self.value or self.key or ""
+        return getattr(row[-1], value) if isinstance(value, str) else value(*row)
+
+    def text(self, row: Sequence[Any]) -> str:
+        return self.show(self.of(row))
+
+
+def exact(*keys: str) -> Iterator[Column]:
+    """Columns of the CSV alone, called as the attributes that they show."""
+    return (Column(None, key) for key in keys)
+
+
+def limits(digits: int = 2) -> Callable[[tuple[float | None, float | None]], str]:
+    """How an interval is shown."""
+    return lambda ends: interval(*ends, digits)
+
+
+def ends(
+    low: str = "ci_low", high: str = "ci_high", show: Callable[[Any], str] | None = None
+) -> tuple[Column, ...]:
+    """An interval whose ends are attributes of the last object of a row: one text, two values."""
+    return (
+        Column("CI", None, lambda *row: (getattr(row[-1], low), getattr(row[-1], high)),
+               show or limits()),
+        Column(None, "ci_low", low),
+        Column(None, "ci_high", high),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, and what is said of each."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+    title: str = ""
+    caption: str = ""
+    filters: int = 0
+    """Number of printed columns, from the first, by which the page can filter."""
+
+    @cached_property
+    def printed(self) -> list[Column]:
+        return [column for column in self.columns if column.heading is not None]
+
+    @property
+    def header(self) -> list[str]:
+        return [str(column.heading) for column in self.printed]
+
+    @cached_property
+    def cells(self) -> list[list[tuple[str, list[str]]]]:
+        """Text and marks of every cell that is printed."""
+        return [
+            [(column.text(row), column.mark(*row).split()) for column in self.printed]
+            for row in self.rows
+        ]
+
+    @property
+    def keys(self) -> list[str]:
+        return [column.key for column in self.columns if column.key is not None]
+
+    @property
+    def values(self) -> list[tuple[Any, ...]]:
+        """Rows of exact values, by `keys`."""
+        exact = [column for column in self.columns if column.key is not None]
+        return [tuple(column.of(row) for column in exact) for row in self.rows]
+
+    def csv(self) -> str:
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(self.keys)
+        writer.writerows(["" if v is None else v for v in row] for row in self.values)
+        return buffer.getvalue()
+
+    def markdown(self) -> str:
+        rule = ["---" if column.left else "---:" for column in self.printed]
+        rows = [[_marked_markdown(*cell) for cell in row] for row in self.cells]
+        lines = [[markdown_text(heading) for heading in self.header], rule, *rows]
+        return f"{self.caption}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+    def latex(self) -> str:
+        """A booktabs table; rules between the groups of the first column."""
+        body = ""
+        for r, row in enumerate(self.cells):
+            if r and row[0][0] != self.cells[r - 1][0][0]:
+                body += "\\midrule\n"
+            body += f"{' & '.join(_marked_latex(*cell) for cell in row)} \\\\\n"
+        spec = "".join("l" if column.left else "r" for column in self.printed)
+        head = " & ".join(map(latex_text, self.header))
+        return (
+            "% needs \\usepackage{booktabs}\n"
+            "\\begin{table}[t]\n\\centering\n"
+            f"\\begin{{tabular}}{{{spec}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}"
+            f"\\bottomrule\n\\end{{tabular}}\n\\caption{{{latex_text(self.caption)}}}\n"
+            "\\end{table}\n"
+        )
+
+    def html(self) -> str:
+        """The head and the body of a <table>."""
+        words = [["word"] if column.left else [] for column in self.printed]
+        head = (_element("th", kind, escape(h), ' scope="col"')
+                for h, kind in zip(self.header, words, strict=True))  # fmt: skip
+        body = (
+            "".join(
+                _element("td", [*kind, *marks], escape(text) + _daggers(marks))
+                for kind, (text, marks) in zip(words, row, strict=True)
+            )
+            for row in self.cells
+        )
+        rows = "".join(f"<tr>{row}</tr>\n" for row in body)
+        return f"<thead><tr>{''.join(head)}</tr></thead>\n<tbody>\n{rows}</tbody>"
+
+    def terminal(self, indent: int = 2, repeated: int = 0) -> Iterator[list[str]]:
+        """Lines, in one block or, where the first columns may be `repeated`, in as many as it takes
+        to keep to the width of a terminal."""
+        texts = [self.header, *([text for text, _ in row] for row in self.cells)]
+        widths = [
+            max(column.width, *(len(row[c]) for row in texts))
+            for c, column in enumerate(self.printed)
+        ]
+        first = list(range(repeated))
+        for block in _that_fit(self.printed, widths, indent, repeated):
+            lines = []
+            for row in texts if any(self.header) else texts[1:]:
+                line = " " * indent
+                for c in [*first, *block]:
+                    column, side = self.printed[c], "<" if self.printed[c].left else ">"
+                    line += " " * (column.gap if c else 0) + f"{row[c]:{side}{widths[c]}}"
+                lines.append(line.rstrip())
+            yield lines
+
+
+def _that_fit(
+    columns: Sequence[Column], widths: Sequence[int], indent: int, repeated: int
+) -> list[list[int]]:
+    """Columns after those that are repeated, in blocks as wide as a terminal."""
+    each = [width + column.gap for width, column in zip(widths, columns, strict=True)]
+    start = indent - columns[0].gap + sum(each[:repeated])
+    blocks: list[list[int]] = [[]]
+    used = start
+    for c in range(repeated, len(columns)):
+        if repeated and blocks[-1] and used + each[c] > WIDTH:
+            blocks.append([])
+            used = start
+        blocks[-1].append(c)
+        used += each[c]
+    return blocks
+
+
+def _element(name: str, classes: Iterable[str], content: str, attributes: str = "") -> str:
+    words = " ".join(classes)
+    return f"<{name}{attributes}" + (f' class="{words}"' if words else "") + f">{content}</{name}>"
+
+
+def _daggers(marks: Sequence[str]) -> str:
+    return "".join(
+        f"<sup>{sign}</sup>" for mark, sign in (("sign", "†"), ("odd", "‡")) if mark in marks
+    )
+
+
+def _marked_markdown(text: str, marks: Sequence[str]) -> str:
+    text = markdown_text(text)
+    text = f"**{text}**" if "best" in marks else text
+    text += " †" if "sign" in marks else ""
+    return text + (" ‡" if "odd" in marks else "")
+
+
+def _marked_latex(text: str, marks: Sequence[str]) -> str:
+    text = latex_text(text)
+    text = f"\\textbf{{{text}}}" if "best" in marks else text
+    text += "$^{\\dagger}$" if "sign" in marks else ""
+    return text + ("$^{\\ddagger}$" if "odd" in marks else "")
+
+
+def markdown_text(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "[": r"{[}",
+    "]": r"{]}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "−": r"$-$",
+    "Δ": r"$\Delta$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    MISSING: "--",
+}
+
+
+def latex_text(text: str) -> str:
+    """`text` with LaTeX's special characters escaped. Brackets are in braces because a row
+    that begins with one would be taken as the argument of the line break before it."""
+    return "".join(LATEX.get(character, character) for character in text)

@@ -1,0 +1,350 @@
+"""One test set under one metric: all that the tests found, from memory or from disk.
+
+Everything that people read comes from here: terminal, JSON, tables, figures, page.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replitune.replicas import Replica
+from replitune.results import rows
+from replitune.results.rows import Histogram
+from replitune.significance.base import Note, TestResult, note_text
+from replitune.significance.multiple import Ranking, rank_systems
+from replitune.significance.one_system import SystemSummary
+from replitune.significance.run import histogram
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+SPREADS = ("s_sel", "s_dev", "s_test")
+SYSTEM_FIELDS = ("n", "avg", "scores", *SPREADS, "median_replica")
+METADATA = (
+    "testset", "metric", "word", "signature", "higher_is_better", "alpha", "missing",
+)  # fmt: skip
+"""Fields that no row has: in the metadata of the file of notes."""
+
+METHOD_FIELDS = (
+    "p", "p_adjusted", "p_min", "exact", "ci_low", "ci_high", "se", "df", "samples", "seed",
+    "alternative", "unit", "aggregation", "pairing", "replica_a", "replica_b",
+    "generalises_to", "note",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How far the intervals of two systems overlap."""
+
+    a: str
+    b: str
+    method: str
+    """Of the interval: riezler, clark, fu."""
+    ratio: float | None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def note(self) -> str | None:
+        return note_text(self.notes)
+
+
+@dataclass(frozen=True)
+class Result:
+    """All systems on one test set under one metric."""
+
+    testset: str
+    metric: str
+    """The metric's id."""
+    word: str
+    """The metric as it is given on a command line: ``ter:id=ter-norm,normalized=true``."""
+    signature: str
+    higher_is_better: bool
+    alpha: float
+    """Level of the tests; intervals have confidence 1 - alpha."""
+    systems: Mapping[str, SystemSummary]
+    """By name, in their order; those with outputs on this test set."""
+    tests: tuple[TestResult, ...]
+    """Pair by pair and, within a pair, method by method."""
+    overlaps: tuple[Overlap, ...] = ()
+    missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Why replicas are missing, by system and replica."""
+    name: str = ""
+    """What the metric is called in print; by default its id."""
+    read_histograms: Mapping[tuple[str, str, str], Histogram] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """From disk, where the tests have no distributions; see `histograms`."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.metric)
+
+    # ---- pairs and tests
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The tested pairs (A, B)."""
+        return list(dict.fromkeys((result.a, result.b) for result in self.tests))
+
+    @cached_property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(result.method for result in self.tests))
+
+    @cached_property
+    def _tests(self) -> dict[tuple[tuple[str, str], str], TestResult]:
+        return {((result.a, result.b), result.method): result for result in self.tests}
+
+    def test(self, pair: tuple[str, str], method: str) -> TestResult | None:
+        return self._tests.get((pair, method))
+
+    @property
+    def lead_method(self) -> str:
+        """The test that the verdict speaks for; there is none without a pair."""
+        return "crossed" if "crossed" in self.methods else next(iter(self.methods), "")
+
+    def lead_test(self, pair: tuple[str, str]) -> TestResult | None:
+        """What the lead test says about a pair, in either order."""
+        found = self.test(pair, self.lead_method)
+        return found or self.test((pair[1], pair[0]), self.lead_method)
+
+    @property
+    def closest(self) -> tuple[str, str] | None:
+        """The pair about which there is most to see: p of the lead test nearest to .05."""
+
+        def distance(pair: tuple[str, str]) -> float:
+            result = self.lead_test(pair)
+            p = None if result is None else result.p
+            return 100.0 if p is None else abs(float(np.log(max(p, 1e-6) / 0.05)))
+
+        return min(self.pairs, key=distance, default=None)
+
+    @cached_property
+    def histograms(self) -> Mapping[tuple[str, str, str], Histogram]:
+        """Distributions of the tests that have one, by (a, b, method)."""
+        if self.read_histograms is not None:
+            return self.read_histograms
+        found: dict[tuple[str, str, str], Histogram] = {}
+        for result in self.tests:
+            counts, edges = histogram(result)
+            if len(counts):
+                found[result.a, result.b, result.method] = (edges, counts)
+        return found
+
+    def overlap(self, pair: tuple[str, str], method: str) -> float | None:
+        """Overlap ratio of the two systems' intervals by one interval method."""
+        found = (item for item in self.overlaps if (item.a, item.b, item.method) == (*pair, method))
+        return next((item.ratio for item in found), None)
+
+    def rankings(self) -> dict[str, Ranking]:
+        """Order, wins and clusters of the systems by each method."""
+        scores = {name: summary.avg for name, summary in self.systems.items()}
+        return {
+            method: rank_systems(
+                [result for result in self.tests if result.method == method],
+                scores,
+                alpha=self.alpha,
+                higher_is_better=self.higher_is_better,
+            )
+            for method in self.methods
+        }
+
+    # ---- systems
+
+    @cached_property
+    def ranked(self) -> list[str]:
+        """The systems, best first."""
+        sign = -1.0 if self.higher_is_better else 1.0
+        return sorted(self.systems, key=lambda name: sign * self.systems[name].avg)
+
+    def tuner_scores(self, system: str) -> dict[str, list[float]]:
+        """Scores of the replicas by the tuner they came from; replicas of none are left out."""
+        scores: dict[str, list[float]] = {}
+        for id, score in self.systems[system].scores.items():
+            group = Replica(id).group
+            if group:
+                scores.setdefault(group, []).append(score)
+        return scores
+
+    # ---- as something else
+
+    def as_json(self) -> dict[str, Any]:
+        """One of `metrics` in docs/compare.schema.json, numbers unrounded."""
+        pairs: dict[tuple[str, str], dict[str, Any]] = {}
+        for result in self.tests:
+            pair = pairs.setdefault(
+                (result.a, result.b),
+                {"a": result.a, "b": result.b, "delta": None, "overlaps": {}, "methods": {}},
+            )
+            pair["methods"][result.method] = {
+                "delta": result.delta,
+                **{name: getattr(result, name) for name in METHOD_FIELDS},
+                "notes": [vars(note) for note in result.notes],
+            }
+        for (a, b), pair in pairs.items():
+            pair["delta"] = self.systems[b].avg - self.systems[a].avg
+        for item in self.overlaps:
+            pairs[item.a, item.b]["overlaps"][item.method] = item.ratio
+        return {
+            "signature": self.signature,
+            "higher_is_better": self.higher_is_better,
+            "systems": {
+                name: {
+                    **{name: getattr(summary, name) for name in SYSTEM_FIELDS},
+                    "ci": {
+                        method: None if interval is None else list(interval)
+                        for method, interval in summary.ci.items()
+                    },
+                    "notes": {of: note_text(notes) for of, notes in summary.notes.items()},
+                }
+                for name, summary in self.systems.items()
+            },
+            "pairs": list(pairs.values()),
+            "rankings": {
+                method: {
+                    "systems": list(ranking.systems),
+                    "wins": ranking.wins.tolist(),
+                    "clusters": None
+                    if ranking.clusters is None
+                    else [list(names) for names in ranking.clusters],
+                    "note": note_text(ranking.notes),
+                }
+                for method, ranking in self.rankings().items()
+            },
+        }
+
+    def _tables(self) -> dict[str, tuple[list[dict[str, Any]], pa.Schema]]:
+        """Rows and columns of each file, by what its name adds to the metric's."""
+        tests = [{**vars(row), **row.details, "note": row.note} for row in self.tests]
+        systems = [row for summary in self.systems.values() for row in _system_rows(summary)]
+        overlaps = [{**vars(item), "note": item.note} for item in self.overlaps]
+        return {
+            "": (tests, rows.TESTS),
+            ".systems": (systems, rows.SYSTEMS),
+            ".overlaps": (overlaps, rows.OVERLAPS),
+            ".notes": (self._note_rows(), rows.NOTES),
+        }
+
+    def _note_rows(self) -> list[dict[str, Any]]:
+        found: list[tuple[dict[str, Any], tuple[Note, ...]]] = [
+            ({"row": "test", "a": row.a, "b": row.b, "method": row.method}, row.notes)
+            for row in self.tests
+        ]
+        for name, summary in self.systems.items():
+            of = {"row": "system", "system": name}
+            found += [({**of, "statistic": s}, summary.notes.get(s, ())) for s in SPREADS]
+            found += [
+                ({**of, "statistic": "ci", "method": m}, summary.notes.get(f"ci_{m}", ()))
+                for m in summary.ci
+            ]
+        found += [
+            ({"row": "overlap", "a": item.a, "b": item.b, "method": item.method}, item.notes)
+            for item in self.overlaps
+        ]
+        return [{**of, **vars(note)} for of, notes in found for note in notes]
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """`tests`, `systems`, `overlaps` and `notes` with the columns of their files."""
+        import pandas as pd
+
+        return {
+            suffix[1:] or "tests": pd.DataFrame(found, columns=schema.names)
+            for suffix, (found, schema) in self._tables().items()
+        }
+
+    def write(self, folder: str | Path) -> None:
+        """``<metric>.parquet`` and the files beside it, in a folder ``tests/<testset>``."""
+        metadata = {name: getattr(self, name) for name in METADATA}
+        for suffix, (found, schema) in self._tables().items():
+            said = metadata if suffix == ".notes" else None
+            rows.write_table(Path(folder) / f"{self.metric}{suffix}.parquet", found, schema, said)
+        rows.write_histograms(Path(folder) / f"{self.metric}.null.parquet", self.histograms)
+
+    @classmethod
+    def read(cls, folder: str | Path, metric: str) -> Result:
+        """What `write` wrote."""
+
+        def path(suffix: str) -> Path:
+            return Path(folder) / f"{metric}{suffix}.parquet"
+
+        metadata = rows.read_metadata(path(".notes"))
+        said = defaultdict(list)
+        for row in rows.read_table(path(".notes"), rows.NOTES):
+            key = (row["row"], row["a"], row["b"], row["system"], row["statistic"], row["method"])
+            said[key].append(Note(row["code"], row["text"], row["about"]))
+        tests = []
+        for row in rows.read_table(path(""), rows.TESTS):
+            del row["note"]
+            counted = {name: row.pop(name) for name in rows.COUNTED}
+            details = {name: value for name, value in counted.items() if value is not None}
+            notes = said["test", row["a"], row["b"], None, None, row["method"]]
+            tests.append(TestResult(**row, details=details, notes=tuple(notes)))
+        overlaps = []
+        for row in rows.read_table(path(".overlaps"), rows.OVERLAPS):
+            del row["note"]
+            notes = said["overlap", row["a"], row["b"], None, None, row["method"]]
+            overlaps.append(Overlap(**row, notes=tuple(notes)))
+        systems: dict[str, list[dict[str, Any]]] = {}
+        for row in rows.read_table(path(".systems"), rows.SYSTEMS):
+            systems.setdefault(row["system"], []).append(row)
+        return cls(
+            **metadata,
+            tests=tuple(tests),
+            systems={name: _summary(name, found, said) for name, found in systems.items()},
+            overlaps=tuple(overlaps),
+            read_histograms=rows.read_histograms(path(".null")),
+        )
+
+
+def _system_rows(summary: SystemSummary) -> list[dict[str, Any]]:
+    of = {"system": summary.name, "n": summary.n}
+    notes = {field: note_text(notes) for field, notes in summary.notes.items()}
+    median = summary.median_replica
+    found = [
+        {**of, "statistic": "avg", "value": summary.avg},
+        *(
+            {**of, "statistic": name, "value": getattr(summary, name), "note": notes.get(name)}
+            for name in SPREADS
+        ),
+        {**of, "statistic": "median_replica", "value": summary.scores[median], "replica": median},
+    ]
+    for method, interval in summary.ci.items():
+        low, high = interval if interval is not None else (None, None)
+        limits = {"ci_low": low, "ci_high": high, "note": notes.get(f"ci_{method}")}
+        found.append({**of, "statistic": "ci", "value": summary.avg, "method": method, **limits})
+    of = {**of, "n": 1, "statistic": "score"}
+    found += [{**of, "replica": id, "value": score} for id, score in summary.scores.items()]
+    return found
+
+
+def _summary(
+    name: str, found: list[dict[str, Any]], said: Mapping[Any, list[Note]]
+) -> SystemSummary:
+    """A system from its rows."""
+    first = {row["statistic"]: row for row in reversed(found)}
+    intervals = {row["method"]: row for row in found if row["statistic"] == "ci"}
+    notes = {
+        f"ci_{row['method']}" if row["method"] else row["statistic"]: tuple(texts)
+        for row in found
+        if (texts := said.get(("system", None, None, name, row["statistic"], row["method"])))
+    }
+    return SystemSummary(
+        name=name,
+        n=first["avg"]["n"],
+        avg=first["avg"]["value"],
+        scores={row["replica"]: row["value"] for row in found if row["statistic"] == "score"},
+        **{statistic: first[statistic]["value"] for statistic in SPREADS},
+        median_replica=first["median_replica"]["replica"],
+        ci={
+            method: None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
+            for method, row in intervals.items()
+        },
+        notes=notes,
+    )

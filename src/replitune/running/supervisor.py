@@ -1,0 +1,250 @@
+"""What ends with what: programs with the process that started them, jobs with their run.
+
+A program runs in a session and a process group of its own. The group ends when the program has
+ended, when this process gets a signal, and, by a guard that waits at a pipe, when this process is
+killed. The program itself is held until the guard stands, so that there is no moment without one.
+
+After `kill -9` of Snakemake its jobs live on. They would go on writing while the next run makes
+the same files again, perhaps with other settings. So every job looks for the Snakemake process
+that started it (named in an environment variable by the Snakefile): twice a second, and before
+any file gets its final name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT
+from typing import IO
+
+from replitune.errors import ReplicaError, ReplituneError
+
+RUN = "REPLITUNE_RUN"
+"""Environment variable: number of the Snakemake process that starts jobs on this machine."""
+PERIOD = 0.5
+"""Seconds between two looks at it."""
+PATIENCE = 5.0
+"""Seconds that a job has to end by itself when its run has ended."""
+GRACE = 10.0
+"""Seconds between SIGTERM and SIGKILL: time to save a checkpoint."""
+LAST = 5
+"""Lines of a failed program's messages that its error repeats."""
+
+
+# ---- programs that end with this process
+
+
+class Program:
+    """A running program; `with Program(...)` ends it and everything that it has started."""
+
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        what: str,
+        *,
+        threads: int = 1,
+        converses: bool = False,
+        stdout: int | IO[bytes] = PIPE,
+        stderr: int | IO[bytes] = STDOUT,
+        kept: int = LAST,
+    ) -> None:
+        """`what`: names it in messages. `converses`: its standard input is ours to write.
+        `kept`: so many of its last messages stay in `said`."""
+        self.what = what
+        self.words = [str(word) for word in command]
+        self.said: deque[str] = deque(maxlen=kept)
+        if shutil.which(self.words[0]) is None:
+            raise self._cannot_start("no such program, or not allowed to be run")
+        held = 'read -r go && exec "$@"' + ("" if converses else " </dev/null")
+        variables = environment(threads)
+        # some shells drop variables that they could not name, such as functions of bash
+        odd = [f"{k}={v}" for k, v in variables.items() if not re.fullmatch(r"[A-Za-z_]\w*", k)]
+        words = ["env", *odd, *self.words] if odd else self.words
+        try:
+            self.process = subprocess.Popen(
+                ["sh", "-c", held, "sh", *words],
+                stdin=PIPE, stdout=stdout, stderr=stderr, start_new_session=True, env=variables,
+            )  # fmt: skip
+            guard = f"read -r done || kill -s KILL -- -{self.process.pid}"
+            self._guard = subprocess.Popen(
+                ["sh", "-c", guard],
+                stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise self._cannot_start(error.strerror) from None
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it was killed meanwhile
+            self.process.stdin.write(b"go\n")
+            self.process.stdin.flush()
+            if not converses:
+                self.process.stdin.close()
+
+    def _cannot_start(self, found: str | None) -> ReplituneError:
+        return ReplituneError(
+            f"{self.what}: cannot start {self.words[0]}", found=found, fix="check its path"
+        )
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def follow(self, each_line: Callable[[str], object] | None = None) -> int:
+        """Its messages, line by line, to the end; returns the exit code, or minus the number of
+        the signal that it died of."""
+        # children that outlive the program would hold the pipe open
+        threading.Thread(target=self._end_what_it_left, daemon=True).start()
+        messages = self.process.stderr or self.process.stdout
+        assert messages is not None
+        for raw in messages:
+            line = raw.decode("utf-8", errors="replace").rstrip("\r\n")
+            self.said.append(line)
+            (each_line or _into_the_log)(line)
+        return self.process.wait()
+
+    def check(self, code: int) -> None:
+        """Raise what an exit code means. A program that fails makes a `ReplicaError`; one that
+        somebody kills (for want of memory, say) an ordinary error, because another try may
+        succeed."""
+        if code < 0 or code > 128:  # a shell says 128 + signal
+            number = -code if code < 0 else code - 128
+            known = 1 <= number < signal.NSIG
+            name = signal.strsignal(number) if known else None
+            raise ReplituneError(
+                f"{self.what}: the program was killed",
+                found=f"signal {number} ({name or 'unknown'})",
+                fix="9 often means that there was not enough memory",
+            )
+        said = [line[:300] for line in self.said]
+        if code in (126, 127):
+            found = "; ".join(said) or f"exit {code}"
+            raise ReplituneError(f"{self.what}: no such program", found=found)
+        if code != 0:
+            raise ReplicaError(
+                f"{self.what}: {Path(self.words[0]).name} failed",
+                found=f"exit code {code}" + "".join(f"\n            {line}" for line in said),
+            )
+
+    def stop(self, grace: float = GRACE) -> None:
+        """End the process group, children that outlive the program included."""
+        self._end_group(grace)
+        self._guard.communicate(b"done\n")
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):  # bytes that the dead process never took
+                    stream.close()
+
+    def _end_what_it_left(self) -> None:
+        self.process.wait()
+        self._end_group(0)
+
+    def _end_group(self, grace: float) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(grace)
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def run(
+    command: Sequence[str | Path],
+    what: str,
+    *,
+    stdout: IO[bytes] | None = None,
+    threads: int = 1,
+) -> None:
+    """Run a program to its end; its messages, and without `stdout` its output, go to the log."""
+    with Program(
+        command, what, threads=threads, stdout=stdout or PIPE, stderr=PIPE if stdout else STDOUT
+    ) as program:
+        program.check(program.follow())
+
+
+def run_shell(
+    command: str, what: str, *, stdout: IO[bytes] | None = None, threads: int = 1
+) -> None:
+    """Run a shell command in the same way."""
+    _into_the_log(f"$ {command}")
+    run(["bash", "-euo", "pipefail", "-c", command], what, stdout=stdout, threads=threads)
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The environment of a program: as many threads as its job has, never more."""
+    number = str(threads)
+    pools = ("OMP", "MKL", "NUMEXPR", "VECLIB", "RAYON")
+    limits = {f"{pool}_NUM_THREADS": number for pool in pools}
+    return {**os.environ, **limits, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _into_the_log(line: str) -> None:
+    print(line, flush=True)
+
+
+# ---- jobs that end with their run
+
+
+_watched: tuple[int, str] | None = None
+
+
+def watch() -> None:
+    """End this process soon after the run that started it has ended."""
+    global _watched
+    named = os.environ.get(RUN, "")
+    if not named.isdigit() or int(named) not in _ancestors():
+        return  # started by hand, or where processes cannot be seen
+    _watched = (int(named), _started(int(named)))
+    threading.Thread(target=_look, name="watch", daemon=True).start()
+
+
+def orphaned() -> bool:
+    """Whether the run that started this job has ended."""
+    return _watched is not None and _started(_watched[0]) != _watched[1]
+
+
+def leave_if_orphaned() -> None:
+    """Called before a file gets its final name."""
+    if orphaned():
+        raise SystemExit(128 + signal.SIGTERM)
+
+
+def _look() -> None:
+    while not orphaned():
+        time.sleep(PERIOD)
+    os.kill(os.getpid(), signal.SIGTERM)  # removes temporary files on the way out
+    time.sleep(PATIENCE)
+    os._exit(128 + signal.SIGTERM)
+
+
+def _fields(pid: int) -> list[str]:
+    """State, parent, ... of a process; empty when there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    fields = text[text.rindex(")") + 2 :].split()
+    return [] if fields[0] in "ZX" else fields
+
+
+def _started(pid: int) -> str:
+    """When a process was started: tells it from a later one with the same number."""
+    fields = _fields(pid)
+    return fields[19] if fields else ""
+
+
+def _ancestors() -> Iterator[int]:
+    pid = os.getppid()
+    while pid > 1:
+        yield pid
+        fields = _fields(pid)
+        pid = int(fields[1]) if fields else 0

@@ -1,0 +1,44 @@
+"""The tests, and the intervals of one system, by name.
+
+A test is a function (comparison, *, ...) -> TestResult, or (comparisons, *, ...) -> a list of
+them for the same pair of systems under several metrics. Its options are declared in its
+signature. Who runs it gives what it takes of `rng` (a Generator of its own), `draws` (what
+bootstraps share), `samples` and `alpha`. An interval is a function (metric, system, documents,
+draws, *, samples, confidence, ...) -> Interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from replitune.registry import Registry
+
+TESTS: Registry[Callable[..., Any]] = Registry(
+    "test",
+    {
+        "crossed": "replitune.significance.tests.crossed:crossed",
+        "multi-bootstrap": "replitune.significance.tests.multi_bootstrap:multi_bootstrap",
+        "riezler": "replitune.significance.tests.riezler:riezler",
+        "koehn": "replitune.significance.tests.koehn:koehn",
+        "graham": "replitune.significance.tests.graham:graham",
+        "clark": "replitune.significance.tests.clark:clark",
+        "clark-bootstrap": "replitune.significance.tests.clark_bootstrap:clark_bootstrap",
+        "fu-ar": "replitune.significance.tests.fu_ar:fu_ar",
+        "fu-bootstrap": "replitune.significance.tests.fu_bootstrap:fu_bootstrap",
+        "replica-permutation": (
+            "replitune.significance.tests.replica_permutation:replica_permutation"
+        ),
+    },
+    group="replitune.tests",
+    expected="a function of a Comparison that returns a TestResult",
+)
+
+INTERVALS: Registry[Callable[..., Any]] = Registry(
+    "interval",
+    {
+        "riezler": "replitune.significance.one_system:riezler_interval",
+        "clark": "replitune.significance.one_system:clark_interval",
+        "fu": "replitune.significance.one_system:fu_interval",
+    },
+)

@@ -1,0 +1,211 @@
+"""Warnings for the classic mistakes in files of outputs.
+
+They look at a sample of the segments of one replica, so that they cost next to nothing; the
+checks for blank lines and copies look at every replica.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import ne
+
+from replitune.statistics.outputs import Outputs
+
+SAMPLE = 300
+"""Segments looked at, evenly spaced."""
+
+_STOPS = ".,?!;:"
+_ENOUGH = 10  # punctuation marks on either side before anything is said about them
+_MOST, _LEAST = 0.8, 0.2
+_MARKS = {
+    "&apos;": "the escapes of the Moses tokeniser",
+    "&quot;": "the escapes of the Moses tokeniser",
+    "&amp;": "the escapes of the Moses tokeniser",
+    "@-@": "the hyphens of the Moses tokeniser",
+    "@@ ": "subword joiners",
+    "\u2581": "SentencePiece's word marks",
+}
+
+
+UNMATCHED = "most frequent unmatched words"
+
+
+def diagnose(
+    name: str,
+    outputs: Outputs,
+    refs: Sequence[Sequence[str]],
+    *,
+    words: int = 5,
+) -> list[str]:
+    """One sentence for each thing that looks wrong with system `name`.
+
+    `refs` are R streams of N references. The last sentence lists the `words` words that are
+    most often unmatched; with 0 it is left out.
+    """
+    if not len(outputs) or not refs[0]:
+        return []
+    step = max(1, -(-len(refs[0]) // SAMPLE))
+    segments = range(0, len(refs[0]), step)
+    hyps = [outputs.line(0, i) for i in segments]
+    sampled = [[stream[i] for i in segments] for stream in refs]
+    first = sampled[0]
+    found = [
+        _tokenised(hyps, first),
+        *_marks(hyps, first),
+        _case(hyps, first),
+        *_blank(outputs, refs[0]),
+        *_copies(outputs),
+        _unmatched(hyps, sampled, words),
+    ]
+    return [f"{name}: {sentence}" for sentence in found if sentence]
+
+
+def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
+    of_hyps, of_refs = _separated(hyps), _separated(refs)
+    if of_hyps is None or of_refs is None:
+        return None
+    if of_hyps >= _MOST and of_refs <= _LEAST:
+        return (
+            f"the outputs look tokenised and the references do not "
+            f"({of_hyps:.0%} and {of_refs:.0%} of punctuation stands alone): detokenise the outputs"
+        )
+    if of_hyps <= _LEAST and of_refs >= _MOST:
+        return (
+            f"the references look tokenised and the outputs do not "
+            f"({of_refs:.0%} and {of_hyps:.0%} of punctuation stands alone): "
+            f"use references that are not tokenised"
+        )
+    return None
+
+
+def _separated(lines: Sequence[str]) -> float | None:
+    """Of the punctuation marks at the end of a word, the share preceded by a space."""
+    text = "\n".join((*lines, ""))
+    ending = separated = 0
+    for stop in _STOPS:
+        if stop in text:
+            ending += text.count(f"{stop} ") + text.count(f"{stop}\n")
+            separated += text.count(f" {stop} ") + text.count(f" {stop}\n")
+    return separated / ending if ending >= _ENOUGH else None
+
+
+def _marks(hyps: Sequence[str], refs: Sequence[str]) -> list[str]:
+    sides = {"outputs": "\n".join(hyps), "references": "\n".join(refs)}
+    said: dict[tuple[str, str], str] = {}
+    for mark, what in _MARKS.items():
+        counts = {side: text.count(mark) for side, text in sides.items()}
+        for side, other in (("outputs", "references"), ("references", "outputs")):
+            if counts[side] >= 3 and not counts[other]:
+                said.setdefault((side, what), mark.strip())
+    return [
+        f"the {side} contain {what} ({mark}), and the other side has none: undo them"
+        for (side, what), mark in said.items()
+    ]
+
+
+def _case(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
+    upper = {
+        side: sum(map(ne, lines, map(str.lower, lines))) / len(lines)
+        for side, lines in (("outputs", hyps), ("references", refs))
+    }
+    for low, mixed in (("outputs", "references"), ("references", "outputs")):
+        if upper[low] <= 0.01 and upper[mixed] >= 0.3:
+            return (
+                f"the {low} are lower-cased and the {mixed} are not "
+                f"({upper[mixed]:.0%} of their lines have capitals): "
+                f"restore the case, or score with lowercase=true"
+            )
+    return None
+
+
+def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
+    said = []
+    cut = [r for r in range(len(outputs)) if not outputs.line(r, -1).strip()]
+    if cut and refs[-1].strip():
+        said.append(
+            f"blank lines at the end of {_replicas(cut)}, where the references have text: "
+            f"was decoding cut off?"
+        )
+    empty = outputs.empty()
+    if empty.any():
+        empty &= [bool(ref.strip()) for ref in refs]
+        counts = empty.sum(axis=1)
+        many = [r for r in range(len(outputs)) if counts[r] > 0.01 * len(refs)]
+        if many:
+            said.append(
+                f"up to {counts.max()} of {len(refs)} outputs are empty in {_replicas(many)}"
+            )
+    return said
+
+
+def _replicas(numbers: Sequence[int]) -> str:
+    """Replicas numbered from 0, named to people from 1."""
+    shown = ", ".join(str(r + 1) for r in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
+    return f"replica {shown}" if len(numbers) == 1 else f"{len(numbers)} replicas ({shown})"
+
+
+def is_note(sentence: str) -> bool:
+    """Whether a sentence of `diagnose` informs and does not warn."""
+    return UNMATCHED in sentence
+
+
+def unmatched_words(
+    hyps: Sequence[str], refs: Sequence[Sequence[str]]
+) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """Words (by white space) that are in a hypothesis and in none of its references, with the
+    number of those hypotheses, the most frequent first; and those of them that are in no
+    reference of any segment: untranslated words, or another tokenisation."""
+    matches = [set(line.split()) for line in refs[0]]
+    for stream in refs[1:]:
+        for seen, line in zip(matches, stream, strict=True):
+            seen.update(line.split())
+    missing = (set(h.split()) - seen for h, seen in zip(hyps, matches, strict=True))
+    counts = Counter(chain.from_iterable(missing))
+    # Ties in alphabetical order: sets have none of their own.
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    vocabulary = set().union(*matches)
+    return ordered, [item for item in ordered if item[0] not in vocabulary]
+
+
+def _unmatched(hyps: Sequence[str], refs: Sequence[Sequence[str]], words: int) -> str | None:
+    if not words:
+        return None
+    listed = [
+        ", ".join(f"{word} ({count})" for word, count in found[:words])
+        for found in unmatched_words(hyps, refs)
+    ]
+    if not listed[0]:
+        return None
+    return f"{UNMATCHED} in {len(hyps)} segments: {listed[0]}" + (
+        f"; in no reference at all: {listed[1]}" if listed[1] else ""
+    )
+
+
+def _copies(outputs: Outputs) -> list[str]:
+    groups: dict[str, list[int]] = {}
+    for r, digest in enumerate(outputs.sha256):
+        groups.setdefault(digest, []).append(r)
+    return [
+        f"the outputs of {_replicas(replicas)} are identical: is one file given twice?"
+        for replicas in groups.values()
+        if len(replicas) > 1
+    ]
+
+
+def find_copies(sha256: Mapping[str, Sequence[str]]) -> list[str]:
+    """One sentence for each two systems that share outputs; `sha256` is system -> hash of the
+    lines of each replica. The references may be given as one more system."""
+    owner: dict[str, tuple[str, int]] = {}
+    shared: dict[tuple[str, str], list[str]] = {}
+    for system, hashes in sha256.items():
+        for r, digest in enumerate(hashes, start=1):
+            other, number = owner.setdefault(digest, (system, r))
+            if other != system:
+                shared.setdefault((other, system), []).append(f"{number} = {r}")
+    return [
+        f"{a} and {b} have identical outputs (replica {', '.join(equal[:5])}"
+        f"{', ...' if len(equal) > 5 else ''}): is one file given twice?"
+        for (a, b), equal in shared.items()
+    ]

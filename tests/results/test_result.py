@@ -1,0 +1,112 @@
+"""One result: what is written is what is read, and notes say by code what they are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from replitune.errors import ReplituneError
+from replitune.results.comparing import compare
+from replitune.results.result import Result
+from replitune.significance.registry import TESTS
+from replitune.significance.settings import TestSettings
+from replitune.statistics.store import SegmentStatistics
+from significance.exchange_models import Counts, counts, system
+
+N = 30
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    """Two systems of three replicas, and one of a single replica that is `missing` the others."""
+    groups, ids = ("mert", "mert", "pro"), ("mert-001", "mert-002", "pro-001")
+    systems = {
+        "a": system("a", counts(3, N, seed=1), groups, ids),
+        "b": system("b", counts(3, N, seed=2, gain=0.1), groups, ids),
+        "c": system("c", counts(1, N, seed=3)),
+    }
+    store = SegmentStatistics("t", Counts(), "sig", systems, np.arange(N, dtype=np.int32), None)
+    methods = TESTS.entries(["crossed", "koehn", "fu-ar:strata=none", "clark:strata=none"])
+    settings = TestSettings(methods=tuple(methods), samples=60)
+    compared = compare([store], settings, testset="t", seed=1)
+    return replace(compared.metrics["counts"], missing={"c": {"run-002": "it fell"}})
+
+
+def test_what_is_written_is_read(result: Result, tmp_path: Path):
+    result.write(tmp_path)
+    found = Result.read(tmp_path, "counts")
+    for name in ("testset", "metric", "word", "signature", "alpha", "missing", "overlaps", "name"):
+        assert getattr(found, name) == getattr(result, name), name
+    assert found.systems == result.systems
+    assert list(found.systems) == list(result.systems)
+    assert found.tests == result.tests
+    assert found.histograms.keys() == result.histograms.keys()
+    for key, (edges, bins) in found.histograms.items():
+        np.testing.assert_array_equal(edges, result.histograms[key][0])
+        np.testing.assert_array_equal(bins, result.histograms[key][1])
+    assert found.as_json() == result.as_json()
+    json.dumps(found.as_json(), allow_nan=False)
+    found.write(tmp_path / "again")
+    for path in sorted(tmp_path.glob("*.parquet")):
+        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes(), path.name
+
+
+def test_notes_are_rows_and_their_texts_are_the_column_note(result: Result, tmp_path: Path):
+    result.write(tmp_path)
+    notes = pq.read_table(tmp_path / "counts.notes.parquet").to_pylist()
+    codes = {(row["a"], row["b"], row["method"]): [] for row in notes if row["row"] == "test"}
+    for row in notes:
+        if row["row"] == "test":
+            codes[row["a"], row["b"], row["method"]].append(row["code"])
+    assert codes["a", "b", "fu-ar"] == ["paired", "out-of-reach"]
+    assert codes["a", "c", "fu-ar"] == ["not-paired"]
+    assert codes["a", "c", "crossed"] == ["one-replica"]
+    said = {(row["system"], row["statistic"], row["method"]): row["code"] for row in notes}
+    assert said["c", "s_test", None] == "one-replica"
+    assert said["a", "s_dev", None] == "no-dev"
+    assert said["a", "ci", "fu"] == "few-replicas"
+    rows = pq.read_table(tmp_path / "counts.parquet").to_pylist()
+    (row,) = [r for r in rows if (r["a"], r["b"], r["method"]) == ("a", "b", "fu-ar")]
+    assert row["note"] == "replicas paired by replica id; cannot reach 0.05: its smallest p is 0.25"
+
+
+def test_a_result_answers_what_a_table_asks(result: Result):
+    assert result.ranked[0] == "b"
+    assert result.pairs == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert result.lead_method == "crossed"
+    assert result.lead_test(("b", "a")) is result.test(("a", "b"), "crossed")
+    assert result.tuner_scores("a").keys() == {"mert", "pro"}
+    assert result.tuner_scores("c") == {}
+    assert result.overlap(("a", "b"), "clark") is not None
+    assert result.overlap(("a", "c"), "fu") is None
+    assert result.rankings()["koehn"].systems == tuple(result.ranked)
+
+
+def test_frames_have_the_columns_of_the_files(result: Result, tmp_path: Path):
+    result.write(tmp_path)
+    frames = result.frames()
+    for name, suffix in (("tests", ""), ("systems", ".systems"), ("overlaps", ".overlaps"),
+                         ("notes", ".notes")):  # fmt: skip
+        table = pq.read_table(tmp_path / f"counts{suffix}.parquet")
+        assert list(frames[name].columns) == table.column_names
+        assert len(frames[name]) == len(table)
+
+
+def test_pandas_waits_until_it_is_asked_for():
+    code = "import sys, replitune.results.result, replitune.results.comparing; "
+    ran = subprocess.run([sys.executable, "-c", code + "sys.exit('pandas' in sys.modules)"])
+    assert ran.returncode == 0
+
+
+def test_a_file_of_another_program_is_refused(tmp_path: Path, result: Result):
+    result.write(tmp_path)
+    (tmp_path / "counts.notes.parquet").write_bytes(b"text")
+    with pytest.raises(ReplituneError, match="not a readable Parquet file"):
+        Result.read(tmp_path, "counts")

@@ -1,0 +1,103 @@
+"""How runs end that cannot go on: one message, last on the terminal, and no lock is left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import TINY, Snakemake
+
+pytestmark = pytest.mark.workflow
+
+
+def last_message(text: str) -> list[str]:
+    """The lines from the last message of ours to the end."""
+    lines = text.rstrip().splitlines()
+    begins = [i for i, line in enumerate(lines) if line.startswith("replitune: ")]
+    assert begins, text[-2000:]
+    return lines[begins[-1] :]
+
+
+def with_program(name: str) -> dict:
+    """System b is a program that somebody else wrote."""
+    command = {"backend": "command", "decode": "cat {source}", "programs": [name]}
+    return {**TINY, "systems": {"a": TINY["systems"]["a"], "b": command}}
+
+
+def test_a_missing_program_ends_the_run_and_leaves_no_lock(snakemake: Snakemake):
+    snakemake.write(with_program("no-such-program"))
+    for _ in range(2):
+        ran = snakemake()
+        assert ran.returncode == 1
+        assert last_message(ran.stderr) == [
+            "replitune: the program no-such-program is not on the PATH, or cannot be run",
+            "  to do:    install it, or correct `programs` of system b",
+        ]
+        assert "Traceback" not in ran.stderr
+    assert not list((snakemake.folder / "results").rglob("*.jsonl")), "before the first job"
+    snakemake.write(with_program("cat"))
+    snakemake.run()
+
+
+def test_what_failed_jobs_said_comes_last(snakemake: Snakemake):
+    experiment = with_program("cat")
+    experiment["systems"]["b"]["decode"] = "head -n 1 {source}; echo to the log >&2"
+    experiment["systems"]["a2"] = {"backend": "command", "decode": "echo broken >&2; exit 3"}
+    snakemake.write(experiment)
+    ran = snakemake("--keep-going")
+    assert ran.returncode == 1
+    first, *rows = last_message(ran.stderr)
+    assert first == "replitune: 12 jobs failed"
+    assert rows[-1] == "  put this right, and run again (make resume); what is done stays done"
+    text = "\n".join(rows)
+    assert "exit code 3" in text
+    assert "logs/decode/t1/b/seed-001.log" in text
+    assert "found:    1 lines" in text
+    assert "and 5 more" in text, "replicas that say the same are counted"
+    assert "other messages" in text
+
+
+def test_a_folder_that_cannot_be_written_is_one_message(snakemake: Snakemake):
+    snakemake.write(TINY)
+    (snakemake.folder / ".snakemake").write_text("a file")
+    ran = snakemake()
+    assert ran.returncode == 1
+    assert "cannot be written" in last_message(ran.stderr)[0]
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.parametrize("name", ["results", ""])
+def test_a_read_only_folder_is_one_message(snakemake: Snakemake, name: str):
+    folder = snakemake.folder / name
+    folder.mkdir(exist_ok=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(folder)]).returncode != 0:
+        pytest.skip("a file system in memory cannot be mounted here")
+    try:
+        snakemake.write(TINY)
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        ran = snakemake()
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+    assert ran.returncode == 1
+    said = last_message(ran.stderr)
+    assert "cannot be written" in said[0]
+    assert said[1] == "  found:    Read-only file system"
+    assert "Traceback" not in ran.stderr
+
+
+def test_results_of_two_pieces_are_one_message(finished: Snakemake, tmp_path: Path):
+    shutil.copytree(finished.folder, tmp_path / "copy")
+    runner = Snakemake(tmp_path / "copy")
+    results = runner.folder / "results" / "tiny"
+    index = results / ".made" / "stats" / "t1" / "bleu" / "a.parquet.json"
+    index.write_text(index.read_text().replace('"sha256": "', '"sha256": "0'))
+    (results / "manifest.json").unlink()
+    ran = runner()
+    assert ran.returncode == 1
+    assert "is not what the workflow made" in "\n".join(last_message(ran.stderr))
+    assert "Traceback" not in ran.stderr

@@ -53,6 +53,8 @@ PROGRAM = "sleep 100 & echo $$ $! > $FOLDER/pids.tmp; mv $FOLDER/pids.tmp $FOLDE
 STARTED = """
 import os, signal, sys
 from replitune.running.supervisor import Program, run, run_shell
+# in the background of a shell script it would be ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))
 how, program = sys.argv[1:]
 if how == "shell":

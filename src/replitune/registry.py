@@ -221,7 +221,7 @@ class Named(Kind):
         except ReplituneError as error:
             place = (*path, "name") if isinstance(value, Mapping) else path
             return reading.caught(place, error)
-        options = self._options(reading, name, known, given, path, isinstance(value, str))
+        options = self._options(reading, name, known, given, path)
         if id is not None and (not isinstance(id, str) or not re.search(NAME, id)):
             return reading.wrong(
                 (*path, "id"), f"the id of {kind} {name} is not allowed", found=shown(id),
@@ -254,7 +254,6 @@ class Named(Kind):
         known: Mapping[str, Setting],
         given: Mapping[str, Any],
         path: Path_,
-        is_text: bool,
     ) -> Any:
         options: dict[str, Any] = {}
         good = True

@@ -245,16 +245,6 @@ class Experiment:
                 found[key] = str(self.corpora / given[testset])
         return found if "human" in found else {}
 
-    @property
-    def study_files(self) -> list[str]:
-        """The files of all studies."""
-        found = [
-            self.at.study(study, testset, metric)
-            for study in BY_METRIC
-            for testset, metric in self.study_cells(study)
-        ]
-        return [*found, *(self.at.study("meta", testset) for testset in self.judged)]
-
     # ---- what each job is told
 
     def stage(self, name: str, **names: str) -> Stage:

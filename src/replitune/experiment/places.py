@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 TESTS = ("", ".systems", ".overlaps", ".null", ".notes")
 """What stands between the name of a metric and `.parquet` in the files of its tests."""
@@ -115,6 +114,3 @@ class Places:
 
     def benchmark(self, *names: str) -> str:
         return self.at("benchmarks", *names) + ".tsv"
-
-    def existing(self, paths: list[str]) -> list[str]:
-        return [path for path in paths if Path(path).exists()]

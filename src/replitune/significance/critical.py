@@ -1,5 +1,10 @@
 """Critical values of delta / se when se^2 is a sum of parts with few, unequal degrees of freedom.
 
+`net_parts` says what the parts are: what the runs add, with their own few degrees of freedom, and
+what the test set adds *beyond* the runs' noise on single segments. That noise is a part of the
+mean square of segments, and counted in those of the runs already; with it, as many degrees of
+freedom would be counted as there are segments for variance that the runs estimate.
+
 Cochran and Cox (1950) take the mean of the parts' t quantiles, weighted by the parts. That
 holds when one part outweighs the rest, and wastes power when parts agree: with two equal
 variances of nu degrees of freedom each, Student's test has 2 nu. Welch and Satterthwaite
@@ -15,12 +20,61 @@ with equal parts it is the pooled t; with one dominant part it is Cochran and Co
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 TINIEST = 1e-100
 """Tails below this are reported as this: p is never 0, and t quantiles are exact so far out."""
+
+
+Scope = Literal["both", "runs", "segments"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Var(delta), and the parts that weigh in its critical value."""
+
+    variance: NDArray[np.float64]
+    """(...)"""
+    values: NDArray[np.float64]
+    """(..., K); a part of 0 has no weight."""
+    nus: NDArray[np.float64]
+    """(..., K) degrees of freedom."""
+
+
+def net_parts(
+    rep: NDArray[np.float64],
+    nu_rep: NDArray[np.float64],
+    seg: NDArray[np.float64],
+    nu_seg: NDArray[np.float64],
+    both: NDArray[np.float64],
+    scope: Scope = "both",
+) -> Parts:
+    """What a null hypothesis of this scope leaves to chance.
+
+    rep (..., R): V_rep of each system (and tuner), nu_rep (R,). seg (..., B): V_seg of each test
+    set of a suite, else B = 1, nu_seg (B,). both (..., B): the sum of V_int on each of them.
+
+    - runs: this test set, new runs. V is the sum of `rep`.
+    - segments: these runs, new segments. V is the sum of `seg`.
+    - both: V = max(rep + seg - both, rep, seg). The test set's own parts are W = max(seg - both,
+      0) with max(1, nu_seg W / seg) degrees of freedom: W keeps the mean square seg / nu_seg.
+    """
+    runs, test_sets = rep.sum(axis=-1), seg.sum(axis=-1)
+    if scope == "runs":
+        return Parts(runs, rep, np.broadcast_to(nu_rep, rep.shape))
+    if scope == "segments":
+        return Parts(test_sets, seg, np.broadcast_to(nu_seg, seg.shape))
+    own = np.maximum(seg - both, 0.0)
+    share = np.divide(own, seg, out=np.zeros_like(own), where=seg > 0)
+    variance = np.maximum(runs + test_sets - both.sum(axis=-1), np.maximum(runs, test_sets))
+    nus = np.concatenate(
+        [np.broadcast_to(nu_rep, rep.shape), np.maximum(nu_seg * share, 1.0)], axis=-1
+    )
+    return Parts(variance, np.concatenate([rep, own], axis=-1), nus)
 
 
 def layers(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from replitune.metrics.base import Metric
-from replitune.significance.critical import critical_values
+from replitune.significance.critical import Parts, critical_values, net_parts
 
 Array = NDArray[np.float64]
 
@@ -244,10 +244,10 @@ def _linear(metric: Metric, z: NDArray, sums: NDArray, N: float) -> Array:
     return np.matmul(z.astype(np.float64), gradient[..., None])[..., 0] * N
 
 
-def crossed_parts(batch: Batch) -> tuple[Array, Array, Array]:
-    """V (T,), its parts (T, 2H + 1), and their degrees of freedom (2H + 1,).
+def crossed_parts(batch: Batch) -> Parts:
+    """Variance (T,), its parts (T, 2H + 1), and their degrees of freedom (T, 2H + 1).
 
-    The parts are V_rep of A by tuner, of B by tuner, and V_seg.
+    The parts are V_rep of A by tuner, of B by tuner, and what the test set adds to them.
     """
     U = batch.a.shape[2]
     sizes = np.ones(U) if batch.sizes is None else batch.sizes.astype(np.float64)
@@ -263,6 +263,9 @@ def crossed_parts(batch: Batch) -> tuple[Array, Array, Array]:
         n = z.shape[1]
         L = _linear(batch.metric, z, sums, N)
         L -= L.sum(axis=2, keepdims=True) * (sizes / N)
+        L /= N - sizes
+        L -= L.mean(axis=2, keepdims=True)
+        L *= np.sqrt((U - 1) / U)
         means.append(L.mean(axis=1))
         k = n // batch.tuners
         share = (k / n) ** 2
@@ -272,22 +275,27 @@ def crossed_parts(batch: Batch) -> tuple[Array, Array, Array]:
             nus.append(k - 1.0)
             E = L[:, own] - L[:, own].mean(axis=1, keepdims=True)
             square = np.einsum("tnu,tnu->t", E, E)
-            both.append(share * square * U / ((U - 1) * (k - 1) * k * N**2))
-    left_out = -(means[1] - means[0]) / (N - sizes)
-    seg = (U - 1) / U * ((left_out - left_out.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    replicas = np.sum(rep, axis=0)
-    V = np.maximum(np.maximum(replicas + seg - np.sum(both, axis=0), replicas), seg)
-    nus.append(N**2 / (sizes**2).sum() - 1)  # effective documents; with segments, N
-    return V, np.stack([*rep, seg], axis=-1), np.array(nus)
+            both.append(share * square / ((k - 1) * k))
+    seg = ((means[1] - means[0]) ** 2).sum(axis=1)
+    nu_seg = N**2 / (sizes**2).sum() - 1  # effective documents; with segments, N
+    return net_parts(
+        np.stack(rep, axis=-1),
+        np.array(nus),
+        seg[:, np.newaxis],
+        np.array([nu_seg]),
+        np.sum(both, axis=0)[:, np.newaxis],
+    )
 
 
 def _cochran_cox(parts: Array, nus: Array, q: float) -> Array:
-    return (parts * -stdtrit(nus, q)).sum(axis=1) / parts.sum(axis=1)
+    found: Array = (parts * -stdtrit(nus, q)).sum(axis=1) / parts.sum(axis=1)
+    return found
 
 
 def _satterthwaite(parts: Array, nus: Array, q: float) -> Array:
     df = parts.sum(axis=1) ** 2 / (parts**2 / nus).sum(axis=1)
-    return -stdtrit(df, q)
+    found: Array = -stdtrit(df, q)
+    return found
 
 
 CRITICAL: dict[str, Callable[[Array, Array, float], Array]] = {
@@ -297,10 +305,7 @@ CRITICAL: dict[str, Callable[[Array, Array, float], Array]] = {
 }
 
 
-def crossed_rejections(
-    batch: Batch, alpha: float, parts: tuple[Array, Array, Array]
-) -> dict[str, NDArray[np.bool_]]:
+def crossed_rejections(batch: Batch, alpha: float, parts: Parts) -> dict[str, NDArray[np.bool_]]:
     """(T,) rejections by critical value: the library's, and the two it stands between."""
-    V, values, nus = parts
-    t = np.abs(batch.delta) / np.sqrt(V)
-    return {name: t > value(values, nus, alpha / 2) for name, value in CRITICAL.items()}
+    t = np.abs(batch.delta) / np.sqrt(parts.variance)
+    return {name: t > value(parts.values, parts.nus, alpha / 2) for name, value in CRITICAL.items()}

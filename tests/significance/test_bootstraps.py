@@ -150,7 +150,7 @@ def test_multi_bootstrap_agrees_with_enumeration(aggregation) -> None:
         )
         truth = (abs(every - found.delta) >= abs(found.delta) - 1e-9).mean()
         assert close(found.p, truth, SAMPLES)
-        assert found.generalises_to == "new segments and new tuner runs"
+        assert found.generalises_to == "new segments and new runs"
         assert found.unit == "replica+segment"
 
 

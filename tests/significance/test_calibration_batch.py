@@ -38,7 +38,7 @@ def test_batched_crossed_is_crossed(kind, n_a, n_b):
     metric, a, b = make(kind, n_a, n_b, 30)
     found = batched.Batch(metric, a, b)
     parts = batched.crossed_parts(found)
-    V = parts[0]
+    V = parts.variance
     rejected = {
         alpha: batched.crossed_rejections(found, alpha, parts)["crossed"] for alpha in (0.3, 0.05)
     }
@@ -60,7 +60,7 @@ def test_batched_documents_are_documents():
     sums = [np.add.reduceat(x, starts, axis=2) for x in one]
     found = batched.Batch(MeanMetric(), *sums, sizes=np.bincount(documents))
     parts = batched.crossed_parts(found)
-    V = parts[0]
+    V = parts.variance
     rejected = batched.crossed_rejections(found, 0.2, parts)["crossed"]
     for t in range(10):
         result = crossed(comparison(one[0][t], one[1][t], documents=documents), unit="document")

@@ -12,7 +12,7 @@ from replitune.report.specification import Column, Table, ends, exact
 from replitune.report.tables_scores import CELL
 from replitune.report.wording import CORRECTIONS, INTERVALS
 from replitune.results.result import Result
-from replitune.results.rows import COUNTED
+from replitune.results.rows import DETAILS
 from replitune.significance.base import TestResult
 from replitune.significance.studies.replication import Threshold
 
@@ -67,7 +67,7 @@ def pairs(material: Material) -> Table:
                    "seed"),
             Column("generalises to", "generalises_to"),
             *exact("note"),
-            *(Column(None, name, _detail(name)) for name in COUNTED),
+            *(Column(None, name, _detail(name)) for name in DETAILS),
         ),
         rows=rows,
         filters=4,

@@ -18,7 +18,7 @@ METRICS = {
     "ribes": "RIBES",
     "ter": "TER",
 }
-CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
+CORRECTIONS = {"max-t": "max-t", "holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 INTERVALS = {"riezler": "Riezler", "clark": "Clark", "fu": "test-set"}
 """Interval methods as Fu et al. (2016), Table 7, call them."""
 

@@ -34,8 +34,8 @@ METADATA = (
 """Fields that no row has: in the metadata of the file of notes."""
 
 METHOD_FIELDS = (
-    "p", "p_adjusted", "p_min", "exact", "ci_low", "ci_high", "se", "df", "samples", "seed",
-    "alternative", "unit", "aggregation", "pairing", "replica_a", "replica_b",
+    "p", "p_adjusted", "correction", "p_min", "exact", "ci_low", "ci_high", "ci_level", "se", "df",
+    "samples", "seed", "alternative", "unit", "aggregation", "pairing", "replica_a", "replica_b",
     "generalises_to", "note",
 )  # fmt: skip
 
@@ -186,6 +186,7 @@ class Result:
             pair["methods"][result.method] = {
                 "delta": result.delta,
                 **{name: getattr(result, name) for name in METHOD_FIELDS},
+                **result.details,
                 "notes": [vars(note) for note in result.notes],
             }
         for (a, b), pair in pairs.items():
@@ -282,7 +283,7 @@ class Result:
         tests = []
         for row in rows.read_table(path(""), rows.TESTS):
             del row["note"]
-            counted = {name: row.pop(name) for name in rows.COUNTED}
+            counted = {name: row.pop(name) for name in rows.DETAILS}
             details = {name: value for name, value in counted.items() if value is not None}
             notes = said["test", row["a"], row["b"], None, None, row["method"]]
             tests.append(TestResult(**row, details=details, notes=tuple(notes)))

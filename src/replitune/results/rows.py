@@ -29,22 +29,36 @@ def _schema(*columns: tuple[pa.DataType, str]) -> pa.Schema:
     return pa.schema([(name, kind) for kind, names in columns for name in names.split()])
 
 
+DETAILS = {
+    "won": "share of the drawn test sets on which B is better",
+    "lost": "share on which A is better",
+    "tied": "share on which they are equal",
+    "superior": "P(the next run of B beats the next run of A) on this test set",
+    "superior_low": "lower limit of it",
+    "superior_high": "upper limit of it",
+    "superior_new": "the same on a new test set of this size",
+    "p_without_one_low": "smallest p when one run is left out",
+    "p_without_one_high": "largest p when one run is left out",
+    "margin": "what counts as the same, in units of the metric",
+    "p_same": "p of equivalence: H0 is a difference of the margin or more",
+    "p_no_worse_a": "p of non-inferiority: H0 is that A is worse than B by the margin or more",
+    "p_no_worse_b": "the same of B",
+    "better_on": "test sets of a suite on which B is better (partial conjunction)",
+    "worse_on": "test sets of a suite on which A is better",
+}
+"""What only some tests report, and its column."""
+
 TESTS = _schema(
     (pa.string(), "method a b"),
-    (pa.float64(), "score_a score_b delta se df ci_low ci_high p p_adjusted p_min"),
+    (pa.float64(), "score_a score_b delta se df ci_low ci_high ci_level p p_adjusted p_min"),
     (pa.bool_(), "exact"),
-    (pa.string(), "alternative unit aggregation pairing replica_a replica_b"),
+    (pa.string(), "correction alternative unit aggregation pairing replica_a replica_b"),
     (pa.int32(), "n_a n_b segments documents"),
     (pa.int64(), "samples seed"),
     (pa.string(), "generalises_to"),
-    (pa.float64(), "won lost tied"),
+    (pa.float64(), " ".join(DETAILS)),
     (pa.string(), "note"),
 )
-"""`won`, `lost` and `tied`: shares of the test sets drawn, from B's side, where a test counts
-them."""
-
-COUNTED = ("won", "lost", "tied")
-
 SYSTEMS = _schema(
     (pa.string(), "system statistic replica"),
     (pa.float64(), "value ci_low ci_high"),

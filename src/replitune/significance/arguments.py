@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,19 @@ Folded = Annotated[
     Literal["folded"] | None,
     about("`folded`: count as Fu et al. 2016 and sacrebleu do; not a valid test."),
 ]
+
+
+class Replicated(Protocol):
+    """What is asked of a system to tell which of its replicas belong together."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def replicas(self) -> tuple[str, ...]: ...
+    @property
+    def groups(self) -> tuple[str | None, ...]: ...
+    @property
+    def n(self) -> int: ...
 
 
 def significance_test(test: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,7 +149,7 @@ def in_units(statistics: NDArray, documents: NDArray[np.int32], unit: str) -> ND
 
 
 def strata_of(
-    a: SystemStatistics, b: SystemStatistics, strata: str
+    a: Replicated, b: Replicated, strata: str
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """For each group of replicas, its members in A and in B.
 
@@ -169,7 +182,7 @@ def strata_of(
     return found
 
 
-def own_strata(system: SystemStatistics, strata: str) -> list[NDArray[np.intp]]:
+def own_strata(system: Replicated, strata: str) -> list[NDArray[np.intp]]:
     """Members of each group of one system's replicas."""
     if strata == "none":
         return [np.arange(system.n)]
@@ -180,7 +193,7 @@ def own_strata(system: SystemStatistics, strata: str) -> list[NDArray[np.intp]]:
 
 
 def pair_replicas(
-    a: SystemStatistics, b: SystemStatistics, strata: str
+    a: Replicated, b: Replicated, strata: str
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], str]:
     """Members of A and B that belong together, and how that was decided; n_A = n_B."""
     if len(set(a.replicas)) == a.n and set(a.replicas) == set(b.replicas):
@@ -197,7 +210,7 @@ def pair_replicas(
     )
 
 
-def matched(a: SystemStatistics, b: SystemStatistics) -> NDArray[np.int64]:
+def matched(a: Replicated, b: Replicated) -> NDArray[np.int64]:
     """For each replica of A, the position in B of the replica with the same id."""
     place = {name: k for k, name in enumerate(b.replicas)}
     if set(place) != set(a.replicas) or len(place) != b.n or a.n != b.n:

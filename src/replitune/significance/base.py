@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,9 @@ class TestResult:
     df: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
+    ci_level: float | None = None
+    """Confidence of the interval by itself. Of simultaneous intervals it is above the one with
+    which all of them hold, of one-sided tests 1 - 2 alpha."""
     p_min: float | None = None
     """The smallest p this test could have returned."""
     exact: bool = False
@@ -121,6 +125,8 @@ class TestResult:
     samples: int | None = None
     seed: int | None = None
     p_adjusted: float | None = None
+    correction: str | None = None
+    """What made p_adjusted: max-t, holm, bh, none."""
     notes: tuple[Note, ...] = ()
     details: dict[str, float] = field(default_factory=dict, repr=False)
     """What only this method reports, by name: fractions won, lost and tied, ..."""
@@ -128,6 +134,8 @@ class TestResult:
     """(n_a, n_b) p of each pair of replicas, where each pair was tested by itself."""
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Null (exchange tests) or bootstrap distribution of the signed delta, (samples,)."""
+    analysis: Any = field(default=None, repr=False, compare=False)
+    """What this test knows of the pair beyond its row, for inference on many pairs at once."""
 
     @property
     def note(self) -> str | None:
@@ -156,13 +164,21 @@ class TestResult:
         )
 
 
+MIRRORED = {"superior": "superior", "superior_low": "superior_high", "superior_new": "superior_new"}
+"""Shares of B's wins, and what becomes of them: 1 - x, under the other name."""
+
+
 def _swapped_details(details: dict[str, float]) -> dict[str, float]:
     """What B won, A lost; the names of A's and B's values change places."""
-    other = {"won": "lost", "lost": "won"}
+    other = {"won": "lost", "lost": "won", "better_on": "worse_on", "worse_on": "better_on"}
     for name in details:
         if name.endswith(("_a", "_b")):
             other[name] = name[:-1] + ("b" if name.endswith("_a") else "a")
-    return {other.get(name, name): value for name, value in details.items()}
+    shares = {**MIRRORED, **{to: name for name, to in MIRRORED.items()}}
+    return {
+        shares.get(name, other.get(name, name)): 1 - value if name in shares else value
+        for name, value in details.items()
+    }
 
 
 def _negated(x: float | None) -> float | None:

@@ -1,58 +1,357 @@
 """Variance components of a difference whose replicas are crossed with segments.
 
-Every replica translates every segment, so a score varies with the tuner run, with the
-segments, and with their interaction. A metric is linearised into one value per (replica,
-segment), the infinitesimal jackknife (Efron and Tibshirani 1993, ch. 21), and the two-way
-random-effects analysis of variance is done on those.
+Every replica translates every segment, so a score varies with the run, with the segments, and
+with their interaction. A metric is linearised into one value per (replica, segment), the
+infinitesimal jackknife (Efron and Tibshirani 1993, ch. 21), and the two-way random-effects
+analysis of variance is done on those, a system at a time: a system that is compared with many
+others is analysed once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note
+from replitune.significance.base import Note
+from replitune.significance.critical import Parts, Scope, net_parts
+from replitune.significance.moderation import Prior, moderated, run_variance_prior
+from replitune.statistics.systems import SystemStatistics
 
 SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
 FEW_DOCUMENTS = 20.0
+KEPT_BYTES = 256 << 20
+"""Analyses of systems that are held for the next pair; the last two are always held."""
 
 
 @dataclass(frozen=True)
-class Component:
-    """One estimated part of Var(delta), with its degrees of freedom."""
+class Block:
+    """The units of one test set, of several in a suite."""
 
-    value: float
-    df: float
+    units: slice
+    nu: float
+    """Degrees of freedom of what they add: N - 1, of documents G_eff - 1."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class SystemParts:
+    """One system on a test set, or on all test sets of a suite, under one metric."""
+
+    name: str
+    replicas: tuple[str, ...]
+    groups: tuple[str | None, ...]
+    scores: NDArray[np.float64]
+    """(n,) of each replica."""
+    units: NDArray[np.float64]
+    """(n, U): what each unit (segment or document) adds to each replica's score, on the scale on
+    which V_seg of two systems is the squared distance of their means over replicas."""
+    blocks: tuple[Block, ...]
+    segments: int
+    documents: int
+    smooth: bool = True
+    """A gradient made the values, not pseudo-values."""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def n(self) -> int:
+        return len(self.replicas)
+
+    @cached_property
+    def mean(self) -> NDArray[np.float64]:
+        """(U,) mean over replicas."""
+        found: NDArray[np.float64] = self.units.mean(axis=0)
+        return found
+
+
+def analyse(
+    metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
+) -> SystemParts:
+    """Linearise a system; `documents` None: segments are the unit.
+
+    Of segments, a unit is L[r, i] / sqrt(N (N - 1)). Of documents it is what the delete-one
+    jackknife makes of S[r, g], the sum of L over the m_g segments of document g:
+
+        sqrt((G - 1) / G) (S[r, g] / (N - m_g) - its mean over g)
+    """
+    L, smooth = linearise(metric, system.statistics, system.sums)
+    N = L.shape[1]
+    if documents is None:
+        units, nu, G = L, N - 1.0, N
+        units /= np.sqrt(N * max(N - 1.0, 1.0))
+    else:
+        sizes = np.bincount(documents)
+        G = len(sizes)
+        units = document_sums(L, documents) / np.maximum(N - sizes, 1)
+        units -= units.mean(axis=1, keepdims=True)
+        units *= np.sqrt((G - 1) / G)
+        nu = effective_documents(documents) - 1
+    return SystemParts(
+        system.name,
+        system.replicas,
+        system.groups,
+        metric.score(system.sums),
+        units,
+        (Block(slice(0, G), nu),),
+        segments=N,
+        documents=G,
+        smooth=smooth,
+        notes=kink_notes(metric, system, documents) if smooth else (),
+    )
+
+
+def weighted(parts: Sequence[SystemParts], weights: Sequence[float]) -> SystemParts:
+    """One system on a suite of test sets: its runs are the same on all of them.
+
+    A replica's score is the weighted mean of its scores; V_seg and V_int are those of each test
+    set times the square of its weight.
+    """
+    first = parts[0]
+    for other in parts[1:]:
+        if other.replicas != first.replicas:
+            only = sorted(set(first.replicas) ^ set(other.replicas))
+            raise ReplituneError(
+                f"system {first.name} has different replicas on the test sets of a suite",
+                found=f"not on all of them: {', '.join(only) or 'the same in another order'}",
+                expected="every replica on every test set",
+            )
+    ends = np.cumsum([part.units.shape[1] for part in parts])
+    blocks = [
+        Block(slice(int(end) - part.units.shape[1], int(end)), part.blocks[0].nu)
+        for part, end in zip(parts, ends, strict=True)
+    ]
+    return replace(
+        first,
+        scores=np.sum([w * part.scores for part, w in zip(parts, weights, strict=True)], axis=0),
+        units=np.hstack([w * part.units for part, w in zip(parts, weights, strict=True)]),
+        blocks=tuple(blocks),
+        segments=sum(part.segments for part in parts),
+        documents=sum(part.documents for part in parts),
+        smooth=all(part.smooth for part in parts),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
+class Analyses:
+    """Systems that were analysed, kept for the next pair.
+
+    `systems` are all of each metric, for what is learnt from all of them.
+    """
+
+    def __init__(
+        self,
+        systems: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]] | None = None,
+    ) -> None:
+        self._systems = systems or {}
+        self._kept: OrderedDict[tuple[str, int, bool], tuple[SystemStatistics, SystemParts]]
+        self._kept = OrderedDict()
+        self._priors: dict[str, Prior | None] = {}
+        self._lock = threading.Lock()
+
+    def of(
+        self, metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
+    ) -> SystemParts:
+        key = (metric.id, id(system.statistics), documents is None)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][1]
+        found = analyse(metric, system, documents)
+        with self._lock:
+            self._kept[key] = (system, found)  # with the system, so that its id stays its own
+            while len(self._kept) > 2 and self._size() > KEPT_BYTES:
+                self._kept.popitem(last=False)
+        return found
+
+    def prior(self, metric: Metric) -> Prior | None:
+        """What the run variances of all systems say of that of one; None of fewer than five."""
+        with self._lock:
+            if metric.id not in self._priors:
+                _, systems = self._systems.get(metric.id, (metric, {}))
+                scores = [metric.score(system.sums) for system in systems.values()]
+                self._priors[metric.id] = run_variance_prior(scores)
+            return self._priors[metric.id]
+
+    def _size(self) -> int:
+        return sum(s.statistics.nbytes + p.units.nbytes for s, p in self._kept.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Replicas whose mean weighs in delta: those of A, of B, or differences of pairs."""
+
+    sign: float
+    scores: NDArray[np.float64]
+    """(n,)"""
+    units: NDArray[np.float64]
+    """(n, U)"""
+    strata: tuple[NDArray[np.intp], ...]
+    """Members of each group of replicas."""
+
+
+@dataclass(frozen=True, eq=False)
 class Components:
-    """The parts of Var(delta) = V_rep,A + V_rep,B + V_seg - V_int,A - V_int,B."""
+    """The parts of Var(delta) = sum V_rep + sum V_seg - sum V_int.
 
-    replicas: tuple[Component, ...]
-    """V_rep: one per system, or per (system, group); one in all when replicas are paired."""
-    segments: Component
-    """V_seg, over segments or documents."""
-    interaction: tuple[Component, ...]
-    """V_int, counted in V_rep and in V_seg, hence subtracted once; as `replicas`."""
+    Axes may be led by others, (..., R) and (..., B): leave-one-out has one row a replica.
+    """
 
-    @property
-    def variance(self) -> float:
-        """Var(delta), never below what the replicas or the segments alone make."""
-        rep = sum(part.value for part in self.replicas)
-        both = sum(part.value for part in self.interaction)
-        return max(rep + self.segments.value - both, rep, self.segments.value)
+    delta: NDArray[np.float64]
+    """(...)"""
+    rep: NDArray[np.float64]
+    """(..., R) V_rep of each side, and each group of its replicas."""
+    nu_rep: NDArray[np.float64]
+    seg: NDArray[np.float64]
+    """(..., B) V_seg of each test set."""
+    nu_seg: NDArray[np.float64]
+    both: NDArray[np.float64]
+    """(..., R, B) V_int, counted in V_rep and in V_seg, hence subtracted once."""
+    sides: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    """(R,) side of each V_rep."""
 
-    @property
-    def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Values and degrees of freedom (K,) of the parts that weigh in the critical value."""
-        parts = (*self.replicas, self.segments)
-        return np.array([p.value for p in parts]), np.array([p.df for p in parts])
+    def parts(self, scope: Scope = "both") -> Parts:
+        return net_parts(
+            self.rep, self.nu_rep, self.seg, self.nu_seg, self.both.sum(axis=-2), scope
+        )
+
+
+def sides_of(a: SystemParts, b: SystemParts, strata: str, paired: bool) -> tuple[Side, ...]:
+    """A and B, or the differences of their paired replicas.
+
+    A group with one replica says nothing of its noise: then all groups are pooled.
+    """
+    if paired:
+        partner = iv.matched(a, b)
+        groups = iv.own_strata(a, strata)
+        if min(len(group) for group in groups) < 2:
+            groups = [np.arange(a.n)]
+        return (Side(1.0, b.scores[partner] - a.scores, b.units[partner] - a.units, tuple(groups)),)
+    found = iv.strata_of(a, b, strata)
+    if pools_groups(a, b, strata):
+        found = [(np.arange(a.n), np.arange(b.n))]
+    in_a, in_b = zip(*found, strict=True)
+    return Side(-1.0, a.scores, a.units, in_a), Side(1.0, b.scores, b.units, in_b)
+
+
+def pools_groups(a: SystemParts, b: SystemParts, strata: str) -> bool:
+    """Whether there are groups, one of them with a single replica."""
+    found = iv.strata_of(a, b, strata)
+    return len(found) > 1 and min(min(len(x), len(y)) for x, y in found) < 2
+
+
+def components(
+    sides: Sequence[Side], blocks: Sequence[Block], prior: Prior | None = None
+) -> Components:
+    """Components of two replicas and more of each group; with a `prior`, moderated V_rep."""
+    rep, nu_rep, both, of = [], [], [], []
+    for number, side in enumerate(sides):
+        n = len(side.scores)
+        for members in side.strata:
+            k = len(members)
+            share = (k / n) ** 2
+            variance, nu = moderated(float(np.var(side.scores[members], ddof=1)), k - 1.0, prior)
+            rep.append(share * variance / k)
+            nu_rep.append(nu)
+            residual = side.units[members] - side.units[members].mean(axis=0)
+            squares = [float(np.vdot(r, r)) for r in (residual[:, b.units] for b in blocks)]
+            both.append(share * np.array(squares) / ((k - 1) * k))
+            of.append(number)
+    d = difference(sides)
+    return Components(
+        delta=np.array(sum(side.sign * side.scores.mean() for side in sides)),
+        rep=np.array(rep),
+        nu_rep=np.array(nu_rep),
+        seg=np.array([float(d[b.units] @ d[b.units]) for b in blocks]),
+        nu_seg=np.array([b.nu for b in blocks]),
+        both=np.array(both),
+        sides=np.array(of),
+    )
+
+
+def difference(sides: Sequence[Side]) -> NDArray[np.float64]:
+    """(U,) B - A of each unit, mean over replicas."""
+    found: NDArray[np.float64] = sum(side.sign * side.units.mean(axis=0) for side in sides)
+    return found
+
+
+def leave_one_out(
+    sides: Sequence[Side],
+    blocks: Sequence[Block],
+    whole: Components,
+    prior: Prior | None = None,
+) -> Components | None:
+    """Components without each replica in turn, (n_A + n_B, ...); None where that would leave one.
+
+    Groups keep their shares. From x without x_r: mean' = mean - e/(k - 1) with e = x_r - mean, and
+    sum of squares' = sum of squares - k/(k - 1) e^2.
+    """
+    if min(len(members) for side in sides for members in side.strata) < 3:
+        return None
+    d = difference(sides)
+    rows: list[Components] = []
+    part = 0
+    for side in sides:
+        n = len(side.scores)
+        for members in side.strata:
+            k = len(members)
+            w = k / n
+            x = side.scores[members]
+            e = x - x.mean()
+            E = side.units[members] - side.units[members].mean(axis=0)
+            squares = np.stack([(E[:, b.units] ** 2).sum(axis=1) for b in blocks], axis=-1)
+            along = np.stack([E[:, b.units] @ d[b.units] for b in blocks], axis=-1)
+            step = w / (k - 1)
+            variance = np.maximum((e @ e - k / (k - 1) * e**2) / (k - 2), 0.0)
+            variance, nu = moderated(variance, k - 2.0, prior)
+            rest = np.maximum(squares.sum(axis=0) - k / (k - 1) * squares, 0.0)
+            rep = np.repeat(whole.rep[np.newaxis], k, axis=0)
+            rep[:, part] = w**2 * variance / (k - 1)
+            nus = np.repeat(whole.nu_rep[np.newaxis], k, axis=0)
+            nus[:, part] = nu
+            both = np.repeat(whole.both[np.newaxis], k, axis=0)
+            both[:, part] = w**2 * rest / ((k - 2) * (k - 1))
+            seg = whole.seg - 2 * side.sign * step * along + step**2 * squares
+            rows.append(
+                Components(
+                    whole.delta - side.sign * step * e,
+                    rep,
+                    nus,
+                    np.maximum(seg, 0.0),
+                    np.broadcast_to(whole.nu_seg, seg.shape),
+                    both,
+                )
+            )
+            part += 1
+    names = ("delta", "rep", "nu_rep", "seg", "nu_seg", "both")
+    return Components(*(np.concatenate([getattr(row, name) for row in rows]) for name in names))
+
+
+def run_effect(side: Side, blocks: Sequence[Block]) -> float:
+    """p of F = MS_rep / MS_int: whether replicas of a side differ by more than their segments do.
+
+    On (n - H, (n - H)(U - 1)) degrees of freedom; the smallest over test sets is not taken: their
+    sums are.
+    """
+    from scipy.special import fdtrc
+
+    between = within = 0.0
+    for members in side.strata:
+        x, Y = side.scores[members], side.units[members]
+        between += float(((x - x.mean()) ** 2).sum())
+        within += float(((Y - Y.mean(axis=0)) ** 2).sum())
+    nu = len(side.scores) - len(side.strata)
+    units = sum(b.units.stop - b.units.start - 1 for b in blocks)
+    if within <= 0:
+        return 0.0 if between > 0 else 1.0
+    return float(fdtrc(nu, nu * units, between / within))
 
 
 def linearise(
@@ -85,98 +384,53 @@ def effective_documents(documents: NDArray[np.int32]) -> float:
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
-def _document_sums(values: NDArray[np.float64], documents: NDArray[np.int32]) -> NDArray:
+def has_documents(documents: NDArray[np.int32]) -> bool:
+    """Whether some document has more than one segment."""
+    return int(documents.max(initial=-1)) + 1 < len(documents)
+
+
+def ignored_documents(
+    documents: NDArray[np.int32], d: NDArray[np.float64], parts: Parts, alpha: float
+) -> Note | None:
+    """What it costs to take segments as independent: their correlation within documents, and the
+    level that a test at `alpha` really has when segments are all that varies.
+
+    d (N,): unit values of B less those of A. The correlation is that of a one-way analysis of
+    variance, m_0 = (N - sum m^2 / N) / (G - 1) segments a document.
+    """
+    from scipy.special import ndtr, ndtri
+
+    sizes = np.bincount(documents)
+    G, N = len(sizes), len(documents)
+    if G < 2:
+        return Note("documents-ignored", "segments of one document taken as independent")
+    sums = document_sums(d, documents)
+    between = float((sums**2 / sizes).sum() - d.sum() ** 2 / N) / (G - 1)
+    within = float((d**2).sum() - (sums**2 / sizes).sum()) / (N - G)
+    m_0 = (N - float((sizes**2).sum()) / N) / (G - 1)
+    total = between + (m_0 - 1) * within
+    icc = (between - within) / total if total > 0 else 0.0
+    left_out = sums / np.maximum(N - sizes, 1)
+    left_out = left_out - left_out.mean()
+    # d is scaled so that its square is V_seg: back to values that sum to N times a score
+    by_document = (G - 1) / G * float((left_out**2).sum()) * N * (N - 1)
+    by_segment = float(d @ d)
+    level = alpha
+    if by_document > by_segment > 0:
+        level = 2 * float(ndtr(ndtri(alpha / 2) * np.sqrt(by_segment / by_document)))
+    text = (
+        f"segments of {G} documents taken as independent; their correlation within documents is "
+        f"{icc:.2f}, so that {alpha:g} would be {level:.2g} without noise of runs"
+    )
+    return Note("documents-ignored", text)
+
+
+def document_sums(values: NDArray[np.float64], documents: NDArray[np.int32]) -> NDArray:
     """(..., N) -> (..., G)."""
     flat = values.reshape(-1, values.shape[-1])
     G = int(documents.max()) + 1
     out = np.stack([np.bincount(documents, weights=row, minlength=G) for row in flat])
     return out.reshape(*values.shape[:-1], G)
-
-
-def _segment_part(
-    d: NDArray[np.float64], documents: NDArray[np.int32] | None
-) -> tuple[float, float]:
-    """V_seg of per-segment differences d (N,) that sum to 0, and its degrees of freedom.
-
-    Over documents: the delete-one-document jackknife of the mean of d.
-    """
-    N = len(d)
-    if documents is None:
-        return float(d @ d) / (N * (N - 1)), float(N - 1)
-    sizes = np.bincount(documents)
-    G = len(sizes)
-    left_out = -_document_sums(d, documents) / (N - sizes)
-    spread = left_out - left_out.mean()
-    return (G - 1) / G * float(spread @ spread), effective_documents(documents) - 1
-
-
-def _replica_part(
-    scores: NDArray[np.float64],
-    L: NDArray[np.float64],
-    strata: NDArray[np.int64],
-    documents: NDArray[np.int32] | None,
-) -> tuple[list[Component], list[Component]]:
-    """V_rep and V_int of one system's (or of paired differences') replicas, by stratum.
-
-    scores (n,); L (n, N); strata (n,) numbers from 0.
-    """
-    n, N = L.shape
-    rep, both = [], []
-    for h in range(int(strata.max()) + 1):
-        own = strata == h
-        k = int(own.sum())
-        share = (k / n) ** 2
-        rep.append(Component(share * float(np.var(scores[own], ddof=1)) / k, k - 1.0))
-        residual = L[own] - L[own].mean(axis=0)
-        units = N
-        if documents is not None:
-            residual = _document_sums(residual, documents)
-            units = residual.shape[1]
-        square = float(np.vdot(residual, residual))
-        scale = units / ((units - 1) * (k - 1) * k * N**2)
-        both.append(Component(share * scale * square, (k - 1.0) * (units - 1.0)))
-    return rep, both
-
-
-def strata_numbers(
-    comparison: Comparison, strata: str = "groups"
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Note | None]:
-    """Stratum of each replica of A and of B, and a note when groups had to be pooled."""
-    a, b = comparison.a, comparison.b
-    of_a, of_b = np.zeros(a.n, np.int64), np.zeros(b.n, np.int64)
-    found = iv.strata_of(a, b, strata)
-    if len(found) > 1 and min(min(len(x), len(y)) for x, y in found) < 2:
-        return of_a, of_b, Note("pooled-groups", "a group with one replica: all groups pooled")
-    for h, (in_a, in_b) in enumerate(found):
-        of_a[in_a], of_b[in_b] = h, h
-    return of_a, of_b, None
-
-
-def variance_components(
-    comparison: Comparison,
-    La: NDArray[np.float64],
-    Lb: NDArray[np.float64],
-    *,
-    documents: NDArray[np.int32] | None = None,
-    strata_a: NDArray[np.int64],
-    strata_b: NDArray[np.int64],
-    paired: NDArray[np.int64] | None = None,
-) -> Components:
-    """Components of Var(delta) from linearised values La (n_a, N), Lb (n_b, N).
-
-    `documents` None: segments are the unit. `paired`: B's replica for each of A's.
-    """
-    d = Lb.mean(axis=0) - La.mean(axis=0)
-    seg = Component(*_segment_part(d, documents))
-    if paired is not None:
-        scores = comparison.scores_b[paired] - comparison.scores_a
-        rep, both = _replica_part(scores, Lb[paired] - La, strata_a, documents)
-    else:
-        rep, both = _replica_part(comparison.scores_a, La, strata_a, documents)
-        more_rep, more_both = _replica_part(comparison.scores_b, Lb, strata_b, documents)
-        rep += more_rep
-        both += more_both
-    return Components(tuple(rep), seg, tuple(both))
 
 
 def spread_of_sums(
@@ -187,6 +441,8 @@ def spread_of_sums(
     statistics (n, N, K), sums (n, K). The interaction is counted twice: a little too wide.
     """
     n, N, K = statistics.shape
+    if N < 2:
+        return np.asarray(sums, np.float64).mean(axis=0), np.zeros((K, K))
     total = np.zeros((N, K))
     for r in range(n):
         total += statistics[r]
@@ -194,7 +450,7 @@ def spread_of_sums(
     centre = np.asarray(sums, np.float64).mean(axis=0)
     total -= centre / N
     if documents is not None:
-        total = _document_sums(total.T, documents).T
+        total = document_sums(total.T, documents).T
     units = len(total)
     spread = units / (units - 1) * total.T @ total
     if n > 1:
@@ -202,13 +458,12 @@ def spread_of_sums(
     return centre, np.atleast_2d(spread)
 
 
-def kink_notes(comparison: Comparison, documents: NDArray[np.int32] | None) -> list[Note]:
-    """What the metric says of its smoothness near the scores of A and of B."""
-    said = []
-    for system in (comparison.a, comparison.b):
-        spread = spread_of_sums(system.statistics, system.sums, documents)
-        note = comparison.metric.kink(*spread)
-        if note:
-            said.append(Note("not-smooth", f"{system.name}: {note}", system.name))
-    advice = Note("linearised", "linearised near a corner: compare with multi-bootstrap")
-    return [*said, advice] if said else []
+def kink_notes(
+    metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
+) -> tuple[Note, ...]:
+    """What the metric says of its smoothness near the scores of a system."""
+    note = metric.kink(*spread_of_sums(system.statistics, system.sums, documents))
+    if not note:
+        return ()
+    text = f"{system.name}: {note}; linearised near a corner: compare with multi-bootstrap"
+    return (Note("not-smooth", text, system.name),)

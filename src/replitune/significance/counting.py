@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
+from replitune.replicas import UNGROUPED, Replica
 from replitune.significance.arguments import aggregate_scores
 from replitune.significance.base import Comparison, Note, TestResult, some
 
 RELATIVE_TOLERANCE = 1e-10
 """Scores that differ by less are equal: the same sums added up in another order."""
 
-ONE_REPLICA_NOTE = Note("one-replica", "one replica each: says nothing about other tuner runs")
+ONE_REPLICA_NOTE = Note("one-replica", "one replica each: says nothing about other runs")
 
 
 def tolerance(score_a: float, score_b: float) -> float:
@@ -128,7 +130,7 @@ def few_replicas(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
-        return Note("one-replica", "one replica: differences between tuner runs are not seen")
+        return Note("one-replica", "one replica: differences between runs are not seen")
     if n < 10:
         text = f"{n} replicas: bootstrapping so few is liberal (about .19 for .05 at n = 3)"
         return Note("few-replicas", text)
@@ -207,7 +209,7 @@ class Contrast:
             n_b=b.n,
             segments=self.comparison.segments,
             documents=self.comparison.n_documents,
-            generalises_to=GENERALISES_TO[self.unit],
+            generalises_to=speaks_of(self.unit, (*a.replicas, *b.replicas)),
             notes=some(*notes),
             **columns,
         )
@@ -268,8 +270,24 @@ class Contrast:
 GENERALISES_TO = {
     "segment": "new segments",
     "document": "new documents",
-    "replica": "new tuner runs",
-    "replica+segment": "new segments and new tuner runs",
-    "replica+document": "new documents and new tuner runs",
+    "replica": "new runs",
+    "replica+segment": "new segments and new runs",
+    "replica+document": "new documents and new runs",
 }
 """What a small p speaks of, by what is exchanged or drawn."""
+
+
+def speaks_of(unit: str, replicas: Iterable[str], design: str = "runs") -> str:
+    """What a small p speaks of, runs being called what these replicas are."""
+    found = GENERALISES_TO[unit]
+    if design == "samples":
+        return found if "runs" in found else f"{found} and new samples"
+    return found.replace("runs", kind_of_runs(replicas))
+
+
+def kind_of_runs(replicas: Iterable[str]) -> str:
+    """tuning runs, training runs, or runs, by the names of replicas."""
+    prefixes = {Replica(id).prefix for id in replicas}
+    if prefixes == {"seed"}:
+        return "training runs"
+    return "runs" if prefixes & set(UNGROUPED) or "" in prefixes else "tuning runs"

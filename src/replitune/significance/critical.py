@@ -115,39 +115,51 @@ def critical_value(weight: NDArray[np.float64], df: NDArray[np.float64], q: floa
     return float((weight * -stdtrit(df, q)).sum())
 
 
-def _present(
-    weight: NDArray[np.float64], df: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return weight[weight > 0], df[weight > 0]
+def tails(
+    weight: NDArray[np.float64], df: NDArray[np.float64], t: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The q (M,) with critical value t (M,) >= 0, for layers (M, K): halves of two-sided p.
+
+    Newton's method finds log q where the logarithm of the critical value, which is almost a
+    straight line in log q, is log t; kept between where the single layers cross t.
+    """
+    from scipy.special import gammaln, stdtr, stdtrit
+
+    weight, df, t = np.atleast_2d(weight), np.atleast_2d(df), np.atleast_1d(t)
+    weighs = weight > 0
+    logs = np.log(np.maximum(stdtr(df, -t[:, np.newaxis]), TINIEST))
+    low = np.where(weighs, logs, np.inf).min(axis=1)
+    high = np.where(weighs, logs, -np.inf).max(axis=1)
+    log_scale = gammaln((df + 1) / 2) - gammaln(df / 2) - np.log(df * np.pi) / 2
+    x = np.where(weighs, weight * logs, 0).sum(axis=1)
+    for _ in range(60):
+        q = np.exp(x)
+        quantiles = -stdtrit(df, q[:, np.newaxis])
+        gap = (weight * quantiles).sum(axis=1) - t
+        low, high = np.where(gap > 0, x, low), np.where(gap < 0, x, high)
+        density = np.exp(log_scale - (df + 1) / 2 * np.log1p(quantiles**2 / df))
+        slope = -(weight / density).sum(axis=1) * q
+        value = np.maximum(gap + t, TINIEST)
+        step = x - value * np.log(value / np.maximum(t, TINIEST)) / slope
+        inside = (step > low) & (step < high)
+        new = np.where(inside, step, (low + high) / 2)
+        done = np.abs(new - x) <= 1e-14 * np.abs(x) + 1e-15
+        x = new
+        if done.all():
+            break
+    return np.maximum(np.exp(x), TINIEST)
 
 
 def tail(weight: NDArray[np.float64], df: NDArray[np.float64], t: float) -> float:
-    """The q with critical_value(weight, df, q) = t, for t >= 0: half a two-sided p."""
-    from scipy.special import stdtr
-
-    weight, df = _present(weight, df)
-    tails = np.maximum(stdtr(df, -t), TINIEST)
-    low, high = float(tails.min()), float(tails.max())
-    if low == high:
-        return low
-
-    def gap(log_q: float) -> float:
-        return critical_value(weight, df, float(np.exp(log_q))) - t
-
-    # The mean of decreasing functions crosses t once, between where the parts do.
-    a, b = float(np.log(low)), float(np.log(high))
-    if gap(a) <= 0:
-        return low
-    if gap(b) >= 0:
-        return high
-    return max(float(np.exp(_root(gap, a, b))), TINIEST)
+    """`tails` for one t."""
+    return float(tails(weight, df, np.array([t]))[0])
 
 
 def effective_df(weight: NDArray[np.float64], df: NDArray[np.float64], alpha: float) -> float:
     """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
     from scipy.special import stdtrit
 
-    weight, df = _present(weight, df)
+    weight, df = weight[weight > 0], df[weight > 0]
     low, high = float(df.min()), float(df.max())
     goal = critical_value(weight, df, alpha / 2)
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,16 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.registry import Entry
 from replitune.significance.base import Comparison, Note, TestResult, some
+from replitune.significance.components import Analyses
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import Correction, Pairs
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
+
+if TYPE_CHECKING:
+    from replitune.significance.simultaneous import Largest
 
 PAIRS = 8
 """Pairs of systems that are in memory together, for each thread."""
@@ -45,7 +49,10 @@ def run_tests(
     methods: Sequence[str | Mapping[str, Any] | Entry] = ("clark",),
     samples: int = 10_000,
     alpha: float = 0.05,
-    correction: Correction = "holm",
+    correction: Correction = "max-t",
+    families: int = 1,
+    design: str = "runs",
+    margins: Mapping[str, float] | None = None,
     threads: int = 1,
     draws: Draws | None = None,
 ) -> dict[str, list[TestResult]]:
@@ -58,8 +65,14 @@ def run_tests(
         rows of a metric are the same whichever other metrics are given.
     documents : (N,)
         Document number of each segment.
-    correction : {"holm", "bh", "none"}
+    correction : {"max-t", "holm", "bh", "none"}
         For p_adjusted; the family is all pairs within one (metric, method).
+    families
+        How many such families are read as one, hence corrected on top.
+    design : {"runs", "samples"}
+        What replicas are.
+    margins : {metric id: difference}
+        What counts as the same.
     draws : optional
         `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
@@ -67,6 +80,7 @@ def run_tests(
     _, systems_of_first = next(iter(metrics.values()))
     wanted = pairs_of_systems(pairs, list(systems_of_first))
     shared = named_draws(testset, seed) if draws is None else draws
+    analyses = Analyses(metrics)
 
     def compared(pair: tuple[str, str]) -> dict[str, Comparison]:
         first, second = sorted(pair)
@@ -78,7 +92,10 @@ def run_tests(
     def run(
         job: tuple[dict[str, Comparison], tuple[str, str], Entry],
     ) -> dict[str, TestResult]:
-        given = {"draws": shared, "samples": samples, "alpha": alpha}
+        given = {
+            "draws": shared, "samples": samples, "alpha": alpha, "design": design,
+            "margins": margins, "analyses": analyses,
+        }  # fmt: skip
         return _run_pair(*job, len(documents), testset=testset, seed=seed, given=given)
 
     # a pair is in memory while it is tested, so that many pairs need no more than a few
@@ -94,7 +111,14 @@ def run_tests(
             done += pool.map(run, jobs) if threads > 1 else map(run, jobs)
             del jobs
     return {
-        id: adjusted([results[id] for results in done], alpha=alpha, correction=correction)
+        id: adjusted(
+            [results[id] for results in done],
+            alpha=alpha,
+            correction=correction,
+            families=families,
+            samples=samples,
+            rng=lambda method: stream(seed, "simultaneous", testset, method),
+        )
         for id in metrics
     }
 
@@ -194,22 +218,77 @@ def _turned(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def adjusted(
-    results: Sequence[TestResult], *, alpha: float = 0.05, correction: str = "holm"
+    results: Sequence[TestResult],
+    *,
+    alpha: float = 0.05,
+    correction: str = "max-t",
+    families: int = 1,
+    samples: int = 10_000,
+    rng: Callable[[str], np.random.Generator] | None = None,
 ) -> list[TestResult]:
-    """Fill p_adjusted within each method, and say where a test could not have reached alpha."""
+    """Fill p_adjusted within each method, and say where a test could not have reached alpha.
+
+    `max-t` needs tests that know what pairs share (`TestResult.analysis`), and a generator for each
+    method; other tests are corrected by Holm. families: how many such families are looked at
+    together, corrected by Bonferroni on top.
+    """
     rows = list(results)
     for method in dict.fromkeys(r.method for r in rows):
         family = [i for i, r in enumerate(rows) if r.method == method]
-        p = [rows[i].p for i in family]
-        if correction != "none":
-            from replitune.significance.multiple import adjust
-
-            p = adjust(p, correction)
-        tests = sum(rows[i].p is not None for i in family)
-        for i, value in zip(family, p, strict=True):
-            notes = some(*rows[i].notes, out_of_reach(rows[i], alpha, correction, tests))
-            rows[i] = replace(rows[i], p_adjusted=value, notes=notes)
+        found, used = _corrected(
+            [rows[i] for i in family], alpha / families, correction, samples, method, rng
+        )
+        tests = families * sum(rows[i].p is not None for i in family)
+        for i, row in zip(family, found, strict=True):
+            p = row.p_adjusted
+            if p is not None and used != "none":
+                p = min(1.0, families * p)
+            notes = some(*row.notes, out_of_reach(row, alpha, used, tests))
+            rows[i] = replace(row, p_adjusted=p, correction=used, notes=notes)
     return rows
+
+
+def _corrected(
+    rows: list[TestResult],
+    alpha: float,
+    correction: str,
+    samples: int,
+    method: str,
+    rng: Callable[[str], np.random.Generator] | None,
+) -> tuple[list[TestResult], str]:
+    """Rows of one family with p_adjusted, and by what."""
+    from replitune.significance.multiple import adjust
+
+    p = [row.p for row in rows]
+    if correction == "none":
+        return [replace(row, p_adjusted=row.p) for row in rows], "none"
+    if correction == "max-t":
+        known = [row for row in rows if row.analysis is not None and row.p is not None]
+        left = [row for row in rows if row.p is not None and row.analysis is None]
+        if rng is not None and len(known) == 1 and not left:
+            return [replace(row, p_adjusted=row.p) for row in rows], "max-t"
+        # a pair without variance has p = 1, and takes no part
+        if rng is not None and known and all(row.p == 1 for row in left):
+            from replitune.significance.simultaneous import largest_z
+
+            largest = largest_z([row.analysis for row in known], samples, rng(method))
+            if largest is not None:
+                return [_simultaneous(row, largest, alpha) for row in rows], "max-t"
+        correction = "holm"
+    found = adjust(p, correction)
+    return [
+        replace(row, p_adjusted=value) for row, value in zip(rows, found, strict=True)
+    ], correction
+
+
+def _simultaneous(row: TestResult, largest: Largest, alpha: float) -> TestResult:
+    if row.p is None or row.analysis is None:
+        return replace(row, p_adjusted=row.p)
+    level = largest.level(alpha) * (1 if largest.two_sided else 2)
+    low, high = row.analysis.interval(level)
+    return replace(
+        row, p_adjusted=largest.adjusted(row.p), ci_low=low, ci_high=high, ci_level=1 - level
+    )
 
 
 def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> Note | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
+
 from replitune.registry import Entry, Named
 from replitune.settings import Settings, about
 from replitune.significance.registry import INTERVALS, TESTS
@@ -17,7 +19,9 @@ class Baseline(Settings, frozen=True):
 
 Pairs = Literal["all"] | Baseline | tuple[tuple[str, str], ...]
 
-Correction = Literal["holm", "bh", "none"]
+Correction = Literal["max-t", "holm", "bh", "none"]
+
+Family = Literal["pairs", "pairs x metrics", "all"]
 
 Methods = tuple[Annotated[Entry, Named(TESTS)], ...]
 
@@ -52,10 +56,25 @@ class TestSettings(Settings, frozen=True):
     correction: Annotated[
         Correction,
         about(
-            "Correction for many pairs; the family is all pairs within one (test set, metric, "
-            "method)."
+            "Correction for many pairs. `max-t`: from what the pairs share, for `crossed`, with "
+            "intervals that hold together; Holm's for tests that have no joint distribution."
         ),
-    ] = "holm"
+    ] = "max-t"
+    family: Annotated[
+        Family,
+        about(
+            "What is corrected together: all pairs within one (test set, metric, method), those of "
+            "all metrics, or those of all metrics and test sets (Bonferroni over metrics and test "
+            "sets)."
+        ),
+    ] = "pairs"
+    margin: Annotated[
+        dict[str, Annotated[float, about(gt=0)]],
+        about(
+            "By metric id, the difference that counts as the same: `crossed` also tests "
+            "equivalence and non-inferiority."
+        ),
+    ] = msgspec.field(default_factory=dict)
     paired_replicas: Annotated[bool, about("Replica k of every system shares its seed.")] = False
 
     def tests(self) -> list[Entry]:

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance.arguments import matched
 from replitune.significance.base import Comparison
-from replitune.significance.components import linearise, strata_numbers, variance_components
-from replitune.significance.critical import critical_values
+from replitune.significance.components import analyse, components, sides_of
+from replitune.significance.critical import critical_values, net_parts
 
 MANY_SEGMENTS = 10_000_000
 """As good as infinitely many."""
@@ -117,29 +116,17 @@ def fit(comparison: Comparison, *, strata: str = "groups", paired: bool = False)
             found=f"{a.n} of {a.name}, {b.n} of {b.name}, {N} segments",
             fix="tune each system once more",
         )
-    La, _ = linearise(comparison.metric, a.statistics, a.sums)
-    Lb, _ = linearise(comparison.metric, b.statistics, b.sums)
-    strata_a, strata_b, _ = strata_numbers(comparison, strata)
-    parts = variance_components(
-        comparison,
-        La,
-        Lb,
-        strata_a=strata_a,
-        strata_b=strata_b,
-        paired=matched(a, b) if paired else None,
-    )
-    H = int(strata_a.max()) + 1
-    systems = ((a.n, 0),) if paired else ((a.n, 0), (b.n, H))
+    of_a, of_b = (analyse(comparison.metric, system, None) for system in (a, b))
+    sides = sides_of(of_a, of_b, strata, paired)
+    parts = components(sides, of_a.blocks)
     replica, interaction = [], []
-    for n, first in systems:
-        V_rep = sum(part.value for part in parts.replicas[first : first + H])
-        V_int = sum(part.value for part in parts.interaction[first : first + H])
+    for number, side in enumerate(sides):
+        own, n = parts.sides == number, len(side.scores)
+        V_rep, V_int = float(parts.rep[own].sum()), float(parts.both[own].sum())
         replica.append(n * max(V_rep - V_int, 0.0))
         interaction.append(n * N * V_int)
-    V_int = sum(part.value for part in parts.interaction)
-    return VarianceModel(
-        tuple(replica), N * max(parts.segments.value - V_int, 0.0), tuple(interaction)
-    )
+    own_segments = float(parts.seg.sum() - parts.both.sum())
+    return VarianceModel(tuple(replica), N * max(own_segments, 0.0), tuple(interaction))
 
 
 class Simulated:
@@ -155,28 +142,30 @@ class Simulated:
         rng: np.random.Generator,
     ) -> None:
         N, H = plan.segments, plan.tuners
-        parts, nus, both = [], [], np.zeros(trials)
+        rep, nus, both = [], [], np.zeros(trials)
         seg = model.segment / N
         for n, own, cell in zip(plan.n(model), model.replica, model.interaction, strict=True):
             V_rep, V_int = (own + cell / N) / n, cell / (n * N)
             for _ in range(H):
                 nu = n // H - 1
-                parts.append(V_rep / H * rng.chisquare(nu, trials) / nu)
+                rep.append(V_rep / H * rng.chisquare(nu, trials) / nu)
                 nus.append(float(nu))
             nu = (n - H) * (N - 1)
             both += V_int * rng.chisquare(nu, trials) / nu
             seg += V_int
-        parts.append(seg * rng.chisquare(N - 1, trials) / (N - 1))
-        nus.append(N - 1.0)
-        values = np.stack(parts, axis=-1)
-        replicas = values[:, :-1].sum(axis=1)
-        V = np.maximum(np.maximum(values.sum(axis=1) - both, replicas), values[:, -1])
+        drawn = seg * rng.chisquare(N - 1, trials) / (N - 1)
+        parts = net_parts(
+            np.stack(rep, axis=-1), np.array(nus), drawn[:, np.newaxis], np.array([N - 1.0]),
+            both[:, np.newaxis],
+        )  # fmt: skip
         self.se = float(np.sqrt(model.variance(plan)))
         self._noise = rng.normal(0.0, self.se, trials)
         if self.se == 0:  # nothing varies: any difference is certain
             self._reach: NDArray[np.float64] = np.zeros(trials)
         else:
-            self._reach = critical_values(values, np.array(nus), alpha / 2) * np.sqrt(V)
+            self._reach = critical_values(parts.values, parts.nus, alpha / 2) * np.sqrt(
+                parts.variance
+            )
 
     def power(self, delta: float) -> float:
         """P(p < alpha, the right way round) at a true difference."""

@@ -1,0 +1,90 @@
+"""Moderated run variances: what many systems together say of the noise of one (Smyth 2004, limma).
+
+The log variances of S systems vary because each is estimated from few runs, and because systems
+differ. What is left after the first is taken off says how many degrees of freedom the systems'
+common variance is worth: s0^2 on d0. A system's own variance s^2 on d becomes
+
+    (d0 s0^2 + d s^2) / (d0 + d)
+
+on d0 + d degrees of freedom, but no more than all systems have together.
+
+It assumes that runs of all systems are about equally noisy. A system that stands out gives its
+own variance away to the others, so where one does, nothing is moderated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEWEST_SYSTEMS = 5
+OUTLYING = 0.01
+"""A variance whose two-sided F has a p below this, divided by the number of systems, stands out."""
+MOST = 1e6
+"""As good as infinitely many degrees of freedom."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What the systems have in common."""
+
+    variance: float
+    """s0^2 of the scores of runs."""
+    df: float
+    """d0; `MOST` when the systems do not differ by more than chance."""
+    df_of_all: float
+    """Degrees of freedom of all systems together."""
+    systems: int
+    outlying: bool
+    """Some system's variance stands out: not to be used."""
+
+
+def run_variance_prior(scores: Sequence[NDArray[np.float64]]) -> Prior | None:
+    """From the scores (n_s,) of each system; None of fewer than five systems with two runs.
+
+    Moments of log s^2: with e = log s^2 - digamma(d/2) + log(d/2), the mean of e is log s0^2 -
+    digamma(d0/2) + log(d0/2), and its variance is trigamma(d/2) + trigamma(d0/2).
+    """
+    from scipy.special import digamma, fdtr, fdtrc, polygamma
+
+    several = [x for x in scores if len(x) > 1]
+    s2 = np.array([np.var(x, ddof=1) for x in several])
+    d = np.array([len(x) - 1.0 for x in several])
+    if len(s2) < FEWEST_SYSTEMS or not (s2 > 0).all():
+        return None
+    e = np.log(s2) - digamma(d / 2) + np.log(d / 2)
+    excess = float(np.var(e, ddof=1) - polygamma(1, d / 2).mean())
+    df = min(2 * trigamma_inverse(excess), MOST) if excess > 0 else MOST
+    variance = float(np.exp(e.mean() + digamma(df / 2) - np.log(df / 2)))
+    ratio = s2 / variance
+    p = 2 * np.minimum(fdtr(d, df, ratio), fdtrc(d, df, ratio))
+    return Prior(variance, df, float(d.sum()), len(s2), bool((p < OUTLYING / len(s2)).any()))
+
+
+def trigamma_inverse(y: float) -> float:
+    """x with trigamma(x) = y, by Newton's method on 1/trigamma, which is convex (Smyth 2004)."""
+    from scipy.special import polygamma
+
+    x = 0.5 + 1 / y
+    for _ in range(50):
+        value = float(polygamma(1, x))
+        step = value * (1 - value / y) / float(polygamma(2, x))
+        x += step
+        if abs(step) < 1e-12 * x:
+            break
+    return x
+
+
+Variances = TypeVar("Variances", float, NDArray[np.float64])
+
+
+def moderated(variance: Variances, df: float, prior: Prior | None) -> tuple[Variances, float]:
+    """A system's own variance and degrees of freedom, drawn towards the prior's."""
+    if prior is None or prior.outlying:
+        return variance, df
+    total = prior.df + df
+    return (prior.df * prior.variance + df * variance) / total, min(total, prior.df_of_all)

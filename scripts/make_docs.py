@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from replitune.backends.registry import BACKENDS
+from replitune.backends.settings import ReplicaDesign
 from replitune.cli.main import COMMANDS, parser_of
 from replitune.corpus.settings import CORPORA, Columns, TestSetFiles, TrainFiles
 from replitune.experiment.settings import Asked, ExperimentSettings, Studies
@@ -132,6 +133,7 @@ def pages() -> Iterator[str]:
             if nested is not None and setting.name not in ("resources",):
                 yield from section(f"### `{setting.name}` of backend `{name}`", nested)
     yield from section("## resources of a system", model_of(setting_of("phrase", "resources").type))
+    yield from section("## replicas, beside their numbers", ReplicaDesign)
     yield from section("## tuning", type(default("tuning")))
     yield from registry("tuner", "## Tuners", TUNERS)
     yield from registry("metric", "## Metrics", METRICS)

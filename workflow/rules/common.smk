@@ -32,7 +32,7 @@ PROGRAMS = "../../envs/programs.yaml"
 
 
 wildcard_constraints:
-    testset="|".join(map(re.escape, EXPERIMENT.testsets)),
+    testset="|".join(map(re.escape, [*EXPERIMENT.testsets, *EXPERIMENT.suites])),
     system="|".join(map(re.escape, EXPERIMENT.systems)),
     metric="|".join(map(re.escape, EXPERIMENT.metrics)),
     replica=r"[A-Za-z0-9._+-]+-\d{3}",

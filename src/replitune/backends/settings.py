@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, did_you_mean, shown
+from replitune.settings import (
+    WRONG,
+    Kind,
+    Path_,
+    Reading,
+    Settings,
+    about,
+    did_you_mean,
+    json_schema,
+    settings_of,
+    shown,
+)
 from replitune.tuning.registry import TUNERS
 
 MOST_REPLICAS = 999
@@ -25,8 +36,26 @@ Subset = Annotated[
 ]
 
 
+class ReplicaDesign(Settings):
+    """What replicas are; stands beside their numbers."""
+
+    design: Annotated[
+        Literal["runs", "samples"],
+        about(
+            "Replicas are `runs` (of a tuner, of a training), or `samples`: outputs drawn for each "
+            "segment independently, as from a language model at a temperature. Samples have no run "
+            "effect, so the tests ask about new segments and new samples; whether the data agree "
+            "is tested."
+        ),
+    ] = "runs"
+
+
 class Counts(Kind):
-    """Numbers of replicas by what they come from, in the order in which they are given."""
+    """Numbers of replicas by what they come from, in the order in which they are given; perhaps
+    with some settings beside them."""
+
+    def __init__(self, beside: type[Settings] | None = None) -> None:
+        self.beside = {} if beside is None else settings_of(beside)
 
     @property
     def keys(self) -> list[str]:
@@ -37,21 +66,23 @@ class Counts(Kind):
         return f"numbers of replicas by {', '.join(self.keys)}: `seeds: 5`"
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
-        if not isinstance(value, Mapping) or not value:
+        if not isinstance(value, Mapping) or not value.keys() - self.beside:
             return reading.wrong(
                 path, "numbers of replicas are not allowed", found=shown(value),
                 expected=self.words,
             )  # fmt: skip
         found, good = {}, True
-        for key, number in value.items():
-            if key not in self.keys:
+        keys = [*self.keys, *self.beside]
+        for key, given in value.items():
+            if key not in keys:
                 reading.wrong(
                     (*path, key), f"unknown key `{key}` in {'.'.join(map(str, path))}",
-                    expected=", ".join(self.keys), fix=did_you_mean(key, self.keys),
+                    expected=", ".join(keys), fix=did_you_mean(key, keys),
                 )  # fmt: skip
                 good = False
                 continue
-            found[key] = reading.read(Number, number, (*path, key))
+            kind = self.beside[key].type if key in self.beside else Number
+            found[key] = reading.read(kind, given, (*path, key))
             good = good and found[key] is not WRONG
         return found if good else WRONG
 
@@ -65,12 +96,22 @@ class Counts(Kind):
             "properties": {
                 "seeds": {**number, "description": seeds},
                 **{n: {**number, "description": f"Tuning runs by `{n}`."} for n in TUNERS.names},
+                **{
+                    name: {
+                        **json_schema(setting.type, definitions),
+                        "description": setting.description,
+                    }
+                    for name, setting in self.beside.items()
+                },
             },
         }
 
 
 ReplicaCounts = Annotated[dict[str, int], Counts()]
 """How many times a system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`)."""
+
+Replicas = Annotated[dict[str, Any], Counts(ReplicaDesign)]
+"""Those of an experiment: numbers as in `ReplicaCounts`, and what replicas are."""
 
 
 class Resources(Settings):

@@ -15,12 +15,13 @@ import os
 import sys
 from pathlib import Path
 
+from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import add_seed, add_settings, given_settings, safe_name, system_files
 from replitune.errors import ReplituneError
 from replitune.replicas import replica_ids
 from replitune.significance.settings import Baseline, TestSettings
 
-SETTINGS = ("methods", "samples", "alpha", "correction", "paired_replicas")
+SETTINGS = ("methods", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """By default all cores that this process may use; numbers do not depend on it."""
@@ -60,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="name of the test set; it names random streams (default %(default)s)",
     )
     add_settings(parser, TestSettings, *SETTINGS)
+    add_settings(parser, ReplicaDesign, "design")
     add_seed(parser)
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
@@ -122,6 +124,7 @@ def run(options: argparse.Namespace) -> None:
         testset=options.testset,
         seed=options.seed,
         threads=options.threads,
+        **given_settings(options, ReplicaDesign, "design"),
         warnings=[*warnings, *find_copies(hashes)],
     )
     if options.json is not None:

@@ -32,9 +32,9 @@ def add_settings(
             words["action"] = "store_true"
         else:
             words["metavar"] = metavar(setting)
-            if is_list(hint):
+            if is_list(hint) or get_origin(hint) is dict:
                 words["nargs"] = "+"
-            if default is not Parameter.empty and default not in (None, ()):
+            if default is not Parameter.empty and default not in (None, (), {}):
                 said = f"{said.rstrip('.')} (default {shown_default(default)})."
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, help=said.replace("%", "%%"), **words)
@@ -60,6 +60,8 @@ def metavar(setting: Setting) -> str:
     hint = bare(setting.type)
     if get_origin(hint) is Literal:
         return "|".join(map(str, get_args(hint)))
+    if get_origin(hint) is dict:
+        return "NAME=X"
     return {int: "N", float: "X"}.get(hint, setting.name.upper().rstrip("S"))
 
 
@@ -77,14 +79,31 @@ def given_settings(options: argparse.Namespace, declared: Any, *names: str) -> d
         text = getattr(options, name)
         if text is None or (text is False and bare(known[name].type) is bool):
             continue
-        hint = known[name].type
-        value = [typed(hint, word) for word in text] if isinstance(text, list) else (
-            from_text(hint, text) if isinstance(text, str) else text
-        )  # fmt: skip
-        values[name] = reading.read(hint, value, (f"--{name.replace('_', '-')}",))
+        hint, option = known[name].type, f"--{name.replace('_', '-')}"
+        value: Any = text
+        if get_origin(bare(hint)) is dict:
+            value = named_values(text, get_args(bare(hint))[1], option)
+        elif isinstance(text, list):
+            value = [typed(hint, word) for word in text]
+        elif isinstance(text, str):
+            value = from_text(hint, text)
+        values[name] = reading.read(hint, value, (option,))
     if reading.mistakes:
         raise reading.mistakes[0].error()
     return values
+
+
+def named_values(words: Sequence[str], hint: Any, option: str) -> dict[str, Any]:
+    """``NAME=X ...`` as a mapping."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.rpartition("=")
+        if not equals or not name:
+            raise ReplituneError(f"{option}: {word!r} has no value", expected="NAME=X")
+        if name in found:
+            raise ReplituneError(f"{option}: {name!r} is given twice")
+        found[name] = from_text(hint, text)
+    return found
 
 
 def typed(hint: Any, word: str) -> Any:

@@ -10,10 +10,10 @@ from typing import Any
 from replitune.cli.options import add_seed, pairs_of
 from replitune.errors import ReplituneError
 from replitune.experiment.stages import StoreStage
-from replitune.settings import read
+from replitune.settings import from_text, read
 from replitune.significance.base import Comparison
 from replitune.significance.pairs import pairs_of_systems, require_system
-from replitune.significance.settings import Pairs
+from replitune.significance.settings import Pairs, Weight
 from replitune.statistics.store import SegmentStatistics, read_stores, read_systems
 
 
@@ -53,6 +53,29 @@ def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
             fix="choose one with --testset",
         )
     return stores
+
+
+def stores_of_suite(
+    store: str, words: Sequence[str]
+) -> dict[str, tuple[float, list[SegmentStatistics]]]:
+    """By test set, its weight and what each metric says of it. ``TESTSET[=WEIGHT] ...``, or all."""
+    found: dict[str, list[SegmentStatistics]] = {}
+    for item in read_stores(store):
+        found.setdefault(item.testset, []).append(item)
+    weights: dict[str, float] = {}
+    for word in words or found:
+        name, _, text = word.partition("=")
+        weights[name] = read(Weight, from_text(Weight, text or "1"), f"--suite {name}")
+        if name not in found:
+            raise ReplituneError(
+                f"no test set {name!r} in this store", file=store, expected=", ".join(found)
+            )
+    if len(weights) < 2:
+        raise ReplituneError(
+            "a suite needs two test sets or more", file=store, found=", ".join(weights) or "none"
+        )
+    total = sum(weights.values())
+    return {name: (weight / total, found[name]) for name, weight in weights.items()}
 
 
 def chosen_stores(options: argparse.Namespace) -> list[SegmentStatistics]:

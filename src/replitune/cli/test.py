@@ -12,14 +12,18 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
+from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import add_seed, add_settings, given_settings
-from replitune.cli.stores import add_pairs, given_pairs, one_testset
+from replitune.cli.stores import add_pairs, given_pairs, one_testset, stores_of_suite
 from replitune.experiment import stages
 from replitune.settings import read
 from replitune.significance.settings import TestSettings
 
-SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "paired_replicas")
+SETTINGS = (
+    "methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas"
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
     add_pairs(parser)
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
+    parser.add_argument(
+        "--suite",
+        nargs="*",
+        metavar="TESTSET[=WEIGHT]",
+        help="one verdict over these test sets of the store, or over all of them",
+    )
     add_settings(parser, TestSettings, *SETTINGS)
+    add_settings(parser, ReplicaDesign, "design")
     add_seed(parser)
     parser.add_argument("--out", metavar="FOLDER", help="write the results as Parquet")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
@@ -38,22 +49,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.report.terminal import print_comparison
-    from replitune.results.comparing import compare
+    from replitune.results.comparing import compare, compare_suite
     from replitune.statistics.store import read_stores
 
     settings = TestSettings(
         pairs=given_pairs(options), **given_settings(options, TestSettings, *SETTINGS)
     )
-    stores = one_testset(options.store, options.testset)
-    comparison = compare(
-        stores,
-        settings,
-        testset=options.testset or stores[0].testset or "testset",
-        seed=options.seed,
-        threads=options.threads,
-        dev=read_stores(options.dev) if options.dev else [],
-        systems=options.systems,
-    )
+    given: dict[str, Any] = {
+        "seed": options.seed,
+        "systems": options.systems,
+        **given_settings(options, ReplicaDesign, "design"),
+    }
+    if options.suite is not None:
+        testsets = stores_of_suite(options.store, options.suite)
+        comparison = compare_suite(
+            {name: stores for name, (_, stores) in testsets.items()},
+            {name: weight for name, (weight, _) in testsets.items()},
+            settings,
+            suite=options.testset or "suite",
+            **given,
+        )
+    else:
+        stores = one_testset(options.store, options.testset)
+        comparison = compare(
+            stores,
+            settings,
+            testset=options.testset or stores[0].testset or "testset",
+            threads=options.threads,
+            dev=read_stores(options.dev) if options.dev else [],
+            **given,
+        )
     if options.out is not None:
         for result in comparison.metrics.values():
             result.write(Path(options.out))
@@ -67,18 +92,25 @@ def run(options: argparse.Namespace) -> None:
 
 
 def job(job: stages.Test, options: argparse.Namespace) -> None:
-    from replitune.results.comparing import compare
+    from replitune.results.comparing import compare, compare_suite
     from replitune.statistics.store import read_systems
 
-    dev = [job.at.store("dev", job.metric, system) for system in job.dev]
-    comparison = compare(
-        [read_systems(job.stores(job.testset))],
-        read(TestSettings, job.tests, "tests"),
-        testset=job.testset,
-        seed=job.seed,
-        threads=options.threads,
-        dev=[read_systems(dev)] if dev else [],
-        systems=job.systems,
-    )
+    settings = read(TestSettings, job.tests, "tests")
+    given: dict[str, Any] = {
+        "seed": job.seed, "systems": job.systems, "design": job.design, "families": job.families,
+    }  # fmt: skip
+    if job.suite:
+        stores = {testset: [read_systems(job.stores(testset))] for testset in job.suite}
+        comparison = compare_suite(stores, job.suite, settings, suite=job.testset, **given)
+    else:
+        dev = [job.at.store("dev", job.metric, system) for system in job.dev]
+        comparison = compare(
+            [read_systems(job.stores(job.testset))],
+            settings,
+            testset=job.testset,
+            threads=options.threads,
+            dev=[read_systems(dev)] if dev else [],
+            **given,
+        )
     (result,) = comparison.metrics.values()
     result.write(Path(job.at.tests(job.testset, job.metric)).parent)

@@ -57,6 +57,27 @@ def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> N
             )
 
 
+def suites_fit(complain: Complain, tests: Any, corpus: Any, metrics: Sequence[Entry]) -> None:
+    known = list(corpus.tests)
+    for name, given in tests.suites.items():
+        path: Path_ = ("tests", "suites", name)
+        if name in (*known, "dev", "train"):
+            complain(path, f"a suite and a test set are both called {name!r}")
+        named = known if given == "all" else list(given)
+        for testset in named:
+            if testset not in known:
+                unknown(complain, path, "test set", testset, known)
+        if len(set(named)) < 2:
+            complain(
+                path, "a suite of one test set", found=", ".join(named),
+                expected="two test sets or more",
+            )  # fmt: skip
+    ids = [entry.id for entry in metrics]
+    for id in tests.margin:
+        if id not in ids:
+            unknown(complain, ("tests", "margin"), "metric", id, ids)
+
+
 def unknown(complain: Complain, path: Path_, what: str, name: str, known: Sequence[str]) -> None:
     complain(
         path, f"unknown {what} {name!r} in {'.'.join(map(str, path))}", expected=", ".join(known),
@@ -147,7 +168,9 @@ def systems_fit(
             complain(
                 ("systems", name, "replicas") if own else ("replicas",),
                 f"system {name} has backend {backend.name}, whose replicas are made otherwise",
-                found=", ".join(f"{key}: {n}" for key, n in (own or replicas).items()),
+                found=", ".join(
+                    f"{key}: {n}" for key, n in (own or replicas).items() if isinstance(n, int)
+                ),
                 expected=", ".join(known), fix="give the system its own `replicas`",
             )  # fmt: skip
         backend.check(experiment, complain)
@@ -229,7 +252,7 @@ def replicas_are_there(
 
 
 CHECKS: tuple[Callable[..., None], ...] = (
-    has_testsets, pairs_exist, metrics_differ, tests_differ, studies_fit, scores_fit,
+    has_testsets, pairs_exist, suites_fit, metrics_differ, tests_differ, studies_fit, scores_fit,
     texts_are_there, systems_fit, shares_are_equal, replicas_are_there,
 )  # fmt: skip
 

@@ -59,6 +59,17 @@ class Experiment:
         """Test sets that are tested."""
         return list(self.settings.corpus.tests)
 
+    @cached_property
+    def suites(self) -> dict[str, dict[str, float]]:
+        """Weights of the test sets of each suite."""
+        tests = self.settings.tests
+        return {name: tests.suite(name, self.tests) for name in tests.suites}
+
+    @property
+    def tested(self) -> list[str]:
+        """Test sets and suites: what has a folder below tests/."""
+        return [*self.tests, *self.suites]
+
     @property
     def testsets(self) -> list[str]:
         """Test sets that are decoded and scored: dev, when there is one, comes first."""
@@ -124,8 +135,9 @@ class Experiment:
         return self.testsets
 
     def decoding(self, testset: str) -> list[str]:
-        """The systems with translations of a test set."""
-        return [system for system in self.systems if testset in self.decoded(system)]
+        """The systems with translations of a test set, or of all test sets of a suite."""
+        wanted = {*self.suites.get(testset, (testset,))}
+        return [system for system in self.systems if wanted <= {*self.decoded(system)}]
 
     @cached_property
     def outputs(self) -> dict[str, dict[str, dict[Replica, Path]]]:
@@ -347,11 +359,17 @@ class Experiment:
         return {"testset": testset, "metric": metric, "systems": self.decoding(testset)}
 
     def _test(self, testset: str, metric: str) -> dict[str, Any]:
-        on_dev = "dev" in self.testsets and self.scored(metric, "dev")
+        tests = self.settings.tests
+        suite = self.suites.get(testset, {})
+        on_dev = not suite and "dev" in self.testsets and self.scored(metric, "dev")
+        own = {key: value for key, value in plain(tests).items() if key not in ("suites", "family")}
         return {
             **self._of_stores(testset, metric),
-            "tests": plain(self.settings.tests),
+            "tests": own,
+            "design": self.settings.replicas.get("design", "runs"),
+            "families": tests.families(len(self.metrics), len(self.tested)),
             "dev": self.decoding("dev") if on_dev else [],
+            "suite": suite,
         }
 
     def _study(self, name: str) -> Any:
@@ -387,6 +405,7 @@ class Experiment:
         return {
             "systems": {system: self.replica_counts(system) for system in self.systems},
             "decoded": {testset: self.decoding(testset) for testset in self.tests},
+            "suites": [*self.suites],
             "histories": {
                 system: "weights" if "tune" in self.backends[system].stages else "folder"
                 for system in self.with_history

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from replitune.backends.registry import BACKENDS
-from replitune.backends.settings import ReplicaCounts
+from replitune.backends.settings import Replicas
 from replitune.corpus.settings import CORPUS
 from replitune.meta.settings import MetaSettings
 from replitune.metrics.registry import METRICS
@@ -110,11 +110,13 @@ class ExperimentSettings(Settings, kw_only=True):
     ]
     systems: Annotated[Any, Systems(), about("The configurations under study, by name.")]
     replicas: Annotated[
-        ReplicaCounts,
+        Replicas,
         about(
             "How many times each system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`). "
             "Each system takes what its backend can make, so that both may stand here. May be set "
-            "per system. Not used by the `outputs` backend, whose files are its replicas."
+            "per system. Not used by the `outputs` backend, whose files are its replicas. With "
+            "`design: samples`, replicas are outputs drawn for each segment independently, and not "
+            "runs."
         ),
     ] = msgspec.field(default_factory=lambda: {"seeds": 5})
     allow_missing_replicas: Annotated[

@@ -288,15 +288,22 @@ class Test(StoreStage):
     """All tests of all pairs, and the intervals of each system."""
 
     NAME = "test"
-    VERSION = 2
+    VERSION = 3
     tests: dict[str, Any]
+    design: str
+    """What replicas are."""
+    families: int
+    """How many families like this one are corrected together."""
     dev: list[str]
     """The systems with scores on dev."""
+    suite: dict[str, float]
+    """Weights of the test sets, where `testset` is the name of a suite."""
 
     @property
     def inputs(self) -> Files:
         dev = [self.at.store("dev", self.metric, system) for system in self.dev]
-        return {**super().inputs, "dev": dev}
+        stores = [path for testset in self.suite or [self.testset] for path in self.stores(testset)]
+        return {"stores": stores, "dev": dev}
 
     @property
     def outputs(self) -> Files:
@@ -365,11 +372,12 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    VERSION = 4
+    VERSION = 5
     systems: dict[str, Counts]
     """The replicas of each."""
     decoded: dict[str, list[str]]
     """The systems with translations of each test set."""
+    suites: list[str]
     histories: dict[str, str]
     """The systems that keep a history: in the `folder` of a replica, or beside its `weights`."""
     metrics: list[str]
@@ -384,12 +392,17 @@ class Report(Stage):
     samples: int
 
     @property
+    def tested(self) -> list[str]:
+        """Test sets and suites."""
+        return [*self.decoded, *self.suites]
+
+    @property
     def numbers(self) -> list[str]:
         """The tests and the studies."""
         at = self.at
         found = [
             at.tests(testset, metric, kind)
-            for testset in self.decoded for metric in self.metrics for kind in TESTS
+            for testset in self.tested for metric in self.metrics for kind in TESTS
         ]  # fmt: skip
         found += [at.study(study, *cell) for study, cells in self.studies.items() for cell in cells]
         return [*found, *(at.study("meta", testset) for testset in self.judged)]

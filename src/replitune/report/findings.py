@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from replitune.report.wording import base_name
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 
@@ -25,14 +24,9 @@ def difference(cell: Result, pair: tuple[str, str]) -> float:
     return b - a
 
 
-def neutral(cell: Result) -> bool:
-    """Whether neither more nor less is better."""
-    return base_name(cell.word) == "length"
-
-
 def best(cell: Result) -> str | None:
     """The system with the best mean, when there is something to be best of."""
-    return None if neutral(cell) or len(cell.systems) < 2 else cell.ranked[0]
+    return None if cell.neutral or len(cell.systems) < 2 else cell.ranked[0]
 
 
 def interval_methods(cell: Result) -> list[str]:

@@ -40,11 +40,11 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
     cells = named(
         [
             Result.read(folder / "tests" / testset, metric)
-            for testset in job.decoded
+            for testset in job.tested
             for metric in job.metrics
         ]
     )
-    lead = [cell for cell in cells if cell.metric == job.metrics[0]]
+    lead = [c for c in cells if c.metric == job.metrics[0] and c.testset in job.decoded]
     by_key = {(cell.testset, cell.metric): cell for cell in cells}
     studies: dict[str, Any] = {
         name: [

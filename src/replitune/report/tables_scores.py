@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from replitune.report.findings import adjusted, best, interval_methods, neutral, significant
+from replitune.report.findings import adjusted, best, interval_methods, significant
 from replitune.report.material import Material
 from replitune.report.numbers import score, signed
 from replitune.report.specification import Column, Table, limits
@@ -68,7 +68,7 @@ def _runs(testset: str, system: str, group: dict[str, Result]) -> int:
 def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
     """The columns of one metric; of each test set its own cell is asked."""
     metric = shown.metric
-    arrow = "" if neutral(shown) else " ↑" if shown.higher_is_better else " ↓"
+    arrow = "" if shown.neutral else " ↑" if shown.higher_is_better else " ↓"
 
     def in_cell(value: Callable[[Result, str], T]) -> Callable[..., T | None]:
         """None where the system has no score."""

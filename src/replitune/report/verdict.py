@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replitune.report.findings import adjusted, neutral
+from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.numbers import p_equation, score
 from replitune.report.wording import CORRECTIONS, count
@@ -72,7 +72,7 @@ def verdict(cell: Result, result: TestResult, alpha: float, correction: str) -> 
         why = result.note or "no p-value"
         pair = f"{result.a} and {result.b}"
         return said(False, f"{pair} cannot be compared by {result.method}", f": {why}.")
-    if neutral(cell):
+    if cell.neutral:
         more, less = (result.b, result.a) if result.delta > 0 else (result.a, result.b)
         size = f"by {score(abs(result.delta))} {unit}{_between(result, alpha)}, "
         size += f"{_p(p)} {how}"

@@ -19,6 +19,7 @@ from replitune.significance.one_system import SystemSummary, summarise
 from replitune.significance.pairs import require_system
 from replitune.significance.run import run_tests
 from replitune.significance.settings import TestSettings
+from replitune.significance.suites import TestSetScores, run_suite, summarise_suite
 from replitune.statistics.lazy import ChosenSystems
 from replitune.statistics.store import SegmentStatistics
 
@@ -67,6 +68,8 @@ def compare(
     threads: int = 1,
     dev: Sequence[SegmentStatistics] = (),
     systems: Sequence[str] | None = None,
+    design: str = "runs",
+    families: int | None = None,
     warnings: Sequence[str] = (),
 ) -> Results:
     """Spread of every system and tests of every pair.
@@ -79,17 +82,13 @@ def compare(
         The same systems on the tuning set.
     systems
         Only these, in this order.
+    design
+        What replicas are: runs, or samples.
+    families
+        How many families of pairs are corrected together; by default those of these metrics.
     """
     first = stores[0]
-    names = list(systems) if systems is not None else list(first.systems)
-    for store in stores:
-        if not np.array_equal(store.documents, first.documents):
-            raise ReplituneError(
-                f"{store.metric.id} and {first.metric.id} were not scored on the same segments "
-                "and documents"
-            )
-        for name in names:
-            require_system(name, list(store.systems))
+    names = _names(stores, systems)
     chosen = {store.metric.id: ChosenSystems(store.systems, names) for store in stores}
     on_dev = {store.metric.id: store.systems for store in dev}
     documents = first.documents
@@ -104,6 +103,9 @@ def compare(
         samples=settings.samples,
         alpha=settings.alpha,
         correction=settings.correction,
+        families=settings.families(len(stores), 1) if families is None else families,
+        design=design,
+        margins=settings.margin,
         threads=threads,
         draws=draws,
     )
@@ -148,23 +150,113 @@ def compare(
                 if name in store.metadata and name in store.metadata[name].missing
             },
         )
-    said = list(warnings)
-    few = [name for name, summary in results[first.metric.id].systems.items()
-           if summary.n < FEW_REPLICAS]  # fmt: skip
-    if few:
-        said.append(
-            f"fewer than {FEW_REPLICAS} runs of {', '.join(few)}: chance in tuning or training "
-            "cannot be told from a difference between systems (Clark et al. 2011)"
-        )
     return Results(
         testset=testset,
         seed=seed,
         settings=settings,
         metrics=results,
         segments=len(documents),
-        documents=int(documents.max(initial=-1)) + 1,
-        warnings=said,
+        documents=first.n_documents,
+        warnings=[*warnings, *_few(results[first.metric.id])],
     )
+
+
+def compare_suite(
+    testsets: Mapping[str, Sequence[SegmentStatistics]],
+    weights: Mapping[str, float],
+    settings: TestSettings,
+    *,
+    suite: str,
+    seed: int,
+    systems: Sequence[str] | None = None,
+    design: str = "runs",
+    families: int | None = None,
+) -> Results:
+    """The same over all test sets of a suite: `testsets` has what each metric says of each."""
+    stores = [store for found in testsets.values() for store in found]
+    names = _names(stores, systems, one_testset=False)
+    ids = [store.metric.id for store in next(iter(testsets.values()))]
+    results = {}
+    for id in ids:
+        of_metric = [_of_metric(found, id, testset) for testset, found in testsets.items()]
+        shares = [weights[testset] for testset in testsets]
+        parts = [
+            TestSetScores(store.metric, ChosenSystems(store.systems, names), store.documents)
+            for store in of_metric
+        ]
+        tests = run_suite(
+            parts,
+            shares,
+            settings.tests(),
+            suite=suite,
+            seed=seed,
+            pairs=settings.pairs,
+            samples=settings.samples,
+            alpha=settings.alpha,
+            correction=settings.correction,
+            families=settings.families(len(ids), 1) if families is None else families,
+            design=design,
+            margins=settings.margin,
+        )
+        results[id] = Result(
+            testset=suite,
+            metric=id,
+            word=next((said.metric for said in of_metric[0].metadata.values()), id),
+            signature=of_metric[0].signature,
+            higher_is_better=of_metric[0].metric.higher_is_better,
+            alpha=settings.alpha,
+            systems={
+                name: summarise_suite(parts, shares, name, alpha=settings.alpha) for name in names
+            },
+            tests=tuple(tests),
+            suite=dict(weights),
+        )
+    return Results(
+        testset=suite,
+        seed=seed,
+        settings=settings,
+        metrics=results,
+        segments=sum(found[0].segments for found in testsets.values()),
+        documents=sum(found[0].n_documents for found in testsets.values()),
+        warnings=_few(results[ids[0]]),
+    )
+
+
+def _of_metric(stores: Sequence[SegmentStatistics], id: str, testset: str) -> SegmentStatistics:
+    for store in stores:
+        if store.metric.id == id:
+            return store
+    raise ReplituneError(f"test set {testset} of a suite has no scores of {id}")
+
+
+def _names(
+    stores: Sequence[SegmentStatistics],
+    systems: Sequence[str] | None,
+    *,
+    one_testset: bool = True,
+) -> list[str]:
+    """The systems to compare, which all stores must have."""
+    first = stores[0]
+    names = list(systems) if systems is not None else list(first.systems)
+    for store in stores:
+        if one_testset and not np.array_equal(store.documents, first.documents):
+            raise ReplituneError(
+                f"{store.metric.id} and {first.metric.id} were not scored on the same segments "
+                "and documents"
+            )
+        for name in names:
+            require_system(name, list(store.systems))
+    return names
+
+
+def _few(result: Result) -> list[str]:
+    few = [name for name, summary in result.systems.items() if summary.n < FEW_REPLICAS]
+    if not few:
+        return []
+    return [
+        f"fewer than {FEW_REPLICAS} runs of {', '.join(few)}: chance in tuning or training "
+        "cannot be told from a difference between systems (Clark et al. 2011)"
+    ]
 
 
 def _overlaps(

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SPREADS = ("s_sel", "s_dev", "s_test")
-SYSTEM_FIELDS = ("n", "avg", "scores", *SPREADS, "median_replica")
+SYSTEM_FIELDS = ("n", "avg", "scores", *SPREADS, "median_replica", "next_run")
 METADATA = (
-    "testset", "metric", "word", "signature", "higher_is_better", "alpha", "missing",
+    "testset", "metric", "word", "signature", "higher_is_better", "alpha", "suite", "missing",
 )  # fmt: skip
 """Fields that no row has: in the metadata of the file of notes."""
 
@@ -74,6 +74,8 @@ class Result:
     tests: tuple[TestResult, ...]
     """Pair by pair and, within a pair, method by method."""
     overlaps: tuple[Overlap, ...] = ()
+    suite: Mapping[str, float] = field(default_factory=dict)
+    """Weights of its test sets, where `testset` is the name of a suite."""
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why replicas are missing, by system and replica."""
     name: str = ""
@@ -143,8 +145,15 @@ class Result:
         found = (item for item in self.overlaps if (item.a, item.b, item.method) == (*pair, method))
         return next((item.ratio for item in found), None)
 
+    @property
+    def neutral(self) -> bool:
+        """Whether neither more nor less is better."""
+        return self.word.partition(":")[0] == "length"
+
     def rankings(self) -> dict[str, Ranking]:
-        """Order, wins and clusters of the systems by each method."""
+        """Order, wins and clusters of the systems by each method; none where more is not better."""
+        if self.neutral:
+            return {}
         scores = {name: summary.avg for name, summary in self.systems.items()}
         return {
             method: rank_systems(
@@ -215,6 +224,7 @@ class Result:
                     "clusters": None
                     if ranking.clusters is None
                     else [list(names) for names in ranking.clusters],
+                    "ranks": ranking.ranks,
                     "note": note_text(ranking.notes),
                 }
                 for method, ranking in self.rankings().items()
@@ -316,10 +326,15 @@ def _system_rows(summary: SystemSummary) -> list[dict[str, Any]]:
         ),
         {**of, "statistic": "median_replica", "value": summary.scores[median], "replica": median},
     ]
+    if summary.next_run is not None:
+        limits = dict(zip(("ci_low", "ci_high"), summary.next_run, strict=True))
+        found.append({**of, "statistic": "next_run", "value": summary.avg, **limits})
     for method, interval in summary.ci.items():
         low, high = interval if interval is not None else (None, None)
-        limits = {"ci_low": low, "ci_high": high, "note": notes.get(f"ci_{method}")}
-        found.append({**of, "statistic": "ci", "value": summary.avg, "method": method, **limits})
+        found.append(
+            {**of, "statistic": "ci", "value": summary.avg, "method": method, "ci_low": low,
+             "ci_high": high, "note": notes.get(f"ci_{method}")}
+        )  # fmt: skip
     of = {**of, "n": 1, "statistic": "score"}
     found += [{**of, "replica": id, "value": score} for id, score in summary.scores.items()]
     return found
@@ -343,6 +358,9 @@ def _summary(
         scores={row["replica"]: row["value"] for row in found if row["statistic"] == "score"},
         **{statistic: first[statistic]["value"] for statistic in SPREADS},
         median_replica=first["median_replica"]["replica"],
+        next_run=(first["next_run"]["ci_low"], first["next_run"]["ci_high"])
+        if "next_run" in first
+        else None,
         ci={
             method: None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
             for method, row in intervals.items()

@@ -41,6 +41,7 @@ DETAILS = {
     "p_without_one_high": "largest p when one run is left out",
     "margin": "what counts as the same, in units of the metric",
     "p_same": "p of equivalence: H0 is a difference of the margin or more",
+    "p_same_adjusted": "the same, corrected for all pairs",
     "p_no_worse_a": "p of non-inferiority: H0 is that A is worse than B by the margin or more",
     "p_no_worse_b": "the same of B",
     "better_on": "test sets of a suite on which B is better (partial conjunction)",
@@ -66,7 +67,8 @@ SYSTEMS = _schema(
     (pa.int32(), "n"),
     (pa.string(), "note"),
 )
-"""`statistic` is avg, s_sel, s_dev, s_test, median_replica, ci, or score (of one replica)."""
+"""`statistic` is avg, s_sel, s_dev, s_test, median_replica, next_run (its prediction
+interval), ci, or score (of one replica)."""
 
 OVERLAPS = _schema((pa.string(), "a b method"), (pa.float64(), "ratio"), (pa.string(), "note"))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -115,6 +115,8 @@ def weighted(parts: Sequence[SystemParts], weights: Sequence[float]) -> SystemPa
     set times the square of its weight.
     """
     first = parts[0]
+    if len(parts) == 1:
+        return first
     for other in parts[1:]:
         if other.replicas != first.replicas:
             only = sorted(set(first.replicas) ^ set(other.replicas))
@@ -143,14 +145,14 @@ def weighted(parts: Sequence[SystemParts], weights: Sequence[float]) -> SystemPa
 class Analyses:
     """Systems that were analysed, kept for the next pair.
 
-    `systems` are all of each metric, for what is learnt from all of them.
+    `run_scores` gives, by metric id, the scores of the runs of every system, for what is learnt
+    from all of them.
     """
 
     def __init__(
-        self,
-        systems: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]] | None = None,
+        self, run_scores: Callable[[str], Sequence[NDArray[np.float64]]] | None = None
     ) -> None:
-        self._systems = systems or {}
+        self._run_scores = run_scores
         self._kept: OrderedDict[tuple[str, int, bool], tuple[SystemStatistics, SystemParts]]
         self._kept = OrderedDict()
         self._priors: dict[str, Prior | None] = {}
@@ -175,8 +177,7 @@ class Analyses:
         """What the run variances of all systems say of that of one; None of fewer than five."""
         with self._lock:
             if metric.id not in self._priors:
-                _, systems = self._systems.get(metric.id, (metric, {}))
-                scores = [metric.score(system.sums) for system in systems.values()]
+                scores = [] if self._run_scores is None else self._run_scores(metric.id)
                 self._priors[metric.id] = run_variance_prior(scores)
             return self._priors[metric.id]
 
@@ -390,7 +391,7 @@ def has_documents(documents: NDArray[np.int32]) -> bool:
 
 
 def ignored_documents(
-    documents: NDArray[np.int32], d: NDArray[np.float64], parts: Parts, alpha: float
+    documents: NDArray[np.int32], d: NDArray[np.float64], alpha: float
 ) -> Note | None:
     """What it costs to take segments as independent: their correlation within documents, and the
     level that a test at `alpha` really has when segments are all that varies.

@@ -21,6 +21,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.significance.base import Note
+
 FEWEST_SYSTEMS = 5
 OUTLYING = 0.01
 """A variance whose two-sided F has a p below this, divided by the number of systems, stands out."""
@@ -88,3 +90,17 @@ def moderated(variance: Variances, df: float, prior: Prior | None) -> tuple[Vari
         return variance, df
     total = prior.df + df
     return (prior.df * prior.variance + df * variance) / total, min(total, prior.df_of_all)
+
+
+def moderation_note(prior: Prior | None) -> Note:
+    if prior is None:
+        text = f"run variances not moderated: fewer than {FEWEST_SYSTEMS} systems with two runs"
+        return Note("not-moderated", text)
+    if prior.outlying:
+        text = "run variances not moderated: one system's runs are much more or less noisy"
+        return Note("not-moderated", text)
+    text = (
+        f"run variances moderated over {prior.systems} systems: assumes that their runs are about "
+        "equally noisy"
+    )
+    return Note("moderated", text)

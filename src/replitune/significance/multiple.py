@@ -73,8 +73,23 @@ class Ranking:
     tested: NDArray[np.bool_]
     """(S, S): the pair has a p-value; symmetric."""
     clusters: tuple[tuple[str, ...], ...] | None
-    """From best to worst; None when not every pair was tested."""
+    """From best to worst; None when not every pair was tested, or when the p are not corrected so
+    that all decisions hold together."""
     notes: tuple[Note, ...] = ()
+
+    joint: bool = True
+    """All decisions hold together, with confidence 1 - alpha."""
+
+    @property
+    def ranks(self) -> tuple[tuple[int, int], ...] | None:
+        """The ranks that each system may have, best and worst: 1 + how many surely beat it, and
+        how many it does not surely beat (Klein et al. 2020). All hold together where the decisions
+        do; None where they do not."""
+        if not self.joint:
+            return None
+        above, below = self.wins.sum(axis=0), self.wins.sum(axis=1)
+        size = len(self.systems)
+        return tuple((1 + int(i), size - int(j)) for i, j in zip(above, below, strict=True))
 
 
 def rank_systems(
@@ -116,6 +131,8 @@ def rank_systems(
         tested[a, b] = tested[b, a] = True
         wins[b, a] |= won > 0
         wins[a, b] |= won < 0
+    used = {result.correction for result in results}
+    joint = len(results) < 2 or not used & {"bh", "none"}
     untested = [
         f"{names[i]} and {names[j]}"
         for i, j in combinations(range(len(names)), 2)
@@ -125,7 +142,12 @@ def rank_systems(
     if untested:
         others = f" and {len(untested) - 1} other pairs" if len(untested) > 1 else ""
         notes = (Note("no-clusters", f"no clusters: no p for {untested[0]}{others}"),)
-    found = None if untested else tuple(tuple(names[i] for i in c) for c in clusters(wins))
+    elif not joint:
+        text = "no clusters: they need a correction that holds for all pairs together (holm, max-t)"
+        notes = (Note("no-clusters", text),)
+    found = None
+    if joint and not untested:
+        found = tuple(tuple(names[i] for i in c) for c in clusters(wins))
     return Ranking(
         systems=names,
         scores=tuple(float(scores[name]) for name in names),
@@ -133,6 +155,7 @@ def rank_systems(
         tested=tested,
         clusters=found,
         notes=notes,
+        joint=joint,
     )
 
 
@@ -145,3 +168,17 @@ def clusters(wins: NDArray[np.bool_]) -> list[range]:
     cuts = [k for k in range(1, size) if wins[:k, k:].all()]
     edges = [0, *cuts, size] if size else [0]
     return [range(start, end) for start, end in pairwise(edges)]
+
+
+def partial_conjunction(p: Sequence[float], alpha: float) -> int:
+    """On how many of K test sets there is an effect, at least, with confidence 1 - alpha.
+
+    Dror et al. (2017): the p of "on at least u of K" is (K - u + 1) p_(u), which holds however the
+    test sets depend on each other; here they share their runs. The count is the largest u whose
+    p, and that of all smaller u, is at most alpha.
+    """
+    K, ordered = len(p), sorted(p)
+    count = 0
+    while count < K and (K - count) * ordered[count] <= alpha:
+        count += 1
+    return count

@@ -27,6 +27,7 @@ from replitune.significance.base import Note, some
 from replitune.significance.counting import few_replicas, percentile_interval
 from replitune.significance.draws import Draws, SegmentDraws, named_draws
 from replitune.significance.intervals import Interval, bca_interval
+from replitune.significance.next_run import prediction_interval
 from replitune.significance.registry import INTERVALS
 from replitune.significance.tests.fu_bootstrap import ONE_REPLICA_NOTE, replica_counts
 from replitune.statistics.systems import SystemStatistics
@@ -48,6 +49,8 @@ class SystemSummary:
     s_dev: float | None
     s_test: float | None
     median_replica: str
+    next_run: tuple[float, float] | None = None
+    """Prediction interval of the score of the next run on this test set."""
     ci: dict[str, tuple[float, float] | None] = field(default_factory=dict)
     """By method: riezler, clark, fu."""
     notes: dict[str, tuple[Note, ...]] = field(default_factory=dict)
@@ -261,6 +264,7 @@ def summarise(
         s_dev=s_dev,
         s_test=sd(scores),
         median_replica=system.replicas[iv.median_replica(scores, system.replicas)],
+        next_run=prediction_interval(scores, 1 - alpha),
         ci={name: interval.limits for name, interval in drawn.items()},
         notes=notes,
         intervals=drawn,

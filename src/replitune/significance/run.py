@@ -80,7 +80,12 @@ def run_tests(
     _, systems_of_first = next(iter(metrics.values()))
     wanted = pairs_of_systems(pairs, list(systems_of_first))
     shared = named_draws(testset, seed) if draws is None else draws
-    analyses = Analyses(metrics)
+
+    def run_scores(id: str) -> list[NDArray[np.float64]]:
+        metric, systems = metrics[id]
+        return [metric.score(system.sums) for system in systems.values()]
+
+    analyses = Analyses(run_scores)
 
     def compared(pair: tuple[str, str]) -> dict[str, Comparison]:
         first, second = sorted(pair)
@@ -136,9 +141,9 @@ def _run_pair(
     """One test of one pair, with what it takes of `given`: its interval has confidence
     1 - alpha."""
     first, second = sorted(pair)
-    turned = pair != (first, second)
+    other_way = pair != (first, second)
     function = TESTS[method.name]
-    options = _turned(method.options) if turned else dict(method.options)
+    options = turned(method.options) if other_way else dict(method.options)
     takes = inspect.signature(function).parameters
     options |= {name: value for name, value in given.items() if name in takes}
 
@@ -164,7 +169,7 @@ def _run_pair(
         )
         for id, comparison in comparisons.items()
     }
-    return {id: row.swapped() for id, row in rows.items()} if turned else rows
+    return {id: row.swapped() for id, row in rows.items()} if other_way else rows
 
 
 def scored_by_both(comparison: Comparison) -> Comparison:
@@ -207,7 +212,7 @@ def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
     return list(groups.values())
 
 
-def _turned(options: Mapping[str, Any]) -> dict[str, Any]:
+def turned(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the test of (A, B) for the test of (B, A)."""
     other = {"greater": "less", "less": "greater"}
     names = {"replica_a": "replica_b", "replica_b": "replica_a"}
@@ -239,6 +244,8 @@ def adjusted(
             [rows[i] for i in family], alpha / families, correction, samples, method, rng
         )
         tests = families * sum(rows[i].p is not None for i in family)
+        if correction != "none":
+            found = _same_adjusted(found, "bh" if correction == "bh" else "holm", families)
         for i, row in zip(family, found, strict=True):
             p = row.p_adjusted
             if p is not None and used != "none":
@@ -279,6 +286,19 @@ def _corrected(
     return [
         replace(row, p_adjusted=value) for row, value in zip(rows, found, strict=True)
     ], correction
+
+
+def _same_adjusted(rows: list[TestResult], correction: str, families: int) -> list[TestResult]:
+    """With the p of equivalence corrected, too, where there is one."""
+    from replitune.significance.multiple import adjust
+
+    found = adjust([row.details.get("p_same") for row in rows], correction)
+    return [
+        row
+        if p is None
+        else replace(row, details={**row.details, "p_same_adjusted": min(1.0, families * p)})
+        for row, p in zip(rows, found, strict=True)
+    ]
 
 
 def _simultaneous(row: TestResult, largest: Largest, alpha: float) -> TestResult:

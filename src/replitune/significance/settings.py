@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 
-from replitune.registry import Entry, Named
+from replitune.registry import Entry, Name, Named
 from replitune.settings import Settings, about
 from replitune.significance.registry import INTERVALS, TESTS
 
@@ -18,6 +19,9 @@ class Baseline(Settings, frozen=True):
 
 
 Pairs = Literal["all"] | Baseline | tuple[tuple[str, str], ...]
+
+Weight = Annotated[float, about(gt=0)]
+"""Of a test set in a suite; they need not sum to 1."""
 
 Correction = Literal["max-t", "holm", "bh", "none"]
 
@@ -75,7 +79,28 @@ class TestSettings(Settings, frozen=True):
             "equivalence and non-inferiority."
         ),
     ] = msgspec.field(default_factory=dict)
+    suites: Annotated[
+        dict[Name, Literal["all"] | tuple[str, ...] | dict[str, Weight]],
+        about(
+            "One verdict over several test sets, by a name of its own: `all` of them, a list, or "
+            "`TEST SET: WEIGHT`. The difference is the weighted mean of those on the test sets; "
+            "runs are the same on all of them, and tests by `crossed` know that."
+        ),
+    ] = msgspec.field(default_factory=dict)
     paired_replicas: Annotated[bool, about("Replica k of every system shares its seed.")] = False
+
+    def suite(self, name: str, testsets: Sequence[str]) -> dict[str, float]:
+        """The weights of a suite's test sets, which sum to 1; `testsets` are all there are."""
+        given = self.suites[name]
+        if given == "all":
+            given = tuple(testsets)
+        weights = given if isinstance(given, dict) else dict.fromkeys(given, 1.0)
+        total = sum(weights.values())
+        return {testset: weight / total for testset, weight in weights.items()}
+
+    def families(self, metrics: int, testsets: int) -> int:
+        """How many families of all pairs are corrected together."""
+        return {"pairs": 1, "pairs x metrics": metrics, "all": metrics * testsets}[self.family]
 
     def tests(self) -> list[Entry]:
         """The tests, those that can use it being told of paired replicas."""

@@ -125,21 +125,18 @@ class _Family:
 
     def draw(self, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
         """The largest z of each draw, some draws at a time."""
-        widest = max([len(self.a), *(int(nu) * len(self.rep) for nu in self.nu if nu < MANY)])
-        size = max(1, min(samples, AT_ONCE // widest))
+        size = max(1, min(samples, AT_ONCE // len(self.a)))
         factors = [
             _factor(K - np.diag(own) if self.scope == "both" else K)
             for K, own in zip(self.shared, self.both.T, strict=True)
         ]
-        wholes = [_factor(K) for K in self.shared]
         for start in range(0, samples, size):
-            yield self._some(min(size, samples - start), factors, wholes, rng)
+            yield self._some(min(size, samples - start), factors, rng)
 
     def _some(
         self,
         D: int,
         factors: Sequence[NDArray[np.float64]],
-        wholes: Sequence[NDArray[np.float64]],
         rng: np.random.Generator,
     ) -> NDArray[np.float64]:
         S, a, b = len(self.rep), self.a, self.b
@@ -157,7 +154,7 @@ class _Family:
             seg, net = np.zeros_like(runs), np.zeros_like(runs)
             for k, nu in enumerate(self.nu):
                 effect += rng.standard_normal((D, S)) @ factors[k].T
-                mean_square = self._mean_square(k, D, wholes[k], rng)
+                mean_square = self._mean_square(k, D, rng)
                 inner = 0.0
                 if self.scope == "both":
                     inner = self.both[a, k] + self.both[b, k]
@@ -177,18 +174,14 @@ class _Family:
         found: NDArray[np.float64] = z.max(axis=1)
         return found
 
-    def _mean_square(
-        self, k: int, D: int, whole: NDArray[np.float64], rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """V_seg of each pair as it would be estimated, (D, m) or (m,): of few units, Wishart."""
-        K, a, b = self.shared[k], self.a, self.b
-        if self.nu[k] >= MANY:
-            known: NDArray[np.float64] = np.maximum(K[a, a] + K[b, b] - 2 * K[a, b], 0.0)
+    def _mean_square(self, k: int, D: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """V_seg of each pair as it would be estimated, (D, m), or (m,) where it is as good as
+        known. Those of pairs are drawn independently, which is a little too strict."""
+        K, nu, a, b = self.shared[k], self.nu[k], self.a, self.b
+        known: NDArray[np.float64] = np.maximum(K[a, a] + K[b, b] - 2 * K[a, b], 0.0)
+        if nu >= MANY:
             return known
-        nu = max(1, round(self.nu[k]))
-        X = rng.standard_normal((D, nu, len(K))) @ whole.T
-        G = np.einsum("dus,dut->dst", X, X) / nu
-        drawn: NDArray[np.float64] = np.maximum(G[:, a, a] + G[:, b, b] - 2 * G[:, a, b], 0.0)
+        drawn: NDArray[np.float64] = known * rng.chisquare(nu, (D, len(a))) / nu
         return drawn
 
 

@@ -78,6 +78,10 @@ class SegmentStatistics:
     def segments(self) -> int:
         return len(self.documents)
 
+    @property
+    def n_documents(self) -> int:
+        return int(self.documents.max(initial=-1)) + 1
+
 
 def write_store(
     path: str | Path,

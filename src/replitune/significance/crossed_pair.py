@@ -1,0 +1,297 @@
+"""Two systems whose replicas are crossed with segments, and all that their components say.
+
+`tests.crossed` makes the row of a test from it; so does inference on a suite and on many pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.significance import arguments as iv
+from replitune.significance.base import Note
+from replitune.significance.components import (
+    FEW_DOCUMENTS,
+    SMALLEST_DOCUMENTS,
+    Components,
+    Side,
+    SystemParts,
+    components,
+    leave_one_out,
+    run_effect,
+)
+from replitune.significance.counting import tolerance
+from replitune.significance.critical import (
+    Parts,
+    Scope,
+    critical_value,
+    effective_df,
+    layers,
+    net_parts,
+    tail,
+    tails,
+)
+from replitune.significance.moderation import Prior
+from replitune.significance.multiple import partial_conjunction
+from replitune.significance.next_run import (
+    better_on_new_set,
+    share_interval,
+    share_won,
+    wilson_share,
+)
+from replitune.significance.simultaneous import Estimate
+
+RUN_EFFECT = 0.01
+"""p of the F test below which samples are said to have a run effect."""
+FEWEST_FOR_FLAG = 5
+UNSTABLE = 4 * 1.4826
+"""A run further than this many MADs from the median of its group is flagged: four standard
+deviations of a normal distribution. Of normal runs one group in six has one at n = 5, one in
+twelve at 10, one in twenty at 20 (docs/evidence.md)."""
+
+
+@dataclass(frozen=True, eq=False)
+class CrossedPair:
+    """Two systems, and what their components say of the difference."""
+
+    a: SystemParts
+    b: SystemParts
+    sides: tuple[Side, ...]
+    scope: Scope
+    alternative: str
+    paired: bool
+    higher_is_better: bool = True
+    prior: Prior | None = None
+
+    @property
+    def delta(self) -> float:
+        return float(self.b.scores.mean() - self.a.scores.mean())
+
+    @property
+    def slack(self) -> float:
+        """How far scores may differ and be equal; also for the standard error."""
+        return tolerance(float(self.a.scores.mean()), float(self.b.scores.mean()))
+
+    @property
+    def lonely(self) -> list[str]:
+        """Systems with one replica, whose runs say nothing of their noise."""
+        return [s.name for s in (self.a, self.b) if s.n == 1]
+
+    @property
+    def one_unit(self) -> bool:
+        return any(block.units.stop - block.units.start < 2 for block in self.a.blocks)
+
+    @property
+    def estimable(self) -> bool:
+        if self.scope == "segments":
+            return not self.one_unit
+        return not self.lonely and (self.scope == "runs" or not self.one_unit)
+
+    @cached_property
+    def components(self) -> Components | None:
+        """None of a single replica."""
+        if self.lonely:
+            return None
+        return components(self.sides, self.a.blocks, self.prior)
+
+    @cached_property
+    def parts(self) -> Parts:
+        if self.components is not None:
+            return self.components.parts(self.scope)
+        d = self.b.mean - self.a.mean  # these runs are all that the scope asks for
+        seg = np.array([float(d[block.units] @ d[block.units]) for block in self.a.blocks])
+        nu = np.array([block.nu for block in self.a.blocks])
+        return net_parts(np.zeros(0), np.zeros(0), seg, nu, np.zeros_like(seg), self.scope)
+
+    @cached_property
+    def varies(self) -> bool:
+        return bool(np.sqrt(self.parts.variance) > self.slack)
+
+    @cached_property
+    def layers(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return layers(self.parts.values, self.parts.nus)
+
+    @property
+    def estimate(self) -> Estimate:
+        side = {"two-sided": 0.0, "greater": self.sign, "less": -self.sign}[self.alternative]
+        return Estimate(
+            self.a.name,
+            self.b.name,
+            self.delta,
+            self.se,
+            self.layers,
+            self.scope,
+            side,
+            (self.a.mean, self.b.mean),
+            self.a.blocks,
+            None if self.paired else self.components,
+        )
+
+    @property
+    def se(self) -> float:
+        return float(np.sqrt(self.parts.variance))
+
+    def df(self, alpha: float) -> float:
+        return effective_df(*self.layers, alpha)
+
+    def reach(self, level: float) -> float:
+        """Half the width of the interval with confidence 1 - level."""
+        return critical_value(*self.layers, level / 2) * self.se
+
+    def p_beyond(self, bound: float, sign: float) -> float:
+        """One-sided p of H0: the true difference is no more (sign -1: no less) than `bound`."""
+        gap = sign * (self.delta - bound)
+        q = tail(*self.layers, abs(gap) / self.se)
+        return q if gap > 0 else 1 - q
+
+    def p_ahead(self, sign: float) -> float:
+        """One-sided p of H0: B is no better (sign -1: no worse) than A; 1 where nothing varies."""
+        return self.p_beyond(0.0, sign * self.sign) if self.varies else 1.0
+
+    @property
+    def p(self) -> float | None:
+        """None when nothing varies and yet the scores differ."""
+        if abs(self.delta) <= self.slack:
+            return 1.0
+        if not self.varies:
+            return None
+        q = tail(*self.layers, abs(self.delta) / self.se)
+        if self.alternative == "two-sided":
+            return min(1.0, 2 * q)
+        return q if self.ahead else 1 - q
+
+    @property
+    def sign(self) -> float:
+        """1 when more is better, -1 when less is."""
+        return 1.0 if self.higher_is_better else -1.0
+
+    @property
+    def ahead(self) -> bool:
+        """The difference is on the side of a one-sided alternative."""
+        return (self.sign * self.delta > 0) == (self.alternative == "greater")
+
+    def segment_differences(self, testset: int) -> NDArray[np.float64]:
+        block = self.a.blocks[testset].units
+        found: NDArray[np.float64] = self.b.mean[block] - self.a.mean[block]
+        return found
+
+    def notes(self, G_eff: float, unit: str, design: str) -> list[Note | None]:
+        """What a reader must know of the design and of single runs."""
+        notes: list[Note | None] = []
+        if self.scope != "segments" and self.lonely:
+            text = f"one replica of {' and of '.join(self.lonely)}: noise of runs unknown, no p"
+            notes.append(Note("one-replica", text))
+        if self.scope != "runs" and self.one_unit:
+            notes.append(Note("one-unit", f"one {unit}: no p"))
+        if not self.estimable:
+            return notes
+        for system in (self.a, self.b):
+            notes += system.notes
+        if not (self.a.smooth and self.b.smooth) and self.scope != "runs":
+            notes.append(Note("no-gradient", "no gradient: jackknife pseudo-values"))
+        if self.scope != "segments" and any(
+            len(members) == 2 for side in self.sides for members in side.strata
+        ):
+            of = "" if min(self.a.n, self.b.n) == 2 else " in a group"
+            text = f"two replicas{of}: level approximate (.05 can be .06 to .08)"
+            notes.append(Note("two-replicas", text))
+        if G_eff < FEW_DOCUMENTS:
+            what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"
+            text = f"only {G_eff:.1f} effective documents: {what}"
+            notes.append(Note("few-documents", text))
+        if not self.varies:
+            notes.append(Note("zero-variance", "zero variance"))
+        notes += self.unstable_runs()
+        if design == "samples":
+            notes += self.run_effects()
+        return notes
+
+    def unstable_runs(self) -> list[Note]:
+        found = []
+        for system in (self.a, self.b):
+            for members in iv.own_strata(system, "groups"):
+                x = system.scores[members]
+                if len(x) < FEWEST_FOR_FLAG:
+                    continue
+                off = np.abs(x - np.median(x))
+                mad = float(np.median(off))
+                far = members[off > max(UNSTABLE * mad, self.slack)] if mad > 0 else members[:0]
+                for r in far:
+                    robust_sd = abs(system.scores[r] - np.median(x)) / (1.4826 * mad)
+                    text = (
+                        f"{system.name}: run {system.replicas[r]} is {robust_sd:.1f} robust "
+                        "standard deviations from its group; a system whose bad runs were not "
+                        "drawn looks better than it is"
+                    )
+                    found.append(Note("unstable-run", text, system.name))
+        return found
+
+    def run_effects(self) -> list[Note]:
+        """Samples that differ from each other as wholes, as runs do."""
+        found = []
+        for side, system in zip(self.sides, (self.a, self.b), strict=False):
+            if len(side.scores) < 2:
+                continue
+            p = run_effect(side, self.a.blocks)
+            if p < RUN_EFFECT:
+                of = "the pairs" if self.paired else system.name
+                text = (
+                    f"{of}: samples differ as wholes (F test p = {max(p, 1e-4):.2g}), as runs do: "
+                    "`design: runs` fits them"
+                )
+                found.append(Note("run-effect", text, "" if self.paired else system.name))
+        return found
+
+    def without_one(self) -> dict[str, float]:
+        """Range of p when each run is left out in turn."""
+        if self.components is None or not self.varies or self.scope == "segments":
+            return {}
+        rest = leave_one_out(self.sides, self.a.blocks, self.components, self.prior)
+        if rest is None:
+            return {}
+        parts = rest.parts(self.scope)
+        se = np.sqrt(parts.variance)
+        known = se > self.slack
+        if not known.all():
+            return {}
+        weight, nu = layers(parts.values, parts.nus)
+        q = tails(weight, nu, np.abs(rest.delta) / se)
+        if self.alternative == "two-sided":
+            p = np.minimum(1.0, 2 * q)
+        else:
+            ahead = (self.sign * rest.delta > 0) == (self.alternative == "greater")
+            p = np.where(ahead, q, 1 - q)
+        return {"p_without_one_low": float(p.min()), "p_without_one_high": float(p.max())}
+
+    def next_run(self, confidence: float) -> dict[str, float]:
+        """P(the next run of B beats the next run of A), here and on a new test set."""
+        sign, slack = self.sign, self.slack
+        if self.paired:
+            gain = sign * self.sides[0].scores
+            share = float(((gain > slack).sum() + 0.5 * (np.abs(gain) <= slack).sum()) / len(gain))
+            low, high = wilson_share(share, len(gain), confidence)
+        else:
+            share = share_won(sign * self.a.scores, sign * self.b.scores, slack)
+            low, high = share_interval(share, self.a.n, self.b.n, confidence)
+        found = {"superior": share, "superior_low": low, "superior_high": high}
+        if self.components is not None and not self.one_unit:
+            parts = self.components.parts("both")
+            n = [float(len(self.sides[s].scores)) for s in self.components.sides]
+            n += [1.0] * len(self.a.blocks)
+            found["superior_new"] = better_on_new_set(
+                sign * self.delta, parts.values, parts.nus, np.array(n)
+            )
+        return found
+
+
+def better_on(pairs: Sequence[CrossedPair], alpha: float) -> dict[str, float]:
+    """On how many test sets B is better, and worse, each with confidence 1 - alpha / 2."""
+    found = {}
+    for name, sign in (("better_on", 1.0), ("worse_on", -1.0)):
+        p = [pair.p_ahead(sign) for pair in pairs]
+        found[name] = float(partial_conjunction(p, alpha / 2))
+    return found

@@ -90,7 +90,7 @@ def finished_experiment(
         "decoded": {"t1": list(systems)}, "suites": [], "histories": {}, "metrics": ids,
         "studies": {study: [] for study in BY_METRIC}, "judged": [], "baseline": baseline,
         "methods": [TESTS.entry(word).mapping for word in methods], "alpha": 0.05,
-        "correction": "holm", "samples": 99,
+        "family": "pairs", "samples": 99,
     }  # fmt: skip
 
 

@@ -19,8 +19,8 @@ from replitune.significance.one_system import SystemSummary
 RESULT = TestResult(
     method="crossed", a="a", b="b", score_a=40.0, score_b=38.0, delta=-2.0, p=0.02,
     p_adjusted=0.04, alternative="two-sided", unit="replica+segment", aggregation="mean",
-    n_a=3, n_b=3, segments=10, documents=10, generalises_to="new segments and new tuner runs",
-    ci_low=-3.0, ci_high=-1.0,
+    n_a=3, n_b=3, segments=10, documents=10, generalises_to="new segments and new runs",
+    ci_low=-3.0, ci_high=-1.0, correction="max-t",
 )  # fmt: skip
 
 
@@ -42,22 +42,22 @@ def result_of(
 
 
 def material(*cells: Result, **more: Any) -> Material:
-    return Material("small", 7, 0.05, "holm", 99, cells, **more)
+    return Material("small", 7, 0.05, "pairs", 99, cells, **more)
 
 
 def test_lower_is_better_is_worded_right():
-    said = verdict(result_of(RESULT), RESULT, 0.05, "holm")
+    said = verdict(result_of(RESULT), RESULT)
     assert said.significant
     assert said.text.replace("\N{NO-BREAK SPACE}", " ") == (
         "b beats a by 2.00 TER (lower is better), 95% CI 1.00 to 3.00, p = .040 "
-        "(crossed, Holm, 3 + 3 runs); expect the same sign on a new test set and new tuning runs."
+        "(crossed, 3 + 3 runs). It speaks of new segments and new runs."
     )
-    higher = verdict(result_of(RESULT, word="bleu", higher=True), RESULT, 0.05, "holm")
+    higher = verdict(result_of(RESULT, word="bleu", higher=True), RESULT)
     assert higher.headline == "a beats b by 2.00 BLEU"
 
 
 def test_neither_length_is_better():
-    said = verdict(result_of(RESULT, word="length", higher=True), RESULT, 0.05, "none")
+    said = verdict(result_of(RESULT, word="length", higher=True), RESULT)
     assert said.headline == "a has more length ratio than b"
 
 
@@ -65,7 +65,7 @@ def test_no_p_is_no_verdict():
     none = replace(
         RESULT, p=None, p_adjusted=None, notes=(Note("one-replica", "needs two replicas"),)
     )
-    said = verdict(result_of(none), none, 0.05, "holm")
+    said = verdict(result_of(none), none)
     assert not said.significant
     assert "needs two replicas" in said.text
 

@@ -12,6 +12,7 @@ from replitune.errors import ReplituneError
 from replitune.significance.counting import shifted_p
 from replitune.significance.draws import named_draws
 from replitune.significance.tests.clark_bootstrap import clark_bootstrap
+from replitune.significance.tests.fu_bootstrap import fu_bootstrap
 from replitune.significance.tests.graham import graham
 from replitune.significance.tests.koehn import koehn
 from replitune.significance.tests.multi_bootstrap import multi_bootstrap
@@ -69,8 +70,31 @@ def test_graham_agrees_with_enumeration(make) -> None:
     truth = (size - size.mean() > abs(found.delta)).mean()
     assert close(folded.p, truth, SAMPLES)
     assert "not a valid test" in folded.note
-    low, high = np.percentile(found.distribution, [2.5, 97.5])
-    assert (found.ci_low, found.ci_high) == (low, high)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [koehn, graham, clark_bootstrap, fu_bootstrap, multi_bootstrap],
+    ids=lambda t: t.__name__,
+)
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_a_bootstraps_interval_leaves_0_out_exactly_when_its_p_is_at_most_alpha(
+    test, alternative
+) -> None:
+    decided = set()
+    for seed in range(25):
+        shift = 0.3 * (seed % 4 - 1.5)
+        c = compare(means(5, 30, seed=seed), means(5, 30, seed=seed + 99, gain=shift))
+        found = test(c, rng=rng(), samples=199, alpha=0.2, alternative=alternative)
+        outside = {
+            "two-sided": found.ci_low > 0 or found.ci_high < 0,
+            "greater": found.ci_low > 0,
+            "less": found.ci_high < 0,
+        }[alternative]
+        assert outside == (found.p <= 0.2)
+        assert found.ci_level == pytest.approx(0.8 if alternative == "two-sided" else 0.6)
+        decided.add(outside)
+    assert decided == {True, False}
 
 
 @pytest.mark.parametrize(("p_ar", "predicted", "printed"), [

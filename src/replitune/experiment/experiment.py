@@ -416,7 +416,7 @@ class Experiment:
             "baseline": getattr(tests.pairs, "baseline", None),
             "methods": [entry.mapping for entry in tests.methods],
             "alpha": tests.alpha,
-            "correction": tests.correction,
+            "family": tests.family,
             "samples": tests.samples,
         }
 

@@ -388,7 +388,7 @@ class Report(Stage):
     baseline: str | None
     methods: list[dict[str, Any]]
     alpha: float
-    correction: str
+    family: str
     samples: int
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from replitune.registry import Entry
 from replitune.settings import Settings, about
-from replitune.significance.settings import Correction, Methods
+from replitune.significance.settings import Methods, PlainCorrection
 from replitune.significance.studies.settings import StudyMetrics
 
 File = Annotated[str, about(min_length=1)]
@@ -53,4 +53,6 @@ class MetaSettings(Settings, frozen=True):
         tuple[Level, ...], about("Levels at which outcomes are compared.", min_length=1)
     ] = (0.05, 0.01, 0.001)
     human_alpha: Annotated[Level | None, about("Level for people; by default the metric's.")] = None
-    correction: Annotated[Correction, about("For all pairs within one metric and test.")] = "none"
+    correction: Annotated[PlainCorrection, about("For all pairs within one metric and test.")] = (
+        "none"
+    )

@@ -54,7 +54,7 @@ class ComparisonFiles:
             experiment=lead.testset,
             seed=self.comparison.seed,
             alpha=settings.alpha,
-            correction=settings.correction,
+            family=settings.family,
             samples=settings.samples,
             cells=[cell for cell, _ in self.cells],
             baseline=self.baseline,

@@ -56,7 +56,7 @@ def replicas(material: Material, cell: Result) -> Figure | None:
 def intervals(material: Material, cell: Result) -> Figure | None:
     """Intervals of each system's score by method (Fu et al. 2016, Table 7). Riezler draws segments
     of the median replica, Clark segments of all replicas: both speak of new segments. Test-set
-    draws replica scores and speaks of new tuner runs."""
+    draws replica scores and speaks of new runs."""
     systems = cell.ranked[::-1]
     methods = interval_methods(cell)
     if not any(found for system in cell.systems.values() for found in system.ci.values()):
@@ -90,7 +90,7 @@ def intervals(material: Material, cell: Result) -> Figure | None:
         f"{100 * (1 - material.alpha):g}% bootstrap intervals of {cell.name} on {cell.testset}, "
         f"best system on top ({runs}), as Fu et al. (2016), Table 7. Riezler draws segments of the "
         "median replica and Clark segments of all replicas: both speak of new segments. Test-set "
-        "draws replica scores and speaks of new tuner runs on this test set.",
+        "draws replica scores and speaks of new runs on this test set.",
         draw,
         size=(6.4, 1.3 + 0.55 * len(systems)),
     )
@@ -99,7 +99,7 @@ def intervals(material: Material, cell: Result) -> Figure | None:
 @of_each_cell
 def fits(material: Material, cell: Result) -> Figure | None:
     """Normal distribution fitted to the scores of each system's replicas (Fu et al. 2016, Fig. 4).
-    No test; it speaks of new tuner runs on this test set."""
+    No test; it speaks of new runs on this test set."""
     scores = {s: v for s in cell.systems if np.ptp(v := _scores(cell, s)) > 0}
     if not scores:
         return None
@@ -137,7 +137,7 @@ def fits(material: Material, cell: Result) -> Figure | None:
     return Figure(
         f"Normal distribution fitted to the {cell.name} scores of each system's replicas on "
         f"{cell.testset}, and the scores ({count(sum(map(len, scores.values())), 'run')} in all; "
-        "Fu et al. 2016, Fig. 4). No test; it speaks of new tuner runs on this test set."
+        "Fu et al. 2016, Fig. 4). No test; it speaks of new runs on this test set."
         f"{note}",
         draw,
     )

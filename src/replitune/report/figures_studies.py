@@ -67,7 +67,7 @@ def power(material: Material, cell: Result) -> Figure | None:
         f"between {first.a} and {first.b} with n replicas of each and the {own.segments:,} "
         f"segments of {cell.testset}, simulated from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}); the line is the wanted power. It speaks of new segments and "
-        "new tuner runs.",
+        "new runs.",
         draw,
         size=(6.8, 3.4),
     )
@@ -113,7 +113,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         f"test finds at {first.alpha:g} with {100 * first.wanted:g}% power, by numbers of replicas "
         f"and segments, from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}, {own.segments:,} segments of {cell.testset}); the line is the "
-        "observed difference. It speaks of new segments and new tuner runs.",
+        "observed difference. It speaks of new segments and new runs.",
         draw,
         size=(6.8, 3.4),
     )
@@ -150,7 +150,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
         f"Relative frequency of the difference in {cell.name} on {cell.testset} between {first.a} "
         f"and {first.b} that {first.repeats} experiments observe with n replicas of each, drawn "
         f"with replacement from {first.pool_a} and {first.pool_b} (Clark et al. 2011, Fig. 2); the "
-        "black line is the difference of the pools. No test; it speaks of new tuner runs on this "
+        "black line is the difference of the pools. No test; it speaks of new runs on this "
         "test set.",
         draw,
         size=(6.8, 3.4),

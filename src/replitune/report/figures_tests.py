@@ -10,7 +10,7 @@ from replitune.report.drawing import Figure, beside, of_each_cell, style
 from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.numbers import p_equation, p_value, score
-from replitune.report.wording import CORRECTIONS, INTERVALS, count
+from replitune.report.wording import INTERVALS, corrected, count
 from replitune.results.result import Result
 
 
@@ -54,7 +54,7 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
     return Figure(
         f"p of every pair of systems ({count(lead.n_a, 'run')} and {lead.n_b} of the first pair) "
         f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
-        f"{CORRECTIONS[material.correction]}; best system first, dark is small, bold is "
+        f"{corrected([cell], material.family)}; best system first, dark is small, bold is "
         f"at or below {alpha:g} (after Graham 2016). A small p speaks of {lead.generalises_to}.",
         draw,
         size=(side + 0.8, side),
@@ -190,7 +190,7 @@ def overlap(material: Material, cell: Result) -> Figure | None:
         f"{cell.testset} of the two systems of a pair (n = {n} replicas), by interval method, "
         f"after Fu et al. (2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; "
         "Riezler's and Clark's intervals speak of new segments, the test-set interval of "
-        "new tuner runs on this test set.",
+        "new runs on this test set.",
         draw,
         size=(6.8, 1.2 + 0.22 * len(pairs) * len(methods)),
     )

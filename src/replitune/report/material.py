@@ -29,7 +29,8 @@ class Material:
     experiment: str
     seed: int
     alpha: float
-    correction: str
+    family: str
+    """What was corrected together, where p were."""
     samples: int
     cells: Sequence[Result]
     """One for each (test set, metric)."""

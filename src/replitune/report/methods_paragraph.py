@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replitune import __version__
 from replitune.report.material import Material
-from replitune.report.wording import CORRECTIONS
+from replitune.report.wording import corrected
 
 CITED = {
     "riezler": "approximate randomisation over segments (Riezler and Maxwell, 2005)",
@@ -22,17 +22,12 @@ CITED = {
 
 def methods(material: Material) -> list[str]:
     """Paragraphs that say what was computed, with the signature of every metric."""
-    cells, correction = material.cells, material.correction
+    cells = material.cells
     used = list(dict.fromkeys(result.method for cell in cells for result in cell.tests))
     described = "; ".join(f"{name}: {CITED.get(name, name)}" for name in used)
     signatures = dict.fromkeys((cell.name, cell.signature) for cell in cells)
     metrics = "; ".join(f"{metric} ({signature})" for metric, signature in signatures)
-    adjusted = (
-        "p-values are not corrected for multiple comparisons"
-        if correction == "none"
-        else "p-values are corrected for all pairs of one test set, metric and test by the "
-        f"{CORRECTIONS[correction]} procedure"
-    )
+    adjusted = f"p-values are {corrected(cells, material.family)}"
     runs = {system.n for cell in cells for system in cell.systems.values()}
     times = (
         f"{min(runs)}" if len(runs) == 1 else f"{min(runs, default=0)} to {max(runs, default=0)}"

@@ -30,6 +30,17 @@ def p_value(value: float | None) -> str:
     return f"{value:.3f}".removeprefix("0")
 
 
+def probability(value: float | None) -> str:
+    """A probability: `.87`; never 0 or 1 where it is not."""
+    if value is None:
+        return MISSING
+    if 0 < value < 0.005:
+        return "<.01"
+    if 0.995 <= value < 1:
+        return ">.99"
+    return f"{value:.2f}".removeprefix("0") if value < 1 else "1"
+
+
 def p_equation(value: float | None) -> str:
     """`p = .023` or `p < .001`."""
     text = p_value(value)

@@ -57,7 +57,7 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
         experiment=folder.name,
         seed=job.seed,
         alpha=job.alpha,
-        correction=job.correction,
+        family=job.family,
         samples=job.samples,
         cells=cells,
         baseline=job.baseline,

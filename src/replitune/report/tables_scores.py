@@ -9,7 +9,7 @@ from replitune.report.findings import adjusted, best, interval_methods, signific
 from replitune.report.material import Material
 from replitune.report.numbers import score, signed
 from replitune.report.specification import Column, Table, limits
-from replitune.report.wording import CORRECTIONS, INTERVALS
+from replitune.report.wording import INTERVALS, corrected
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 from replitune.significance.one_system import SystemSummary
@@ -43,7 +43,7 @@ def overview(material: Material) -> Table:
     if lead:
         caption += (
             f", † differs from {against} at {material.alpha:g} by the {lead} test "
-            f"({CORRECTIONS[material.correction]})"
+            f"({corrected(cells, material.family)})"
         )
     by_metric = {cell.metric: cell for cell in cells}
     return Table(

@@ -41,7 +41,7 @@ def power(material: Material) -> Table | None:
         caption=f"Standard error of the difference, and the smallest difference found with "
         f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n replicas of "
         f"each system and N segments; from the variances of this experiment{note}. It speaks "
-        "of new segments and new tuner runs.",
+        "of new segments and new runs.",
         columns=(
             *CELL,
             *PAIR_OF_ROW,

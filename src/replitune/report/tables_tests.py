@@ -10,7 +10,7 @@ from replitune.report.material import Material
 from replitune.report.numbers import MISSING, p_value, score, signed
 from replitune.report.specification import Column, Table, ends, exact
 from replitune.report.tables_scores import CELL
-from replitune.report.wording import CORRECTIONS, INTERVALS
+from replitune.report.wording import INTERVALS, corrected
 from replitune.results.result import Result
 from replitune.results.rows import DETAILS
 from replitune.significance.base import TestResult
@@ -47,9 +47,9 @@ def pairs(material: Material) -> Table:
     counted = any(result.details.get("won") is not None for _, result in rows)
     return Table(
         title="Differences and their tests",
-        caption="Differences between systems: p by each test, p adjusted for all pairs "
-        f"({CORRECTIONS[material.correction]}; † at or below {alpha:g}), and what a small p "
-        "generalises to.",
+        caption="Differences between systems: p by each test, adjusted p "
+        f"({corrected(material.cells, material.family)}; † at or below {alpha:g}), and what a "
+        "small p generalises to.",
         columns=(
             *CELL,
             *PAIR_OF_ROW,
@@ -103,8 +103,9 @@ def p(material: Material) -> Table:
 
     return Table(
         title="p by test",
-        caption=f"p of every pair by every test ({CORRECTIONS[material.correction]}), as Fu et al. "
-        f"(2016), Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the test of the "
+        caption="p of every pair by every test "
+        f"({corrected(material.cells, material.family)}), as Fu et al. (2016), "
+        f"Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the test of the "
         "verdicts. Tests answer different questions; see what each generalises to.",
         columns=(
             *CELL,

@@ -7,43 +7,77 @@ import sys
 import textwrap
 
 from replitune.report.findings import adjusted, difference
-from replitune.report.numbers import p_value, score, signed
+from replitune.report.numbers import p_value, probability, score, signed
 from replitune.report.specification import WIDTH, Column, Table, limits
-from replitune.report.wording import CORRECTIONS
+from replitune.report.verdict import interval_name, lead_verdicts
+from replitune.report.wording import corrected, named
 from replitune.results.comparing import Results
 from replitune.results.result import Result
+from replitune.significance.base import TestResult
 
 
 def print_comparison(comparison: Results) -> None:
-    """Systems with their spread, and differences with their p, per metric."""
-    settings = comparison.settings
+    """Systems with their spread, differences with their p, and verdicts, per metric."""
     size = f"{comparison.segments} segments"
     if comparison.documents != comparison.segments:
         size += f", {comparison.documents} documents"
-    for id, result in comparison.metrics.items():
-        better = "higher" if result.higher_is_better else "lower"
-        print(bold(f"{id} on {comparison.testset}"), f"({size}; {better} is better)")
+    results = named([*comparison.metrics.values()])
+    for result in results:
+        better = f"{'higher' if result.higher_is_better else 'lower'} is better"
+        if result.neutral:
+            better = "neither more nor less is better"
+        print(bold(f"{result.metric} on {comparison.testset}"), f"({size}; {better})")
         print_table(_systems(result))
         print()
-        print_table(_pairs(result, settings.alpha), repeated=3)
-        print(*_clusters(result), f"signature: {result.signature}\n", sep="\n")
-    family = ""
-    if settings.correction != "none":
-        family = f"adjusted for all pairs ({CORRECTIONS[settings.correction]}), "
-    print(f"p: {family}* at or below {settings.alpha:g}; a small p speaks of:")
-    first = next(iter(comparison.metrics.values()))
-    for method, scope in {r.method: r.generalises_to for r in first.tests}.items():
-        print(f"  {method}: {scope}")
-    notes: dict[tuple[str, str], list[str]] = {}
+        print_table(_pairs(result), repeated=3)
+        print(
+            *_clusters(result), *_verdicts(result), f"  signature: {result.signature}\n", sep="\n"
+        )
+    how = corrected(results, comparison.settings.family)
+    print(
+        *wrapped(f"p: {how}, * at or below {comparison.settings.alpha:g}; it speaks of", 0),
+        sep="\n",
+    )
+    for method, scope in {r.method: r.generalises_to for x in results for r in x.tests}.items():
+        print(*wrapped(f"{method}: {scope}"), sep="\n")
+    if any("superior_new" in test.details for result in results for test in result.tests):
+        text = "next run: probability that the next run of the first system scores above the next "
+        text += "one of the second, on a new test set of this size"
+        print(*wrapped(text, 0), sep="\n")
+    notes = _notes(comparison)
+    if notes:
+        print("notes:", *(line for note in notes for line in wrapped(note)), sep="\n")
+
+
+def _notes(comparison: Results) -> list[str]:
+    """Each kind of note of a test once, with its places."""
+    kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
     for id, result in comparison.metrics.items():
         for test in result.tests:
-            if test.note:
-                where = notes.setdefault((test.method, test.note), [])
-                where.append(f"{id} {test.b} - {test.a}")
-    if notes:
-        print("notes:")
-        for (method, note), where in notes.items():
-            print(*wrapped(f"{method}: {note} ({some_of(where)})"), sep="\n")
+            for note in test.notes:
+                where = note.about or f"{test.b} - {test.a}"
+                text = note.text.removeprefix(f"{note.about}: ")
+                places = kinds.setdefault((test.method, note.code), {}).setdefault(text, [])
+                places.append(f"{id} {where}")
+    said = []
+    for (method, _), texts in kinds.items():
+        text, places = next(iter(texts.items()))
+        others = {place for found in texts.values() for place in found} - {*places}
+        like = f"; and the like of {some_of(sorted(others))}" if others else ""
+        said.append(f"{method}: {text} ({some_of([*dict.fromkeys(places)])}){like}")
+    return said
+
+
+MOST_VERDICTS = 6
+"""Pairs of one metric whose verdicts are printed; the table has all."""
+
+
+def _verdicts(result: Result) -> list[str]:
+    """Sentences about a few pairs."""
+    found = [v.text.replace("\N{NO-BREAK SPACE}", " ") for v in lead_verdicts(result)]
+    if not found or len(found) > MOST_VERDICTS:
+        return [""]
+    return ["", *(line for text in found for line in wrapped(text)), ""]
 
 
 def bold(text: str) -> str:
@@ -81,7 +115,9 @@ def _systems(result: Result) -> Table:
     )
 
 
-def _pairs(result: Result, alpha: float) -> Table:
+def _pairs(result: Result) -> Table:
+    alpha = result.alpha
+
     def p(method: str) -> Column:
         def star(pair: tuple[str, str]) -> str:
             found = adjusted(result.test(pair, method))
@@ -89,16 +125,28 @@ def _pairs(result: Result, alpha: float) -> Table:
 
         return Column(f"p {method}", None, star, width=len(method) + 3)
 
-    def ends(pair: tuple[str, str]) -> tuple[float | None, float | None]:
-        lead = result.test(pair, result.methods[0])
-        assert lead is not None
-        return lead.ci_low, lead.ci_high
+    def lead(pair: tuple[str, str]) -> TestResult:
+        found = result.test(pair, result.lead_method)
+        assert found is not None
+        return found
 
+    def ends(pair: tuple[str, str]) -> tuple[float | None, float | None]:
+        return lead(pair).ci_low, lead(pair).ci_high
+
+    def next_run(pair: tuple[str, str]) -> float | None:
+        return lead(pair).details.get("superior_new")
+
+    def interval() -> str:
+        said = {interval_name(result, lead(pair)) for pair in result.pairs if ends(pair)[0]}
+        return next(iter(said)).replace("simultaneous", "simult.") if len(said) == 1 else "CI"
+
+    known = not result.neutral and any(next_run(pair) is not None for pair in result.pairs)
     return Table(
         columns=(
             Column("difference", None, lambda pair: f"{pair[1]} - {pair[0]}", left=True),
             Column("delta", None, lambda pair: difference(result, pair), signed, width=8),
-            Column("CI", None, ends, limits(), width=18),
+            Column(interval().replace(" of this pair alone", ""), None, ends, limits(), width=18),
+            *([Column("next run", None, next_run, probability, width=9)] if known else []),
             *map(p, result.methods),
         ),
         rows=[(pair,) for pair in result.pairs],

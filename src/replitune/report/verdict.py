@@ -1,4 +1,4 @@
-"""The answer in words: does B beat A, by how much, how sure, and what it generalises to."""
+"""The answer in words: does B beat A, by how much, how sure, and of what it speaks."""
 
 from __future__ import annotations
 
@@ -6,31 +6,22 @@ from dataclasses import dataclass
 
 from replitune.report.findings import adjusted
 from replitune.report.material import Material
-from replitune.report.numbers import p_equation, score
-from replitune.report.wording import CORRECTIONS, count
+from replitune.report.numbers import p_equation, p_value, probability, score
+from replitune.report.wording import CORRECTIONS, count, runs_of
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 
-EXPECT = {
-    "this test set": "this speaks of this test set and these runs only",
-    "new segments": "expect the same sign on a new test set, with these same runs",
-    "new documents": "expect the same sign on new documents, with these same runs",
-    "new tuner runs": "expect the same sign from new tuning runs, on this same test set",
-    "new segments and new tuner runs": (
-        "expect the same sign on a new test set and new tuning runs"
-    ),
-    "new documents and new tuner runs": (
-        "expect the same sign on new documents and new tuning runs"
-    ),
-}
 SHOWN = 6
 """As many pairs of one metric stand on the first screen. Of more, the first metric shows those
 with the baseline or the best system, the others the best and its rival; the rest unfolds."""
 
+HYPOTHESES = {"greater": "is better than", "less": "is worse than"}
+"""What a small p of a one-sided test says of B."""
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """One sentence about one pair."""
+    """What is said about one pair."""
 
     testset: str
     metric: str
@@ -54,52 +45,70 @@ class VerdictGroup:
     folded: list[Verdict]
 
 
-def verdict(cell: Result, result: TestResult, alpha: float, correction: str) -> Verdict:
-    """Say what `result` says, at level `alpha` after `correction`."""
+def verdict(cell: Result, result: TestResult) -> Verdict:
+    """Better, worse, the same within a margin, or undecided, at the level of the experiment."""
     p = adjusted(result)
-    unit = cell.name
-    runs = (
-        f"{result.n_a} + {count(result.n_b, 'run')}"
-        if result.replica_a is None
-        else f"runs {result.replica_a} and {result.replica_b}"
-    )
-    how = f"({result.method}, {CORRECTIONS[correction]}, {runs})"
 
     def said(significant: bool, headline: str, detail: str) -> Verdict:
         return Verdict(cell.testset, cell.name, result, significant, headline, detail)
 
+    a, b, unit = result.a, result.b, cell.name
     if p is None:
         why = result.note or "no p-value"
-        pair = f"{result.a} and {result.b}"
-        return said(False, f"{pair} cannot be compared by {result.method}", f": {why}.")
+        return said(False, f"{a} and {b} cannot be compared by {result.method}", f": {why}.")
+    if _equal(result):
+        return said(False, f"{a} and {b} have the same {unit}", f", {_p(p)} {_how(cell, result)}.")
+    more, less = (b, a) if result.delta > 0 else (a, b)
+    ahead, behind = (more, less) if cell.higher_is_better else (less, more)
+    size = f"{score(abs(result.delta))} {unit}"
+    between, how = _between(cell, result), _how(cell, result)
+    closing = _closing(cell, result)
     if cell.neutral:
-        more, less = (result.b, result.a) if result.delta > 0 else (result.a, result.b)
-        size = f"by {score(abs(result.delta))} {unit}{_between(result, alpha)}, "
-        size += f"{_p(p)} {how}"
-        if p <= alpha:
-            return said(True, f"{more} has more {unit} than {less}", f" {size}.")
-        none = f"No significant difference between {result.a} and {result.b}"
-        return said(False, none, f": {more} has more {size}.")
-    b_better = (result.delta > 0) == cell.higher_is_better
-    better, worse = (result.b, result.a) if b_better else (result.a, result.b)
-    between = _between(result, alpha)
+        told = f"by {size}{between}, {_p(p)} {how}."
+        if p <= cell.alpha:
+            return said(True, f"{more} has more {unit} than {less}", f" {told}")
+        none = f"No significant difference between {a} and {b}"
+        return said(False, none, f": {more} has more {told}")
     direction = "" if cell.higher_is_better else " (lower is better)"
-    if p <= alpha:
-        expectation = EXPECT.get(result.generalises_to, result.generalises_to)
-        return said(
-            True,
-            f"{better} beats {worse} by {score(abs(result.delta))} {unit}",
-            f"{direction}{between}, {_p(p)} {how}; {expectation}.",
-        )
-    if result.delta == 0:
-        same = f"{result.a} and {result.b} have the same {unit}"
-        return said(False, same, f", {_p(p)} {how}.")
-    return said(
-        False,
-        f"No significant difference between {result.a} and {result.b}",
-        f": {better} is ahead by {score(abs(result.delta))} {unit}{direction}{between}, "
-        f"{_p(p)} {how}.",
-    )
+    if p <= cell.alpha:
+        headline = f"{ahead} beats {behind} by {size}"
+        detail = f"{direction}{between}, {_p(p)} {how}. It speaks of {result.generalises_to}."
+        return said(True, headline, f"{detail}{closing}")
+    told = f"{ahead} is ahead by {size}{direction}{between}, {_p(p)} {how}."
+    same = result.details.get("p_same_adjusted", result.details.get("p_same"))
+    margin = result.details.get("margin")
+    if same is not None and same <= cell.alpha:
+        headline = f"{a} and {b} are the same within {margin:g} {unit}"
+        return said(True, headline, f" ({_p(same)}): {told}{closing}")
+    if result.alternative != "two-sided":
+        headline = f"No evidence that {b} {HYPOTHESES[result.alternative]} {a}"
+    elif margin is not None:
+        headline = f"{a} and {b}: undecided"
+        told = f"neither a difference nor the same within {margin:g} {unit} is shown. {told}"
+    else:
+        headline = f"No significant difference between {a} and {b}"
+    return said(False, headline, f": {told}{closing}")
+
+
+def _equal(result: TestResult) -> bool:
+    """To the last digits that arithmetic leaves."""
+    return abs(result.delta) <= 1e-9 * max(abs(result.score_a), abs(result.score_b))
+
+
+def _how(cell: Result, result: TestResult) -> str:
+    """By which test, corrected how, from how many runs."""
+    words = [result.method]
+    if result.alternative != "two-sided":
+        words.append(f"one-sided: {result.b} {HYPOTHESES[result.alternative]} {result.a}")
+    if result.correction not in (None, "none") and len(cell.pairs) > 1:
+        words.append(f"{CORRECTIONS[result.correction]} over {len(cell.pairs)} pairs")
+    elif len(cell.pairs) > 1:
+        words.append("uncorrected")
+    if result.replica_a is None:
+        words.append(f"{result.n_a} + {count(result.n_b, runs_of(cell, result))}")
+    else:
+        words.append(f"runs {result.replica_a} and {result.replica_b}")
+    return f"({', '.join(words)})"
 
 
 def _p(p: float) -> str:
@@ -107,25 +116,84 @@ def _p(p: float) -> str:
     return p_equation(p).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _between(result: TestResult, alpha: float) -> str:
-    """The confidence interval, seen from the system that is ahead."""
+def _between(cell: Result, result: TestResult) -> str:
+    """The confidence interval, seen from the system that has more, and what it holds for."""
     low, high = result.ci_low, result.ci_high
     if low is None or high is None:
         return ""
     if result.delta < 0:
         low, high = -high, -low
-    return f", {100 * (1 - alpha):g}% CI {score(low)} to {score(high)}"
+    return f", {interval_name(cell, result)} {score(low)} to {score(high)}"
+
+
+def interval_name(cell: Result, result: TestResult) -> str:
+    """``95% CI``; with several pairs, whether all intervals hold together or each by itself."""
+    own = 1 - cell.alpha if result.ci_level is None else result.ci_level
+    if len(cell.pairs) < 2:
+        return f"{100 * own:g}% CI"
+    if result.correction == "max-t" and result.ci_level is not None:
+        joint = 1 - cell.alpha if result.alternative == "two-sided" else 1 - 2 * cell.alpha
+        return f"simultaneous {100 * joint:g}% CI"
+    return f"{100 * own:g}% CI of this pair alone"
+
+
+def _closing(cell: Result, result: TestResult) -> str:
+    """What the next run would show, on how many test sets, and whether one run decides."""
+    said = [*_next_run(cell, result), *_on_testsets(cell, result), *_one_run(cell, result)]
+    return "".join(f" {sentence}" for sentence in said)
+
+
+def _next_run(cell: Result, result: TestResult) -> list[str]:
+    """The probability that the next run of the better system scores above that of the other."""
+    known = [result.details.get(k) for k in ("superior", "superior_low", "superior_high")]
+    share, low, high = known
+    if share is None or low is None or high is None or cell.neutral:
+        return []
+    new = result.details.get("superior_new")
+    b_ahead = (result.delta > 0) == cell.higher_is_better
+    ahead, behind = (result.b, result.a) if b_ahead else (result.a, result.b)
+    if not b_ahead:
+        share, low, high = 1 - share, 1 - high, 1 - low
+        new = None if new is None else 1 - new
+    run = runs_of(cell, result)
+    text = (
+        f"The next {run} of {ahead} would score above the next one of {behind} with probability "
+        f"{probability(share)} ({probability(low)} to {probability(high)}) on this test set"
+    )
+    if new is not None:
+        text += f", {probability(new)} on a new one"
+    return [f"{text}."]
+
+
+def _on_testsets(cell: Result, result: TestResult) -> list[str]:
+    """Of a suite: on how many of its test sets there surely is a difference."""
+    found = []
+    for name, word in (("better_on", "better"), ("worse_on", "worse")):
+        number = result.details.get(name)
+        if number:
+            found.append(
+                f"{result.b} is {word} than {result.a} on at least {number:.0f} of the "
+                f"{len(cell.suite)} test sets."
+            )
+    return found
+
+
+def _one_run(cell: Result, result: TestResult) -> list[str]:
+    """Whether a single run decides."""
+    low, high = (result.details.get(f"p_without_one_{end}") for end in ("low", "high"))
+    if low is None or high is None or result.p is None:
+        return []
+    if (result.p <= cell.alpha) == (high <= cell.alpha) == (low <= cell.alpha):
+        return []
+    said = f"{p_value(low)} to {p_value(high)}"
+    return [f"One run decides: without one or another of them, p by itself is {said}."]
 
 
 def verdicts(material: Material) -> list[VerdictGroup]:
     """By (test set, metric); of many pairs, a few are shown."""
     groups: list[VerdictGroup] = []
     for cell in material.cells:
-        every = [
-            verdict(cell, result, material.alpha, material.correction)
-            for result in cell.tests
-            if result.method == cell.lead_method
-        ]
+        every = lead_verdicts(cell)
         if not every:
             continue
         shown, folded = every, []
@@ -140,3 +208,8 @@ def verdicts(material: Material) -> list[VerdictGroup]:
             folded = [v for v in every if v not in shown]
         groups.append(VerdictGroup(cell.testset, cell.name, shown, folded))
     return groups
+
+
+def lead_verdicts(cell: Result) -> list[Verdict]:
+    """Of every pair, by the test that speaks for the result."""
+    return [verdict(cell, result) for result in cell.tests if result.method == cell.lead_method]

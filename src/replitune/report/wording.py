@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from replitune.results.result import Result
+from replitune.significance.base import TestResult
+from replitune.significance.counting import kind_of_runs
 
 METRICS = {
     "bleu": "BLEU",
@@ -39,6 +41,35 @@ def named(results: Sequence[Result]) -> list[Result]:
     return [replace(result, name=names[result.metric]) for result in results]
 
 
+def runs_of(cell: Result, result: TestResult) -> str:
+    """What one replica of a pair is called: tuning run, training run, run, sample."""
+    if result.generalises_to.endswith("samples"):
+        return "sample"
+    replicas = (*cell.systems[result.a].scores, *cell.systems[result.b].scores)
+    return kind_of_runs(replicas).removesuffix("s")
+
+
 def count(number: int, what: str) -> str:
     """``1 replica``, ``3 replicas``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+FAMILIES = {
+    "pairs": "all pairs of a test set, metric and test",
+    "pairs x metrics": "all pairs and metrics of a test set and test",
+    "all": "all pairs, metrics and test sets of a test",
+}
+
+
+def corrected(results: Sequence[Result], family: str) -> str:
+    """How p were corrected: ``corrected for all pairs of ... (max-t: crossed; Holm: clark)``."""
+    used: dict[str, list[str]] = {}
+    for row in (row for result in results for row in result.tests):
+        if row.correction is not None and row.method not in used.setdefault(row.correction, []):
+            used[row.correction].append(row.method)
+    alone = family == "pairs" and all(len(result.pairs) < 2 for result in results)
+    if not used or alone or [*used] == ["none"]:
+        return "not corrected"
+    said = "; ".join(f"{CORRECTIONS[name]}: {', '.join(by)}" for name, by in used.items())
+    how = CORRECTIONS[next(iter(used))] if len(used) == 1 else said
+    return f"corrected for {FAMILIES[family]} ({how})"

@@ -107,7 +107,7 @@ class TestResult:
     segments: int
     documents: int
     generalises_to: str
-    """What a small p speaks of: new segments (or documents), new tuner runs, or both."""
+    """What a small p speaks of: new segments (or documents), new runs, or both."""
     se: float | None = None
     df: float | None = None
     ci_low: float | None = None

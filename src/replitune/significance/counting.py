@@ -164,6 +164,8 @@ class Contrast:
     aggregation: str = "mean"
     replicas: tuple[int, int] | None = None
     """Of A and of B, for tests that look at one of each."""
+    speaks: str | None = None
+    """Of what a small p speaks, where the unit does not say it."""
 
     @cached_property
     def scores(self) -> tuple[float, float]:
@@ -209,7 +211,7 @@ class Contrast:
             n_b=b.n,
             segments=self.comparison.segments,
             documents=self.comparison.n_documents,
-            generalises_to=speaks_of(self.unit, (*a.replicas, *b.replicas)),
+            generalises_to=self.speaks or speaks_of(self.unit, (*a.replicas, *b.replicas)),
             notes=some(*notes),
             **columns,
         )
@@ -239,17 +241,36 @@ class Contrast:
     def of_bootstrap(
         self,
         deltas: NDArray[np.float64],
+        centre: float,
         p: float | None,
         *notes: Note | None,
         alpha: float,
         **columns: Any,
     ) -> TestResult:
-        """The row of a bootstrap, with the percentile interval of its differences."""
-        low, high = None, None
+        """The row of a bootstrap whose p is of the differences (samples,) less `centre`, with the
+        interval that says the same."""
+        found = {"p_min": 1 / (len(deltas) + 1), **columns}
         if not zero_variance(deltas, self.slack):
-            low, high = percentile_interval(deltas, 1 - alpha)
-        said = {"ci_low": low, "ci_high": high, "p_min": 1 / (len(deltas) + 1), **columns}
-        return self.row(p, *notes, samples=len(deltas), distribution=deltas, **said)
+            found |= self.interval(deltas - centre, alpha)
+        return self.row(p, *notes, samples=len(deltas), distribution=deltas, **found)
+
+    def interval(self, null: NDArray[np.float64], alpha: float) -> dict[str, float]:
+        """The differences that `null` (samples,), moved to them, would not reject at alpha.
+
+        With k = floor(alpha (R + 1)), the counted p is at most alpha exactly when delta lies beyond
+        the k-th largest of the null, so the interval leaves 0 out exactly then.
+        """
+        k = int(alpha * (len(null) + 1) * (1 + 1e-12))
+        if k < 1:
+            return {}
+        if self.alternative == "two-sided":
+            reach = float(np.partition(np.abs(null), len(null) - k)[len(null) - k])
+            limits = (self.delta - reach, self.delta + reach)
+        else:
+            ordered = np.partition(null, (k - 1, len(null) - k))
+            limits = (self.delta - float(ordered[-k]), self.delta - float(ordered[k - 1]))
+        level = 1 - alpha if self.alternative == "two-sided" else 1 - 2 * alpha
+        return {"ci_low": limits[0], "ci_high": limits[1], "ci_level": level}
 
     def of_shift(
         self,
@@ -264,7 +285,7 @@ class Contrast:
         p, note = shifted_p(
             deltas, self.delta, self.slack, self.alternative, metric, compat, identical
         )
-        return self.of_bootstrap(deltas, p, note, *notes, alpha=alpha)
+        return self.of_bootstrap(deltas, float(deltas.mean()), p, note, *notes, alpha=alpha)
 
 
 GENERALISES_TO = {

@@ -48,23 +48,39 @@ class Prior:
 def run_variance_prior(scores: Sequence[NDArray[np.float64]]) -> Prior | None:
     """From the scores (n_s,) of each system; None of fewer than five systems with two runs.
 
-    Moments of log s^2: with e = log s^2 - digamma(d/2) + log(d/2), the mean of e is log s0^2 -
-    digamma(d0/2) + log(d0/2), and its variance is trigamma(d/2) + trigamma(d0/2).
+    Whether a system stands out is asked of the prior that the others make.
     """
-    from scipy.special import digamma, fdtr, fdtrc, polygamma
+    from scipy.special import fdtr, fdtrc
 
     several = [x for x in scores if len(x) > 1]
     s2 = np.array([np.var(x, ddof=1) for x in several])
     d = np.array([len(x) - 1.0 for x in several])
-    if len(s2) < FEWEST_SYSTEMS or not (s2 > 0).all():
+    S = len(s2)
+    if S < FEWEST_SYSTEMS or not (s2 > 0).all():
         return None
+    variance, df = _moments(s2, d)
+    outlying = False
+    for s in range(S):
+        others = np.arange(S) != s
+        usual, own = _moments(s2[others], d[others])
+        ratio = s2[s] / usual
+        p = 2 * min(fdtr(d[s], own, ratio), fdtrc(d[s], own, ratio))
+        outlying |= p < OUTLYING / S
+    return Prior(variance, df, float(d.sum()), S, outlying)
+
+
+def _moments(s2: NDArray[np.float64], d: NDArray[np.float64]) -> tuple[float, float]:
+    """s0^2 and d0 by the moments of log s^2 (Smyth 2004, section 6.2).
+
+    With e = log s^2 - digamma(d/2) + log(d/2), the mean of e is log s0^2 - digamma(d0/2) +
+    log(d0/2), and its variance is trigamma(d/2) + trigamma(d0/2).
+    """
+    from scipy.special import digamma, polygamma
+
     e = np.log(s2) - digamma(d / 2) + np.log(d / 2)
     excess = float(np.var(e, ddof=1) - polygamma(1, d / 2).mean())
     df = min(2 * trigamma_inverse(excess), MOST) if excess > 0 else MOST
-    variance = float(np.exp(e.mean() + digamma(df / 2) - np.log(df / 2)))
-    ratio = s2 / variance
-    p = 2 * np.minimum(fdtr(d, df, ratio), fdtrc(d, df, ratio))
-    return Prior(variance, df, float(d.sum()), len(s2), bool((p < OUTLYING / len(s2)).any()))
+    return float(np.exp(e.mean() + digamma(df / 2) - np.log(df / 2))), df
 
 
 def trigamma_inverse(y: float) -> float:

@@ -23,6 +23,7 @@ Pairs = Literal["all"] | Baseline | tuple[tuple[str, str], ...]
 Weight = Annotated[float, about(gt=0)]
 """Of a test set in a suite; they need not sum to 1."""
 
+PlainCorrection = Literal["holm", "bh", "none"]
 Correction = Literal["max-t", "holm", "bh", "none"]
 
 Family = Literal["pairs", "pairs x metrics", "all"]

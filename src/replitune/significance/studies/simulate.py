@@ -2,7 +2,7 @@
 
 Two systems, their replicas crossed with segments in documents. Two null hypotheses:
 
-- *next*: the systems are equally good over new segments and new tuner runs, but each segment
+- *next*: the systems are equally good over new segments and new runs, but each segment
   suits one of them better, so on the test set at hand one of them is ahead;
 - *this*: they are equally good on this very test set; only tuner runs make a difference.
 

@@ -51,6 +51,10 @@ def clark_bootstrap(
         )
         for system in (comparison.a, comparison.b)
     ]  # fmt: skip
-    return Contrast("clark-bootstrap", comparison, alternative, unit, aggregation).of_shift(
+    contrast = Contrast(
+        "clark-bootstrap", comparison, alternative, unit, aggregation,
+        speaks=f"outputs, as if each had a {unit} and a run of its own",
+    )  # fmt: skip
+    return contrast.of_shift(
         sides[1] - sides[0], compat, identical(comparison), one_each(comparison), alpha=alpha
     )

@@ -168,8 +168,9 @@ def crossed_suite(
             df = pair.df(alpha)
             low, high = pair.estimate.interval(1 - confidence)
         margin = (margins or {}).get(metric.id)
-        if margin is not None and pair.varies:
+        if margin is not None:
             margin_iv(margin, comparisons[0])
+        if margin is not None and pair.varies:
             details |= within_margin(pair, margin, metric.higher_is_better)
             if margin <= pair.reach(2 * alpha):
                 text = f"the margin {margin:g} is less than this design could show"

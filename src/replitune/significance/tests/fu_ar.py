@@ -4,7 +4,7 @@ Replica m of X and replica m of Y exchange all their outputs with probability 1/
 is the absolute difference of the mean replica scores. With M pairs there are 2^M arrangements,
 and they come in mirror images: no p below 2/2^M.
 
-A small p speaks of new tuner runs translating *this* test set.
+A small p speaks of new runs translating *this* test set.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
@@ -20,7 +21,6 @@ from replitune.significance.counting import (
     ZERO_VARIANCE_NOTE,
     Contrast,
     one_each,
-    percentile_interval,
     zero_variance,
 )
 from replitune.significance.draws import Draws, draws_of, one_replica_deltas
@@ -52,18 +52,29 @@ def koehn(
     tied = samples - won - lost
     p_b, p_a = (lost + tied + 1) / (samples + 1), (won + tied + 1) / (samples + 1)
     p: float | None = {"greater": p_b, "less": p_a}.get(alternative, min(1.0, 2 * min(p_a, p_b)))
-    low, high = percentile_interval(deltas, 1 - alpha)
-    said: dict[str, Any] = {"ci_low": low, "ci_high": high}
-    note = None
+    note, interval = None, _percentiles(deltas, alpha, alternative)
     if abs(contrast.delta) > contrast.slack and zero_variance(deltas, contrast.slack):
-        p, note, said = None, ZERO_VARIANCE_NOTE, {}
-    return contrast.of_bootstrap(
-        deltas,
+        p, note, interval = None, ZERO_VARIANCE_NOTE, {}
+    return contrast.row(
         p,
         note,
         one_each(comparison),
-        alpha=alpha,
+        samples=samples,
+        distribution=deltas,
         p_min=min(1.0, (2 if alternative == "two-sided" else 1) / (samples + 1)),
         details={"won": won / samples, "lost": lost / samples, "tied": tied / samples},
-        **said,
+        **interval,
     )
+
+
+def _percentiles(deltas: NDArray[np.float64], alpha: float, alternative: str) -> dict[str, Any]:
+    """The percentile interval, of the drawn values that p counts: it leaves 0 out exactly when p
+    is at most alpha (with ties aside)."""
+    tail = alpha / 2 if alternative == "two-sided" else alpha
+    k = int(tail * (len(deltas) + 1) * (1 + 1e-12))
+    if k < 1:
+        return {}
+    ordered = np.partition(deltas, (k - 1, len(deltas) - k))
+    return {
+        "ci_low": float(ordered[k - 1]), "ci_high": float(ordered[-k]), "ci_level": 1 - 2 * tail,
+    }  # fmt: skip

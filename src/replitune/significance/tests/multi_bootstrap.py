@@ -6,7 +6,7 @@ scored on the drawn segments:
 
     c = #{abs(delta_b - delta) >= abs(delta)}      p = (c + 1) / (R + 1)
 
-A small p speaks of new segments and new tuner runs at once. It is conservative where segments
+A small p speaks of new segments and new runs at once. It is conservative where segments
 and replicas interact (their variance is counted up to three times), and liberal for few replicas.
 """
 
@@ -60,6 +60,7 @@ def multi_bootstrap(
         p, note = None, ZERO_VARIANCE_NOTE
     return contrast.of_bootstrap(
         deltas,
+        contrast.delta,
         p,
         note,
         few_replicas(a.n, b.n),

@@ -3,7 +3,7 @@
 For each resample, the outputs of A and B for each segment change places with probability 1/2;
 p is the share of resamples with abs(delta_r) >= abs(delta).
 
-A small p speaks of new segments translated by these two tuner runs. Another pair of replicas can
+A small p speaks of new segments translated by these two runs. Another pair of replicas can
 say the opposite: `replica="every"` shows how much.
 """
 

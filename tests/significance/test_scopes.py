@@ -1,0 +1,413 @@
+"""`crossed` beside p: scopes, samples, documents, margins, the next run, suites, single runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from replitune.errors import ReplituneError
+from replitune.metrics.base import MeanMetric
+from replitune.registry import Entry
+from replitune.significance.components import Analyses, effective_documents
+from replitune.significance.critical import net_parts
+from replitune.significance.moderation import run_variance_prior, trigamma_inverse
+from replitune.significance.multiple import partial_conjunction
+from replitune.significance.next_run import prediction_interval, share_interval, share_won
+from replitune.significance.run import run_tests
+from replitune.significance.suites import TestSetScores, run_suite, summarise_suite
+from replitune.significance.tests.crossed import crossed
+from significance.crossed_models import comparison, mean_statistics, system, two_way
+
+
+def codes(result) -> set[str]:
+    return {note.code for note in result.notes}
+
+
+# -- what the parts are -------------------------------------------------------------------
+
+
+def test_the_test_sets_own_part_is_net_of_the_runs_noise():
+    """V_seg 4 on 100, of which 3 are the runs' noise: W is 1 and keeps the mean square 4/100."""
+    rep, seg, both = np.array([2.0, 5.0]), np.array([4.0]), np.array([3.0])
+    parts = net_parts(rep, np.array([2.0, 2.0]), seg, np.array([100.0]), both)
+    assert parts.variance == 8.0  # 2 + 5 + 4 - 3
+    np.testing.assert_allclose(parts.values, [2, 5, 1])
+    np.testing.assert_allclose(parts.nus, [2, 2, 25])
+    dropped = net_parts(rep, np.array([2.0, 2.0]), seg, np.array([100.0]), np.array([9.0]))
+    assert dropped.variance == 7.0  # the runs alone
+    assert dropped.values[2] == 0
+    assert dropped.nus[2] == 1
+
+
+def test_the_net_level_holds_where_the_gross_one_did_not():
+    """3 v 3, A noisy, V_int as large as V_seg: mean squares drawn as scaled chi-squares."""
+    rng, trials = np.random.default_rng(3), 40_000
+    seg, ratio = 1.0, 3.0
+    true = np.array([[ratio, 0.5 * seg]])
+    rep = true * rng.chisquare(2, (trials, 2)) / 2
+    drawn = seg * rng.chisquare(499, (trials, 1)) / 499
+    both = np.full((trials, 1), seg)
+    parts = net_parts(rep, np.array([2.0, 2.0]), drawn, np.array([499.0]), both)
+    from replitune.significance.critical import critical_values
+
+    delta = np.abs(rng.normal(0, math.sqrt(true.sum() + seg - seg), trials))
+    for alpha, limit in ((0.05, 0.055), (0.01, 0.0155)):
+        reach = critical_values(parts.values, parts.nus, alpha / 2) * np.sqrt(parts.variance)
+        assert (delta > reach).mean() < limit
+
+
+# -- scopes -------------------------------------------------------------------------------
+
+
+def test_scope_segments_is_students_paired_t_of_the_means_over_runs():
+    rng = np.random.default_rng(1)
+    a, b = two_way(rng, 4, 60), two_way(rng, 3, 60) + 0.2
+    found = crossed(comparison(a, b), scope="segments")
+    oracle = stats.ttest_rel(b.mean(axis=0), a.mean(axis=0))
+    assert found.p == pytest.approx(oracle.pvalue, rel=1e-9)
+    interval = oracle.confidence_interval()
+    assert (found.ci_low, found.ci_high) == pytest.approx((interval.low, interval.high))
+    assert (found.unit, found.generalises_to) == ("segment", "new segments")
+
+
+def test_scope_segments_needs_one_run_only():
+    rng = np.random.default_rng(2)
+    a, b = two_way(rng, 1, 60), two_way(rng, 1, 60)
+    found = crossed(comparison(a, b), scope="segments")
+    assert found.p == pytest.approx(stats.ttest_rel(b[0], a[0]).pvalue, rel=1e-9)
+
+
+def test_scope_runs_is_students_t_of_the_runs_when_both_are_as_noisy():
+    """Scores are those of the test set; equal variances make one layer of n_A + n_B - 2."""
+    rng = np.random.default_rng(4)
+    runs = rng.normal(0, 0.3, 5)
+    segments = rng.normal(size=40)
+    a = runs[:, None] + segments
+    b = runs[::-1, None] + segments + 0.4
+    found = crossed(comparison(a, b), scope="runs")
+    oracle = stats.ttest_ind(b.mean(axis=1), a.mean(axis=1))
+    assert found.p == pytest.approx(oracle.pvalue, rel=1e-6)
+    assert found.generalises_to == "new runs"
+    assert found.unit == "replica"
+
+
+def test_scope_runs_can_act_where_a_permutation_cannot():
+    rng = np.random.default_rng(5)
+    a, b = two_way(rng, 3, 60, rep=0.01, noise=0.01), two_way(rng, 3, 60, rep=0.01, noise=0.01) + 9
+    assert crossed(comparison(a, b), scope="runs").p < 0.001
+
+
+def test_scope_runs_asks_nothing_of_documents():
+    rng = np.random.default_rng(6)
+    a, b = two_way(rng, 3, 60), two_way(rng, 3, 60)
+    few = comparison(a, b, documents=np.arange(60) // 30)
+    found = crossed(few, scope="runs", unit="document")
+    assert found.p == pytest.approx(crossed(comparison(a, b), scope="runs").p)
+    assert not codes(found) & {"few-documents", "documents-ignored"}
+
+
+# -- samples ------------------------------------------------------------------------------
+
+
+def test_samples_are_tested_over_their_segments():
+    rng = np.random.default_rng(7)
+    a, b = two_way(rng, 3, 80, rep=0.0), two_way(rng, 3, 80, rep=0.0)
+    found = crossed(comparison(a, b), design="samples")
+    assert found.p == crossed(comparison(a, b), scope="segments").p
+    assert found.generalises_to == "new segments and new samples"
+    assert "superior" not in found.details
+    assert "run-effect" not in codes(found)
+
+
+def test_samples_that_differ_as_wholes_are_told():
+    """F = MS_rep / MS_int of a two-way table without replication, as any textbook has it."""
+    rng = np.random.default_rng(8)
+    a, b = two_way(rng, 4, 80, rep=0.5), two_way(rng, 4, 80, rep=0.0)
+    found = crossed(comparison(a, b), design="samples")
+    said = [note for note in found.notes if note.code == "run-effect"]
+    assert [note.about for note in said] == ["A"]
+    rows = 80 * np.var(a.mean(axis=1), ddof=1)
+    residual = a - a.mean(axis=1, keepdims=True) - a.mean(axis=0) + a.mean()
+    F = rows / ((residual**2).sum() / (3 * 79))
+    assert stats.f.sf(F, 3, 3 * 79) < 0.01
+
+
+# -- documents ----------------------------------------------------------------------------
+
+
+def test_documents_are_the_unit_where_there_are_twenty():
+    rng = np.random.default_rng(9)
+    a, b = two_way(rng, 3, 120), two_way(rng, 3, 120)
+    many = crossed(comparison(a, b, documents=np.arange(120) // 6))
+    few = crossed(comparison(a, b, documents=np.arange(120) // 12))
+    assert many.unit == "replica+document"
+    assert few.unit == "replica+segment"
+    assert "documents-ignored" in codes(few)
+    with pytest.raises(ReplituneError, match="no documents"):
+        crossed(comparison(a, b), unit="document")
+
+
+def test_what_ignoring_documents_costs_is_said():
+    """Differences that are all the document's: correlation 1, and G instead of N of them."""
+    rng = np.random.default_rng(10)
+    documents = np.arange(160) // 20
+    effect = rng.normal(size=8)[documents]
+    a, b = np.zeros((2, 160)) + rng.normal(0, 1e-9, (2, 160)), effect + np.zeros((2, 1))
+    found = crossed(comparison(a, b, documents=documents))
+    (said,) = [note.text for note in found.notes if note.code == "documents-ignored"]
+    assert "correlation within documents is 1.00" in said
+    V_seg = np.var(effect, ddof=1) / 160
+    V_doc = np.var(effect.reshape(8, 20).mean(axis=1), ddof=1) / 8
+    level = 2 * stats.norm.sf(1.96 * math.sqrt(V_seg / V_doc))
+    assert f"0.05 would be {level:.2g}" in said
+
+
+def test_effective_documents_are_kishs():
+    assert effective_documents(np.array([0, 0, 0, 1, 2, 2], np.int32)) == pytest.approx(36 / 14)
+
+
+# -- the same, within a margin ------------------------------------------------------------
+
+
+def test_equivalence_is_two_one_sided_t_tests():
+    rng = np.random.default_rng(11)
+    a, b = np.repeat(rng.normal(size=(1, 90)), 3, 0), np.repeat(rng.normal(size=(1, 90)), 3, 0)
+    a -= a.mean()
+    found = crossed(comparison(a, b), margins={"mean": 0.4})
+    d = b[0] - a[0]
+    above = stats.ttest_1samp(d, -0.4, alternative="greater").pvalue
+    below = stats.ttest_1samp(d, 0.4, alternative="less").pvalue
+    assert found.details["p_same"] == pytest.approx(max(above, below), rel=1e-6)
+    assert found.details["p_no_worse_b"] == pytest.approx(above, rel=1e-6)
+    assert found.details["p_no_worse_a"] == pytest.approx(below, rel=1e-6)
+
+
+def test_equivalence_is_the_interval_at_twice_alpha_inside_the_margin():
+    rng = np.random.default_rng(12)
+    decided = set()
+    for _ in range(60):
+        pair = comparison(
+            two_way(rng, 4, 60, 0.02, noise=0.1), two_way(rng, 4, 60, 0.02, noise=0.1)
+        )
+        same = crossed(pair, margins={"mean": 0.3}).details["p_same"] <= 0.05
+        wide = crossed(pair, alpha=0.1)
+        assert same == (wide.ci_low > -0.3 and wide.ci_high < 0.3)
+        decided.add(same)
+    assert decided == {True, False}
+
+
+def test_a_margin_beyond_all_scores_is_an_error_that_guesses_the_unit():
+    rng = np.random.default_rng(12)
+    pair = comparison(rng.uniform(size=(3, 20)), rng.uniform(size=(3, 20)))
+    with pytest.raises(ReplituneError, match="larger than every score") as error:
+        crossed(pair, margins={"mean": 2.0})
+    assert error.value.fix == "did you mean 0.02?"
+
+
+# -- the next run -------------------------------------------------------------------------
+
+
+def test_the_share_won_is_mann_and_whitneys():
+    rng = np.random.default_rng(13)
+    a, b = np.round(rng.normal(0, 2, 7)), np.round(rng.normal(0.5, 2, 9))
+    U = stats.mannwhitneyu(b, a).statistic
+    assert share_won(a, b) == pytest.approx(U / 63)
+
+
+@pytest.mark.parametrize(("shift", "n_a", "n_b"), [(0.0, 3, 3), (1.0, 5, 5), (1.5, 3, 10)])
+def test_the_shares_interval_covers(shift, n_a, n_b):
+    rng, trials = np.random.default_rng(14), 1500
+    truth = stats.norm.cdf(shift / math.sqrt(2))
+    hit = 0
+    for _ in range(trials):
+        share = share_won(rng.normal(0, 1, n_a), rng.normal(shift, 1, n_b))
+        low, high = share_interval(share, n_a, n_b)
+        assert low <= share <= high
+        hit += low <= truth <= high
+    assert hit / trials > 0.89  # in steps of 1/9, and lowest where both are equal
+
+
+def test_the_interval_says_something_where_every_run_wins():
+    low, high = share_interval(1.0, 3, 3)
+    assert high == 1
+    assert 0.3 < low < 0.9
+
+
+def test_the_next_run_on_a_new_set_is_as_likely_as_in_simulation():
+    """Many runs and segments, so that the estimates are the truth."""
+    rng = np.random.default_rng(15)
+    n, N = 60, 2000
+    effect = rng.normal(size=N)
+    a = two_way(rng, n, N, 0.05, effect, 0.3)
+    b = two_way(rng, n, N, 0.08, effect + 0.5 * rng.normal(size=N), 0.3) + 0.05
+    found = crossed(comparison(a, b))
+    V = (0.05**2 + 0.08**2) + 2 * 0.3**2 / N + 0.25 / N  # of two new runs on N new segments
+    V += (0.05**2 + 0.08**2) / n + 0.25 / N  # of the estimate
+    expected = stats.norm.cdf(found.delta / math.sqrt(V))
+    assert found.details["superior_new"] == pytest.approx(expected, abs=0.03)
+
+
+def test_the_prediction_interval_is_students():
+    x = np.array([20.1, 20.9, 20.4, 21.0])
+    low, high = prediction_interval(x)
+    oracle = stats.t.interval(0.95, 3, x.mean(), x.std(ddof=1) * math.sqrt(1.25))
+    assert (low, high) == pytest.approx(oracle)
+    assert prediction_interval(x[:1]) is None
+
+
+# -- single runs --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_p_without_one_run_is_that_of_the_others(alternative, grouped):
+    rng = np.random.default_rng(16)
+    a, b = two_way(rng, 6, 50, 0.2), two_way(rng, 6, 50, 0.2) + 0.3
+    groups = (["mert"] * 3 + ["pro"] * 3) if grouped else [None] * 6
+    found = crossed(comparison(a, b, groups_a=groups, groups_b=groups), alternative=alternative)
+    if grouped:  # shares stay halves where a group is left with two
+        assert 0 < found.details["p_without_one_low"] < found.details["p_without_one_high"] <= 1
+        return
+    alone = [
+        crossed(comparison(np.delete(a, r, 0), b), alternative=alternative).p for r in range(6)
+    ] + [crossed(comparison(a, np.delete(b, r, 0)), alternative=alternative).p for r in range(6)]
+    assert found.details["p_without_one_low"] == pytest.approx(min(alone), rel=1e-6)
+    assert found.details["p_without_one_high"] == pytest.approx(max(alone), rel=1e-6)
+
+
+def test_a_run_far_from_its_group_is_named():
+    rng = np.random.default_rng(17)
+    a, b = two_way(rng, 7, 50, 0.1, noise=0.01), two_way(rng, 7, 50, 0.1, noise=0.01)
+    a[4] -= 8
+    (said,) = [n for n in crossed(comparison(a, b)).notes if n.code == "unstable-run"]
+    assert said.about == "A"
+    assert "run-005" in said.text
+
+
+# -- moderated variances ------------------------------------------------------------------
+
+
+def test_trigamma_inverse():
+    from scipy.special import polygamma
+
+    for x in (0.01, 0.5, 3.0, 400.0):
+        assert trigamma_inverse(float(polygamma(1, x))) == pytest.approx(x, rel=1e-9)
+
+
+def test_the_prior_is_recovered_from_many_systems():
+    """s^2 ~ s0^2 F(d, d0): scaled inverse chi-square variances, then a chi-square each."""
+    rng = np.random.default_rng(18)
+    d0, s0 = 8.0, 0.3
+    sd = s0 * np.sqrt(d0 / rng.chisquare(d0, 4000))
+    prior = run_variance_prior([rng.normal(0, s, 4) for s in sd])
+    assert prior.df == pytest.approx(d0, rel=0.2)
+    assert math.sqrt(prior.variance) == pytest.approx(s0, rel=0.05)
+
+
+def test_moderation_needs_five_systems_and_none_that_stands_out():
+    rng = np.random.default_rng(19)
+
+    def notes(sds: list[float]) -> set[str]:
+        systems = {f"s{i}": system(f"s{i}", mean_statistics(two_way(rng, 6, 50, s)))
+                   for i, s in enumerate(sds)}  # fmt: skip
+        rows = run_tests({"mean": (MeanMetric(), systems)}, np.arange(50, dtype=np.int32),
+                         testset="t", seed=1, pairs=[("s0", "s1")],
+                         methods=["crossed:variance=moderated"])["mean"]  # fmt: skip
+        return codes(rows[0])
+
+    assert "not-moderated" in notes([1.0] * 4)
+    assert "moderated" in notes([1.0] * 6)
+    assert "not-moderated" in notes([1.0] * 12 + [40.0])
+
+
+def test_moderation_gains_degrees_of_freedom():
+    rng = np.random.default_rng(20)
+    scores = [rng.normal(0, 0.5, 3) for _ in range(8)]
+    analyses = Analyses(lambda _: scores)
+    a, b = two_way(rng, 3, 200, 0.5, noise=0.1), two_way(rng, 3, 200, 0.5, noise=0.1)
+    own = crossed(comparison(a, b))
+    moderated = crossed(comparison(a, b), variance="moderated", analyses=analyses)
+    assert moderated.df > own.df
+
+
+# -- suites -------------------------------------------------------------------------------
+
+
+def suite_of(rng, n: int = 4, sizes=(60, 90), shift: float = 0.3):
+    """Two systems on two test sets, with the same runs on both."""
+    runs = {name: rng.normal(0, 0.2, (n, 1)) for name in "ab"}
+    testsets, values = [], []
+    for N in sizes:
+        effect = rng.normal(size=N)
+        x = {name: runs[name] + effect + rng.normal(0, 0.5, (n, N)) for name in "ab"}
+        x["b"] = x["b"] + shift + 0.5 * rng.normal(size=N)
+        values.append(x)
+        systems = {name: system(name, mean_statistics(z)) for name, z in x.items()}
+        testsets.append(TestSetScores(MeanMetric(), systems, np.arange(N, dtype=np.int32)))
+    return testsets, values
+
+
+def test_a_suite_shares_its_runs():
+    """V_rep of each run's weighted mean; V_seg and V_int as sums of squares of weights."""
+    testsets, values = suite_of(np.random.default_rng(21))
+    w = (0.25, 0.75)
+    (row,) = run_suite(testsets, w, [Entry("crossed")], suite="s", seed=1)
+    V = 0.0
+    scores = {name: sum(wk * x[name].mean(axis=1) for wk, x in zip(w, values, strict=True))
+              for name in "ab"}  # fmt: skip
+    for name in "ab":
+        V += np.var(scores[name], ddof=1) / 4
+    for wk, x in zip(w, values, strict=True):
+        N = x["a"].shape[1]
+        d = x["b"].mean(axis=0) - x["a"].mean(axis=0)
+        V += wk**2 * np.var(d, ddof=1) / N
+        for name in "ab":
+            z = x[name]
+            residual = z - z.mean(axis=1, keepdims=True) - z.mean(axis=0) + z.mean()
+            V -= wk**2 * (residual**2).sum() / (3 * (N - 1) * 4 * N)
+    assert row.se**2 == pytest.approx(V, rel=1e-9)
+    assert row.delta == pytest.approx(scores["b"].mean() - scores["a"].mean())
+    assert (row.segments, row.method) == (150, "crossed")
+    summary = summarise_suite(testsets, w, "a")
+    assert summary.avg == pytest.approx(scores["a"].mean())
+    assert summary.s_test == pytest.approx(scores["a"].std(ddof=1))
+
+
+def test_a_suite_of_one_test_set_is_the_test_set():
+    testsets, values = suite_of(np.random.default_rng(22), sizes=(80,))
+    (row,) = run_suite(testsets, (1.0,), [], suite="s", seed=1)
+    alone = crossed(comparison(values[0]["a"], values[0]["b"]))
+    assert (row.p, row.se) == pytest.approx((alone.p, alone.se))
+    assert "better_on" not in row.details
+
+
+def test_a_suite_says_on_how_many_test_sets():
+    testsets, _ = suite_of(np.random.default_rng(23), n=8, sizes=(400, 400, 400), shift=2.0)
+    a = testsets[2].systems["a"]
+    third = replace(testsets[2], systems={"a": a, "b": replace(a, name="b")})
+    (row,) = run_suite([*testsets[:2], third], [1 / 3] * 3, [], suite="s", seed=1)
+    assert row.details["better_on"] == 2
+    assert row.details["worse_on"] == 0
+    assert row.swapped().details["worse_on"] == 2
+
+
+def test_a_suite_wants_the_same_runs_on_every_test_set():
+    testsets, _ = suite_of(np.random.default_rng(24))
+    b = testsets[1].systems["b"]
+    fewer = replace(b, replicas=b.replicas[:3], groups=b.groups[:3], statistics=b.statistics[:3])
+    broken = replace(testsets[1], systems={"a": testsets[1].systems["a"], "b": fewer})
+    with pytest.raises(ReplituneError, match="different replicas on the test sets") as error:
+        run_suite([testsets[0], broken], (0.5, 0.5), [], suite="s", seed=1)
+    assert "run-004" in error.value.found
+
+
+def test_partial_conjunction_by_hand():
+    """p (.001 .010 .040 .500) of 4: .004, .030, .080, .500."""
+    p = [0.5, 0.001, 0.04, 0.01]
+    assert [partial_conjunction(p, alpha) for alpha in (0.003, 0.004, 0.03, 0.08, 0.6)] == [
+        0, 1, 2, 3, 4,
+    ]  # fmt: skip

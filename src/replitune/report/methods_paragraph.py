@@ -16,6 +16,7 @@ CITED = {
     "fu-bootstrap": "the bootstrap of whole-test-set scores (Fu et al., 2016)",
     "replica-permutation": "the exact permutation test over replicas",
     "multi-bootstrap": "the multi-bootstrap over segments and replicas (Sellam et al., 2021)",
+    "lmem": "a linear mixed-effects model of segment scores (Hagmann et al., 2023)",
     "crossed": "the crossed segments-by-replicas variance test of replitune",
 }
 

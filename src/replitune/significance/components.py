@@ -390,7 +390,7 @@ def has_documents(documents: NDArray[np.int32]) -> bool:
 
 
 def ignored_documents(
-    documents: NDArray[np.int32], d: NDArray[np.float64], parts: Parts, alpha: float
+    documents: NDArray[np.int32], d: NDArray[np.float64], alpha: float
 ) -> Note | None:
     """What it costs to take segments as independent: their correlation within documents, and the
     level that a test at `alpha` really has when segments are all that varies.

@@ -164,6 +164,8 @@ class Contrast:
     aggregation: str = "mean"
     replicas: tuple[int, int] | None = None
     """Of A and of B, for tests that look at one of each."""
+    design: str = "runs"
+    """What replicas are: runs, or samples that are independent for each segment."""
 
     @cached_property
     def scores(self) -> tuple[float, float]:
@@ -209,7 +211,7 @@ class Contrast:
             n_b=b.n,
             segments=self.comparison.segments,
             documents=self.comparison.n_documents,
-            generalises_to=speaks_of(self.unit, (*a.replicas, *b.replicas)),
+            generalises_to=speaks_of(self.unit, (*a.replicas, *b.replicas), self.design),
             notes=some(*notes),
             **columns,
         )

@@ -193,7 +193,7 @@ def crossed_suite(
                 low, high = pair.estimate.interval(level)
         if scope != "runs":
             notes += [
-                ignored_documents(c.documents, pair.segment_differences(k), pair.parts, alpha)
+                ignored_documents(c.documents, pair.segment_differences(k), alpha)
                 for k, (c, of) in enumerate(zip(comparisons, units, strict=True))
                 if of == "segment" and has_documents(c.documents)
             ]

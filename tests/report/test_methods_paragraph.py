@@ -1,0 +1,37 @@
+"""The paragraph cites what was done."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from replitune.metrics.base import MeanMetric
+from replitune.report.methods_paragraph import CITED, methods
+from replitune.significance.registry import TESTS
+from replitune.significance.run import run_tests
+from significance.exchange_models import system
+
+
+def paragraph(*words: str) -> str:
+    draw = np.random.default_rng(1)
+    systems = {
+        name: system(name, np.stack([draw.integers(0, 2, (2, 60)), np.ones((2, 60))], -1) * 1.0)
+        for name in "ab"
+    }
+    given = {"m": (MeanMetric(), systems)}
+    rows = run_tests(given, np.arange(60, dtype=np.int32), testset="t", seed=1, methods=words)["m"]
+    cell = SimpleNamespace(tests=rows, name="m", signature="s", systems=systems)
+    material = SimpleNamespace(cells=[cell], correction="holm", alpha=0.05, samples=10_000)
+    return methods(material)[0]
+
+
+def test_every_test_is_cited():
+    assert set(TESTS.names) <= CITED.keys()
+
+
+def test_an_exact_p_of_exchanges_is_said_and_cited():
+    assert "Zmigrod" not in paragraph("riezler", "lmem")
+    assert "Hagmann et al., 2023" in paragraph("lmem")
+    said = "(Riezler and Maxwell, 2005), exact over all exchanges (Zmigrod et al., 2022)"
+    assert said in paragraph("riezler:exact=true")

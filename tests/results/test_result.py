@@ -15,10 +15,12 @@ import pytest
 from replitune.errors import ReplituneError
 from replitune.results.comparing import compare
 from replitune.results.result import Result
+from replitune.results.rows import DETAILS
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import TestSettings
 from replitune.statistics.store import SegmentStatistics
 from significance.exchange_models import Counts, counts, system
+from support import ROOT
 
 N = 30
 
@@ -110,3 +112,8 @@ def test_a_file_of_another_program_is_refused(tmp_path: Path, result: Result):
     (tmp_path / "counts.notes.parquet").write_bytes(b"text")
     with pytest.raises(ReplituneError, match="not a readable Parquet file"):
         Result.read(tmp_path, "counts")
+
+
+def test_whatever_a_test_reports_has_a_place_in_the_documented_json():
+    schema = json.loads((ROOT / "docs" / "compare.schema.json").read_text())
+    assert DETAILS.keys() <= schema["$defs"]["method"]["properties"].keys()

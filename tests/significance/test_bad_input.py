@@ -102,7 +102,7 @@ def test_alternative_must_be_known(test) -> None:
 
 WRONG = {"unit": "sentence", "strata": "group", "aggregation": "average", "pairing": "indices",
          "compat": "fold", "paired": "yes", "scope": "run", "variance": "pooled",
-         "replica": 3, "replica_a": 2, "replica_b": 1.5}  # fmt: skip
+         "exact": "yes", "replica": 3, "replica_a": 2, "replica_b": 1.5}  # fmt: skip
 
 
 @pytest.mark.parametrize("test", [*TESTS, crossed])

@@ -16,15 +16,20 @@ CITED = {
     "fu-bootstrap": "the bootstrap of whole-test-set scores (Fu et al., 2016)",
     "replica-permutation": "the exact permutation test over replicas",
     "multi-bootstrap": "the multi-bootstrap over segments and replicas (Sellam et al., 2021)",
+    "lmem": "a linear mixed-effects model of segment scores (Hagmann et al., 2023)",
     "crossed": "the crossed segments-by-replicas variance test of replitune",
 }
+CONVOLVED = ", exact over all exchanges (Zmigrod et al., 2022)"
 
 
 def methods(material: Material) -> list[str]:
     """Paragraphs that say what was computed, with the signature of every metric."""
     cells = material.cells
     used = list(dict.fromkeys(result.method for cell in cells for result in cell.tests))
-    described = "; ".join(f"{name}: {CITED.get(name, name)}" for name in used)
+    convolved = {r.method for cell in cells for r in cell.tests if r.exact and r.samples is None}
+    described = "; ".join(
+        f"{name}: {CITED.get(name, name)}{CONVOLVED if name in convolved else ''}" for name in used
+    )
     signatures = dict.fromkeys((cell.name, cell.signature) for cell in cells)
     metrics = "; ".join(f"{metric} ({signature})" for metric, signature in signatures)
     adjusted = f"p-values are {corrected(cells, material.family)}"

@@ -153,7 +153,7 @@ class Analyses:
         self, run_scores: Callable[[str], Sequence[NDArray[np.float64]]] | None = None
     ) -> None:
         self._run_scores = run_scores
-        self._kept: OrderedDict[tuple[str, int, bool], tuple[SystemStatistics, SystemParts]]
+        self._kept: OrderedDict[tuple[str, str, int, bool], tuple[SystemStatistics, SystemParts]]
         self._kept = OrderedDict()
         self._priors: dict[str, Prior | None] = {}
         self._lock = threading.Lock()
@@ -161,7 +161,7 @@ class Analyses:
     def of(
         self, metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
     ) -> SystemParts:
-        key = (metric.id, id(system.statistics), documents is None)
+        key = (metric.id, system.name, id(system.statistics), documents is None)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -18,6 +18,7 @@ TESTS: Registry[Callable[..., Any]] = Registry(
     "test",
     {
         "crossed": "replitune.significance.tests.crossed:crossed",
+        "lmem": "replitune.significance.tests.lmem:lmem",
         "multi-bootstrap": "replitune.significance.tests.multi_bootstrap:multi_bootstrap",
         "riezler": "replitune.significance.tests.riezler:riezler",
         "koehn": "replitune.significance.tests.koehn:koehn",

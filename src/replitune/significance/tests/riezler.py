@@ -1,7 +1,8 @@
 """Approximate randomization, one replica of each system (Riezler and Maxwell 2005, Fig. 1).
 
 For each resample, the outputs of A and B for each segment change places with probability 1/2;
-p is the share of resamples with abs(delta_r) >= abs(delta).
+p is the share of resamples with abs(delta_r) >= abs(delta). With `exact`, p is over all exchanges,
+for metrics that count something (Zmigrod, Vieira and Cotterell 2022).
 
 A small p speaks of new segments translated by these two runs. Another pair of replicas can
 say the opposite: `replica="every"` shows how much.
@@ -9,9 +10,10 @@ say the opposite: `replica="every"` shows how much.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +21,12 @@ from numpy.typing import NDArray
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
-from replitune.significance.counting import Contrast, Exchanged, one_each
+from replitune.significance.counting import Contrast, one_each, oriented, smallest_p
+from replitune.significance.critical import TINIEST
 from replitune.significance.kernels.random import resample_keys
+
+if TYPE_CHECKING:
+    from replitune.significance.exchange import Sides
 
 
 @iv.significance_test
@@ -41,15 +47,23 @@ def riezler(
     replica_a: iv.ReplicaOfA = None,
     replica_b: iv.ReplicaOfB = None,
     unit: iv.Unit = "segment",
+    exact: Annotated[
+        bool,
+        about(
+            "p over all exchanges (Zmigrod et al. 2022), not over a sample of them: for metrics "
+            "whose outputs differ in one integer for each segment, such as TER or scores of 0 "
+            "and 1."
+        ),
+    ] = False,
 ) -> list[TestResult]:
     """One replica of A against one of B, with the same exchanges under all metrics.
 
     `details` of "every" has the distribution of p. With `unit` document, documents change places
     as a whole.
     """
-    from replitune.significance.exchange import Sides, paired_exchange
+    from replitune.significance.exchange import Sides
 
-    keys = resample_keys(rng, samples)
+    keys = None if exact else resample_keys(rng, samples)
     if replica == "every":
         return [_every_pair(c, keys, alternative, unit) for c in comparisons]
     contrasts, sides = [], []
@@ -59,22 +73,48 @@ def riezler(
         a = iv.in_units(c.a.statistics[[r]], c.documents, unit)
         b = iv.in_units(c.b.statistics[[s]], c.documents, unit)
         sides.append(Sides(c.metric, a, b))
+    return _rows(contrasts, sides, keys)
+
+
+def _rows(
+    contrasts: Sequence[Contrast], sides: Sequence[Sides], keys: NDArray[np.uint64] | None
+) -> list[TestResult]:
+    """With the same exchanges for all; without keys, all exchanges of each."""
+    from replitune.significance.exchange import paired_exchange
+
+    if keys is None:
+        return [_exact(contrast, side) for contrast, side in zip(contrasts, sides, strict=True)]
     found = paired_exchange(sides, keys=keys, aggregation="mean")
     return [
-        _row(contrast, exchanged, samples)
+        contrast.of_exchange(exchanged, len(keys), one_each(contrast.comparison), pairing="index")
         for contrast, exchanged in zip(contrasts, found, strict=True)
     ]
 
 
-def _row(contrast: Contrast, exchanged: Exchanged, samples: int) -> TestResult:
-    return contrast.of_exchange(exchanged, samples, one_each(contrast.comparison), pairing="index")
+def _exact(contrast: Contrast, side: Sides) -> TestResult:
+    from replitune.significance.exact import exact_exchange
+
+    deltas, probability, m = exact_exchange(side)
+    statistics, observed = (
+        oriented(values, contrast.alternative, contrast.comparison.metric)
+        for values in (deltas, contrast.delta)
+    )
+    p = float(probability[statistics >= observed - contrast.slack].sum())
+    mirrored = contrast.alternative == "two-sided"
+    return contrast.row(
+        min(1.0, max(p, TINIEST)),
+        one_each(contrast.comparison),
+        p_min=max(smallest_p(0, True, m * math.log(2), mirrored), TINIEST),
+        exact=True,
+        pairing="index",
+    )
 
 
 def _every_pair(
-    comparison: Comparison, keys: NDArray[np.uint64], alternative: str, unit: str
+    comparison: Comparison, keys: NDArray[np.uint64] | None, alternative: str, unit: str
 ) -> TestResult:
     """All n_A n_B pairs of replicas, with the same exchanges."""
-    from replitune.significance.exchange import Sides, paired_exchange
+    from replitune.significance.exchange import Sides
 
     metric, a, b = comparison.metric, comparison.a, comparison.b
     units_a = iv.in_units(a.statistics, comparison.documents, unit)
@@ -84,13 +124,12 @@ def _every_pair(
     medians = iv.select_replicas(comparison, "median", "median")
     for r in range(a.n):
         for first in range(0, b.n, 4):  # a few pairs share the random words
-            sides = [
-                Sides(metric, units_a[[r]], units_b[[s]]) for s in range(first, min(first + 4, b.n))
+            few = range(first, min(first + 4, b.n))
+            sides = [Sides(metric, units_a[[r]], units_b[[s]]) for s in few]
+            contrasts = [
+                Contrast("riezler", comparison, alternative, unit, replicas=(r, s)) for s in few
             ]
-            found = paired_exchange(sides, keys=keys, aggregation="mean")
-            for s, exchanged in enumerate(found, start=first):
-                contrast = Contrast("riezler", comparison, alternative, unit, replicas=(r, s))
-                one = _row(contrast, exchanged, len(keys))
+            for s, one in zip(few, _rows(contrasts, sides, keys), strict=True):
                 p[r, s] = one.p
                 if (r, s) == medians:
                     middle = one

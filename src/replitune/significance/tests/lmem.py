@@ -1,0 +1,305 @@
+"""The linear mixed-effects model of Hagmann, Meier and Riezler (2023).
+
+    score ~ system + (1 | segment) + (1 | system:run)        `runs: true`
+    score ~ system + (1 | segment)                           `runs: false`, as published
+
+Segments have a normal effect that all systems share, runs one of their own within their system,
+and the rest is independent noise with one variance for all systems. Every run translates every
+segment, and so the restricted likelihood is one of three mean squares, with a closed form (Searle,
+Casella and McCulloch 1992, ch. 4): no search, and no matrix.
+
+p and interval are those of the contrast B - A: Student's t with
+
+- M - S degrees of freedom (M runs of S = 2 systems) with run effects: containment, and while the
+  estimate of the run variance is not 0, Satterthwaite's number too. Where it is 0, Satterthwaite's
+  would be thousands, for a variance that happened to be estimated low; containment keeps the level.
+- the residual ones without run effects, where t is exact. The published likelihood-ratio test (chi2
+  on 1 df, by maximum likelihood) is in `details`: it has no direction, and with few segments it is
+  liberal; with hundreds its p is that of t.
+
+What the model takes for granted: that a difference between systems is the same on all segments, for
+there is no term for system by segment. Then a difference on these segments is that on new ones.
+Where it is not so, a note says so, and `crossed` is the test. Without run effects all outputs of
+a run count as independent besides, which is `clark`'s null hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.settings import about
+from replitune.significance import arguments as iv
+from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.components import (
+    Analyses,
+    SystemParts,
+    has_documents,
+    ignored_documents,
+)
+from replitune.significance.counting import Contrast, speaks_of
+from replitune.significance.critical import TINIEST
+
+INTERACTION = 0.01
+"""p of the F test below which systems are said to differ more on some segments than on others."""
+
+
+@iv.significance_test
+def lmem(
+    comparison: Comparison,
+    *,
+    alternative: iv.Alternative = "two-sided",
+    runs: Annotated[
+        bool,
+        about(
+            "Whether runs of a system have a random effect. Without, as published, all outputs of "
+            "a run count as independent."
+        ),
+    ] = True,
+    alpha: float = 0.05,
+    design: str = "runs",
+    analyses: Analyses | None = None,
+) -> TestResult:
+    """Test equal expected scores under the model.
+
+    A corpus metric is linearised (`components.linearise`); of a mean, the values are the segment
+    scores. `details` are standard deviations of the model in metric points.
+
+    design: replicas are runs, or samples that are independent for each segment and so have no
+    run effect. analyses: what is shared with the tests of other pairs.
+    """
+    from scipy.special import stdtrit
+
+    runs = runs and design == "runs"
+    unit = "replica+segment" if runs else "segment"
+    replicas = (*comparison.a.replicas, *comparison.b.replicas)
+    contrast = Contrast(
+        "lmem", comparison, alternative, unit, speaks=speaks_of(unit, replicas, design)
+    )
+    shared = Analyses() if analyses is None else analyses
+    a, b = (shared.of(comparison.metric, s, None) for s in (comparison.a, comparison.b))
+    table = sums_of_squares(
+        [a.scores, b.scores], [s.units * np.sqrt(s.segments * (s.segments - 1)) for s in (a, b)]
+    )
+    lonely = [s.name for s in (a, b) if s.n == 1]
+    if runs and lonely:
+        text = f"one replica of {' and of '.join(lonely)}: noise of runs unknown, no p"
+        return contrast.row(None, Note("one-replica", text))
+    if table.segments < 2:
+        return contrast.row(None, Note("one-unit", "one segment: no p"))
+    fit = reml(table, runs)
+    se = fit.se(0, 1)
+    if se <= contrast.slack:
+        p = 1.0 if abs(contrast.delta) <= contrast.slack else None
+        return contrast.row(p, Note("zero-variance", "zero variance"), se=0.0)
+    notes = [*_notes(a, b, table, runs, design, contrast.slack), *a.notes, *b.notes]
+    if has_documents(comparison.documents):
+        notes.append(ignored_documents(comparison.documents, b.mean - a.mean, alpha))
+    level = alpha if alternative == "two-sided" else 2 * alpha
+    reach = -float(stdtrit(fit.df, level / 2)) * se
+    details = {
+        "sd_segments": fit.segments**0.5, "sd_runs": fit.runs**0.5, "sd_noise": fit.noise**0.5
+    }  # fmt: skip
+    if not runs:
+        chi2, p_chi2 = likelihood_ratio(table)
+        details |= {"chi2": chi2, "p_chi2": p_chi2}
+    return contrast.row(
+        _p(contrast, se, fit.df),
+        *notes,
+        se=se,
+        df=fit.df,
+        ci_low=contrast.delta - reach,
+        ci_high=contrast.delta + reach,
+        ci_level=1 - level,
+        details=details,
+    )
+
+
+# -- the model ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SumsOfSquares:
+    """The analysis of variance of M runs of S systems on the same N segments: all that the
+    likelihood depends on."""
+
+    means: tuple[float, ...]
+    """(S,) of each system."""
+    n: tuple[int, ...]
+    """(S,) runs of each system."""
+    segments: int
+    between_segments: float
+    """On N - 1 degrees of freedom."""
+    between_systems: float
+    """On S - 1."""
+    between_runs: float
+    """Of one system, on M - S."""
+    interaction: float
+    """System by segment, on (S - 1) (N - 1)."""
+    rest: float
+    """Run by segment within systems, on (M - S) (N - 1)."""
+
+    @property
+    def runs(self) -> int:
+        """M, of all systems."""
+        return sum(self.n)
+
+    @property
+    def systems(self) -> int:
+        """S."""
+        return len(self.n)
+
+
+def sums_of_squares(
+    scores: Sequence[NDArray[np.float64]], deviations: Sequence[NDArray[np.float64]]
+) -> SumsOfSquares:
+    """Of each system the score (n,) of each run, and what each segment is above it (n, N): rows
+    that sum to 0."""
+    n = [len(x) for x in scores]
+    M, N = sum(n), deviations[0].shape[1]
+    means = [float(x.mean()) for x in scores]
+    grand = sum(k * mean for k, mean in zip(n, means, strict=True)) / M
+    profiles = [x.mean(axis=0) for x in deviations]  # (N,) of each system
+    shared = sum(k * profile for k, profile in zip(n, profiles, strict=True)) / M
+    return SumsOfSquares(
+        means=tuple(means),
+        n=tuple(n),
+        segments=N,
+        between_segments=M * _square(shared),
+        between_systems=N * sum(k * (m - grand) ** 2 for k, m in zip(n, means, strict=True)),
+        between_runs=N * sum(_square(x - m) for x, m in zip(scores, means, strict=True)),
+        interaction=sum(k * _square(own - shared) for k, own in zip(n, profiles, strict=True)),
+        rest=sum(_square(x - own) for x, own in zip(deviations, profiles, strict=True)),
+    )
+
+
+def _square(x: NDArray[np.float64]) -> float:
+    return float(np.vdot(x, x))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Variances by restricted maximum likelihood."""
+
+    table: SumsOfSquares
+    noise: float
+    segments: float
+    """Of the effects of segments."""
+    runs: float
+    """Of the effects of runs; 0 in the model without."""
+    df: float
+    """Of a difference between systems."""
+
+    def se(self, s: int, t: int) -> float:
+        """Standard error of mean t less mean s; the effects of segments cancel."""
+        n = self.table.n
+        of_a_run = self.noise / self.table.segments + self.runs
+        return float(np.sqrt(of_a_run * (1 / n[s] + 1 / n[t])))
+
+
+def reml(table: SumsOfSquares, runs: bool) -> Fit:
+    """Fit the model, with effects of runs or without.
+
+    The covariance matrix has the eigenvalues noise, noise + M segments, and noise + N runs, and
+    -2 log REML is the sum of df log(eigenvalue) + sum of squares / eigenvalue over them. So each is
+    estimated by its mean square, unless a variance came out negative: then that variance is 0, and
+    its sum of squares is pooled with the noise, the smaller mean square first (Thompson 1962).
+    """
+    M, S, N = table.runs, table.systems, table.segments
+    squares, df = table.interaction + table.rest, (M - 1) * (N - 1)
+    of_runs = (table.between_runs, M - S)
+    if not runs:
+        squares, df = squares + table.between_runs, df + M - S
+    effects = [(table.between_segments, N - 1), *([of_runs] if runs and M > S else [])]
+    total, pooled = squares, df
+    for more, of_more in sorted(effects, key=lambda effect: effect[0] / effect[1]):
+        if more / of_more < total / pooled:
+            total, pooled = total + more, pooled + of_more
+    noise = total / pooled
+    return Fit(
+        table,
+        noise,
+        max(table.between_segments / (N - 1) - noise, 0.0) / M,
+        max(table.between_runs / (M - S) - noise, 0.0) / N if runs and M > S else 0.0,
+        float(M - S if runs else df),
+    )
+
+
+def likelihood_ratio(table: SumsOfSquares) -> tuple[float, float]:
+    """chi2 and its p: that all systems are equal, in the model without effects of runs.
+
+    S - 1 degrees of freedom; both models by maximum likelihood, as they differ in fixed effects.
+    """
+    from scipy.special import chdtrc
+
+    within = table.interaction + table.rest + table.between_runs
+    chi2 = _deviance(table, within + table.between_systems) - _deviance(table, within)
+    return chi2, max(float(chdtrc(table.systems - 1, chi2)), TINIEST)
+
+
+def _deviance(table: SumsOfSquares, within: float) -> float:
+    """-2 log likelihood at its largest, but for a constant; `within`: squares within segments."""
+    M, N = table.runs, table.segments
+    between = table.between_segments / N
+    noise = within / (N * (M - 1))
+    if between < noise:  # no effects of segments
+        between = noise = (table.between_segments + within) / (N * M)
+    return float(N * np.log(between) + N * (M - 1) * np.log(noise))
+
+
+# -- the pair -----------------------------------------------------------------------------
+
+
+def _p(contrast: Contrast, se: float, df: float) -> float:
+    from scipy.special import stdtr
+
+    if abs(contrast.delta) <= contrast.slack:
+        return 1.0
+    tail = max(float(stdtr(df, -abs(contrast.delta) / se)), TINIEST)
+    if contrast.alternative == "two-sided":
+        return min(1.0, 2 * tail)
+    better = (contrast.delta > 0) == contrast.comparison.metric.higher_is_better
+    return tail if better == (contrast.alternative == "greater") else 1 - tail
+
+
+def _notes(
+    a: SystemParts, b: SystemParts, table: SumsOfSquares, runs: bool, design: str, slack: float
+) -> list[Note | None]:
+    """Where the data are not what the model takes them for."""
+    from scipy.special import fdtrc
+
+    notes: list[Note | None] = []
+    M, S, N = table.runs, table.systems, table.segments
+    noise = (table.interaction + table.rest) / ((M - 1) * (N - 1))
+    if noise <= slack**2:  # runs differ, and by the same on every segment
+        noise = 0.0
+    if not (a.smooth and b.smooth):
+        notes.append(Note("no-gradient", "no gradient: jackknife pseudo-values"))
+    if design == "runs" and len({*a.groups, *b.groups}) > 1:
+        notes.append(Note("pooled-groups", "all groups of replicas pooled"))
+    if not runs and design == "runs" and M > S:
+        here = ""
+        if noise > 0:
+            ratio = table.between_runs / (M - S) / noise
+            here = f"; here it varies {ratio:.3g} times as much ({M - S} degrees of freedom)"
+        text = (
+            "no effect of runs: outputs of one run taken as independent; .05 is .17 where the mean "
+            f"of a run varies twice as much as that says, .33 at four times{here}"
+        )
+        notes.append(Note("no-run-effect", text))
+    if M > S and noise > 0:
+        own = (S - 1) * (N - 1), (M - S) * (N - 1)
+        between, within = table.interaction / own[0], table.rest / own[1]
+        p = float(fdtrc(*own, between / within)) if within > slack**2 else 0.0
+        if p < INTERACTION:
+            text = (
+                "the systems differ more on some segments than on others (F test p "
+                f"{'< 0.0001' if p < 1e-4 else f'= {p:.2g}'}), and the model has no term for it: "
+                "for new segments p is too small; `crossed` has one"
+            )
+            notes.append(Note("no-interaction", text))
+    return notes

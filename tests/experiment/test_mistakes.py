@@ -54,6 +54,20 @@ MOSES = {
 }
 
 MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
+    # suites, margins, designs
+    (SMT, "tests.suites", {"s": ["t1", "t3"]}, "unknown test set 't3' in tests.suites.s"),
+    (SMT, "tests.suites", {"s": ["t1"]}, "a suite of one test set"),
+    (SMT, "tests.suites", {"t1": "all"}, "a suite and a test set are both called 't1'"),
+    (SMT, "tests.suites", {"s": {"t1": 1, "t2": 0}}, "more than 0"),
+    (SMT, "tests.suites", {"s": 3}, "all"),
+    (SMT, "tests.margin", {"blue": 0.5}, "did you mean `bleu`"),
+    (SMT, "tests.margin", {"bleu": -1}, "more than 0"),
+    (SMT, "tests.family", "metrics", "pairs x metrics"),
+    (SMT, "tests.correction", "max_t", "did you mean `max-t`"),
+    (SMT, "tests.methods", [{"name": "crossed", "scope": "run"}], "did you mean `runs`"),
+    (SMT, "replicas", {"mert": 3, "pro": 2, "design": "sample"}, "did you mean `samples`"),
+    (SMT, "replicas", {"mert": 3, "pro": 2, "desing": "samples"}, "did you mean `design`"),
+    (SMT, "systems.c.replicas", {"mert": 3, "design": "samples"}, "unknown key `design`"),
     # the experiment
     (SMT, "sede", 1, "did you mean `seed`"),
     (SMT, "seed", -1, "at least 0"),

@@ -24,8 +24,11 @@ TINY = {
         "b": {"backend": "corruption", "errors": 0.2},
     },
     "replicas": {"seeds": 2},
-    "tests": {"samples": 99, "methods": ["crossed", "clark"]},
-}
+    "tests": {
+        "samples": 99, "methods": ["crossed", "clark"], "margin": {"bleu": 5},
+        "suites": {"both": {"t1": 2, "t2": 1}},
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ def test_every_promised_file_is_there(finished: Snakemake):
         "tests/t1/bleu.systems.parquet",
         "tests/t1/bleu.null.parquet",
         "tests/t1/bleu.notes.parquet",
+        "tests/both/bleu.parquet",
         "tables/systems.csv",
         "tables/pairs.tex",
         "figures/t1.bleu.replicas.svg",
@@ -85,17 +86,19 @@ def plan(runner: Snakemake, **changes: object) -> dict[str, int]:
 def test_a_change_runs_again_exactly_what_depends_on_it(finished: Snakemake):
     last = {"report": 1, "manifest": 1}
     assert plan(finished) == {}
-    assert plan(finished, tests__samples=100) == {"test": 2, **last}
-    assert plan(finished, tests__correction="bh") == {"test": 2, **last}
-    assert plan(finished, systems__b__errors=0.25) == {"decode": 6, "score": 3, "test": 2, **last}
+    assert plan(finished, tests__samples=100) == {"test": 3, **last}
+    assert plan(finished, tests__correction="bh") == {"test": 3, **last}
+    assert plan(finished, tests__suites={"both": "all"}) == {"test": 1, **last}
+    assert plan(finished, tests__family="all") == {"test": 3, **last}
+    assert plan(finished, systems__b__errors=0.25) == {"decode": 6, "score": 3, "test": 3, **last}
     assert plan(finished, systems__b__replicas={"seeds": 3}) == {
-        "decode": 3, "score": 3, "test": 2, **last,
+        "decode": 3, "score": 3, "test": 3, **last,
     }  # fmt: skip
     assert plan(finished, systems__c={"backend": "corruption"}) == {
-        "decode": 6, "score": 3, "test": 2, **last,
+        "decode": 6, "score": 3, "test": 3, **last,
     }  # fmt: skip
     assert plan(finished, metrics=["bleu", {"name": "bleu", "id": "b2", "max_ngram_order": 2}]) == {
-        "score": 6, "test": 2, **last,
+        "score": 6, "test": 3, **last,
     }  # fmt: skip
     grown = plan(finished, corpus__tests={"t1": 40, "t2": 31})
     assert grown == {
@@ -103,7 +106,7 @@ def test_a_change_runs_again_exactly_what_depends_on_it(finished: Snakemake):
         "corpus_inputs": 1,
         "decode": 4,
         "score": 2,
-        "test": 1,
+        "test": 2,
         **last,
     }
 

@@ -66,7 +66,7 @@ class Counts(Kind):
         return f"numbers of replicas by {', '.join(self.keys)}: `seeds: 5`"
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
-        if not isinstance(value, Mapping) or not value.keys() - self.beside:
+        if not isinstance(value, Mapping) or not value:
             return reading.wrong(
                 path, "numbers of replicas are not allowed", found=shown(value),
                 expected=self.words,

@@ -208,6 +208,19 @@ class Experiment:
         )
         return list(dict.fromkeys(found))
 
+    # ---- tests
+
+    @property
+    def design(self) -> str:
+        """What replicas are: runs, or samples."""
+        design: str = self.settings.replicas.get("design", "runs")
+        return design
+
+    @property
+    def families(self) -> int:
+        """How many families of pairs are corrected together."""
+        return self.settings.tests.families(len(self.metrics), len(self.tested))
+
     # ---- studies
 
     def studied(self, study: str) -> list[str]:
@@ -366,8 +379,8 @@ class Experiment:
         return {
             **self._of_stores(testset, metric),
             "tests": own,
-            "design": self.settings.replicas.get("design", "runs"),
-            "families": tests.families(len(self.metrics), len(self.tested)),
+            "design": self.design,
+            "families": self.families,
             "dev": self.decoding("dev") if on_dev else [],
             "suite": suite,
         }

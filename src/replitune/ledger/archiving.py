@@ -124,6 +124,7 @@ def archived_experiment(folder: Path, experiment: Experiment) -> dict[str, Any]:
         corpus["dev"] = texts.pop("dev")
     return {
         **{key: experiment.plain[key] for key in KEPT},
+        "replicas": {"design": experiment.design},
         "corpus": {**corpus, "tests": texts},
         "systems": {
             system: {

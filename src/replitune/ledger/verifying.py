@@ -21,6 +21,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.ledger.manifest import difference, experiment_of, read_manifest
 from replitune.ledger.records import result_files
 from replitune.running.files import read_lines, sha256_file, sha256_lines
+from replitune.statistics.store import SegmentStatistics
 
 SHOWN = 5
 """Values of a table that are listed before the rest is counted."""
@@ -64,7 +65,7 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
     experiment = experiment_of(manifest, folder.parent)
     for testset in experiment.testsets:
         check_origins(folder, experiment, testset, found)
-    for testset in experiment.tests:
+    for testset in experiment.tested:
         for metric in experiment.metrics:
             check_tests(folder, experiment, testset, metric, threads, found)
     return found
@@ -184,26 +185,40 @@ def derive_tests(
     folder: Path, experiment: Experiment, testset: str, metric: str, out: Path, threads: int
 ) -> None:
     """What the workflow's job `test` does, with `out` as its folder."""
-    from replitune.results.comparing import compare
-    from replitune.statistics.store import read_stores
+    from replitune.results.comparing import compare, compare_suite
 
-    stats = folder / "stats"
-    stores = read_stores(stats / testset / metric)
-    if len(stores) != 1:
-        raise ReplituneError("statistics of more than one test set or metric", file=stats)
-    there = stores[0].systems
-    with_dev = "dev" in experiment.testsets and experiment.scored(metric, "dev")
-    comparison = compare(
-        stores,
-        experiment.settings.tests,
-        testset=testset,
-        seed=experiment.seed,
-        threads=threads,
-        dev=read_stores(stats / "dev" / metric) if with_dev else (),
-        systems=[system for system in experiment.systems if system in there],
-    )
+    suite = experiment.suites.get(testset)
+    stores = {name: _statistics(folder, name, metric) for name in suite or [testset]}
+    given: dict[str, Any] = {
+        "seed": experiment.seed, "design": experiment.design, "families": experiment.families,
+        "systems": [
+            system for system in experiment.systems
+            if all(system in store.systems for store in stores.values())
+        ],
+    }  # fmt: skip
+    tests = experiment.settings.tests
+    if suite:
+        each = {name: [store] for name, store in stores.items()}
+        comparison = compare_suite(each, suite, tests, suite=testset, **given)
+    else:
+        with_dev = "dev" in experiment.testsets and experiment.scored(metric, "dev")
+        dev = [_statistics(folder, "dev", metric)] if with_dev else []
+        comparison = compare(
+            [*stores.values()], tests, testset=testset, threads=threads, dev=dev, **given
+        )
     (result,) = comparison.metrics.values()
     result.write(out)
+
+
+def _statistics(folder: Path, testset: str, metric: str) -> SegmentStatistics:
+    from replitune.statistics.store import read_stores
+
+    stores = read_stores(folder / "stats" / testset / metric)
+    if len(stores) != 1:
+        raise ReplituneError(
+            "statistics of more than one test set or metric", file=folder / "stats" / testset
+        )
+    return stores[0]
 
 
 def compare_tables(here: Path, again: Path) -> list[str]:

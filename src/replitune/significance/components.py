@@ -71,6 +71,11 @@ class SystemParts:
         found: NDArray[np.float64] = self.units.mean(axis=0)
         return found
 
+    @cached_property
+    def squares(self) -> NDArray[np.float64]:
+        """(B,) squared length of the mean over replicas, on each test set."""
+        return np.array([float(self.mean[b.units] @ self.mean[b.units]) for b in self.blocks])
+
 
 def analyse(
     metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None

@@ -1,0 +1,244 @@
+"""Where the uncertainty of a difference comes from: the variance components of a pair, as sd's.
+
+A run's score varies with the run; a segment suits both systems more or less, and one of them
+better than the other; and each run translates it a little differently. With systems fixed, runs
+and segments drawn (the mixed model of Scheffe 1959, ch. 8), each source is a mean square or a
+difference of mean squares of the analysis of variance in `components`.
+
+Intervals: of a mean square the chi-square interval; of sums of mean squares that of Graybill and
+Wang (1980), of differences its extension by Ting et al. (1990), the "modified large sample"
+interval, which is the chi-square interval where there is one mean square.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from replitune.significance import arguments as iv
+from replitune.significance.components import Components, Side, SystemParts, components
+
+RUNS = "runs"
+REST = "rest"
+ENOUGH = 0.75
+"""Share of Var(delta) from which on the other source cannot help: without the other source the
+standard error would be sqrt(.75) = 87% of what it is."""
+MOST = 1e9
+"""As good as infinitely many degrees of freedom."""
+
+
+@dataclass(frozen=True)
+class VarianceRow:
+    """One source of variance of a pair, in units of the metric."""
+
+    source: str
+    """runs, segments (or documents), system x segment (or document), rest."""
+    about: str | None
+    """The system whose runs they are; None: of both, or of the differences of paired runs."""
+    sd: float
+    """Standard deviation of what one run, one segment, or one run on one segment adds. Of system x
+    segment: to the difference B - A."""
+    low: float
+    high: float
+    n: float
+    """Var(delta) has sd^2 / n of it: runs, segments or effective documents, or their product."""
+    share: float | None
+    """Of Var(delta): runs with their noise on single segments, and what is left, the test set's,
+    beside system x segment. None of sources that have no part of their own."""
+
+
+@dataclass(frozen=True)
+class MeanSquares:
+    """Multiples of independent mean squares, with their degrees of freedom."""
+
+    values: tuple[float, ...]
+    nus: tuple[float, ...]
+
+    def __add__(self, other: MeanSquares) -> MeanSquares:
+        return MeanSquares(self.values + other.values, self.nus + other.nus)
+
+
+NONE = MeanSquares((), ())
+
+
+def variance_table(
+    a: SystemParts,
+    b: SystemParts,
+    sides: Sequence[Side],
+    found: Components,
+    *,
+    unit: str = "segment",
+    alpha: float = 0.05,
+) -> tuple[VarianceRow, ...]:
+    """Sources of the variance of B - A, with intervals of confidence 1 - alpha.
+
+    `found` are the components of `sides`, two replicas and two units or more. Rows: runs of A and
+    of B (of paired replicas: of their differences), segments, system x segment, rest of A and of B.
+
+    - runs: sigma2_a,s = n (V_rep,s - V_int,s), within groups of replicas;
+    - system x segment: sigma2_d = U (V_seg - sum V_int), of what B gains on A;
+    - segments: U (|u_A + u_B|^2 - sum V_int) / 4, of the mean of A and B, u the units' means;
+    - rest: sigma2_e,s = n U V_int,s
+
+    with U segments, or effective documents; on a suite, all of its test sets together.
+    """
+    rep, nu_rep = found.rep.tolist(), found.nu_rep.tolist()
+    seg, nu_seg = found.seg.tolist(), found.nu_seg.tolist()
+    both, side_of = found.both.tolist(), found.sides.tolist()
+    U = sum(nu_seg) + len(nu_seg)
+    sizes = [len(members) for side in sides for members in side.strata]
+    within = [
+        MeanSquares(tuple(cells), tuple((k - 1) * nu for nu in nu_seg))
+        for cells, k in zip(both, sizes, strict=True)
+    ]
+    between = [MeanSquares((v,), (nu,)) for v, nu in zip(rep, nu_rep, strict=True)]
+    names = (None,) if len(sides) == 1 else (a.name, b.name)
+
+    def of_side(parts: list[MeanSquares], number: int) -> MeanSquares:
+        return sum((p for p, s in zip(parts, side_of, strict=True) if s == number), NONE)
+
+    noise = sum(within, NONE)
+    test_set = sum(max(v - sum(cells), 0.0) for v, cells in zip(seg, zip(*both, strict=True),
+                                                                 strict=True))  # fmt: skip
+    total = sum(rep) + test_set
+
+    def row(
+        source: str, about: str | None, n: float, plus: MeanSquares, minus: MeanSquares,
+        part: float | None,
+    ) -> VarianceRow:  # fmt: skip
+        sd, low, high = (math.sqrt(n * v) for v in interval(plus, minus, alpha))
+        share = part / total if part is not None and total > 0 else None
+        return VarianceRow(source, about, sd, low, high, n, share)
+
+    rows, rest = [], []
+    for number, (name, side) in enumerate(zip(names, sides, strict=True)):
+        n, own = len(side.scores), of_side(between, number)
+        cell = of_side(within, number)
+        rows.append(row(RUNS, name, n, own, cell, sum(own.values)))
+        rest.append(row(REST, name, n * U, cell, NONE, None))
+    together = MeanSquares(
+        tuple(
+            (2 * x + 2 * y - d) / 4
+            for x, y, d in zip(a.squares.tolist(), b.squares.tolist(), seg, strict=True)
+        ),
+        tuple(nu_seg),
+    )
+    shared = _quarter(noise) if len(sides) == 2 else _of_sum(a, b, sides[0], found)
+    rows += [
+        row(f"{unit}s", None, U, together, shared, None),
+        row(f"system x {unit}", None, U, MeanSquares(tuple(seg), tuple(nu_seg)), noise, test_set),
+    ]
+    return (*rows, *rest)
+
+
+def _quarter(noise: MeanSquares) -> MeanSquares:
+    return MeanSquares(tuple(v / 4 for v in noise.values), noise.nus)
+
+
+def _of_sum(a: SystemParts, b: SystemParts, pairs: Side, found: Components) -> MeanSquares:
+    """V_int of the mean of paired replicas: Var(x + y) = 2 Var(x) + 2 Var(y) - Var(y - x)."""
+    partner = iv.matched(a, b)
+    own = [
+        components([Side(1.0, s.scores[order], s.units[order], pairs.strata)], s.blocks).both
+        for s, order in ((a, slice(None)), (b, partner))
+    ]
+    values = (2 * own[0] + 2 * own[1] - found.both).sum(axis=0) / 4
+    nu = len(pairs.scores) - len(pairs.strata)
+    return MeanSquares(tuple(values.tolist()), tuple(nu * v for v in found.nu_seg.tolist()))
+
+
+def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None:
+    """What stands in the way of a smaller standard error, in words; None where nothing varies.
+
+    With any number of segments sum sigma2_a,s / n is left of Var(delta), with any number of runs
+    sigma2_d / N; sigma2_e / (n N) goes with either. The plain words are kept for a pilot that is
+    sure of them: that they hold also when the other source is at the upper end of its interval.
+    """
+    runs = [row for row in rows if row.source == RUNS]
+    of_set = next(row for row in rows if row.source.startswith("system x"))
+    noise = sum(row.sd**2 / row.n for row in rows if row.source == REST)
+    by_runs = sum(row.sd**2 / row.n for row in runs)
+    by_set = of_set.sd**2 / of_set.n
+    total = by_runs + by_set + noise
+    if total <= 0:
+        return None
+    if by_set / total >= ENOUGH:
+        worst = sum(row.high**2 / row.n for row in runs)
+        sure = by_set / (by_set + worst + noise) >= 0.5
+        said = "more runs cannot help" if sure else "more runs would not help, as far as so few say"
+        return f"{100 * by_set / total:.0f}% of the uncertainty is the test set: {said}"
+    if by_runs / total >= ENOUGH:
+        worst = of_set.high**2 / of_set.n
+        sure = by_runs / (by_runs + worst + noise) >= 0.5
+        largest = max(runs, key=lambda row: row.sd**2 / row.n)
+        alone = largest.about if largest.sd**2 / largest.n >= ENOUGH * by_runs else None
+        whose = "runs" if alone is None or len(runs) == 1 else f"runs of {alone}"
+        said = f"more {unit}s cannot help" if sure else f"more {unit}s would hardly help"
+        return f"{100 * by_runs / total:.0f}% of the uncertainty is the {whose}: {said}"
+    return (
+        f"{100 * by_set / total:.0f}% of the uncertainty is the test set, "
+        f"{100 * by_runs / total:.0f}% the runs: more of both would help"
+    )
+
+
+# -- intervals ----------------------------------------------------------------------------
+
+
+def interval(
+    plus: MeanSquares, minus: MeanSquares, alpha: float = 0.05
+) -> tuple[float, float, float]:
+    """Estimate and limits of sum plus - sum minus: a variance, so none is below 0.
+
+    With F quantiles at alpha/2, x_p and y_q the terms of `plus` and `minus` (Ting et al. 1990):
+
+        low  = theta - sqrt(sum G_p^2 x_p^2 + sum H_q^2 y_q^2 + sum G_pq x_p y_q)
+        high = theta + sqrt(sum H_p^2 x_p^2 + sum G_q^2 y_q^2 + sum H_pq x_p y_q)
+        G_p = 1 - 1/F(p, inf),  H_q = 1/F'(q, inf) - 1,
+        G_pq = ((F(p, q) - 1)^2 - G_p^2 F(p, q)^2 - H_q^2) / F(p, q)
+
+    F the upper alpha/2 quantile and F' the lower, G_q and H_p likewise, and H_pq as G_pq with
+    F'(p, q), H_p and G_q.
+    """
+    G, H = zip(*(_single(nu, alpha) for nu in plus.nus), strict=True)
+    theta = sum(plus.values) - sum(minus.values)
+    down = sum((g * x) ** 2 for g, x in zip(G, plus.values, strict=True))
+    up = sum((h * x) ** 2 for h, x in zip(H, plus.values, strict=True))
+    for y, nu_y in zip(minus.values, minus.nus, strict=True):
+        g, h = _single(nu_y, alpha)
+        down += (h * y) ** 2
+        up += (g * y) ** 2
+        for x, nu_x in zip(plus.values, plus.nus, strict=True):
+            low, high = _crossed(nu_x, nu_y, alpha)
+            down += low * x * y
+            up += high * x * y
+    return (
+        max(theta, 0.0),
+        max(theta - math.sqrt(max(down, 0.0)), 0.0),
+        max(theta + math.sqrt(max(up, 0.0)), 0.0),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _single(nu: float, alpha: float) -> tuple[float, float]:
+    """G and H of a mean square."""
+    from scipy.special import chdtri
+
+    nu = min(nu, MOST)
+    upper, lower = chdtri(nu, alpha / 2) / nu, chdtri(nu, 1 - alpha / 2) / nu
+    return float(1 - 1 / upper), float(1 / lower - 1)
+
+
+@lru_cache(maxsize=4096)
+def _crossed(nu_plus: float, nu_minus: float, alpha: float) -> tuple[float, float]:
+    """G_pq and H_pq."""
+    from scipy.special import fdtri
+
+    p, q = min(nu_plus, MOST), min(nu_minus, MOST)
+    upper, lower = float(fdtri(p, q, 1 - alpha / 2)), float(fdtri(p, q, alpha / 2))
+    (G_p, H_p), (G_q, H_q) = _single(p, alpha), _single(q, alpha)
+    return (
+        ((upper - 1) ** 2 - (G_p * upper) ** 2 - H_q**2) / upper,
+        ((1 - lower) ** 2 - (H_p * lower) ** 2 - G_q**2) / lower,
+    )

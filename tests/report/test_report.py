@@ -227,7 +227,7 @@ def test_latex_is_well_formed(replitune: Callable[..., Ran], tmp_path: Path):
         columns = len(re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1])
         assert all(len(row) == columns for row in latex_rows(text)), path.name
         assert text.isascii(), [c for c in text if not c.isascii()]
-    assert len(documents) == 9
+    assert len(documents) == 10
     if shutil.which("pdflatex"):
         whole = "\n".join(documents)
         (tmp_path / "all.tex").write_text(

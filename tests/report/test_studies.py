@@ -44,7 +44,7 @@ def exact_rows(folder: Path, table: str) -> list[dict[str, str]]:
 
 
 def material(cell: Result) -> Material:
-    return Material("small", 7, 0.05, "holm", 99, [cell])
+    return Material("small", 7, 0.05, "pairs", 99, [cell])
 
 
 @pytest.fixture(scope="module")

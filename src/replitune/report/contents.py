@@ -22,6 +22,8 @@ TABLES: Registry[Callable[[Material], Table | None]] = Registry(
         "overview": "replitune.report.tables_scores:overview",
         "systems": "replitune.report.tables_scores:systems",
         "pairs": "replitune.report.tables_tests:pairs",
+        "variances": "replitune.report.tables_tests:variances",
+        "suites": "replitune.report.tables_tests:suites",
         "p": "replitune.report.tables_tests:p",
         "resampling": "replitune.report.tables_tests:resampling",
         "thresholds": "replitune.report.tables_tests:thresholds",

@@ -3,7 +3,8 @@ enough, overlaps of intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from replitune.report.findings import adjusted, difference, significant
 from replitune.report.material import Material
@@ -14,6 +15,7 @@ from replitune.report.wording import INTERVALS, corrected
 from replitune.results.result import Result
 from replitune.results.rows import DETAILS
 from replitune.significance.base import TestResult
+from replitune.significance.multiple import adjust
 from replitune.significance.studies.replication import Threshold
 
 Pair = tuple[str, str]
@@ -178,6 +180,121 @@ def resampling(material: Material) -> Table:
         rows=rows,
         filters=4,
     )
+
+
+PAIR_OF_TEST = (
+    Column(None, "a", lambda _, test, __: test.a),
+    Column(None, "b", lambda _, test, __: test.b),
+    Column("pair", None, lambda _, test, __: f"{test.b} − {test.a}", left=True),
+)
+"""Of rows whose second object is a test."""
+
+
+def variances(material: Material) -> Table | None:
+    """Where the uncertainty of each difference comes from: standard deviations of what one run, one
+    segment, and one run on one segment add, with intervals, and their shares of Var(delta)."""
+    rows = [
+        (cell, test, source)
+        for cell in material.cells
+        for test in cell.tests
+        if test.method == cell.lead_method
+        for source in test.variances
+    ]
+    if not rows:
+        return None
+    return Table(
+        title="Where the uncertainty comes from",
+        caption="Standard deviations, in units of the metric, of what a run of a system adds to "
+        "its score, of what a segment (or document) adds to both systems and to their difference, "
+        f"and of what is left, with {100 * (1 - material.alpha):g}% intervals. Share: of the "
+        "variance of the difference, as far as runs, or the test set, make it. Where most of it is "
+        "the test set's, more runs cannot help.",
+        columns=(
+            *CELL,
+            *PAIR_OF_TEST,
+            Column("source", "source", left=True),
+            Column("of", "about", show=lambda name: name or "", left=True),
+            Column("sd", "sd", show=score),
+            *ends("low", "high"),
+            *exact("n"),
+            Column("share", "share", show=_percent),
+        ),
+        rows=rows,
+        filters=4,
+    )
+
+
+def _percent(share: float | None) -> str:
+    return MISSING if share is None else f"{100 * share:.0f}%"
+
+
+@dataclass(frozen=True)
+class OnTestSet:
+    """A pair on a test set of a suite, or on all of them."""
+
+    testset: str
+    weight: float
+    delta: float
+    p: float | None
+    better_on: int | None = None
+    worse_on: int | None = None
+
+
+def suites(material: Material) -> Table | None:
+    """Of each suite, the difference of every pair on each of its test sets, with p corrected over
+    the test sets by Holm, and on how many of them one system surely is better."""
+    by_key = {(cell.testset, cell.metric): cell for cell in material.cells}
+    rows = [
+        (cell, test, row)
+        for cell in material.cells
+        if cell.suite
+        for test in cell.tests
+        for row in _on_testsets(cell, test, by_key)
+    ]
+    if not rows:
+        return None
+    alpha = material.alpha
+    return Table(
+        title="Suites of test sets",
+        caption="The difference over all test sets of a suite, on which the runs of a system are "
+        "the same, with p corrected for pairs, and the differences on each of them, with p "
+        f"corrected for the test sets (Holm); † at or below {alpha:g}. Better, worse: on how many "
+        "test sets B surely is (partial conjunction, Dror et al. 2017).",
+        columns=(
+            Column("suite", "suite", lambda cell, *_: cell.testset, left=True),
+            Column("metric", "metric", lambda cell, *_: cell.name, left=True),
+            *PAIR_OF_TEST,
+            Column("test set", "testset", left=True),
+            Column("weight", "weight", show=score),
+            Column("delta", "delta", show=signed),
+            Column("p", "p", show=p_value,
+                   mark=lambda *row: "sign" if (row[-1].p or 1) <= alpha else ""),
+            Column("better", "better_on"),
+            Column("worse", "worse_on"),
+        ),
+        rows=rows,
+        filters=3,
+    )  # fmt: skip
+
+
+def _on_testsets(
+    cell: Result, test: TestResult, by_key: Mapping[tuple[str, str], Result]
+) -> list[OnTestSet]:
+    """All test sets together, and each."""
+    counts = [int(test.details.get(name, 0)) for name in ("better_on", "worse_on")]
+    found = [OnTestSet("all together", 1.0, test.delta, adjusted(test), *counts)]
+    alone = {
+        testset: one
+        for testset in cell.suite
+        if (testset, cell.metric) in by_key
+        for one in [by_key[testset, cell.metric].lead_test((test.a, test.b))]
+        if one is not None
+    }
+    p = adjust([one.p for one in alone.values()], "holm")
+    return found + [
+        OnTestSet(testset, cell.suite[testset], one.delta if one.a == test.a else -one.delta, q)
+        for (testset, one), q in zip(alone.items(), p, strict=True)
+    ]
 
 
 def thresholds(material: Material) -> Table:

@@ -10,6 +10,7 @@ from replitune.report.numbers import p_equation, p_value, probability, score
 from replitune.report.wording import CORRECTIONS, count, runs_of
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
+from replitune.significance.variances import bottleneck
 
 SHOWN = 6
 """As many pairs of one metric stand on the first screen. Of more, the first metric shows those
@@ -139,7 +140,12 @@ def interval_name(cell: Result, result: TestResult) -> str:
 
 def _closing(cell: Result, result: TestResult) -> str:
     """What the next run would show, on how many test sets, and whether one run decides."""
-    said = [*_next_run(cell, result), *_on_testsets(cell, result), *_one_run(cell, result)]
+    said = [
+        *_next_run(cell, result),
+        *_on_testsets(cell, result),
+        *_bottleneck(cell, result),
+        *_one_run(cell, result),
+    ]
     return "".join(f" {sentence}" for sentence in said)
 
 
@@ -176,6 +182,16 @@ def _on_testsets(cell: Result, result: TestResult) -> list[str]:
                 f"{len(cell.suite)} test sets."
             )
     return found
+
+
+def _bottleneck(cell: Result, result: TestResult) -> list[str]:
+    """What stands in the way of a smaller interval, where the difference is not settled."""
+    p = adjusted(result)
+    if not result.unit.startswith("replica+") or p is None or p <= cell.alpha:
+        return []
+    unit = "document" if "document" in result.unit else "segment"
+    said = bottleneck(result.variances, unit) if result.variances else None
+    return [] if said is None else [f"{said}."]
 
 
 def _one_run(cell: Result, result: TestResult) -> list[str]:

@@ -21,6 +21,7 @@ from replitune.significance.base import Note, TestResult, note_text
 from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import SystemSummary
 from replitune.significance.run import histogram
+from replitune.significance.variances import VarianceRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,6 +197,7 @@ class Result:
                 "delta": result.delta,
                 **{name: getattr(result, name) for name in METHOD_FIELDS},
                 **result.details,
+                "variances": [vars(source) for source in result.variances],
                 "notes": [vars(note) for note in result.notes],
             }
         for (a, b), pair in pairs.items():
@@ -236,10 +238,16 @@ class Result:
         tests = [{**vars(row), **row.details, "note": row.note} for row in self.tests]
         systems = [row for summary in self.systems.values() for row in _system_rows(summary)]
         overlaps = [{**vars(item), "note": item.note} for item in self.overlaps]
+        variances = [
+            {"a": row.a, "b": row.b, "method": row.method, **vars(source)}
+            for row in self.tests
+            for source in row.variances
+        ]
         return {
             "": (tests, rows.TESTS),
             ".systems": (systems, rows.SYSTEMS),
             ".overlaps": (overlaps, rows.OVERLAPS),
+            ".variances": (variances, rows.VARIANCES),
             ".notes": (self._note_rows(), rows.NOTES),
         }
 
@@ -262,7 +270,8 @@ class Result:
         return [{**of, **vars(note)} for of, notes in found for note in notes]
 
     def frames(self) -> dict[str, pd.DataFrame]:
-        """`tests`, `systems`, `overlaps` and `notes` with the columns of their files."""
+        """`tests`, `systems`, `overlaps`, `variances` and `notes` with the columns of their
+        files."""
         import pandas as pd
 
         return {
@@ -290,13 +299,18 @@ class Result:
         for row in rows.read_table(path(".notes"), rows.NOTES):
             key = (row["row"], row["a"], row["b"], row["system"], row["statistic"], row["method"])
             said[key].append(Note(row["code"], row["text"], row["about"]))
+        variances = defaultdict(list)
+        for row in rows.read_table(path(".variances"), rows.VARIANCES):
+            of = tuple(row.pop(name) for name in ("a", "b", "method"))
+            variances[of].append(VarianceRow(**row))
         tests = []
         for row in rows.read_table(path(""), rows.TESTS):
             del row["note"]
             counted = {name: row.pop(name) for name in rows.DETAILS}
             details = {name: value for name, value in counted.items() if value is not None}
             notes = said["test", row["a"], row["b"], None, None, row["method"]]
-            tests.append(TestResult(**row, details=details, notes=tuple(notes)))
+            sources = tuple(variances[row["a"], row["b"], row["method"]])
+            tests.append(TestResult(**row, details=details, notes=tuple(notes), variances=sources))
         overlaps = []
         for row in rows.read_table(path(".overlaps"), rows.OVERLAPS):
             del row["note"]

@@ -80,6 +80,9 @@ interval), ci, or score (of one replica)."""
 
 OVERLAPS = _schema((pa.string(), "a b method"), (pa.float64(), "ratio"), (pa.string(), "note"))
 
+VARIANCES = _schema((pa.string(), "a b method source about"), (pa.float64(), "sd low high n share"))
+"""`significance.variances.VarianceRow`, of each pair."""
+
 HISTOGRAMS = _schema(
     (pa.string(), "method a b"),
     (pa.int32(), "bin"),

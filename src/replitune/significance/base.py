@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.statistics.systems import SystemStatistics
+
+if TYPE_CHECKING:
+    from replitune.significance.simultaneous import Estimate
+    from replitune.significance.variances import VarianceRow
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,9 @@ class TestResult:
     """(n_a, n_b) p of each pair of replicas, where each pair was tested by itself."""
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Null (exchange tests) or bootstrap distribution of the signed delta, (samples,)."""
-    analysis: Any = field(default=None, repr=False, compare=False)
+    variances: tuple[VarianceRow, ...] = field(default=(), repr=False)
+    """Where the uncertainty of the difference comes from, where the test knows it."""
+    analysis: Estimate | None = field(default=None, repr=False, compare=False)
     """What this test knows of the pair beyond its row, for inference on many pairs at once."""
 
     @property

@@ -44,6 +44,7 @@ from replitune.significance.next_run import (
     wilson_share,
 )
 from replitune.significance.simultaneous import Estimate
+from replitune.significance.variances import VarianceRow, variance_table
 
 RUN_EFFECT = 0.01
 """p of the F test below which samples are said to have a run effect."""
@@ -266,6 +267,12 @@ class CrossedPair:
             ahead = (self.sign * rest.delta > 0) == (self.alternative == "greater")
             p = np.where(ahead, q, 1 - q)
         return {"p_without_one_low": float(p.min()), "p_without_one_high": float(p.max())}
+
+    def variances(self, unit: str, alpha: float) -> tuple[VarianceRow, ...]:
+        """Where Var(delta) comes from; nothing of a single replica or segment."""
+        if self.components is None or self.one_unit:
+            return ()
+        return variance_table(self.a, self.b, self.sides, self.components, unit=unit, alpha=alpha)
 
     def next_run(self, confidence: float) -> dict[str, float]:
         """P(the next run of B beats the next run of A), here and on a new test set."""

@@ -278,7 +278,9 @@ def _corrected(
         if rng is not None and known and all(row.p == 1 for row in left):
             from replitune.significance.simultaneous import largest_z
 
-            largest = largest_z([row.analysis for row in known], samples, rng(method))
+            largest = largest_z(
+                [row.analysis for row in known if row.analysis], samples, rng(method)
+            )
             if largest is not None:
                 return [_simultaneous(row, largest, alpha) for row in rows], "max-t"
         correction = "holm"

@@ -206,6 +206,7 @@ def crossed_suite(
         pairing="id" if paired else None,
         notes=some(*dict.fromkeys(notes)),
         details=details,
+        variances=pair.variances(word, alpha),
         analysis=pair.estimate if pair.estimable and pair.varies else None,
     )
 

@@ -162,12 +162,15 @@ def _next_run(cell: Result, result: TestResult) -> list[str]:
         share, low, high = 1 - share, 1 - high, 1 - low
         new = None if new is None else 1 - new
     run = runs_of(cell, result)
+    on_this = f"{probability(share)} ({probability(low)} to {probability(high)})"
+    if share == 1:  # of so few
+        on_this = f"{probability(low)} or more"
     text = (
         f"The next {run} of {ahead} would score above the next one of {behind} with probability "
-        f"{probability(share)} ({probability(low)} to {probability(high)}) on this test set"
+        f"{on_this} on {'these test sets' if cell.suite else 'this test set'}"
     )
     if new is not None:
-        text += f", {probability(new)} on a new one"
+        text += f", {probability(new)} on {'new ones' if cell.suite else 'a new one'}"
     return [f"{text}."]
 
 

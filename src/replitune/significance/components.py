@@ -294,12 +294,13 @@ def leave_one_out(
     whole: Components,
     prior: Prior | None = None,
 ) -> Components | None:
-    """Components without each replica in turn, (n_A + n_B, ...); None where that would leave one.
+    """Components without each replica in turn, (n_A + n_B, ...); None where that would leave fewer
+    than three in a group: p would then tell of its lost degrees of freedom, not of the replica.
 
     Groups keep their shares. From x without x_r: mean' = mean - e/(k - 1) with e = x_r - mean, and
     sum of squares' = sum of squares - k/(k - 1) e^2.
     """
-    if min(len(members) for side in sides for members in side.strata) < 3:
+    if min(len(members) for side in sides for members in side.strata) < 4:
         return None
     d = difference(sides)
     rows: list[Components] = []

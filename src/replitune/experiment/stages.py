@@ -322,6 +322,7 @@ class Power(Study):
     """What n replicas and N segments would detect."""
 
     NAME = "power"
+    VERSION = 2
 
 
 class Replication(Study):
@@ -334,6 +335,7 @@ class Calibrate(Study):
     """How often each test finds a difference where there is none."""
 
     NAME = "calibrate"
+    VERSION = 2
 
 
 class Meta(Stage):
@@ -365,7 +367,7 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    VERSION = 4
+    VERSION = 5
     systems: dict[str, Counts]
     """The replicas of each."""
     decoded: dict[str, list[str]]

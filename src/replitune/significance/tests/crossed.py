@@ -40,6 +40,7 @@ from replitune.significance.components import (
     pools_groups,
     run_effect,
     sides_of,
+    unit_of,
     weighted,
 )
 from replitune.significance.counting import speaks_of, tolerance
@@ -155,7 +156,7 @@ def crossed_suite(
         if not np.isfinite(metric.score(system.sums)).all():
             raise ReplituneError(f"{metric.id} has no finite score for system {system.name}")
     shared = Analyses() if analyses is None else analyses
-    units = [_unit(c, unit, scope) for c in comparisons]
+    units = [unit_of(c, unit, scope) for c in comparisons]
     documents = [
         c.documents if of == "document" else None for c, of in zip(comparisons, units, strict=True)
     ]
@@ -471,22 +472,6 @@ class Pair:
 
 def _on_all(parts: list[SystemParts], weights: Sequence[float]) -> SystemParts:
     return parts[0] if len(parts) == 1 and weights[0] == 1 else weighted(parts, weights)
-
-
-def _unit(comparison: Comparison, unit: str, scope: str) -> str:
-    """segment or document."""
-    known = has_documents(comparison.documents)
-    if unit == "document" and not known and scope != "runs":
-        raise ReplituneError(
-            "the test set has no documents",
-            found="`unit: document`, and one segment in each document",
-            expected="a document id for each segment",
-            fix="give the test set its documents, or leave `unit` to `auto`",
-        )
-    if unit != "auto":
-        return unit
-    enough = known and effective_documents(comparison.documents) >= FEW_DOCUMENTS
-    return "document" if enough else "segment"
 
 
 def _moderation(prior: Prior | None) -> Note:

@@ -375,6 +375,9 @@ def test_the_sentence_says_what_the_row_says():
         "for 0.5, 30 replicas need 700 segments (90%: 300 to any number)"
     )
     assert "any number of segments" in sentence(replace(few, segments=MANY_SEGMENTS))
+    assert "would detect any difference (90%: 0 to" in sentence(
+        replace(few, detectable=0.0, detectable_low=0.0)
+    )
     assert "500 segments (20 documents)" in sentence(replace(few, documents=20))
 
 
@@ -385,7 +388,7 @@ def test_a_margin_is_planned_for_too():
     assert row.same == pytest.approx(float(made.same(0.5)))
     assert row.same_low <= row.same <= row.same_high
     assert row.smallest_margin == pytest.approx(float(made.smallest_margin()))
-    assert f"the same within 0.5 with probability {row.same:.2g}" in sentence(row)
+    assert f"the same within 0.5 with probability {row.same:.2f}" in sentence(row)
     assert f"with 0.8 within {row.smallest_margin:.2g}" in sentence(row)
 
 

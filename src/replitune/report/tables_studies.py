@@ -119,10 +119,13 @@ def plan_sentences(found: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple
         limit = [row for row in plans if row.segments >= MANY_SEGMENTS]
         limit = [row for row in limit if (row.n_a, row.n_b, row.tuners) == runs]
         if limit:
+            best = limit[0]
             text += (
-                f". More segments alone, with the same replicas, would bring the detectable "
-                f"difference to {limit[0].detectable:.2g} at best"
+                ". More segments alone, with the same replicas, would bring the detectable "
+                f"difference to {best.detectable:.2g} at best"
             )
+            if best.detectable_low is not None and best.detectable_high is not None:
+                text += f" ({best.detectable_low:.2g} to {best.detectable_high:.2g})"
         said.append((cell.testset, f"{pair[1]} − {pair[0]}", f"{text}."))
     return said
 

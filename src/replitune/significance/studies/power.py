@@ -258,17 +258,17 @@ def sentence(row: PowerRow, metric: str = "") -> str:
     n = f"{row.n_a}" if row.n_a == row.n_b else f"{row.n_a} and {row.n_b}"
     runs = f"{n} replicas" + (f" of {row.tuners} tuners" if row.tuners > 1 else "")
     name = metric and f" {metric}"
-    text = (
-        f"{runs} and {size_said(row.segments, row.documents)} would detect a difference of "
-        f"{row.detectable:.2g}{name} ({_range(row, 'detectable')}power {row.wanted:g}, alpha "
-        f"{row.alpha:g})"
+    text = f"{runs} and {size_said(row.segments, row.documents)} would detect "
+    text += (
+        f"a difference of {row.detectable:.2g}{name}" if row.detectable > 0 else "any difference"
     )
+    text += f" ({_range(row, 'detectable')}power {row.wanted:g}, alpha {row.alpha:g})"
     if row.asked is not None:
         text += f"; {_needs(row, runs)}"
     if row.same is not None and row.margin is not None and row.smallest_margin is not None:
         text += (
             f"; would show two equal systems to be the same within {row.margin:g} with probability "
-            f"{row.same:.2g} ({_range(row, 'same')}with {row.wanted:g} within "
+            f"{row.same:.2f} ({_range(row, 'same', '.2f')}with {row.wanted:g} within "
             f"{row.smallest_margin:.2g})"
         )
     return text
@@ -280,11 +280,11 @@ def size_said(segments: int, documents: int | None) -> str:
     return f"{segments:,} segments" + (f" ({documents:,} documents)" if documents else "")
 
 
-def _range(row: PowerRow, name: str) -> str:
+def _range(row: PowerRow, name: str, form: str = ".2g") -> str:
     low, high = getattr(row, f"{name}_low"), getattr(row, f"{name}_high")
     if low is None or high is None:
         return ""
-    return f"{100 * row.confidence:.0f}%: {low:.2g} to {high:.2g}; "
+    return f"{100 * row.confidence:.0f}%: {low:{form}} to {high:{form}}; "
 
 
 def _needs(row: PowerRow, runs: str) -> str:

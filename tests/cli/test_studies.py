@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from replitune.ledger.prices import prices_of
+from replitune.significance.studies.cheapest import Prices
 from support import Ran
 
 
@@ -35,9 +38,51 @@ def test_power_says_what_a_plan_would_detect(replitune: Callable[..., Ran], stor
     rows = pd.read_parquet(out)
     assert set(rows["n_a"]) == {3, 6}
     assert rows["power"].between(0, 1).all()
-    assert ran.out == replitune("power", store, "--plans", "3x80", "6x500", "--delta", 0.5).out, (
-        "same seed, same words"
-    )
+    assert rows["power_low"].le(rows["power_high"]).all()
+    assert rows["detectable"].between(rows["detectable_low"], rows["detectable_high"]).all()
+    assert ran.out == replitune("power", store, "--plans", "3x80", "6x500", "--delta", 0.5).out
+
+
+def test_power_says_whether_equal_systems_would_be_shown_to_be(
+    replitune: Callable[..., Ran], store: Path
+):
+    ran = replitune("power", store, "--plans", "6x500", "--margin", 0.3)
+    assert ran.code == 0, ran.err
+    assert "the same within 0.3 with probability" in ran.out
+
+
+def test_power_finds_the_cheapest_plan_at_given_prices(replitune: Callable[..., Ran], store: Path):
+    ran = replitune("power", store, "--delta", 0.5, "--cpu-per-run", 600, "--cpu-per-segment", 0.1)
+    assert ran.code == 0, ran.err
+    assert "cheapest to detect 0.5 (power 0.8, alpha 0.05): " in ran.out
+    assert "dearer" in ran.out
+
+
+def test_prices_come_from_the_manifest(replitune: Callable[..., Ran], store: Path):
+    """Tuning of 100 s and decoding of 2 s for 100 segments, of each run of each system."""
+    jobs = {f"score/t/bleu/{system}": 6.0 for system in "ab"}
+    for system in "ab":
+        for run in range(3):
+            jobs[f"tune/{system}/run{run}"] = 100.0
+            jobs[f"decode/t/{system}/run{run}"] = 2.0
+            jobs[f"decode/dev/{system}/run{run}"] = 10.0
+    manifest = store.parent / "results" / "manifest.json"
+    manifest.parent.mkdir()
+    told = {
+        "files": {}, "settings": {}, "outputs_given": {},
+        "inputs": {name: {"segments": 100} for name in ("dev", "t", "train")},
+        "jobs": {name: {"cpu_seconds": seconds} for name, seconds in jobs.items()},
+    }  # fmt: skip
+    manifest.write_text(json.dumps(told), "utf-8")
+    found = prices_of(manifest, "ab")
+    assert (found.run, found.segment) == (pytest.approx(220), pytest.approx(0.08))
+    assert prices_of(manifest.parent, "ab", "t") == found
+    assert prices_of(manifest, "a", run=7, segment=1) == Prices(7, 1)
+    by_manifest = replitune("power", store, "--delta", 0.5, "--manifest", manifest)
+    assert by_manifest.code == 0, by_manifest.err
+    given = replitune("power", store, "--delta", 0.5, "--cpu-per-run", 110,
+                      "--cpu-per-segment", 0.04)  # fmt: skip
+    assert by_manifest.out == given.out
 
 
 @pytest.mark.parametrize(
@@ -46,6 +91,11 @@ def test_power_says_what_a_plan_would_detect(replitune: Callable[..., Ran], stor
         (["--plans", "3"], "REPLICASxSEGMENTS"),
         (["--plans", "1x80"], "two replicas"),
         (["--power", "1"], "less than 1"),
+        (["--unit", "document"], "no documents"),
+        (["--margin", "0"], "more than 0"),
+        (["--cpu-per-run", "9"], "--delta"),
+        (["--delta", "1", "--cpu-per-run", "9"], "--cpu-per-segment"),
+        (["--delta", "1", "--manifest", "nowhere"], "no such folder"),
         (["--pairs", "a:c"], "no system is called 'c'"),
     ],
 )

@@ -67,7 +67,13 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
                                for r in power))  # fmt: skip
     printed = page_rows(page, "power")
     assert [row[7] for row in printed] == [score(plan[4]) for plan in plans]
-    assert [row[8] for row in printed] == ["–" if p[5] is None else str(p[5]) for p in plans]
+    assert [row[9] for row in printed] == ["–" if p[5] is None else str(p[5]) for p in plans]
+    by_plan = {(r.a, r.b, r.n_a, r.segments): r for r in power}
+    for row, plan in zip(printed, plans, strict=True):
+        found = by_plan[plan[:4]]
+        assert row[8] == interval(found.detectable_low, found.detectable_high)
+        high = "any number" if found.needed_high is None else str(found.needed_high)
+        assert row[10] == ("–" if found.needed_low is None else f"[{found.needed_low}, {high}]")
     own = [row for row in power if row.design]
     assert {(row.n_a, row.n_b, row.segments) for row in own} == {(4, 4, 24)}
     said = {sentence(row, "BLEU") for row in own}

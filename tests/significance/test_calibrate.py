@@ -28,7 +28,7 @@ from replitune.significance.studies.calibrate import (
     simulated,
     wilson,
 )
-from replitune.significance.studies.power import fit
+from replitune.significance.studies.pilot import fit
 from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.significance.tests.crossed import crossed
 

@@ -88,4 +88,5 @@ def test_a_changed_study_runs_again_alone(studied: Snakemake):
     )  # fmt: skip
     assert changed == {"power": 1, "replication": 1, "meta": 1, **last}
     assert planned(studied, studies__calibrate=False, studies__power=False) == last
+    assert planned(studied, tests__margin={"bleu": 1.0}) == {"test": 1, "power": 1, **last}
     assert planned(studied, tests__alpha=0.01) == {"test": 1, "power": 1, "replication": 1, **last}

@@ -1,16 +1,18 @@
 """What n replicas and N segments would detect, from the variances of a finished comparison.
 
   replitune power stats --plans 3x1000 5x1000 10x3000 --delta 0.5
+  replitune power stats --delta 0.5 --manifest results/X/manifest.json
 
 A plan is REPLICASxSEGMENTS. Without --plans: --replicas (3, 5, 10 and 20) on --segments (those at
-hand, twice and four times as many, and any number).
+hand, twice and four times as many, and any number). In brackets is a 90% interval: what the few
+runs of this experiment leave open. With --delta and prices, from a manifest or as options, also the
+cheapest plan that finds this difference.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from replitune.cli.options import add_settings, given_settings
@@ -25,25 +27,33 @@ from replitune.errors import ReplituneError
 from replitune.experiment import stages
 from replitune.settings import read
 from replitune.significance.settings import TestSettings
-from replitune.significance.studies.settings import PowerSettings
+from replitune.significance.studies.settings import PlanningSettings, PowerSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from replitune.significance.base import Comparison
-    from replitune.significance.studies.power import Plan, PowerRow
+    from replitune.significance.studies.cheapest import Prices
+    from replitune.significance.studies.pilot import Pilot
+    from replitune.significance.studies.planned import Plan
+    from replitune.significance.studies.power import PowerRow
     from replitune.statistics.store import SegmentStatistics
 
-SETTINGS = ("replicas", "segments", "delta", "power")
+    PricesOf = Callable[[Sequence[str], str], Prices]
+    """Of two systems on a test set."""
+
+SETTINGS = ("replicas", "segments", "delta", "power", "unit")
+PLANNING = ("margin", "cpu_per_run", "cpu_per_segment")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_store_options(parser)
+    add_store_options(parser, seed=False)
     parser.add_argument(
         "--plans", nargs="+", metavar="NxSEGMENTS", help="REPLICASxSEGMENTS of each plan"
     )
     add_settings(parser, PowerSettings, *SETTINGS)
     add_settings(parser, TestSettings, "alpha", "paired_replicas")
+    add_settings(parser, PlanningSettings, *PLANNING)
+    parser.add_argument(
+        "--manifest", metavar="FILE", help="manifest.json of an experiment that tells the prices"
+    )
     parser.add_argument("--out", metavar="FILE.parquet", help="power curves as rows")
 
 
@@ -51,13 +61,19 @@ def run(options: argparse.Namespace) -> None:
     from replitune.results.rows import write_rows
     from replitune.significance.studies.power import PowerRow
 
+    settings = PowerSettings(**given_settings(options, PowerSettings, *SETTINGS))
+    planning = PlanningSettings(**given_settings(options, PlanningSettings, *PLANNING))
+    stores = chosen_stores(options)
+    margins = {store.metric.id: planning.margin for store in stores if planning.margin}
     found = rows(
-        chosen_stores(options),
+        stores,
         given_pairs(options),
-        PowerSettings(**given_settings(options, PowerSettings, *SETTINGS)),
-        TestSettings(**given_settings(options, TestSettings, "alpha", "paired_replicas")),
-        options.seed,
+        settings,
+        TestSettings(
+            **given_settings(options, TestSettings, "alpha", "paired_replicas"), margin=margins
+        ),
         options.plans,
+        _prices(options.manifest, planning, settings),
     )
     if options.out is not None:
         write_rows(options.out, found, PowerRow)
@@ -69,7 +85,7 @@ def job(job: stages.Power, options: argparse.Namespace) -> None:
 
     tests = read(TestSettings, job.tests, "tests")
     settings = read(PowerSettings, job.settings, "power")
-    found = rows(job_stores(job), tests.pairs, settings, tests, job.seed)
+    found = rows(job_stores(job), tests.pairs, settings, tests)
     write_rows(str(job.outputs["rows"]), found, PowerRow)
 
 
@@ -78,44 +94,75 @@ def rows(
     pairs: Any,
     settings: PowerSettings,
     tests: TestSettings,
-    seed: int,
     plans: Sequence[str] | None = None,
+    prices: PricesOf | None = None,
 ) -> list[PowerRow]:
     """Power curves of every pair, which are also said on the terminal."""
+    from replitune.significance.margins import margin_iv
     from replitune.significance.studies import power
+    from replitune.significance.studies.cheapest import cheapest, said
+    from replitune.significance.studies.pilot import pilot
 
     rows: list[power.PowerRow] = []
     for store in stores:
+        margin = tests.margin.get(store.metric.id)
         print(f"{store.metric.id} on {store.testset or 'the test set'}")
         for pair in replicated_pairs(store, pairs, 2):
-            names = sorted((pair.a.name, pair.b.name))
+            if margin is not None:
+                margin_iv(margin, pair)
+            known = pilot(pair, unit=settings.unit, paired=tests.paired_replicas)
             found = power.power_curve(
-                pair,
-                power.fit(pair, paired=tests.paired_replicas),
-                _plans(settings, plans, pair),
-                rng=partial(_stream, seed, (store.testset, *names)),
+                known,
+                _plans(settings, plans, known),
                 alpha=tests.alpha,
                 power=settings.power,
                 asked=settings.delta,
+                margin=margin,
             )
             print(f"  {pair.b.name} - {pair.a.name}")
-            for said in dict.fromkeys(map(power.sentence, found)):
-                print(f"    {said}")
+            for line in dict.fromkeys(map(power.sentence, found)):
+                print(f"    {line}")
+            if prices is not None and settings.delta is not None:
+                proposals = cheapest(
+                    known,
+                    settings.delta,
+                    prices((pair.a.name, pair.b.name), store.testset),
+                    power=settings.power,
+                    alpha=tests.alpha,
+                )
+                for line in said(proposals):
+                    print(f"    {line}")
             rows += found
     return rows
 
 
-def _stream(seed: int, names: Sequence[str], plan: Plan) -> np.random.Generator:
-    from replitune.streams import stream
+def _prices(
+    manifest: str | None, planning: PlanningSettings, settings: PowerSettings
+) -> PricesOf | None:
+    """None where no prices are given."""
+    from replitune.ledger.prices import prices_of
 
-    return stream(seed, "power", *names, plan.n_a, plan.n_b, plan.tuners, plan.segments)
+    run, segment = planning.cpu_per_run, planning.cpu_per_segment
+    if manifest is None and run is None and segment is None:
+        return None
+    if settings.delta is None:
+        raise ReplituneError(
+            "prices are for the cheapest plan that finds a difference",
+            fix="give the difference with --delta",
+        )
+
+    def of(systems: Sequence[str], testset: str) -> Prices:
+        return prices_of(manifest, systems, testset, run=run, segment=segment)
+
+    return of
 
 
-def _plans(settings: PowerSettings, words: Sequence[str] | None, pair: Comparison) -> list[Plan]:
-    from replitune.significance.studies.power import Plan, plans
+def _plans(settings: PowerSettings, words: Sequence[str] | None, pilot: Pilot) -> list[Plan]:
+    from replitune.significance.studies.planned import Plan
+    from replitune.significance.studies.power import plans
 
     if words is None:
-        return plans(pair, list(settings.replicas), list(settings.segments))
+        return plans(pilot, list(settings.replicas), list(settings.segments))
     chosen = []
     for word in words:
         n, _, N = word.partition("x")

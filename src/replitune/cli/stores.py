@@ -17,7 +17,9 @@ from replitune.significance.settings import Pairs, Weight
 from replitune.statistics.store import SegmentStatistics, read_stores, read_systems
 
 
-def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True) -> None:
+def add_store_options(
+    parser: argparse.ArgumentParser, *, pairs: bool = True, seed: bool = True
+) -> None:
     """What every study of one test set takes."""
     parser.add_argument(
         "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
@@ -26,7 +28,8 @@ def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True) ->
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
     if pairs:
         add_pairs(parser)
-    add_seed(parser)
+    if seed:
+        add_seed(parser)
 
 
 def add_pairs(parser: argparse.ArgumentParser) -> None:

@@ -394,7 +394,8 @@ class Experiment:
             if name == "calibrate" and not settings["methods"]:
                 settings["methods"] = tests["methods"]
             wanted = {
-                "power": ("pairs", "alpha", "paired_replicas"), "replication": ("pairs", "alpha")
+                "power": ("pairs", "alpha", "paired_replicas", "margin"),
+                "replication": ("pairs", "alpha"),
             }.get(name, ())  # fmt: skip
             return {
                 **self._of_stores(testset, metric),

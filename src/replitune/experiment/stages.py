@@ -329,6 +329,7 @@ class Power(Study):
     """What n replicas and N segments would detect."""
 
     NAME = "power"
+    VERSION = 2
 
 
 class Replication(Study):
@@ -341,6 +342,7 @@ class Calibrate(Study):
     """How often each test finds a difference where there is none."""
 
     NAME = "calibrate"
+    VERSION = 2
 
 
 class Meta(Stage):

@@ -15,7 +15,8 @@ from replitune.report.tables_studies import plans_of
 from replitune.report.wording import count
 from replitune.results.result import Result
 from replitune.significance.studies.calibrate import wilson
-from replitune.significance.studies.power import MANY_SEGMENTS, PowerRow
+from replitune.significance.studies.planned import MANY_SEGMENTS
+from replitune.significance.studies.power import PowerRow
 from replitune.significance.studies.replication import ReplicationRow
 
 Row = TypeVar("Row", PowerRow, ReplicationRow)
@@ -46,6 +47,15 @@ def power(material: Material, cell: Result) -> Figure | None:
             curve = [row for row in grid if (row.n_a, row.n_b, row.tuners) == plan]
             n = f"n = {plan[0]}" if plan[0] == plan[1] else f"n = {plan[0]} + {plan[1]}"
             this = " (this experiment)" if curve[0].design else ""
+            if curve[0].design:
+                axes.fill_between(
+                    [row.delta for row in curve],
+                    [row.power_low for row in curve],
+                    [row.power_high for row in curve],
+                    **style(index),
+                    alpha=0.15,
+                    lw=0,
+                )
             axes.plot(
                 [row.delta for row in curve],
                 [row.power for row in curve],
@@ -65,9 +75,10 @@ def power(material: Material, cell: Result) -> Figure | None:
     return Figure(
         f"Power of the crossed test at {first.alpha:g} to find a true difference in {cell.name} "
         f"between {first.a} and {first.b} with n replicas of each and the {own.segments:,} "
-        f"segments of {cell.testset}, simulated from the variances of this experiment ({own.n_a} + "
-        f"{count(own.n_b, 'run')}); the line is the wanted power. It speaks of new segments and "
-        "new runs.",
+        f"segments of {cell.testset}, computed from the variances of this experiment ({own.n_a} + "
+        f"{count(own.n_b, 'run')}); the line is the wanted power, the band what these runs leave "
+        f"open of this experiment's own power ({100 * first.confidence:.0f}%). It speaks of new "
+        "segments and new runs.",
         draw,
         size=(6.8, 3.4),
     )
@@ -84,12 +95,20 @@ def detectable(material: Material, cell: Result) -> Figure | None:
     own = next((row for row in rows if row.design), first)
     plans = [row for row in plans_of(rows) if row.n_a == row.n_b and row.tuners == 1]
     sizes = sorted({row.segments for row in plans})
+    top = 2.5 * max((row.detectable for row in plans), default=0.0)
     result = cell.lead_test((first.a, first.b))
 
     def draw(axes: Any) -> None:
         for index, size in enumerate(sizes):
             line = sorted((row.n_a, row.detectable) for row in plans if row.segments == size)
             any_number = size >= MANY_SEGMENTS
+            if size == sizes[0]:
+                band = sorted(
+                    (row.n_a, row.detectable_low or 0.0, min(row.detectable_high or top, top))
+                    for row in plans
+                    if row.segments == size
+                )
+                axes.fill_between(*zip(*band, strict=True), **style(index), alpha=0.15, lw=0)
             axes.plot(
                 [n for n, _ in line],
                 [found for _, found in line],
@@ -113,7 +132,8 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         f"test finds at {first.alpha:g} with {100 * first.wanted:g}% power, by numbers of replicas "
         f"and segments, from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}, {own.segments:,} segments of {cell.testset}); the line is the "
-        "observed difference. It speaks of new segments and new runs.",
+        f"observed difference, the band what these runs leave open on {sizes[0]:,} segments "
+        f"({100 * first.confidence:.0f}%). It speaks of new segments and new runs.",
         draw,
         size=(6.8, 3.4),
     )

@@ -3,7 +3,7 @@ people (Graham 2016)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from replitune.meta.rows import MetaRow
 from replitune.report.material import Material
@@ -12,7 +12,8 @@ from replitune.report.specification import Column, Table, ends, exact, limits
 from replitune.report.tables_scores import CELL
 from replitune.report.tables_tests import METHOD, PAIR_OF_ROW
 from replitune.results.result import Result
-from replitune.significance.studies.power import MANY_SEGMENTS, PowerRow, sentence
+from replitune.significance.studies.planned import MANY_SEGMENTS
+from replitune.significance.studies.power import PowerRow, sentence
 from replitune.significance.studies.replication import ReplicationRow
 
 
@@ -32,16 +33,24 @@ def power(material: Material) -> Table | None:
     if not rows:
         return None
     _, first = rows[0]
-    note, extra = "", None
+    sure = f"{100 * first.confidence:.0f}%"
+    note, asked = "", None
     if first.asked is not None:
         note = f"; {MISSING}: no number of segments suffices"
-        extra = f"segments for {first.asked:g}"
+        asked = f"segments for {first.asked:g}"
+    in_documents = any(row.documents is not None for _, row in rows)
+    with_margin = any(row.margin is not None for _, row in rows)
+    if with_margin:
+        note += (
+            "; same: probability that two systems without any difference are shown to be the same "
+            "within the margin, and the margin for which it is the wanted power"
+        )
     return Table(
         title="What a plan would detect",
         caption=f"Standard error of the difference, and the smallest difference found with "
         f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n replicas of "
-        f"each system and N segments; from the variances of this experiment{note}. It speaks "
-        "of new segments and new runs.",
+        f"each system and N segments; from the variances of this experiment, with {sure} intervals "
+        f"of what its runs leave open{note}. It speaks of new segments and new runs.",
         columns=(
             *CELL,
             *PAIR_OF_ROW,
@@ -50,16 +59,40 @@ def power(material: Material) -> Table | None:
             *exact("design", "n_a", "n_b", "tuners"),
             Column("n", None, lambda _, row: (row.n_a, row.n_b), _runs),
             Column("N", "segments", show=_size),
+            *exact("unit"),
+            Column("documents" if in_documents else None, "documents"),
             Column(None, "alpha"),
             Column(None, "power", "wanted"),
             Column("s.e.", "se", show=lambda se: score(se, 3)),
             Column("detectable", "detectable", show=score),
-            *exact("asked"),
-            Column(extra, "segments_needed", "needed"),
+            Column(sure, None, _of("detectable"), limits()),
+            *exact("confidence", "detectable_low", "detectable_high", "asked"),
+            Column(asked, "segments_needed", "needed"),
+            Column(asked and sure, None, lambda _, row: row, _needed),
+            *exact("needed_low", "needed_high", "margin"),
+            Column("same" if with_margin else None, "same", show=lambda same: score(same, 2)),
+            Column(sure if with_margin else None, None, _of("same"), limits()),
+            *exact("same_low", "same_high"),
+            Column("smallest margin" if with_margin else None, "smallest_margin", show=score),
+            Column(sure if with_margin else None, None, _of("smallest_margin"), limits()),
+            *exact("smallest_margin_low", "smallest_margin_high"),
         ),
         rows=rows,
         filters=4,
     )  # fmt: skip
+
+
+def _of(name: str) -> Callable[[Result, PowerRow], tuple[float | None, float | None]]:
+    """The limits of an answer."""
+    return lambda _, row: (getattr(row, f"{name}_low"), getattr(row, f"{name}_high"))
+
+
+def _needed(row: PowerRow) -> str:
+    """Limits of the segments that are needed; without an upper one, no number suffices there."""
+    if row.needed_low is None:
+        return MISSING
+    high = "any number" if row.needed_high is None else f"{row.needed_high}"
+    return f"[{row.needed_low}, {high}]"
 
 
 def _runs(n: tuple[int, int]) -> str:
@@ -86,10 +119,13 @@ def plan_sentences(found: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple
         limit = [row for row in plans if row.segments >= MANY_SEGMENTS]
         limit = [row for row in limit if (row.n_a, row.n_b, row.tuners) == runs]
         if limit:
+            best = limit[0]
             text += (
-                f". More segments alone, with the same replicas, would bring it to "
-                f"{limit[0].detectable:.2g} at best"
+                ". More segments alone, with the same replicas, would bring the detectable "
+                f"difference to {best.detectable:.2g} at best"
             )
+            if best.detectable_low is not None and best.detectable_high is not None:
+                text += f" ({best.detectable_low:.2g} to {best.detectable_high:.2g})"
         said.append((cell.testset, f"{pair[1]} − {pair[0]}", f"{text}."))
     return said
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.significance import arguments as iv
-from replitune.significance.base import Note
+from replitune.significance.base import Comparison, Note
 from replitune.significance.critical import Parts, Scope, net_parts
 from replitune.significance.moderation import Prior, moderated, run_variance_prior
 from replitune.statistics.systems import SystemStatistics
@@ -394,6 +394,22 @@ def effective_documents(documents: NDArray[np.int32]) -> float:
 def has_documents(documents: NDArray[np.int32]) -> bool:
     """Whether some document has more than one segment."""
     return int(documents.max(initial=-1)) + 1 < len(documents)
+
+
+def unit_of(comparison: Comparison, unit: str, scope: str) -> str:
+    """segment or document: what a test set is drawn of."""
+    known = has_documents(comparison.documents)
+    if unit == "document" and not known and scope != "runs":
+        raise ReplituneError(
+            "the test set has no documents",
+            found="`unit: document`, and one segment in each document",
+            expected="a document id for each segment",
+            fix="give the test set its documents, or leave `unit` to `auto`",
+        )
+    if unit != "auto":
+        return unit
+    enough = known and effective_documents(comparison.documents) >= FEW_DOCUMENTS
+    return "document" if enough else "segment"
 
 
 def ignored_documents(

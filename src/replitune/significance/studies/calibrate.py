@@ -188,18 +188,18 @@ def simulated(
     null: str = "next",
 ) -> Iterator[Comparison]:
     """Mean-metric comparisons of n replicas each with the variance components of a real one."""
-    from replitune.significance.studies.power import fit
+    from replitune.significance.studies.pilot import fit
     from replitune.significance.studies.simulate import Design, mean_scores
 
     model = fit(comparison, strata="none")
-    sd = [math.sqrt(v) for v in (*model.replica, *model.interaction)]
+    sd = [math.sqrt(v) for v in (*model.replica, *model.interaction[:, 0])]
     design = Design(
         n,
         n,
         comparison.segments,
         sd[0],
         sd[1],
-        difference=math.sqrt(model.segment),
+        difference=math.sqrt(model.segment[0]),
         segment=common_sd(comparison),
         noise_a=sd[2],
         noise_b=sd[3],

@@ -40,6 +40,33 @@ class PowerSettings(Settings, frozen=True):
     power: Annotated[
         float, about("The wanted probability of finding a difference.", gt=0, lt=1)
     ] = 0.8
+    unit: Annotated[
+        Literal["auto", "segment", "document"],
+        about(
+            "What is new in a new test set: segments, or documents of the size at hand. `auto`: "
+            "documents where there are 20 effective ones, as `crossed` has it."
+        ),
+    ] = "auto"
+
+
+class PlanningSettings(Settings, frozen=True):
+    """What the command asks beside: a margin, and prices."""
+
+    margin: Annotated[
+        Annotated[float, about(gt=0)] | None,
+        about(
+            "A difference that counts as the same: how probable is it that two equal systems are "
+            "shown to be?"
+        ),
+    ] = None
+    cpu_per_run: Annotated[
+        Annotated[float, about(ge=0)] | None,
+        about("CPU seconds of one run of one system: its tuning or training."),
+    ] = None
+    cpu_per_segment: Annotated[
+        Annotated[float, about(ge=0)] | None,
+        about("CPU seconds of one segment by one run: its decoding and scoring."),
+    ] = None
 
 
 class ReplicationSettings(Settings, frozen=True):

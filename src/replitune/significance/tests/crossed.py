@@ -23,7 +23,6 @@ from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.components import (
-    FEW_DOCUMENTS,
     SMALLEST_DOCUMENTS,
     Analyses,
     SystemParts,
@@ -32,6 +31,7 @@ from replitune.significance.components import (
     ignored_documents,
     pools_groups,
     sides_of,
+    unit_of,
     weighted,
 )
 from replitune.significance.counting import speaks_of
@@ -209,19 +209,3 @@ def crossed_suite(
         variances=pair.variances(word, alpha),
         analysis=pair.estimate if pair.estimable and pair.varies else None,
     )
-
-
-def unit_of(comparison: Comparison, unit: str, scope: str) -> str:
-    """segment or document."""
-    known = has_documents(comparison.documents)
-    if unit == "document" and not known and scope != "runs":
-        raise ReplituneError(
-            "the test set has no documents",
-            found="`unit: document`, and one segment in each document",
-            expected="a document id for each segment",
-            fix="give the test set its documents, or leave `unit` to `auto`",
-        )
-    if unit != "auto":
-        return unit
-    enough = known and effective_documents(comparison.documents) >= FEW_DOCUMENTS
-    return "document" if enough else "segment"

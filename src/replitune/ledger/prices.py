@@ -1,0 +1,92 @@
+"""What a run and a segment cost, from the manifest of a finished experiment.
+
+A run costs the CPU seconds of its tuning or training and of its translation of the tuning set; a
+segment those of its translation by one run and of its score by all metrics, with what a job takes
+to start. Models that runs share cost the same however many there are, and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from replitune.corpus.settings import DEV
+from replitune.errors import ReplituneError
+from replitune.ledger.manifest import NAME, read_manifest
+from replitune.significance.studies.cheapest import Prices
+
+
+def prices_of(
+    manifest: str | Path | None,
+    systems: Sequence[str],
+    testset: str = "",
+    *,
+    run: float | None = None,
+    segment: float | None = None,
+) -> Prices:
+    """Of `systems` together. `run` and `segment`, of one system, are taken before what the manifest
+    says; without a name of a test set, all of them are looked at."""
+    costs: dict[str, list[float]] = {"run": [], "segment": []}
+    known = {} if manifest is None else _read(Path(manifest))
+    for system in systems:
+        for what, given, find in (("run", run, _run), ("segment", segment, _segment)):
+            if given is None and known:
+                given = find(known, system, testset)
+            if given is None:
+                raise ReplituneError(
+                    f"what a {what} of {system} costs is not known",
+                    file=manifest,
+                    fix=f"give the CPU seconds with --cpu-per-{what}"
+                    + ("" if manifest else ", or a manifest.json with --manifest"),
+                )
+            costs[what].append(given)
+    return Prices(sum(costs["run"]), sum(costs["segment"]))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if path.is_file() and path.name != NAME:
+        raise ReplituneError(
+            "is no manifest", file=path, expected=f"results/<experiment>/{NAME}, or its folder"
+        )
+    return read_manifest(path.parent if path.name == NAME else path)
+
+
+def _run(manifest: Mapping[str, Any], system: str, testset: str) -> float | None:
+    """CPU seconds of one run, mean over those there are; None where none was made."""
+    made = _seconds(manifest, "tune", system)
+    if not made:
+        return None
+    on_dev = [*_seconds(manifest, "decode", DEV, system), *_scoring(manifest, DEV, system)]
+    return (sum(made) + sum(on_dev)) / len(made)
+
+
+def _segment(manifest: Mapping[str, Any], system: str, testset: str) -> float | None:
+    """CPU seconds of one segment by one run; None where none was translated."""
+    used, outputs = 0.0, 0
+    for name, part in manifest["inputs"].items():
+        runs = _seconds(manifest, "decode", name, system)
+        if name in (DEV, "train") or testset not in ("", name) or not runs:
+            continue
+        used += sum(runs) + sum(_scoring(manifest, name, system))
+        outputs += len(runs) * int(part["segments"])
+    return used / outputs if outputs else None
+
+
+def _scoring(manifest: Mapping[str, Any], testset: str, system: str) -> list[float]:
+    """Of all metrics, of all runs."""
+    return [
+        float(record["cpu_seconds"])
+        for name, record in manifest["jobs"].items()
+        if name.startswith(f"score/{testset}/") and name.endswith(f"/{system}")
+    ]
+
+
+def _seconds(manifest: Mapping[str, Any], *names: str) -> list[float]:
+    """Of the jobs of one stage, one of each run."""
+    start = "/".join((*names, ""))
+    return [
+        float(record["cpu_seconds"])
+        for name, record in manifest["jobs"].items()
+        if name.startswith(start)
+    ]

@@ -1,0 +1,251 @@
+"""What a finished comparison says of the next: its variance components, and how surely.
+
+The components say what one run, one segment and one output of one run add to Var(delta). Three
+runs say little of the variance of runs, so beside the estimates there are *extremes*: components
+with which something that grows with them, such as the difference that a plan detects, is at the
+limits of an interval. For a sum of mean squares these are the limits of Graybill and Wang (1980):
+the estimate, less or plus the root of the sum of squares of how far each mean square alone would
+take it at the limit of its own chi-square interval. Here the mean squares are moved there together,
+each by its part of that root, so that what is not quite a sum is computed and not approximated.
+
+Quantiles of draws of the mean squares (Weerahandi 1993) would be the same in spirit, but are too
+high where components are cut off at 0: nominal 90% are 80% with three runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.significance.base import Comparison
+from replitune.significance.components import (
+    SMALLEST_DOCUMENTS,
+    Components,
+    analyse,
+    components,
+    sides_of,
+    unit_of,
+    weighted,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class VarianceModel:
+    """What single runs, segments and outputs add to the variance of a difference.
+
+    S sides (A and B, or the differences of paired replicas) and B test sets. Axes may be led by
+    another, of several sets of components.
+    """
+
+    replica: NDArray[np.float64]
+    """(..., S) sigma2_a of A and of B."""
+    segment: NDArray[np.float64]
+    """(..., B) sigma2_d: how differently a segment of each test set suits A and B."""
+    interaction: NDArray[np.float64]
+    """(..., S, B) sigma2_e."""
+    units: NDArray[np.float64]
+    """(B,) of one segment of the plan, how many effective units are on each test set: 1; where
+    documents are the unit, effective documents per segment; on a suite its share."""
+
+    @property
+    def paired(self) -> bool:
+        return self.replica.shape[-1] == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """A comparison that others are planned by."""
+
+    a: str
+    b: str
+    n_a: int
+    n_b: int
+    tuners: int
+    """Groups of equal size; 1 where there are none or they differ."""
+    segments: int
+    documents: int | None
+    """Of the test set where they are the unit; None: segments are."""
+    units: NDArray[np.float64]
+    """(B,) effective units of each test set, for one segment."""
+    found: Components
+    nu_both: NDArray[np.float64]
+    """(R, B) degrees of freedom of V_int."""
+    n: NDArray[np.float64]
+    """(S,) runs of each side."""
+
+    @property
+    def unit(self) -> str:
+        return "segment" if self.documents is None else "document"
+
+    @property
+    def model(self) -> VarianceModel:
+        """The estimates: sigma2_a,s = n (V_rep,s - V_int,s), sigma2_d = N (V_seg - sum V_int),
+        sigma2_e,s = n N V_int,s; never below 0. What a side lacks to 0 is taken off the other, so
+        that V is the test's."""
+        return self._model(self._squares)
+
+    def extremes(
+        self, measure: Callable[[VarianceModel], NDArray[np.float64]], confidence: float
+    ) -> VarianceModel:
+        """Components (2, ...) with which a measure is at its lower and at its upper limit.
+
+        `measure` maps components (D, ...) to (D,), and is not negative.
+        """
+
+        tail = (1 - confidence) / 2
+        still = self._run_effect() > tail  # runs may well have no variance of their own
+        low = self._moved(measure, tail, -1, runs=not still)
+        high = self._moved(measure, tail, 1)
+        return VarianceModel(
+            np.stack([low.replica, high.replica]),
+            np.stack([low.segment, high.segment]),
+            np.stack([low.interaction, high.interaction]),
+            self.units,
+        )
+
+    def _moved(
+        self,
+        measure: Callable[[VarianceModel], NDArray[np.float64]],
+        tail: float,
+        sign: int,
+        runs: bool = True,
+    ) -> VarianceModel:
+        """The components at one limit; without `runs`, with no variance of runs."""
+        from scipy.special import chdtri
+
+        x, nus = self._squares, self._nus
+        K = len(x)
+        ends = x * nus / np.stack([chdtri(nus, tail), chdtri(nus, 1 - tail)])  # (2, K)
+        alone = np.where(np.eye(K, dtype=bool), ends[:, np.newaxis], x).reshape(2 * K, K)
+        values = measure(self._model(np.vstack([x, alone]), runs)) ** 2  # a variance: almost a sum
+        gains = np.maximum(sign * (values[1:].reshape(2, K) - values[0]), 0.0)
+        size, end = gains.max(axis=0), ends[gains.argmax(axis=0), np.arange(K)]
+        length = float(np.sqrt(size @ size))
+        part = size / length if length > 0 else size
+        return self._model(x + part * (end - x), runs)
+
+    @property
+    def _squares(self) -> NDArray[np.float64]:
+        """(K,) the independent mean squares: V_rep, V_seg, V_int."""
+        found = self.found
+        return np.concatenate([found.rep, found.seg, found.both.ravel()])
+
+    @property
+    def _nus(self) -> NDArray[np.float64]:
+        return np.concatenate([self.found.nu_rep, self.found.nu_seg, self.nu_both.ravel()])
+
+    def _run_effect(self) -> float:
+        """p of F = sum V_rep / sum V_int, with the degrees of freedom (Satterthwaite's) where runs
+        have no variance beyond that of their segments."""
+        from scipy.special import fdtrc
+
+        noise, total = self.found.both.sum(axis=-1), float(self.found.both.sum())
+        if total <= 0:
+            return 0.0
+        above = total**2 / float((noise**2 / self.found.nu_rep).sum())
+        below = total**2 / float((self.found.both**2 / self.nu_both).sum())
+        return float(fdtrc(above, below, float(self.found.rep.sum()) / total))
+
+    def _model(self, squares: NDArray[np.float64], of_runs: bool = True) -> VarianceModel:
+        """Components of mean squares (..., K); without `of_runs`, runs have no variance."""
+        R, B = self.found.both.shape
+        rep, seg, both = np.split(squares, [R, R + B], axis=-1)
+        own = self.found.sides == np.arange(len(self.n))[:, np.newaxis]  # (S, R)
+        noise = own @ both.reshape(*both.shape[:-1], R, B)  # (..., S, B)
+        runs = rep @ own.T - noise.sum(axis=-1)
+        above = np.maximum(runs, 0.0) if of_runs else np.zeros_like(runs)
+        total, kept = above.sum(axis=-1), np.maximum(runs.sum(axis=-1), 0.0)
+        share = np.divide(kept, total, out=np.zeros_like(total), where=total > 0)
+        return VarianceModel(
+            self.n * above * share[..., np.newaxis],
+            self.segments * np.maximum(seg - noise.sum(axis=-2), 0.0),
+            self.n[:, np.newaxis] * self.segments * noise,
+            self.units,
+        )
+
+
+def pilot(
+    comparisons: Comparison | Sequence[Comparison],
+    weights: Sequence[float] | None = None,
+    *,
+    unit: str = "auto",
+    strata: str = "groups",
+    paired: bool = False,
+) -> Pilot:
+    """The pilot that a comparison is, or the same pair on all test sets of a suite.
+
+    `weights` of the test sets: equal by default. A plan for a suite keeps its proportions.
+    """
+    given = [comparisons] if isinstance(comparisons, Comparison) else list(comparisons)
+    shares = [1 / len(given)] * len(given) if weights is None else list(weights)
+    a, b = given[0].a, given[0].b
+    if min(a.n, b.n) < 2 or min(one.segments for one in given) < 2:
+        raise ReplituneError(
+            "planning needs two replicas of each system and two segments",
+            found=f"{a.n} of {a.name}, {b.n} of {b.name}, {given[0].segments} segments",
+            fix="tune each system once more",
+        )
+    units = [unit_of(one, unit, "both") for one in given]
+    documents = [
+        one.documents if of == "document" else None for one, of in zip(given, units, strict=True)
+    ]
+    of_a, of_b = (
+        weighted([analyse(one.metric, system, of) for one, system, of in
+                  zip(given, systems, documents, strict=True)], shares)
+        for systems in ([one.a for one in given], [one.b for one in given])
+    )  # fmt: skip
+    sides = sides_of(of_a, of_b, strata, paired)
+    found = components(sides, of_a.blocks)
+    few = min(
+        (nu + 1 for nu, of in zip(found.nu_seg, units, strict=True) if of == "document"),
+        default=np.inf,
+    )
+    if few < SMALLEST_DOCUMENTS:
+        raise ReplituneError(
+            "too few documents to plan by",
+            found=f"{few:.1f} effective documents",
+            expected=f"at least {SMALLEST_DOCUMENTS:g}, as for a p",
+            fix="give `unit: segment`, which takes segments as independent",
+        )
+    N = sum(one.segments for one in given)
+    sizes = np.array([len(members) - 1 for side in sides for members in side.strata])
+    in_documents = all(of == "document" for of in units)
+    return Pilot(
+        a=a.name,
+        b=b.name,
+        n_a=a.n,
+        n_b=b.n,
+        tuners=_tuners(given[0]) if strata == "groups" else 1,
+        segments=N,
+        documents=sum(one.n_documents for one in given) if in_documents else None,
+        units=(found.nu_seg + 1) / N,
+        found=found,
+        nu_both=sizes[:, np.newaxis] * found.nu_seg,
+        n=np.array([float(len(side.scores)) for side in sides]),
+    )
+
+
+def fit(
+    comparison: Comparison, *, unit: str = "segment", strata: str = "groups", paired: bool = False
+) -> VarianceModel:
+    """Variance components of a comparison with two replicas or more of each system."""
+    return pilot(comparison, unit=unit, strata=strata, paired=paired).model
+
+
+def chi_squares(u: NDArray[np.float64], nus: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(M, K) chi-square variables over their degrees of freedom (K,), of quantiles u (M, K)."""
+    from scipy.special import chdtri
+
+    return np.asarray(chdtri(nus, 1 - u) / nus)
+
+
+def _tuners(pair: Comparison) -> int:
+    """Groups, where each has as many replicas as any other, and two or more."""
+    a, b = pair.a, pair.b
+    counts = {system.groups.count(group) for system in (a, b) for group in set(a.groups)}
+    balanced = set(a.groups) == set(b.groups) and len(counts) == 1 and min(counts) > 1
+    return len(set(a.groups)) if balanced else 1

@@ -1,0 +1,202 @@
+"""The power of `crossed` under a plan, from known variance components.
+
+A plan with other numbers of replicas and segments has
+
+    V = sum_s sigma2_a,s / n_s  +  sigma2_d / N  +  sum_s sigma2_e,s / (n_s N)
+
+In the normal model the mean squares of the test are independent multiples of chi-squares, and
+independent of delta. So with the half width of the test's interval, its *reach*,
+
+    power(delta) = E Phi((delta - reach) / sqrt(V)),
+
+the expectation over the mean squares that decide the reach. It is taken over a fixed set of nodes,
+quasi-random quantiles of the chi-squares: no random numbers, so it is smooth in all that a search
+varies, and cheap enough to be done for many sets of components. Mean squares of the
+interaction have (n - 1)(N - 1) degrees of freedom and are taken as known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.significance.critical import layers, net_parts
+from replitune.significance.studies.pilot import VarianceModel, chi_squares
+
+MANY_SEGMENTS = 10_000_000
+"""Stands for any number of them: what they add to Var(delta) is taken as 0."""
+NODES = 4096
+"""Of one set of components; within 1% of a simulation with 200,000 trials."""
+SEARCH_NODES = 1024
+FEW_NODES = 256
+"""Of each of many sets of components; within 2%."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Replicas of A and B (in `tuners` equal groups) and segments."""
+
+    n_a: int
+    n_b: int
+    segments: int
+    tuners: int = 1
+
+    def __post_init__(self) -> None:
+        if self.segments < 2:
+            raise ReplituneError("a plan needs two segments", found=str(self.segments))
+        for n in (self.n_a, self.n_b):
+            if n % self.tuners or n // self.tuners < 2:
+                raise ReplituneError(
+                    "a plan needs two replicas per system and tuner, the same number of each",
+                    found=f"{n} replicas of {self.tuners} tuners",
+                )
+
+    @property
+    def runs(self) -> tuple[int, int, int]:
+        return self.n_a, self.n_b, self.tuners
+
+
+class Planned:
+    """A plan under components (S,), or under D sets of them, (D, S): axes (...) below."""
+
+    def __init__(
+        self,
+        model: VarianceModel,
+        plan: Plan,
+        *,
+        alpha: float = 0.05,
+        nodes: int = NODES,
+    ) -> None:
+        self._alpha = alpha
+        N, H = plan.segments, plan.tuners
+        n = np.array([float(plan.n_a)] if model.paired else [float(plan.n_a), float(plan.n_b)])
+        of_one = 0.0 if N >= MANY_SEGMENTS else 1 / N
+        both = model.interaction * of_one / n[:, np.newaxis]  # (..., S, B)
+        rep = model.replica / n + both.sum(axis=-1)
+        noise = both.sum(axis=-2)
+        test_set = model.segment * of_one
+        self.se = np.sqrt(rep.sum(axis=-1) + test_set.sum(axis=-1))
+        """(...) sqrt(Var(delta)) under the plan."""
+        nu_rep = np.repeat(n / H - 1, H)
+        nu_seg = np.maximum(model.units * N - 1, 1.0)
+        drawn = chi_squares(quasi_random(nodes, len(nu_rep) + len(nu_seg)),
+                            np.concatenate([nu_rep, nu_seg]))  # fmt: skip
+        drawn /= drawn.mean(axis=0)
+        of_runs, of_sets = drawn[:, : len(nu_rep)], drawn[:, len(nu_rep) :]
+        self._parts = net_parts(
+            np.repeat(rep / H, H, axis=-1)[..., np.newaxis, :] * of_runs,
+            nu_rep,
+            (test_set + noise)[..., np.newaxis, :] * of_sets,
+            nu_seg,
+            noise[..., np.newaxis, :],
+        )
+
+    def power(self, delta: float) -> NDArray[np.float64]:
+        """(...) P(p < alpha, the right way round) at a true difference."""
+        return self._share(np.abs(delta), self._two_sided)
+
+    def detectable(self, power: float = 0.8) -> NDArray[np.float64]:
+        """(...) the smallest difference with this power."""
+        return self._root(power, self._two_sided)
+
+    def same(self, margin: float) -> NDArray[np.float64]:
+        """(...) P(equivalence within the margin is shown) where there is no difference at all: that
+        the 1 - 2 alpha interval lies inside, |delta| + reach < margin."""
+        return self._share(np.asarray(margin), self._one_sided, inside=True)
+
+    def smallest_margin(self, power: float = 0.8) -> NDArray[np.float64]:
+        """(...) the smallest margin with this probability of that."""
+        return self._root(power, self._one_sided, inside=True)
+
+    @cached_property
+    def _two_sided(self) -> NDArray[np.float64]:
+        return self._reach(self._alpha / 2)
+
+    @cached_property
+    def _one_sided(self) -> NDArray[np.float64]:
+        return self._reach(self._alpha)
+
+    def _reach(self, q: float) -> NDArray[np.float64]:
+        """(..., J) half width of the interval with q in each tail, at each node."""
+        parts = self._parts
+        varies = parts.variance > 0
+        values = np.where(varies[..., np.newaxis], parts.values, 1.0)
+        weight, df = layers(values, parts.nus)
+        critical = (weight * t_quantiles(df, q)).sum(axis=-1)
+        return np.where(varies, critical * np.sqrt(parts.variance), 0.0)
+
+    def _share(
+        self, bound: NDArray[np.float64], reach: NDArray[np.float64], inside: bool = False
+    ) -> NDArray[np.float64]:
+        """(...) E P(delta + reach < bound), or of |delta| + reach `inside` of -bound .. bound."""
+        from scipy.special import ndtr
+
+        gap, se = bound[..., np.newaxis] - reach, self.se[..., np.newaxis]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = ndtr(np.where(se > 0, gap / se, np.where(gap > 0, np.inf, -np.inf)))
+        if inside:
+            share = np.maximum(2 * share - 1, 0.0)
+        found: NDArray[np.float64] = share.mean(axis=-1)
+        return found
+
+    def _root(
+        self, wanted: float, reach: NDArray[np.float64], inside: bool = False
+    ) -> NDArray[np.float64]:
+        """(...) the bound with the wanted share: a secant on the probit scale, where the share is
+        almost a straight line, kept between limits."""
+        from scipy.special import ndtri
+
+        if not 0 < wanted < 1:
+            raise ReplituneError("`power` must be between 0 and 1", found=repr(wanted))
+        goal, spread = ndtri(wanted), np.sqrt(self.se**2 + reach.var(axis=-1))
+        low, high = np.zeros_like(self.se), reach.max(axis=-1) + 9 * self.se
+        x = np.clip(reach.mean(axis=-1) + max(goal, -1.0) * spread, low, high)
+        slope = 1 / np.where(spread > 0, spread, 1.0)
+        last = last_gap = None
+        for _ in range(60):
+            share = self._share(x, reach, inside)
+            low, high = np.where(share < wanted, x, low), np.where(share < wanted, high, x)
+            gap = ndtri(share) - goal
+            if last is not None and last_gap is not None:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    found = (gap - last_gap) / (x - last)
+                slope = np.where(np.isfinite(found) & (found > 0), found, slope)
+            last, last_gap = x, gap
+            step = x - gap / slope
+            x = np.where((step > low) & (step < high), step, (low + high) / 2)
+            if (np.abs(x - last) <= 1e-7 * high).all():
+                break
+        return x
+
+
+def t_quantiles(df: NDArray[np.float64], q: float) -> NDArray[np.float64]:
+    """Upper-tail q values of Student's t for df (...) from 1 on, from a table in 1/df."""
+    inverse, table = _t_table(q)
+    return np.interp(1 / df, inverse, table)
+
+
+@lru_cache(maxsize=16)
+def _t_table(q: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    from scipy.special import ndtri, stdtrit
+
+    inverse = np.linspace(0.0, 1.0, 4001)
+    return inverse, np.concatenate([[-ndtri(q)], -stdtrit(1 / inverse[1:], q)])
+
+
+@lru_cache(maxsize=64)
+def quasi_random(size: int, dims: int) -> NDArray[np.float64]:
+    """(size, dims) points that fill the unit cube evenly: the additive recurrence whose steps are
+    powers of the root of x^(dims + 1) = x + 1 (Roberts 2018), the golden ratio's in one dimension.
+
+    >>> quasi_random(3, 1).round(3).ravel().tolist()
+    [0.118, 0.736, 0.354]
+    """
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (dims + 1))
+    steps = root ** -np.arange(1.0, dims + 1)
+    return np.clip((0.5 + np.outer(np.arange(1, size + 1), steps)) % 1, 1e-12, 1 - 1e-12)

@@ -22,7 +22,7 @@ from crossed_models import (
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
-from replitune.significance.components import linearise
+from replitune.significance.system_parts import linearise
 from replitune.significance.tests.crossed import crossed
 
 

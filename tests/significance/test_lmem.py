@@ -22,8 +22,8 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.settings import settings_of
-from replitune.significance.components import Analyses
 from replitune.significance.critical import TINIEST
+from replitune.significance.system_parts import Analyses
 from replitune.significance.tests.crossed import crossed
 from replitune.significance.tests.lmem import likelihood_ratio, lmem, reml, sums_of_squares
 from significance.exchange_models import Counts, compare

@@ -12,13 +12,13 @@ from scipy import stats
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.registry import Entry
-from replitune.significance.components import Analyses, effective_documents
 from replitune.significance.critical import net_parts
 from replitune.significance.moderation import run_variance_prior, trigamma_inverse
 from replitune.significance.multiple import partial_conjunction
 from replitune.significance.next_run import prediction_interval, share_interval, share_won
 from replitune.significance.run import run_tests
 from replitune.significance.suites import TestSetScores, run_suite, summarise_suite
+from replitune.significance.system_parts import Analyses, effective_documents
 from replitune.significance.tests.crossed import crossed
 from significance.crossed_models import comparison, mean_statistics, system, two_way
 

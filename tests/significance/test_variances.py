@@ -13,8 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from crossed_models import comparison, two_way
 
 from replitune.significance.base import Comparison
-from replitune.significance.components import analyse, components, sides_of, weighted
+from replitune.significance.components import components, sides_of
 from replitune.significance.studies.simulate import Design, mean_scores
+from replitune.significance.system_parts import analyse, weighted
 from replitune.significance.tests.crossed import crossed
 from replitune.significance.variances import (
     MeanSquares,

@@ -15,11 +15,8 @@ from numpy.typing import NDArray
 from replitune.significance import arguments as iv
 from replitune.significance.base import Note
 from replitune.significance.components import (
-    FEW_DOCUMENTS,
-    SMALLEST_DOCUMENTS,
     Components,
     Side,
-    SystemParts,
     components,
     leave_one_out,
     run_effect,
@@ -44,6 +41,7 @@ from replitune.significance.next_run import (
     wilson_share,
 )
 from replitune.significance.simultaneous import Estimate
+from replitune.significance.system_parts import FEW_DOCUMENTS, SMALLEST_DOCUMENTS, SystemParts
 from replitune.significance.variances import VarianceRow, variance_table
 
 RUN_EFFECT = 0.01

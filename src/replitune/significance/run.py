@@ -24,11 +24,11 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.registry import Entry
 from replitune.significance.base import Comparison, Note, TestResult, some
-from replitune.significance.components import Analyses
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import Correction, Pairs
+from replitune.significance.system_parts import Analyses
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.significance.components import Block, Components
+from replitune.significance.components import Components
 from replitune.significance.critical import Scope, critical_value
+from replitune.significance.system_parts import Block
 
 MANY = 200.0
 """With so many degrees of freedom the mean square of segments is as good as known."""

@@ -2,7 +2,7 @@
 
 Every system is decoded on all test sets by the same runs. So the run variance is that of each
 run's weighted mean score, and only what segments add is a sum over test sets
-(`components.weighted`).
+(`system_parts.weighted`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from replitune.metrics.base import Metric
 from replitune.registry import Entry
 from replitune.significance.arguments import median_replica, options_iv
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.components import Analyses, analyse
 from replitune.significance.next_run import prediction_interval
 from replitune.significance.one_system import ONE_REPLICA, SystemSummary, sd
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.run import adjusted, scored_by_both, turned
 from replitune.significance.settings import Correction, Pairs
+from replitune.significance.system_parts import Analyses, analyse
 from replitune.significance.tests.crossed import crossed, crossed_suite
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream

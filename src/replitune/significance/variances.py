@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from replitune.significance import arguments as iv
-from replitune.significance.components import Components, Side, SystemParts, components
+from replitune.significance.components import Components, Side, components
+from replitune.significance.system_parts import SystemParts
 
 RUNS = "runs"
 REST = "rest"

@@ -216,7 +216,7 @@ def simulated(
 
 def common_sd(comparison: Comparison) -> float:
     """Standard deviation of what a segment does to both systems alike."""
-    from replitune.significance.components import linearise
+    from replitune.significance.system_parts import linearise
 
     metric = comparison.metric
     La, Lb = (linearise(metric, s.statistics, s.sums)[0] for s in (comparison.a, comparison.b))

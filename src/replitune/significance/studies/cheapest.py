@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 
 from replitune.errors import ReplituneError
-from replitune.significance.components import FEW_DOCUMENTS
 from replitune.significance.studies.pilot import Pilot
 from replitune.significance.studies.planned import SEARCH_NODES, Plan, Planned
 from replitune.significance.studies.power import (
@@ -29,6 +28,7 @@ from replitune.significance.studies.power import (
     segments_needed,
     size_said,
 )
+from replitune.significance.system_parts import FEW_DOCUMENTS
 
 FEWEST_RUNS = 3
 """With two, the level of `crossed` is approximate."""

@@ -22,15 +22,8 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison
-from replitune.significance.components import (
-    SMALLEST_DOCUMENTS,
-    Components,
-    analyse,
-    components,
-    sides_of,
-    unit_of,
-    weighted,
-)
+from replitune.significance.components import Components, components, sides_of
+from replitune.significance.system_parts import SMALLEST_DOCUMENTS, analyse, unit_of, weighted
 
 
 @dataclass(frozen=True, eq=False)

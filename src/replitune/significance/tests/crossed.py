@@ -22,23 +22,22 @@ from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, some
-from replitune.significance.components import (
+from replitune.significance.components import pools_groups, sides_of
+from replitune.significance.counting import speaks_of
+from replitune.significance.critical import Scope
+from replitune.significance.crossed_pair import CrossedPair, better_on
+from replitune.significance.margins import margin_iv, within_margin
+from replitune.significance.moderation import moderation_note
+from replitune.significance.system_parts import (
     SMALLEST_DOCUMENTS,
     Analyses,
     SystemParts,
     effective_documents,
     has_documents,
     ignored_documents,
-    pools_groups,
-    sides_of,
     unit_of,
     weighted,
 )
-from replitune.significance.counting import speaks_of
-from replitune.significance.critical import Scope
-from replitune.significance.crossed_pair import CrossedPair, better_on
-from replitune.significance.margins import margin_iv, within_margin
-from replitune.significance.moderation import moderation_note
 
 Design = Literal["runs", "samples"]
 UnitOrAuto = Annotated[

@@ -35,14 +35,14 @@ from numpy.typing import NDArray
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
-from replitune.significance.components import (
+from replitune.significance.counting import Contrast, speaks_of
+from replitune.significance.critical import TINIEST
+from replitune.significance.system_parts import (
     Analyses,
     SystemParts,
     has_documents,
     ignored_documents,
 )
-from replitune.significance.counting import Contrast, speaks_of
-from replitune.significance.critical import TINIEST
 
 INTERACTION = 0.01
 """p of the F test below which systems are said to differ more on some segments than on others."""
@@ -66,7 +66,7 @@ def lmem(
 ) -> TestResult:
     """Test equal expected scores under the model.
 
-    A corpus metric is linearised (`components.linearise`); of a mean, the values are the segment
+    A corpus metric is linearised (`system_parts.linearise`); of a mean, the values are the segment
     scores. `details` are standard deviations of the model in metric points.
 
     design: replicas are runs, or samples that are independent for each segment and so have no

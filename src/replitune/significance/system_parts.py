@@ -1,0 +1,316 @@
+"""One system, linearised: what each segment, or document, adds to the score of each run.
+
+A metric is linearised into one value per (replica, segment), the infinitesimal jackknife (Efron
+and Tibshirani 1993, ch. 21). A system that is compared with many others is analysed once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.metrics.base import Metric
+from replitune.significance.base import Comparison, Note
+from replitune.significance.moderation import Prior, run_variance_prior
+from replitune.statistics.systems import SystemStatistics
+
+SMALLEST_DOCUMENTS = 6.0
+"""Fewer effective documents than this: no p."""
+FEW_DOCUMENTS = 20.0
+KEPT_BYTES = 256 << 20
+"""Analyses of systems that are held for the next pair; the last two are always held."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The units of one test set, of several in a suite."""
+
+    units: slice
+    nu: float
+    """Degrees of freedom of what they add: N - 1, of documents G_eff - 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class SystemParts:
+    """One system on a test set, or on all test sets of a suite, under one metric."""
+
+    name: str
+    replicas: tuple[str, ...]
+    groups: tuple[str | None, ...]
+    scores: NDArray[np.float64]
+    """(n,) of each replica."""
+    units: NDArray[np.float64]
+    """(n, U): what each unit (segment or document) adds to each replica's score, on the scale on
+    which V_seg of two systems is the squared distance of their means over replicas."""
+    blocks: tuple[Block, ...]
+    segments: int
+    documents: int
+    smooth: bool = True
+    """A gradient made the values, not pseudo-values."""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def n(self) -> int:
+        return len(self.replicas)
+
+    @cached_property
+    def mean(self) -> NDArray[np.float64]:
+        """(U,) mean over replicas."""
+        found: NDArray[np.float64] = self.units.mean(axis=0)
+        return found
+
+    @cached_property
+    def squares(self) -> NDArray[np.float64]:
+        """(B,) squared length of the mean over replicas, on each test set."""
+        return np.array([float(self.mean[b.units] @ self.mean[b.units]) for b in self.blocks])
+
+
+def analyse(
+    metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
+) -> SystemParts:
+    """Linearise a system; `documents` None: segments are the unit.
+
+    Of segments, a unit is L[r, i] / sqrt(N (N - 1)). Of documents it is what the delete-one
+    jackknife makes of S[r, g], the sum of L over the m_g segments of document g:
+
+        sqrt((G - 1) / G) (S[r, g] / (N - m_g) - its mean over g)
+    """
+    L, smooth = linearise(metric, system.statistics, system.sums)
+    N = L.shape[1]
+    if documents is None:
+        units, nu, G = L, N - 1.0, N
+        units /= np.sqrt(N * max(N - 1.0, 1.0))
+    else:
+        sizes = np.bincount(documents)
+        G = len(sizes)
+        units = document_sums(L, documents) / np.maximum(N - sizes, 1)
+        units -= units.mean(axis=1, keepdims=True)
+        units *= np.sqrt((G - 1) / G)
+        nu = effective_documents(documents) - 1
+    return SystemParts(
+        system.name,
+        system.replicas,
+        system.groups,
+        metric.score(system.sums),
+        units,
+        (Block(slice(0, G), nu),),
+        segments=N,
+        documents=G,
+        smooth=smooth,
+        notes=kink_notes(metric, system, documents) if smooth else (),
+    )
+
+
+def weighted(parts: Sequence[SystemParts], weights: Sequence[float]) -> SystemParts:
+    """One system on a suite of test sets: its runs are the same on all of them.
+
+    A replica's score is the weighted mean of its scores; V_seg and V_int are those of each test
+    set times the square of its weight.
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for other in parts[1:]:
+        if other.replicas != first.replicas:
+            only = sorted(set(first.replicas) ^ set(other.replicas))
+            raise ReplituneError(
+                f"system {first.name} has different replicas on the test sets of a suite",
+                found=f"not on all of them: {', '.join(only) or 'the same in another order'}",
+                expected="every replica on every test set",
+            )
+    ends = np.cumsum([part.units.shape[1] for part in parts])
+    blocks = [
+        Block(slice(int(end) - part.units.shape[1], int(end)), part.blocks[0].nu)
+        for part, end in zip(parts, ends, strict=True)
+    ]
+    return replace(
+        first,
+        scores=np.sum([w * part.scores for part, w in zip(parts, weights, strict=True)], axis=0),
+        units=np.hstack([w * part.units for part, w in zip(parts, weights, strict=True)]),
+        blocks=tuple(blocks),
+        segments=sum(part.segments for part in parts),
+        documents=sum(part.documents for part in parts),
+        smooth=all(part.smooth for part in parts),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
+class Analyses:
+    """Systems that were analysed, kept for the next pair.
+
+    `run_scores` gives, by metric id, the scores of the runs of every system, for what is learnt
+    from all of them.
+    """
+
+    def __init__(
+        self, run_scores: Callable[[str], Sequence[NDArray[np.float64]]] | None = None
+    ) -> None:
+        self._run_scores = run_scores
+        self._kept: OrderedDict[tuple[str, str, int, bool], tuple[SystemStatistics, SystemParts]]
+        self._kept = OrderedDict()
+        self._priors: dict[str, Prior | None] = {}
+        self._lock = threading.Lock()
+
+    def of(
+        self, metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
+    ) -> SystemParts:
+        key = (metric.id, system.name, id(system.statistics), documents is None)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][1]
+        found = analyse(metric, system, documents)
+        with self._lock:
+            self._kept[key] = (system, found)  # with the system, so that its id stays its own
+            while len(self._kept) > 2 and self._size() > KEPT_BYTES:
+                self._kept.popitem(last=False)
+        return found
+
+    def prior(self, metric: Metric) -> Prior | None:
+        """What the run variances of all systems say of that of one; None of fewer than five."""
+        with self._lock:
+            if metric.id not in self._priors:
+                scores = [] if self._run_scores is None else self._run_scores(metric.id)
+                self._priors[metric.id] = run_variance_prior(scores)
+            return self._priors[metric.id]
+
+    def _size(self) -> int:
+        return sum(s.statistics.nbytes + p.units.nbytes for s, p in self._kept.values())
+
+
+def linearise(
+    metric: Metric, statistics: NDArray, sums: NDArray
+) -> tuple[NDArray[np.float64], bool]:
+    """L (n, N) of statistics (n, N, K) with sums (n, K), and whether a gradient made it.
+
+    L[r, i] = N grad f(Z_r) . (z[r, i] - Z_r/N): what segment i adds to N times the score,
+    rows summing to 0. A metric without a gradient, or with one that is not finite here,
+    uses jackknife pseudo-values N f(Z) - (N-1) f(Z - z_i), centred.
+    """
+    n, N, _ = statistics.shape
+    L = np.empty((n, N))
+    gradient = metric.gradient(sums)
+    if gradient is not None and np.isfinite(gradient).all():
+        for r in range(n):  # a replica at a time: no float copy of all statistics
+            L[r] = statistics[r].astype(np.float64) @ gradient[r]
+        L *= N
+        L -= L.mean(axis=1, keepdims=True)
+        return L, True
+    for r in range(n):
+        L[r] = -(N - 1) * metric.score(sums[r] - statistics[r])
+    L -= L.mean(axis=1, keepdims=True)
+    return L, False
+
+
+def effective_documents(documents: NDArray[np.int32]) -> float:
+    """G_eff = (sum m_g)^2 / sum m_g^2: how many documents of equal size would do as well."""
+    sizes = np.bincount(documents).astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def has_documents(documents: NDArray[np.int32]) -> bool:
+    """Whether some document has more than one segment."""
+    return int(documents.max(initial=-1)) + 1 < len(documents)
+
+
+def unit_of(comparison: Comparison, unit: str, scope: str) -> str:
+    """segment or document: what a test set is drawn of."""
+    known = has_documents(comparison.documents)
+    if unit == "document" and not known and scope != "runs":
+        raise ReplituneError(
+            "the test set has no documents",
+            found="`unit: document`, and one segment in each document",
+            expected="a document id for each segment",
+            fix="give the test set its documents, or leave `unit` to `auto`",
+        )
+    if unit != "auto":
+        return unit
+    enough = known and effective_documents(comparison.documents) >= FEW_DOCUMENTS
+    return "document" if enough else "segment"
+
+
+def ignored_documents(
+    documents: NDArray[np.int32], d: NDArray[np.float64], alpha: float
+) -> Note | None:
+    """What it costs to take segments as independent: their correlation within documents, and the
+    level that a test at `alpha` really has when segments are all that varies.
+
+    d (N,): unit values of B less those of A. The correlation is that of a one-way analysis of
+    variance, m_0 = (N - sum m^2 / N) / (G - 1) segments a document.
+    """
+    from scipy.special import ndtr, ndtri
+
+    sizes = np.bincount(documents)
+    G, N = len(sizes), len(documents)
+    if G < 2:
+        return Note("documents-ignored", "segments of one document taken as independent")
+    sums = document_sums(d, documents)
+    between = float((sums**2 / sizes).sum() - d.sum() ** 2 / N) / (G - 1)
+    within = float((d**2).sum() - (sums**2 / sizes).sum()) / (N - G)
+    m_0 = (N - float((sizes**2).sum()) / N) / (G - 1)
+    total = between + (m_0 - 1) * within
+    icc = (between - within) / total if total > 0 else 0.0
+    left_out = sums / np.maximum(N - sizes, 1)
+    left_out = left_out - left_out.mean()
+    # d is scaled so that its square is V_seg: back to values that sum to N times a score
+    by_document = (G - 1) / G * float((left_out**2).sum()) * N * (N - 1)
+    by_segment = float(d @ d)
+    level = alpha
+    if by_document > by_segment > 0:
+        level = 2 * float(ndtr(ndtri(alpha / 2) * np.sqrt(by_segment / by_document)))
+    text = (
+        f"segments of {G} documents taken as independent; their correlation within documents is "
+        f"{icc:.2f}, so that {alpha:g} would be {level:.2g} without noise of runs"
+    )
+    return Note("documents-ignored", text)
+
+
+def document_sums(values: NDArray[np.float64], documents: NDArray[np.int32]) -> NDArray:
+    """(..., N) -> (..., G)."""
+    flat = values.reshape(-1, values.shape[-1])
+    G = int(documents.max()) + 1
+    out = np.stack([np.bincount(documents, weights=row, minlength=G) for row in flat])
+    return out.reshape(*values.shape[:-1], G)
+
+
+def spread_of_sums(
+    statistics: NDArray, sums: NDArray, documents: NDArray[np.int32] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean sums (K,) over replicas and their covariance (K, K), segments and replicas varying.
+
+    statistics (n, N, K), sums (n, K). The interaction is counted twice: a little too wide.
+    """
+    n, N, K = statistics.shape
+    if N < 2:
+        return np.asarray(sums, np.float64).mean(axis=0), np.zeros((K, K))
+    total = np.zeros((N, K))
+    for r in range(n):
+        total += statistics[r]
+    total /= n
+    centre = np.asarray(sums, np.float64).mean(axis=0)
+    total -= centre / N
+    if documents is not None:
+        total = document_sums(total.T, documents).T
+    units = len(total)
+    spread = units / (units - 1) * total.T @ total
+    if n > 1:
+        spread = spread + np.cov(np.asarray(sums, np.float64).T) / n
+    return centre, np.atleast_2d(spread)
+
+
+def kink_notes(
+    metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
+) -> tuple[Note, ...]:
+    """What the metric says of its smoothness near the scores of a system."""
+    note = metric.kink(*spread_of_sums(system.statistics, system.sums, documents))
+    if not note:
+        return ()
+    text = f"{system.name}: {note}; linearised near a corner: compare with multi-bootstrap"
+    return (Note("not-smooth", text, system.name),)

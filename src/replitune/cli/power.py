@@ -13,15 +13,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from replitune.cli.options import add_settings, given_settings
 from replitune.cli.stores import (
     add_store_options,
+    add_suite,
     chosen_stores,
     given_pairs,
     job_stores,
+    of_pair,
     replicated_pairs,
+    stores_of_suite,
+    with_systems,
 )
 from replitune.errors import ReplituneError
 from replitune.experiment import stages
@@ -45,6 +50,7 @@ PLANNING = ("margin", "cpu_per_run", "cpu_per_segment")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_options(parser, seed=False)
+    add_suite(parser)
     parser.add_argument(
         "--plans", nargs="+", metavar="NxSEGMENTS", help="REPLICASxSEGMENTS of each plan"
     )
@@ -63,10 +69,11 @@ def run(options: argparse.Namespace) -> None:
 
     settings = PowerSettings(**given_settings(options, PowerSettings, *SETTINGS))
     planning = PlanningSettings(**given_settings(options, PlanningSettings, *PLANNING))
-    stores = chosen_stores(options)
-    margins = {store.metric.id: planning.margin for store in stores if planning.margin}
+    cells = _cells(options)
+    ids = [cell.stores[0].metric.id for cell in cells]
+    margins = {id: planning.margin for id in ids if planning.margin}
     found = rows(
-        stores,
+        cells,
         given_pairs(options),
         settings,
         TestSettings(
@@ -85,12 +92,37 @@ def job(job: stages.Power, options: argparse.Namespace) -> None:
 
     tests = read(TestSettings, job.tests, "tests")
     settings = read(PowerSettings, job.settings, "power")
-    found = rows(job_stores(job), tests.pairs, settings, tests)
+    weights = [*job.suite.values()] or [1.0]
+    cell = Cell(job.testset, job_stores(job), weights)
+    found = rows([cell], tests.pairs, settings, tests)
     write_rows(str(job.outputs["rows"]), found, PowerRow)
 
 
+@dataclass(frozen=True)
+class Cell:
+    """One metric on a test set, or on each test set of a suite."""
+
+    testset: str
+    stores: Sequence[SegmentStatistics]
+    weights: Sequence[float]
+
+
+def _cells(options: argparse.Namespace) -> list[Cell]:
+    """Of the command: every metric."""
+    if options.suite is None:
+        return [Cell(store.testset, [store], [1.0]) for store in chosen_stores(options)]
+    testsets = stores_of_suite(options.store, options.suite)
+    weights = [weight for weight, _ in testsets.values()]
+    by_metric: dict[str, list[SegmentStatistics]] = {}
+    for _, found in testsets.values():
+        for store in found:
+            chosen = store if options.systems is None else with_systems(store, options.systems)
+            by_metric.setdefault(store.metric.id, []).append(chosen)
+    return [Cell("suite", stores, weights) for stores in by_metric.values()]
+
+
 def rows(
-    stores: Sequence[SegmentStatistics],
+    cells: Sequence[Cell],
     pairs: Any,
     settings: PowerSettings,
     tests: TestSettings,
@@ -104,13 +136,15 @@ def rows(
     from replitune.significance.studies.pilot import pilot
 
     rows: list[power.PowerRow] = []
-    for store in stores:
+    for cell in cells:
+        store = cell.stores[0]
         margin = tests.margin.get(store.metric.id)
-        print(f"{store.metric.id} on {store.testset or 'the test set'}")
+        print(f"{store.metric.id} on {cell.testset or 'the test set'}")
         for pair in replicated_pairs(store, pairs, 2):
             if margin is not None:
                 margin_iv(margin, pair)
-            known = pilot(pair, unit=settings.unit, paired=tests.paired_replicas)
+            each = [of_pair(one, pair.a.name, pair.b.name) for one in cell.stores]
+            known = pilot(each, cell.weights, unit=settings.unit, paired=tests.paired_replicas)
             found = power.power_curve(
                 known,
                 _plans(settings, plans, known),

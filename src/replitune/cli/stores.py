@@ -81,6 +81,15 @@ def stores_of_suite(
     return {name: (weight / total, found[name]) for name, weight in weights.items()}
 
 
+def add_suite(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--suite",
+        nargs="*",
+        metavar="TESTSET[=WEIGHT]",
+        help="these test sets of the store together, or all of them",
+    )
+
+
 def chosen_stores(options: argparse.Namespace) -> list[SegmentStatistics]:
     """The metrics of one test set with the chosen systems; one metric where rows are written."""
     stores = one_testset(options.store, options.testset)
@@ -92,14 +101,21 @@ def chosen_stores(options: argparse.Namespace) -> list[SegmentStatistics]:
 
 
 def job_stores(job: StoreStage) -> list[SegmentStatistics]:
-    """The statistics that a job of the workflow reads."""
-    return [with_systems(read_systems(job.stores(job.testset)), job.systems)]
+    """The statistics that a job of the workflow reads, of each test set of a suite."""
+    return [
+        with_systems(read_systems(job.stores(testset)), job.systems)
+        for testset in job.suite or [job.testset]
+    ]
 
 
 def with_systems(store: SegmentStatistics, names: Sequence[str]) -> SegmentStatistics:
     for name in names:
         require_system(name, list(store.systems))
     return replace(store, systems={name: store.systems[name] for name in names})
+
+
+def of_pair(store: SegmentStatistics, a: str, b: str) -> Comparison:
+    return Comparison(store.metric, store.systems[a], store.systems[b], store.documents)
 
 
 def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Iterator[Comparison]:
@@ -115,7 +131,7 @@ def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Itera
         )
     for a, b in wanted:
         if (a, b) in kept:
-            yield Comparison(store.metric, store.systems[a], store.systems[b], store.documents)
+            yield of_pair(store, a, b)
         else:
             few = [f"{short[name]} of {name}" for name in (a, b) if name in short]
             print(f"  {b} - {a}: left out, too few replicas ({', '.join(few)})")

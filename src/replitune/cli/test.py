@@ -16,7 +16,7 @@ from typing import Any
 
 from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import add_seed, add_settings, given_settings
-from replitune.cli.stores import add_pairs, given_pairs, one_testset, stores_of_suite
+from replitune.cli.stores import add_pairs, add_suite, given_pairs, one_testset, stores_of_suite
 from replitune.experiment import stages
 from replitune.settings import read
 from replitune.significance.settings import TestSettings
@@ -34,12 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
     add_pairs(parser)
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
-    parser.add_argument(
-        "--suite",
-        nargs="*",
-        metavar="TESTSET[=WEIGHT]",
-        help="one verdict over these test sets of the store, or over all of them",
-    )
+    add_suite(parser)
     add_settings(parser, TestSettings, *SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
     add_seed(parser)

@@ -239,9 +239,11 @@ class Experiment:
         for, or the replicas do not allow it."""
         if getattr(self.settings.studies, study) is None:
             return []
+        if study == "power" and self.design == "samples":
+            return []  # plans are of runs
         return [
             (testset, metric)
-            for testset in self.tests
+            for testset in (self.tested if study == "power" else self.tests)
             if self._allows(study, testset)
             for metric in self.studied(study)
         ]
@@ -369,12 +371,18 @@ class Experiment:
         }
 
     def _of_stores(self, testset: str, metric: str) -> dict[str, Any]:
-        return {"testset": testset, "metric": metric, "systems": self.decoding(testset)}
+        return {
+            "testset": testset,
+            "metric": metric,
+            "systems": self.decoding(testset),
+            "suite": self.suites.get(testset, {}),
+        }
 
     def _test(self, testset: str, metric: str) -> dict[str, Any]:
         tests = self.settings.tests
-        suite = self.suites.get(testset, {})
-        on_dev = not suite and "dev" in self.testsets and self.scored(metric, "dev")
+        on_dev = (
+            testset not in self.suites and "dev" in self.testsets and self.scored(metric, "dev")
+        )
         own = {key: value for key, value in plain(tests).items() if key not in ("suites", "family")}
         return {
             **self._of_stores(testset, metric),
@@ -382,7 +390,6 @@ class Experiment:
             "design": self.design,
             "families": self.families,
             "dev": self.decoding("dev") if on_dev else [],
-            "suite": suite,
         }
 
     def _study(self, name: str) -> Any:

@@ -275,13 +275,16 @@ class StoreStage(Stage):
     testset: str
     metric: str
     systems: list[str]
+    suite: dict[str, float]
+    """Weights of the test sets, where `testset` is the name of a suite."""
 
     def stores(self, testset: str) -> list[str]:
         return [self.at.store(testset, self.metric, system) for system in self.systems]
 
     @property
     def inputs(self) -> Files:
-        return {"stores": self.stores(self.testset)}
+        testsets = self.suite or [self.testset]
+        return {"stores": [path for testset in testsets for path in self.stores(testset)]}
 
 
 class Test(StoreStage):
@@ -296,14 +299,11 @@ class Test(StoreStage):
     """How many families like this one are corrected together."""
     dev: list[str]
     """The systems with scores on dev."""
-    suite: dict[str, float]
-    """Weights of the test sets, where `testset` is the name of a suite."""
 
     @property
     def inputs(self) -> Files:
         dev = [self.at.store("dev", self.metric, system) for system in self.dev]
-        stores = [path for testset in self.suite or [self.testset] for path in self.stores(testset)]
-        return {"stores": stores, "dev": dev}
+        return {**super().inputs, "dev": dev}
 
     @property
     def outputs(self) -> Files:

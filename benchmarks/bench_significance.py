@@ -1,7 +1,7 @@
 """What the tests cost, beside sacrebleu in the same run; prints Markdown tables.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/bench_significance.py [--data DIR] [--threads N]
-                                                                  [--only sizes curves peer all]
+                                                                  [--only sizes curves answers peer all]
 
 CPU seconds of this process (all its threads), the best of three runs; compiled kernels are loaded
 before the clock starts. DIR holds `multeval-example`; more replicas than it has are made by taking
@@ -148,6 +148,27 @@ def everything(
     yield f"peak memory: {peak:,.0f} MB"
 
 
+def answers(metrics: list[Metric], runs: dict[str, list[np.ndarray]]) -> Iterator[str]:
+    """`crossed` with all that it says beside p, of seven systems: 21 pairs, corrected together."""
+    given = {}
+    for k, metric in enumerate(metrics):
+        systems = {
+            f"s{s}": replicas(f"s{s}", runs[SOURCES[s % 3]][k], 60, 3064, s) for s in range(7)
+        }
+        given[metric.id] = (metric, systems)
+    documents = np.arange(3064, dtype=np.int32)
+    margins = dict.fromkeys(given, 0.5)
+    seconds = cpu(
+        lambda: run_tests(
+            given, documents, testset="t", seed=1, methods=["crossed"], margins=margins
+        )
+    )
+    yield (
+        f"crossed, margins, next run, variance table, p without each run, max-t: 21 pairs x "
+        f"{len(metrics)} metrics x 60 v 60 x 3,064: {seconds:.2f} CPU-s"
+    )
+
+
 def sacrebleus(hyps: list[str], others: list[str], ref: list[str]) -> Iterator[str]:
     """The peer, its start-up left out."""
     from sacrebleu.metrics import BLEU
@@ -173,7 +194,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", default=os.environ.get("REPLITUNE_DATA", ""))
     parser.add_argument("--threads", type=int, default=2)
-    parts = ("sizes", "curves", "peer", "all")
+    parts = ("sizes", "curves", "answers", "peer", "all")
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     options = parser.parse_args()
     if not (Path(options.data) / "multeval-example").is_dir():
@@ -199,6 +220,7 @@ def main() -> int:
     tables = {
         "sizes": sizes(bleu, base, other),
         "curves": curves(bleu, base, other),
+        "answers": answers(metrics, runs),
         "peer": sacrebleus(outputs["baseline"][0], outputs["sys1"][0], ref),
         "all": everything(metrics, runs, options.threads),
     }

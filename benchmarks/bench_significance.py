@@ -1,7 +1,7 @@
 """What the tests cost, beside sacrebleu in the same run; prints Markdown tables.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/bench_significance.py [--data DIR] [--threads N]
-                                                                  [--only sizes curves answers peer all]
+                                                                  [--only PART ...]
 
 CPU seconds of this process (all its threads), the best of three runs; compiled kernels are loaded
 before the clock starts. DIR holds `multeval-example`; more replicas than it has are made by taking

@@ -411,3 +411,46 @@ def test_partial_conjunction_by_hand():
     assert [partial_conjunction(p, alpha) for alpha in (0.003, 0.004, 0.03, 0.08, 0.6)] == [
         0, 1, 2, 3, 4,
     ]  # fmt: skip
+
+
+# -- bad input ----------------------------------------------------------------------------
+
+
+def test_two_documents_have_no_p_and_say_so():
+    rng = np.random.default_rng(30)
+    a, b = two_way(rng, 3, 40), two_way(rng, 3, 40)
+    pair = comparison(a, b, documents=np.arange(40) // 20)
+    by_document = crossed(pair, unit="document")
+    assert by_document.p is None
+    assert "few-documents" in codes(by_document)
+    by_segment = crossed(pair)
+    assert 0 < by_segment.p <= 1
+    assert "documents-ignored" in codes(by_segment)
+    one = crossed(comparison(a, b, documents=np.zeros(40, int)))
+    assert 0 < one.p <= 1
+    assert "documents-ignored" in codes(one)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"scope": "runs"}, {"scope": "segments"}, {"design": "samples"}, {"variance": "moderated"}],
+)
+@pytest.mark.parametrize("case", ["ties", "constant", "one run", "one segment", "difference"])
+def test_whatever_is_given_there_is_a_p_or_a_reason(options, case):
+    rng = np.random.default_rng(31)
+    a, b = {
+        "ties": (np.round(rng.normal(size=(3, 30))), np.round(rng.normal(size=(3, 30)))),
+        "constant": (np.ones((3, 30)), np.ones((3, 30))),
+        "one run": (two_way(rng, 1, 30), two_way(rng, 3, 30)),
+        "one segment": (two_way(rng, 3, 1), two_way(rng, 3, 1)),
+        "difference": (np.ones((3, 30)), np.full((3, 30), 2.0)),
+    }[case]
+    found = crossed(comparison(a, b), margins={"mean": 0.5}, **options)
+    numbers = [found.p, found.se, found.ci_low, found.ci_high, *found.details.values()]
+    assert all(x is None or math.isfinite(x) for x in numbers)
+    if found.p is None:
+        assert found.notes
+    else:
+        assert 0 < found.p <= 1
+    for source in found.variances:
+        assert 0 <= source.low <= source.high

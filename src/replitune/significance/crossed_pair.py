@@ -196,7 +196,7 @@ class CrossedPair:
             len(members) == 2 for side in self.sides for members in side.strata
         ):
             of = "" if min(self.a.n, self.b.n) == 2 else " in a group"
-            text = f"two replicas{of}: level approximate (.05 can be .06 to .08)"
+            text = f"two replicas{of}: level approximate (.05 can be .06 to .07)"
             notes.append(Note("two-replicas", text))
         if G_eff < FEW_DOCUMENTS:
             what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"

@@ -163,7 +163,7 @@ def drawn(
 def crossed_parts(summary: Summary, scope: Scope = "both", moderate: bool = False) -> Parts:
     """Variance (T,), its parts (T, K), and their degrees of freedom (T, K)."""
     rep, nus = [], []
-    prior = _prior(summary) if moderate else None
+    prior = prior_of(summary) if moderate else None
     for scores in (summary.a, summary.b):
         n = scores.shape[1]
         k = n // summary.tuners
@@ -218,7 +218,7 @@ def crossed_rejections(
 
 
 @dataclass(frozen=True)
-class _Priors:
+class Priors:
     """`significance.moderation.Prior`, of T families of systems."""
 
     variance: Array
@@ -235,7 +235,7 @@ class _Priors:
         )
 
 
-def _prior(summary: Summary) -> _Priors:
+def prior_of(summary: Summary) -> Priors:
     assert summary.others is not None
     assert summary.a.shape == summary.b.shape
     d = summary.a.shape[1] - 1.0
@@ -249,7 +249,7 @@ def _prior(summary: Summary) -> _Priors:
     variance = np.exp(e.mean(axis=1) + digamma(df / 2) - np.log(df / 2))
     F, below = s2 / variance[:, np.newaxis], df[:, np.newaxis]
     p = 2 * np.minimum(fdtr(d, below, F), fdtrc(d, below, F))
-    return _Priors(variance, df, S * d, ~(p < OUTLYING / S).any(axis=1))
+    return Priors(variance, df, S * d, ~(p < OUTLYING / S).any(axis=1))
 
 
 def _trigamma_inverse(y: Array) -> Array:

@@ -8,10 +8,10 @@ expected of them, and delta is normal, independent of them all. So mean squares 
 probability that delta exceeds the critical value is known given them: no error of Monte Carlo is
 left of delta's own.
 
-With E V_seg = 1, the expected parts are V_int = x, shared over all outputs alike; V_rep = ratio,
-shared over systems (and tuners) as `noise` says, and V_int's share on top, for the noise of single
-outputs is in the scores of runs too; and Var(delta) = ratio + 1. The largest level is that over
-ratio .1 to 100, x 0 to 1 and noise; the same draws serve all of them.
+With E V_seg = 1, the expected parts are V_int = x, of all outputs alike, or (x = 1, segments) of
+A's or B's alone; V_rep = ratio, shared over systems and tuners as `noise` says, and V_int's share
+on top, for the noise of single outputs is in the scores of runs too; and Var(delta) = ratio + 1.
+The largest level is that over ratio .1 to 100, x 0 to 1, and noise; the same draws serve all of them.
 
 Critical values:
 
@@ -28,6 +28,7 @@ import csv
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -77,15 +78,18 @@ PLANS = [
 ]
 
 
-def noises(plan: Plan) -> dict[str, Array]:
-    """Shares (2H,) of V_rep."""
+def noises(plan: Plan, only: bool = False) -> dict[str, Array]:
+    """Shares (2H,) of V_rep or of V_int: all alike, or A's or B's `only`, or one tuner's.
+
+    Of equal n, noise of A's runs alone is also that of B's.
+    """
     H = plan.tuners
-    own = 1 / plan.runs  # as noisy runs everywhere
-    only_a = np.r_[np.ones(H), np.zeros(H)]
-    found = {"equal": own, "A": own * only_a}
-    if plan.n_a != plan.n_b:
-        found["B"] = own * (1 - only_a)
-    if H > 1:
+    own = 1 / plan.runs
+    of_a = np.r_[np.ones(H), np.zeros(H)]
+    found = {"equal": own, "A": own * of_a}
+    if only or plan.n_a != plan.n_b:
+        found["B"] = own * (1 - of_a)
+    if H > 1 and not only:
         found["one"] = np.r_[1.0, np.zeros(2 * H - 1)]
     return {name: share / share.sum() for name, share in found.items()}
 
@@ -102,18 +106,19 @@ def levels(
     draws: int,
     ratios: Sequence[float] = RATIOS,
     interactions: Sequence[float] = INTERACTIONS,
-) -> Iterator[tuple[str, float, float, float, str, float, float]]:
-    """(critical value, alpha, ratio, x, noise, level, its standard error)."""
+) -> Iterator[tuple[str, float, float, float, str, str, float, float]]:
+    """(critical value, alpha, ratio, x, its outputs, noise, level, its standard error)."""
     rng = stream(SEED, "suprema", plan.name)
     nu_rep = plan.runs - 1
     of_rep = np.column_stack([chi_square(nu, draws, rng) for nu in nu_rep])
     of_seg = chi_square(plan.nu_seg, draws, rng)
     of_both = np.column_stack([chi_square(nu * plan.nu_seg, draws, rng) for nu in nu_rep])
-    share = 1 / plan.runs / (1 / plan.runs).sum()
     for x in interactions:
-        both = (x * share * of_both).sum(axis=1)
-        for noise, shares in noises(plan).items():
-            for ratio in ratios:
+        for outputs, share in noises(plan, only=True).items():
+            if outputs != "equal" and (x < 1 or plan.nu_seg != NU_SEG):
+                continue
+            both = (x * share * of_both).sum(axis=1)
+            for (noise, shares), ratio in product(noises(plan).items(), ratios):
                 rep = (ratio * shares + x * share) * of_rep
                 one = (rep, nu_rep, of_seg[:, np.newaxis], np.array([plan.nu_seg]))
                 net = net_parts(*one, both[:, np.newaxis])
@@ -130,19 +135,21 @@ def levels(
                         c = critical(parts.values, parts.nus, alpha / 2)
                         chance = 2 * ndtr(-c * np.sqrt(parts.variance / truth))
                         error = float(chance.std() / np.sqrt(draws))
-                        yield name, alpha, ratio, x, noise, float(chance.mean()), error
+                        level = float(chance.mean())
+                        yield name, alpha, ratio, x, outputs, noise, level, error
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--only", default="", help="designs whose name has this")
     options = parser.parse_args()
     rows = []
-    for plan in PLANS:
+    for plan in (plan for plan in PLANS if options.only in plan.name):
         start = time.process_time()
         worst: dict[tuple[str, float], dict[str, object]] = {}
-        for name, alpha, ratio, x, noise, level, error in levels(plan, options.draws):
+        for name, alpha, ratio, x, outputs, noise, level, error in levels(plan, options.draws):
             if level > float(str(worst.get((name, alpha), {"level": -1})["level"])):
                 worst[name, alpha] = {
                     "design": plan.name,
@@ -152,6 +159,7 @@ def main() -> None:
                     "error": round(error, 5),
                     "ratio": ratio,
                     "interaction": x,
+                    "outputs": outputs,
                     "noise": noise,
                     "draws": options.draws,
                 }

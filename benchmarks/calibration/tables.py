@@ -99,14 +99,14 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 # -- the gate -----------------------------------------------------------------------------
 
 
-def suprema(worst: pd.DataFrame) -> str:
+def suprema(found: pd.DataFrame) -> str:
     """Largest levels by design and critical value."""
     rows = []
     names = ["gross", "net", "Cochran-Cox", "Satterthwaite", "runs"]
-    plans = [d for d in dict.fromkeys(worst["design"]) if "documents" not in d]
+    plans = [d for d in dict.fromkeys(found["design"]) if "documents" not in d]
     groups = {d: [d] for d in plans}
     for nu in (6, 10, 20, 40):
-        own = [d for d in dict.fromkeys(worst["design"]) if d.endswith(f"nu_seg {nu}")]
+        own = [d for d in dict.fromkeys(found["design"]) if d.endswith(f"nu_seg {nu}")]
         groups[f"documents, {nu + 1} of equal size (3 v 3, 5 v 5, 20 v 20)"] = own
     for title, designs in groups.items():
         row = [title]
@@ -114,7 +114,7 @@ def suprema(worst: pd.DataFrame) -> str:
             if name == "runs" and len(designs) > 1:
                 row.append("–")
                 continue
-            own = worst[worst["design"].isin(designs) & (worst["critical value"] == name)]
+            own = found[found["design"].isin(designs) & (found["critical value"] == name)]
             largest = own.groupby("alpha")["level"].max()
             row.append(" / ".join(number(largest[alpha]) for alpha in ALPHAS))
         rows.append(row)
@@ -146,36 +146,45 @@ def worst(gate: pd.DataFrame) -> str:
 
 
 def gate_count(gate: pd.DataFrame) -> str:
-    """What `crossed` did, in a sentence."""
+    """What `crossed` did, in words."""
     own = where(gate[gate["gate 0.05"].notna()], method="crossed")
     text = []
     for alpha in ALPHAS:
         column = f"rate {alpha}"
-        at = own.loc[own[column].idxmax()]
+        at = own.loc[[own[column].idxmax()]].iloc[0]
         above = int((own[column] > LIMITS[alpha]).sum())
         failed = int((own[f"gate {alpha}"] == "fail").sum())
         text.append(
-            f"at {number(alpha, 2)} {failed} of {len(own)} gated cells fail, {above} are above "
-            f"{f'{LIMITS[alpha]:g}'[1:]} at all, and the worst is {f'{at[column]:.4f}'[1:]} "
-            f"({described(at)})"
+            f"at {short(alpha)}, {failed or 'none'} of {len(own)} cells "
+            f"{'fails' if failed == 1 else 'fail'}, the rate is above {short(LIMITS[alpha])} in "
+            f"{above or 'none'}, and the worst is {number(at[column], 4)} ({described(at)})"
         )
     return "`crossed`: " + "; ".join(text) + "."
 
 
 def described(row: pd.Series) -> str:
     """A cell in words."""
-    more = [f"{row['n_a']} v {row['n_b']}", f"V_rep/V_seg {row['ratio']:g}"]
+    noise = {
+        "A": "A's runs alone vary",
+        "B": "B's runs alone vary",
+        "one": "one tuner's runs of A alone vary",
+        "equal": "",
+    }
+    more = [f"{row['n_a']} v {row['n_b']}", f"V_rep/V_seg {short(row['ratio'])}"]
     if row["metric"] != "mean":
         more.insert(0, str(row["metric"]))
-    if row["noise"] != "equal":
-        more.append({"A": "A's runs alone vary", "B": "B's runs alone vary"}.get(row["noise"], ""))
+    more.append(noise[row["noise"]])
     if not pd.isna(row["interaction"]):
-        more.append(f"V_int/V_seg {row['interaction']:g}")
+        more.append(f"V_int/V_seg {short(row['interaction'])}")
     if row["effective"]:
-        more.append(f"as good as {row['effective']:g} documents, ICC {row['icc']:g}")
+        more.append(f"as good as {row['effective']:g}, ICC {short(row['icc'])}")
     if row["null"] == "this":
         more.append("this test set")
     return ", ".join(m for m in more if m)
+
+
+def short(value: float) -> str:
+    return f"{value:g}".removeprefix("0") or "0"
 
 
 def levels(gate: pd.DataFrame, null: str) -> str:
@@ -535,7 +544,7 @@ BESIDE = {
         "clark-bootstrap": (5, 0, "left"),
         "evalstats": (5, -7, "left"),
         "multi-bootstrap": (0, 9, "center"),
-        "mixed model, runs": (0, -10, "center"),
+        "mixed model, runs": (5, -4, "left"),
     },
     5: {
         "crossed": (-7, -2, "right"),
@@ -543,9 +552,9 @@ BESIDE = {
         "crossed, Satterthwaite": (-5, 6, "right"),
         "clark": (-5, 7, "right"),
         "mixed model": (5, 5, "left"),
-        "clark-bootstrap": (5, -2, "left"),
+        "clark-bootstrap": (5, 0, "left"),
         "fu-bootstrap": (-5, -1, "right"),
-        "evalstats": (5, 3, "left"),
+        "evalstats": (5, -1, "left"),
         "mixed model, runs": (-5, 4, "right"),
         "replica-permutation": (5, -4, "left"),
     },

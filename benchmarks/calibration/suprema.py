@@ -11,7 +11,7 @@ left of delta's own.
 With E V_seg = 1, the expected parts are V_int = x, of all outputs alike, or (x = 1, segments) of
 A's or B's alone; V_rep = ratio, shared over systems and tuners as `noise` says, and V_int's share
 on top, for the noise of single outputs is in the scores of runs too; and Var(delta) = ratio + 1.
-The largest level is that over ratio .1 to 100, x 0 to 1, and noise; the same draws serve all of them.
+The largest level is that over ratio .1 to 100, x 0 to 1, and noise; the same draws serve all.
 
 Critical values:
 

@@ -1,4 +1,4 @@
-"""Every test of the project on T comparisons at once: for the calibration study only.
+"""Every test that resamples, on T comparisons at once: for the calibration study only.
 
 The library tests one comparison fast; the study tests a million small ones. Here a resampling
 choice (a matrix of weights) is drawn once per call and used for all T comparisons of the
@@ -19,10 +19,8 @@ from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from replitune.metrics.base import Metric
-from replitune.significance.critical import Parts, critical_values, net_parts
 
 Array = NDArray[np.float64]
 
@@ -232,80 +230,3 @@ RESAMPLING: dict[str, Callable[[Batch, np.random.Generator, int], Array]] = {
     "replica-permutation": replica_permutation,
     "multi-bootstrap": multi_bootstrap,
 }
-
-
-# -- crossed ------------------------------------------------------------------------------
-
-
-def _linear(metric: Metric, z: NDArray, sums: NDArray, N: float) -> Array:
-    """L (T, n, U), summed over the segments of a unit, less the unit's share of the mean."""
-    gradient = metric.gradient(sums)
-    assert gradient is not None
-    return np.matmul(z.astype(np.float64), gradient[..., None])[..., 0] * N
-
-
-def crossed_parts(batch: Batch) -> Parts:
-    """Variance (T,), its parts (T, 2H + 1), and their degrees of freedom (T, 2H + 1).
-
-    The parts are V_rep of A by tuner, of B by tuner, and what the test set adds to them.
-    """
-    U = batch.a.shape[2]
-    sizes = np.ones(U) if batch.sizes is None else batch.sizes.astype(np.float64)
-    N = sizes.sum()
-    rep: list[Array] = []
-    nus: list[float] = []
-    both: list[Array] = []
-    means = []
-    for z, sums, scores in (
-        (batch.a, batch.sums[0], batch.scores[0]),
-        (batch.b, batch.sums[1], batch.scores[1]),
-    ):
-        n = z.shape[1]
-        L = _linear(batch.metric, z, sums, N)
-        L -= L.sum(axis=2, keepdims=True) * (sizes / N)
-        L /= N - sizes
-        L -= L.mean(axis=2, keepdims=True)
-        L *= np.sqrt((U - 1) / U)
-        means.append(L.mean(axis=1))
-        k = n // batch.tuners
-        share = (k / n) ** 2
-        for h in range(batch.tuners):
-            own = slice(h * k, (h + 1) * k)
-            rep.append(share * scores[:, own].var(axis=1, ddof=1) / k)
-            nus.append(k - 1.0)
-            E = L[:, own] - L[:, own].mean(axis=1, keepdims=True)
-            square = np.einsum("tnu,tnu->t", E, E)
-            both.append(share * square / ((k - 1) * k))
-    seg = ((means[1] - means[0]) ** 2).sum(axis=1)
-    nu_seg = N**2 / (sizes**2).sum() - 1  # effective documents; with segments, N
-    return net_parts(
-        np.stack(rep, axis=-1),
-        np.array(nus),
-        seg[:, np.newaxis],
-        np.array([nu_seg]),
-        np.sum(both, axis=0)[:, np.newaxis],
-    )
-
-
-def _cochran_cox(parts: Array, nus: Array, q: float) -> Array:
-    found: Array = (parts * -stdtrit(nus, q)).sum(axis=1) / parts.sum(axis=1)
-    return found
-
-
-def _satterthwaite(parts: Array, nus: Array, q: float) -> Array:
-    df = parts.sum(axis=1) ** 2 / (parts**2 / nus).sum(axis=1)
-    found: Array = -stdtrit(df, q)
-    return found
-
-
-CRITICAL: dict[str, Callable[[Array, Array, float], Array]] = {
-    "crossed": critical_values,
-    "crossed, Cochran-Cox": _cochran_cox,
-    "crossed, Satterthwaite": _satterthwaite,
-}
-
-
-def crossed_rejections(batch: Batch, alpha: float, parts: Parts) -> dict[str, NDArray[np.bool_]]:
-    """(T,) rejections by critical value: the library's, and the two it stands between."""
-    t = np.abs(batch.delta) / np.sqrt(parts.variance)
-    return {name: t > value(parts.values, parts.nus, alpha / 2) for name, value in CRITICAL.items()}

@@ -1,13 +1,27 @@
 """The gate: how often does each test reject when there is nothing to find?
 
-    PYTHONPATH=src python benchmarks/calibration/study.py OUT.csv [--only PART] [--trials N]
+    PYTHONPATH=src python benchmarks/calibration/study.py OUT.csv [--only PART] [--part PART]
 
-Cells, seeds, trials and limits are fixed here, before the run. A cell is one design of
-`replitune.significance.studies.simulate`; V_rep/V_seg is the ratio of what tuner runs and segments
-add to Var(delta). `crossed` is tested on 10,000 comparisons a cell; tests that resample on 2,000
-(1,000 for BLEU with more than ten replicas in all), with 199 resamples (999 of whole test
-sets), which makes .05 and .01 attainable levels. Finished cells are kept beside OUT
-(OUT.cells.jsonl), so that an interrupted study goes on.
+Cells, seeds, trials, limits and the rule are fixed here, before the run. A cell is one design;
+V_rep/V_seg is the ratio of what tuner runs and segments add to Var(delta).
+
+**Trials.** Closed forms: 20,000 comparisons a cell on whole data; 200,000 where the model is normal
+and the metric a mean of 500 segments, as `closed.drawn` draws what the tests need of it. Tests that
+resample: 2,000 (1,000 for BLEU with more than ten replicas in all), with 199 resamples (999 of
+whole test sets), which makes .05 and .01 attainable levels. `evalstats` (only where that package is
+installed; the project does not need it): 600, with 500 resamples.
+
+**The gate.** Limits: .055 at level .05, .0155 at level .01, and Monte-Carlo error. A test fails a
+cell at a level when Wilson's two-sided 99% interval of its rate lies wholly above the limit. At
+200,000 trials that is a rate above .0563 or .0162, at 20,000 above .0592 or .0177.
+
+**Gated cells**: the null hypothesis of the test holds, effects are normal (of BLEU: on the logit of
+n-gram precision), each stratum has three runs or more, and documents, if they are the unit, are as
+good as 20 of equal size. Other cells are reported: two runs in a stratum, runs that are not normal,
+binary scores, fewer documents, documents taken as segments. So are tests of another null
+hypothesis: scope=runs under *next*, scope=segments where there is a run effect.
+
+Finished parts of cells are kept beside OUT (OUT.cells.jsonl), so that an interrupted study goes on.
 """
 
 from __future__ import annotations
@@ -16,18 +30,34 @@ import argparse
 import csv
 import json
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-from batch import RESAMPLING, Batch, crossed_parts, crossed_rejections
+from batch import RESAMPLING, Batch
 from bleu_model import bleu_counts
+from closed import (
+    CRITICAL,
+    Summary,
+    Yes,
+    crossed_parts,
+    crossed_rejections,
+    drawn,
+    mixed_rejections,
+    prior_of,
+    run_effect,
+    summarise,
+    unstable_run,
+)
 from numpy.typing import NDArray
+from other_models import binary_scores, binary_units, run_effects
 
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.running.files import atomic_open
+from replitune.significance.components import FEW_DOCUMENTS
 from replitune.significance.studies.calibrate import wilson
 from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.streams import stream
@@ -35,36 +65,85 @@ from replitune.streams import stream
 SEED = 2011
 SEGMENTS = {"mean": 500, "tuners": 500, "bleu": 300}
 ALPHAS = (0.05, 0.01)
-LIMITS = {0.05: 0.065, 0.01: 0.015}
+LIMITS = {0.05: 0.055, 0.01: 0.0155}
+CONFIDENCE = 0.99
 RATIOS = (0.1, 1.0, 3.0, 10.0)
-TRIALS, RESAMPLED_TRIALS = 10_000, 2_000
-SAMPLES = {"fu-ar": 999, "fu-bootstrap": 999, "replica-permutation": 999}
+DRAWN_TRIALS, TRIALS, RESAMPLED_TRIALS, EVALSTATS_TRIALS = 200_000, 20_000, 2_000, 600
+SAMPLES = {"fu-ar": 999, "fu-bootstrap": 999, "replica-permutation": 999, "evalstats": 500}
 TUNERS = 3
 BLEU_SCALE = {"difference": 0.7, "segment": 0.8, "noise": 0.5}
+NOISE_SHARE = 0.4
+"""Of Var(d_i) within documents: what single outputs add. It is that of `mean` at n = 3."""
+
+Counts = dict[str, list[int]]
+"""By method: trials, rejections at .05 and at .01."""
 
 
 @dataclass(frozen=True)
 class Cell:
     metric: str
-    """mean; documents (a mean over unequal documents); tuners (a mean; three tuners); bleu."""
+    """mean; documents (a mean over unequal documents) or equal documents (of 15 segments); tuners
+    (a mean; three tuners); bleu; binary."""
     null: str
     n_a: int
     n_b: int
     noise: str
-    """equal: both systems' tuner runs vary alike; A: only A's do; one: only A's first tuner."""
+    """equal: both systems' tuner runs vary alike; A, B: only its own do; one: only A's first
+    tuner's; thrice: A's have thrice the standard deviation of all other systems'."""
     ratio: float
-    """V_rep / V_seg."""
+    """V_rep / V_seg. 0: replicas are samples, without a run effect."""
     shift: float = 0.0
     """True difference in standard deviations of delta; 0 under the null hypothesis."""
-    resampled: bool = True
+    resampled: bool = False
+    interaction: float | None = None
+    """V_int / V_seg. None: noise of single outputs as large as what suits one system."""
+    runs: str = "normal"
+    """exponential; t3; bad: one run in five is five standard deviations of the others worse."""
+    segments: int = 0
+    """0: as many as is usual for the metric."""
+    icc: float | None = None
+    """Correlation, within documents, of segment differences B - A. None: see `Maker`."""
+    effective: int = 0
+    """Documents of equal size that would do as well."""
+    accuracy: float | None = None
+    systems: int = 2
+    """In the experiment; two are compared."""
+    spread: float = 0.0
+    """Standard deviation, over systems, of the log of the standard deviation of runs."""
 
     @property
     def name(self) -> str:
-        return "/".join(str(v) for k, v in asdict(self).items() if k != "resampled")
+        """The stream of a cell's random numbers."""
+        short = [str(v) for k, v in asdict(self).items() if k in SHORT]
+        more = [f"{f.name}={v}" for f in MORE if (v := getattr(self, f.name)) != f.default]
+        return "/".join(short + more)
+
+    @property
+    def whole(self) -> bool:
+        """Whole data are drawn, not only what closed forms need of them."""
+        return self.metric not in ("mean", "tuners") or self.segments > 0
 
     @property
     def gated(self) -> bool:
-        return self.shift == 0 and min(self.n_a, self.n_b) > 2
+        fewest = min(self.n_a, self.n_b) // (TUNERS if self.metric == "tuners" else 1)
+        normal = self.runs == "normal" and self.metric != "binary"
+        few = 0 < self.effective < FEW_DOCUMENTS
+        return self.shift == 0 and fewest > 2 and normal and not few
+
+
+SHORT = ("metric", "null", "n_a", "n_b", "noise", "ratio", "shift")
+MORE = [f for f in fields(Cell) if f.name not in (*SHORT, "resampled")]
+
+
+def speaks(method: str, cell: Cell) -> bool:
+    """Whether the cell is the null hypothesis of a test; others are reported beside it."""
+    if any(word in method for word in ("note", "ahead", "unit=segment")):
+        return False
+    if method == "crossed:scope=runs":
+        return cell.null == "this"
+    if method == "crossed:scope=segments":
+        return cell.ratio == 0
+    return True
 
 
 def cells() -> Iterator[Cell]:
@@ -73,25 +152,121 @@ def cells() -> Iterator[Cell]:
         for ratio in RATIOS:
             for noise in ("equal", "A"):
                 for null in ("next", "this"):
-                    yield Cell("mean", null, n_a, n_b, noise, ratio)
+                    yield Cell("mean", null, n_a, n_b, noise, ratio, resampled=True)
                 if n_a > 2:
-                    yield Cell("documents", "next", n_a, n_b, noise, ratio)
-                    yield Cell("bleu", "next", n_a, n_b, noise, ratio)
+                    yield Cell("documents", "next", n_a, n_b, noise, ratio, resampled=True)
+                    yield Cell("bleu", "next", n_a, n_b, noise, ratio, resampled=True)
             if n_a > 2:
-                yield Cell("bleu", "this", n_a, n_b, "equal", ratio)
+                yield Cell("bleu", "this", n_a, n_b, "equal", ratio, resampled=True)
     for n in (9, 15):
         for ratio in RATIOS:
             for noise in ("equal", "A", "one"):
-                yield Cell("tuners", "next", n, n, noise, ratio, resampled=False)
+                yield Cell("tuners", "next", n, n, noise, ratio)
     for metric in ("mean", "bleu"):
         for n in (3, 5, 10, 20):
             for ratio in (0.1, 1.0, 10.0):
-                yield Cell(metric, "next", n, n, "equal", ratio, shift=3.0)
+                yield Cell(metric, "next", n, n, "equal", ratio, shift=3.0, resampled=True)
+    yield from unequal_cells()
+    yield from other_run_cells()
+    yield from binary_cells()
+    yield from document_cells()
+    yield from sample_cells()
+    yield from moderated_cells()
+    yield from figure_cells()
+    for n in (3, 5, 10, 20):
+        yield Cell("mean", "this", n, n, "equal", 1.0, shift=3.0, resampled=True)
 
 
-def document_sizes() -> NDArray[np.int64]:
-    """40 documents of 2 to 28 segments: as many as 26 of equal size."""
-    return np.round(2 + 26 * (np.arange(40) / 39) ** 3).astype(np.int64)
+def unequal_cells() -> Iterator[Cell]:
+    """Much tuner noise, much interaction, few against many."""
+    for ratio in RATIOS:
+        for noise in ("equal", "A", "B"):
+            for null in ("next", "this"):
+                yield Cell("mean", null, 3, 30, noise, ratio)
+    for n_a, n_b in [(3, 3), (3, 5), (5, 5), (3, 20), (3, 30)]:
+        for ratio in (1.0, 15.0, 30.0):
+            for interaction in (0.4, 0.7, 1.0):
+                for noise in ("equal", "A") if n_a == n_b else ("equal", "A", "B"):
+                    yield Cell("mean", "next", n_a, n_b, noise, ratio, interaction=interaction)
+    for n in (6, 9):
+        for ratio in (1.0, 15.0, 30.0):
+            for interaction in (0.4, 1.0):
+                for noise in ("equal", "A", "one"):
+                    yield Cell("tuners", "next", n, n, noise, ratio, interaction=interaction)
+
+
+def other_run_cells() -> Iterator[Cell]:
+    """Runs that are not normal."""
+    for runs in ("exponential", "t3", "bad"):
+        for n_a, n_b in [(3, 3), (5, 5), (10, 10), (3, 30)]:
+            for ratio in (1.0, 10.0):
+                for noise in ("equal", "A"):
+                    yield Cell("mean", "next", n_a, n_b, noise, ratio, runs=runs, segments=100)
+
+
+def binary_cells() -> Iterator[Cell]:
+    for segments in (50, 100, 200, 400):
+        for accuracy in (0.7, 0.95):
+            for n in (3, 5):
+                for noise, ratio in (("equal", 0.0), ("equal", 1.0), ("A", 1.0)):
+                    of = Cell("binary", "next", n, n, noise, ratio)
+                    yield replace(of, segments=segments, accuracy=accuracy)
+
+
+def document_cells() -> Iterator[Cell]:
+    for effective in (6, 10, 20, 40):
+        for icc in (0.05, 0.2, 0.5):
+            for n in (3, 5, 20):
+                for ratio in (0.1, 1.0):
+                    of = Cell("documents", "next", n, n, "equal", ratio)
+                    yield replace(of, icc=icc, effective=effective)
+    for icc in (0.02, 0.05, 0.1):
+        yield Cell("equal documents", "next", 3, 3, "equal", 0.0, icc=icc, effective=40)
+
+
+def sample_cells() -> Iterator[Cell]:
+    """Outputs sampled for each segment: no run effect."""
+    for n in (2, 3, 5, 10):
+        for interaction in (None, 0.7, 1.0):
+            for shift in (0.0, 3.0):
+                yield Cell("mean", "next", n, n, "equal", 0.0, shift, interaction=interaction)
+
+
+def moderated_cells() -> Iterator[Cell]:
+    for systems in (5, 10):
+        for n in (3, 5):
+            for ratio in (1.0, 10.0):
+                for spread in (0.0, 0.15, 0.3):
+                    for shift in (0.0, 3.0):
+                        of = Cell("mean", "next", n, n, "equal", ratio, shift)
+                        yield replace(of, systems=systems, spread=spread)
+                yield Cell("mean", "next", n, n, "thrice", ratio, systems=systems)
+
+
+def figure_cells() -> Iterator[Cell]:
+    """100 segments: every method on the same cells."""
+    for n in (3, 5):
+        for ratio in (0.0, 0.1, 1.0, 10.0):
+            of = Cell("mean", "next", n, n, "equal", ratio, resampled=True, segments=100)
+            yield of
+            yield replace(of, shift=3.0)
+            if ratio > 0:
+                yield replace(of, noise="A")
+
+
+def document_sizes(documents: int = 40) -> NDArray[np.int64]:
+    """Documents of 2 to 28 segments: 40 are as many as 26 of equal size."""
+    of = np.arange(documents) / (documents - 1)
+    return np.round(2 + 26 * of**3).astype(np.int64)
+
+
+def as_good_as(effective: int) -> NDArray[np.int64]:
+    """The fewest documents of such sizes that are as good as so many of equal size."""
+    for documents in range(effective, 4 * effective):
+        sizes = document_sizes(documents)
+        if sizes.sum() ** 2 / (sizes**2).sum() >= effective:
+            return sizes
+    raise AssertionError(effective)
 
 
 def replica_sd(cell: Cell, V_seg: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -100,14 +275,20 @@ def replica_sd(cell: Cell, V_seg: float) -> tuple[NDArray[np.float64], NDArray[n
     sd_a, sd_b = np.zeros((cell.n_a, 1)), np.zeros((cell.n_b, 1))
     if cell.noise == "equal":
         sd_a[:] = sd_b[:] = np.sqrt(V_rep / (1 / cell.n_a + 1 / cell.n_b))
+    elif cell.noise == "thrice":
+        sd_b[:] = np.sqrt(V_rep / (9 / cell.n_a + 1 / cell.n_b))
+        sd_a[:] = 3 * sd_b[0]
     elif cell.noise == "A":
         sd_a[:] = np.sqrt(V_rep * cell.n_a)
+    elif cell.noise == "B":
+        sd_b[:] = np.sqrt(V_rep * cell.n_b)
     else:
         first = cell.n_a // TUNERS
         sd_a[:first] = np.sqrt(V_rep * cell.n_a**2 / first)
     return sd_a, sd_b
 
 
+@cache
 def bleu_units() -> tuple[float, float]:
     """V_seg of the BLEU model without tuner noise, and dBLEU / dlogit, from a pilot."""
     rng = stream(SEED, "calibration", "pilot")
@@ -128,140 +309,277 @@ def bleu_units() -> tuple[float, float]:
 class Maker:
     """Draws comparisons of a cell."""
 
-    def __init__(self, cell: Cell, bleu: tuple[float, float]) -> None:
+    def __init__(self, cell: Cell) -> None:
         self.cell = cell
-        self.sizes = document_sizes() if cell.metric == "documents" else None
-        if cell.metric == "bleu":
-            V_seg, slope = bleu
-            sd_a, sd_b = (sd / slope for sd in replica_sd(cell, V_seg))
-            s = BLEU_SCALE
-            self.design = Design(
-                cell.n_a,
-                cell.n_b,
-                SEGMENTS[cell.metric],
-                sd_a,
-                sd_b,
-                s["difference"],
-                s["segment"],
-                s["noise"],
-                s["noise"],
-                null=cell.null,
-                # Noise of single outputs is small beside the rest; the shift is a round figure.
-                delta=cell.shift * float(np.sqrt((1 + cell.ratio) * V_seg)) / slope,
-            )
-            return
-        segments = int(self.sizes.sum()) if self.sizes is not None else SEGMENTS[cell.metric]
-        V_seg = 1.0 / segments
-        if self.sizes is not None:
-            V_seg += 0.5 * float((self.sizes**2).sum()) / segments**2
-        sd_a, sd_b = replica_sd(cell, V_seg)
-        noise = (1 / cell.n_a + 1 / cell.n_b) / segments
-        V = (1 + cell.ratio) * V_seg + noise
-        self.design = Design(
+        self.sizes: NDArray[np.int64] | None = None
+        if cell.metric == "documents":
+            self.sizes = as_good_as(cell.effective) if cell.effective else document_sizes()
+        elif cell.metric == "equal documents":
+            self.sizes = np.full(cell.effective, 15)
+        self.design = self.bleu() if cell.metric == "bleu" else self.mean()
+
+    def bleu(self) -> Design:
+        cell, s = self.cell, BLEU_SCALE
+        V_seg, slope = bleu_units()
+        sd_a, sd_b = (sd / slope for sd in replica_sd(cell, V_seg))
+        return Design(
             cell.n_a,
             cell.n_b,
-            segments,
+            SEGMENTS["bleu"],
             sd_a,
             sd_b,
-            document=np.sqrt(0.5) if self.sizes is not None else 0.0,
+            s["difference"],
+            s["segment"],
+            s["noise"],
+            s["noise"],
+            null=cell.null,
+            # Noise of single outputs is small beside the rest; the shift is a round figure.
+            delta=cell.shift * float(np.sqrt((1 + cell.ratio) * V_seg)) / slope,
+        )
+
+    def mean(self) -> Design:
+        """Also of binary scores, whose effects are on the probit of being right."""
+        cell = self.cell
+        outputs = 1 / cell.n_a + 1 / cell.n_b
+        difference, noise, document, slope = 1.0, 1.0, 0.0, 1.0
+        N = cell.segments or (int(self.sizes.sum()) if self.sizes is not None else 500)
+        V_seg = 1.0 / N
+        if cell.interaction is not None:
+            difference = np.sqrt(1 - cell.interaction)
+            noise = np.sqrt(cell.interaction / outputs)
+        elif self.sizes is not None:
+            squares = float((self.sizes**2).sum()) / N**2
+            if cell.icc is None:
+                document = np.sqrt(0.5)
+                V_seg += 0.5 * squares
+            else:
+                document = np.sqrt(cell.icc)
+                difference = np.sqrt((1 - NOISE_SHARE) * (1 - cell.icc))
+                noise = np.sqrt(NOISE_SHARE * (1 - cell.icc) / outputs)
+                V_seg = cell.icc * squares + (1 - cell.icc) / N
+        elif cell.accuracy is not None:
+            variance, slope = binary_units(cell.accuracy, outputs)
+            V_seg = variance / N
+        sd_a, sd_b = (sd / slope for sd in replica_sd(cell, V_seg))
+        V = cell.ratio * V_seg
+        if cell.null == "next":
+            V += V_seg
+        if cell.interaction is None:
+            V += outputs * noise**2 / N
+        return Design(
+            cell.n_a,
+            cell.n_b,
+            N,
+            sd_a,
+            sd_b,
+            difference=difference,
+            noise_a=noise,
+            noise_b=noise,
+            document=document,
             null=cell.null,
             delta=cell.shift * float(np.sqrt(V)),
         )
 
+    def summary(self, trials: int, rng: np.random.Generator) -> Summary:
+        cell = self.cell
+        if cell.whole:
+            return summarise(self(trials, rng))
+        tuners = TUNERS if cell.metric == "tuners" else 1
+        return drawn(self.design, trials, rng, tuners, cell.systems, cell.spread)
+
+    def scores(self, trials: int, rng: np.random.Generator) -> list[NDArray[np.float64]]:
+        """Segment scores (T, n, N) of A and of B."""
+        cell, design = self.cell, self.design
+        documents = None
+        if self.sizes is not None:
+            documents = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
+        if cell.accuracy is not None:
+            return list(binary_scores(design, cell.accuracy, trials, rng))
+        if cell.runs == "normal":
+            return list(mean_scores(design, trials, rng, documents))
+        steady = replace(design, replica_a=0.0, replica_b=0.0)
+        found = list(mean_scores(steady, trials, rng))
+        for x, sd in zip(found, (design.replica_a, design.replica_b), strict=True):
+            x += run_effects(cell.runs, sd, (trials, x.shape[1], 1), rng)
+        return found
+
     def __call__(self, trials: int, rng: np.random.Generator) -> Batch:
         if self.cell.metric == "bleu":
             return Batch(Bleu(), *bleu_counts(self.design, trials, rng))
+        scores = self.scores(trials, rng)
         if self.sizes is None:
-            a, b = mean_scores(self.design, trials, rng)
-            one = [np.stack([x, np.ones_like(x)], axis=-1) for x in (a, b)]
+            one = [np.stack([x, np.ones_like(x)], axis=-1) for x in scores]
             return Batch(MeanMetric(), *one, tuners=TUNERS if self.cell.metric == "tuners" else 1)
-        documents = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
         starts = np.r_[0, np.cumsum(self.sizes)[:-1]]
         sums = [
             np.stack([x, np.broadcast_to(self.sizes, x.shape)], axis=-1)
-            for x in (
-                np.add.reduceat(y, starts, axis=2)
-                for y in mean_scores(self.design, trials, rng, documents)
-            )
+            for x in (np.add.reduceat(y, starts, axis=2) for y in scores)
         ]
         return Batch(MeanMetric(), *sums, sizes=self.sizes)
 
 
-def study(cell: Cell, bleu: tuple[float, float], trials: int) -> list[dict[str, object]]:
-    """Rows (method, alpha, trials, rejections) of one cell."""
-    make = Maker(cell, bleu)
-    found: dict[tuple[str, float], list[int]] = {}
-    chunk = max(20, 2000 // (cell.n_a + cell.n_b))
+# -- parts of the study -------------------------------------------------------------------
+
+
+def closed_rejections(cell: Cell, summary: Summary, alpha: float) -> dict[str, Yes]:
+    """(T,) of every test that applies; of a note, whether the result has it."""
+    parts = crossed_parts(summary)
+    found = {
+        name: crossed_rejections(summary, parts, alpha, value) for name, value in CRITICAL.items()
+    }
+    if cell.null == "this":
+        runs = crossed_parts(summary, "runs")
+        found["crossed:scope=runs"] = crossed_rejections(summary, runs, alpha)
+    if cell.systems > 2:
+        moderated = crossed_parts(summary, moderate=True)
+        found["crossed:variance=moderated"] = crossed_rejections(summary, moderated, alpha)
+        found["note not-moderated"] = ~prior_of(summary).used
+    alike = cell.noise == "equal" and cell.runs == "normal" and cell.systems == 2
+    scored = cell.metric in ("mean", "binary", "equal documents")
+    if alike and scored and cell.null == "next" and cell.ratio <= 1:
+        segments = crossed_parts(summary, "segments")
+        found["crossed:scope=segments"] = crossed_rejections(summary, segments, alpha)
+        found["note run-effect"] = run_effect(summary)
+    if cell.metric in ("mean", "binary") and cell.systems == 2:
+        found["mixed model"] = mixed_rejections(summary, False, alpha)
+        found["mixed model, runs"] = mixed_rejections(summary, True, alpha)
+    usual = alike and cell.metric == "mean" and cell.null == "next" and cell.ratio == 10
+    if usual or cell.runs != "normal":
+        note, wrong = unstable_run(summary), found["crossed"]
+        found |= {"note unstable-run": note, "crossed, note unstable-run": wrong & note}
+        found["crossed, A ahead"] = wrong & (summary.delta < 0)
+    return found
+
+
+def count(found: Counts, method: str, rejected: dict[float, Yes]) -> None:
+    own = found.setdefault(method, [0, 0, 0])
+    own[0] += len(rejected[ALPHAS[0]])
+    for place, alpha in enumerate(ALPHAS, start=1):
+        own[place] += int(rejected[alpha].sum())
+
+
+def closed(cell: Cell) -> Counts:
+    make, found = Maker(cell), Counts()
+    trials = TRIALS if cell.whole else DRAWN_TRIALS
+    chunk = max(20, 2000 // (cell.n_a + cell.n_b)) if cell.whole else 20_000
     rng = stream(SEED, "calibration", cell.name, "crossed")
     for start in range(0, trials, chunk):
-        batch = make(min(chunk, trials - start), rng)
-        parts = crossed_parts(batch)
-        for alpha in ALPHAS:
-            for method, yes in crossed_rejections(batch, alpha, parts).items():
-                count = found.setdefault((method, alpha), [0, 0])
-                count[0] += int(yes.sum())
-                count[1] += len(yes)
-    resampled = trials * RESAMPLED_TRIALS // TRIALS if cell.resampled else 0
+        size = min(chunk, trials - start)
+        if cell.icc is None:
+            summaries = {"": make.summary(size, rng)}
+        else:  # the same data twice: by document, and as if segments had none
+            scores = make.scores(size, rng)
+            batch = [np.stack([x, np.ones_like(x)], axis=-1) for x in scores]
+            assert make.sizes is not None
+            starts = np.r_[0, np.cumsum(make.sizes)[:-1]]
+            sums = [np.add.reduceat(x, starts, axis=2) for x in batch]
+            summaries = {
+                "": summarise(Batch(MeanMetric(), *sums, sizes=make.sizes)),
+                ":unit=segment": summarise(Batch(MeanMetric(), *batch)),
+            }
+        for unit, summary in summaries.items():
+            by_alpha = {alpha: closed_rejections(cell, summary, alpha) for alpha in ALPHAS}
+            for method in by_alpha[ALPHAS[0]]:
+                if unit and method not in ("crossed", "crossed:scope=segments"):
+                    continue
+                count(found, method + unit, {alpha: by_alpha[alpha][method] for alpha in ALPHAS})
+    return found
+
+
+def resampled(cell: Cell) -> Counts:
+    make, found = Maker(cell), Counts()
+    trials = RESAMPLED_TRIALS
     if cell.metric == "bleu" and cell.n_a + cell.n_b > 10:
-        resampled //= 2
-    chunk = min(100, chunk)
+        trials //= 2
+    chunk = min(100, max(20, 2000 // (cell.n_a + cell.n_b)))
     rng = stream(SEED, "calibration", cell.name, "resampled")
-    for start in range(0, resampled, chunk):
-        batch = make(min(chunk, resampled - start), rng)
+    for start in range(0, trials, chunk):
+        batch = make(min(chunk, trials - start), rng)
         for method, function in RESAMPLING.items():
             own = stream(SEED, "calibration", cell.name, method, start)
             with np.errstate(invalid="ignore"):
                 p = function(batch, own, SAMPLES.get(method, 199))
-            for alpha in ALPHAS:
-                if np.isnan(p).all():
-                    continue
-                count = found.setdefault((method, alpha), [0, 0])
-                count[0] += int((p <= alpha).sum())
-                count[1] += len(p)
-    rows = []
-    for (method, alpha), (rejected, total) in found.items():
-        low, high = wilson(rejected, total)
-        row = asdict(cell) | {"method": method, "alpha": alpha, "trials": total}
-        del row["resampled"]
-        row |= {"rejected": rejected, "rate": round(rejected / total, 5)}
-        row |= {"low": round(low, 5), "high": round(high, 5)}
-        row["gate"] = (
-            ("pass" if rejected / total <= LIMITS[alpha] else "fail") if cell.gated else ""
-        )
-        rows.append(row)
-    return rows
+            if not np.isnan(p).all():
+                count(found, method, {alpha: p <= alpha for alpha in ALPHAS})
+    return found
+
+
+def evalstats(cell: Cell) -> Counts:
+    """The nested bootstrap of another package."""
+    from peers import nested_bootstrap
+
+    make, found = Maker(cell), Counts()
+    rng = stream(SEED, "calibration", cell.name, "evalstats")
+    batch = make(EVALSTATS_TRIALS, rng)
+    p = nested_bootstrap(batch, rng, SAMPLES["evalstats"])
+    count(found, "evalstats", {alpha: p <= alpha for alpha in ALPHAS})
+    return found
+
+
+PARTS: dict[str, tuple[Callable[[Cell], Counts], Callable[[Cell], bool]]] = {
+    "closed": (closed, lambda cell: True),
+    "resampled": (resampled, lambda cell: cell.resampled),
+    "evalstats": (evalstats, lambda cell: cell.resampled and cell.segments == 100),
+}
+
+
+def verdict(rejected: int, trials: int, alpha: float) -> str:
+    return "fail" if wilson(rejected, trials, CONFIDENCE)[0] > LIMITS[alpha] else "pass"
+
+
+def rows(cell: Cell, counts: Counts) -> Iterator[dict[str, object]]:
+    for method, (trials, *rejected) in counts.items():
+        row: dict[str, object] = {name: getattr(cell, name) for name in SHORT}
+        for field in MORE:
+            value = getattr(cell, field.name)
+            row[field.name] = "" if value == field.default else value
+        row |= {"method": method, "trials": trials}
+        row |= {f"at {alpha:g}": k for alpha, k in zip(ALPHAS, rejected, strict=True)}
+        for alpha, k in zip(ALPHAS, rejected, strict=True):
+            judged = cell.gated and speaks(method, cell)
+            row[f"gate {alpha:g}"] = verdict(k, trials, alpha) if judged else ""
+        yield row
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--only", default="", help="cells whose name starts with this")
-    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--only", default="", help="cells whose name has this")
+    parser.add_argument("--part", choices=PARTS, help="one part only")
     options = parser.parse_args()
     kept = options.out.with_suffix(".cells.jsonl")
-    done = {}
+    done: dict[tuple[str, str], Counts] = {}
     if kept.exists():
         for line in kept.read_text().splitlines():
             record = json.loads(line)
-            done[record["cell"]] = record["rows"]
-    todo = [cell for cell in cells() if cell.name.startswith(options.only)]
-    bleu = bleu_units()
-    print(f"BLEU model: V_seg {bleu[0]:.3f}, slope {bleu[1]:.2f}", flush=True)
-    for cell in todo:
-        if cell.name in done:
+            done[record["cell"], record["part"]] = record["counts"]
+    todo = [cell for cell in cells() if options.only in cell.name]
+    for part, (run, applies) in PARTS.items():
+        if options.part not in (None, part):
             continue
-        start = time.process_time()
-        done[cell.name] = study(cell, bleu, options.trials)
-        with kept.open("a") as handle:
-            handle.write(json.dumps({"cell": cell.name, "rows": done[cell.name]}) + "\n")
-        rates = {r["method"]: r["rate"] for r in done[cell.name] if r["alpha"] == 0.05}
-        print(f"{cell.name} {time.process_time() - start:.1f}s {rates}", flush=True)
-    rows = [row for cell in todo for row in done[cell.name]]
+        for cell in todo:
+            key = (cell.name, part)
+            if key in done or not applies(cell):
+                continue
+            start = time.process_time()
+            done[key] = run(cell)
+            with kept.open("a") as handle:
+                record = {"cell": cell.name, "part": part, "counts": done[key]}
+                handle.write(json.dumps(record) + "\n")
+            rates = {method: round(k / n, 4) for method, (n, k, _) in done[key].items()}
+            print(f"{cell.name} {part} {time.process_time() - start:.1f}s {rates}", flush=True)
+    found = []
+    for cell in todo:
+        for part in PARTS:
+            found += rows(cell, done.get((cell.name, part), {}))
     with atomic_open(options.out) as handle:
-        writer = csv.DictWriter(handle, fieldnames=list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(handle, fieldnames=list(found[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
-    print(f"{sum(1 for r in rows if r['gate'] == 'fail' and r['method'] == 'crossed')} failures")
+        writer.writerows(found)
+    failed = [
+        r for r in found if r["method"] == "crossed" and "fail" in (r["gate 0.05"], r["gate 0.01"])
+    ]
+    print(f"crossed fails {len(failed)} cells")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ common variance is worth: s0^2 on d0. A system's own variance s^2 on d becomes
 on d0 + d degrees of freedom, but no more than all systems have together.
 
 It assumes that runs of all systems are about equally noisy. A system that stands out gives its
-own variance away to the others, so where one does, nothing is moderated.
+own variance away to the others, so where one does, nothing is moderated; but a few runs show only
+what is many times as noisy (docs/evidence.md).
 """
 
 from __future__ import annotations
@@ -117,6 +118,6 @@ def moderation_note(prior: Prior | None) -> Note:
         return Note("not-moderated", text)
     text = (
         f"run variances moderated over {prior.systems} systems: assumes that their runs are about "
-        "equally noisy"
+        "equally noisy, which few runs cannot show"
     )
     return Note("moderated", text)

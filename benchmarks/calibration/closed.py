@@ -1,0 +1,323 @@
+"""Every test with a closed form, on T comparisons at once: for the calibration study only.
+
+What these tests need of a comparison is a `Summary`: the scores of runs, and what segments and
+the interaction of runs and segments add to the variance of delta. `summarise` takes it from whole
+data. Of a normal model and a mean metric, `drawn` draws it directly: then the mean squares of
+segments and of the interaction are independent of each other, of the scores of runs, and of the
+data's other parts, and are chi-squares times what is expected of them. That makes a trial some
+hundred times cheaper. `tests/significance/test_calibration_batch.py` holds each function
+against the library's, and `drawn` against `summarise`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from batch import Array, Batch
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import digamma, fdtr, fdtrc, polygamma, stdtrit
+
+from replitune.metrics.base import Metric
+from replitune.significance.components import effective_documents
+from replitune.significance.critical import Parts, Scope, critical_values, net_parts
+from replitune.significance.moderation import MOST, OUTLYING
+from replitune.significance.studies.simulate import Design
+from replitune.significance.tests.crossed import FEWEST_FOR_FLAG, RUN_EFFECT, UNSTABLE
+
+Yes = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """T comparisons; systems have H tuners of equally many runs, in order."""
+
+    a: Array
+    """(T, n_a) scores of runs."""
+    b: Array
+    """(T, n_b)"""
+    seg: Array
+    """(T,) V_seg"""
+    nu_seg: float
+    both: Array
+    """(T, 2H) V_int of A by tuner, then of B."""
+    units: int
+    """Segments, or documents."""
+    tuners: int = 1
+    others: Array | None = None
+    """(T, S - 2) variances of the runs of systems that are not compared."""
+
+    @property
+    def delta(self) -> Array:
+        """(T,)"""
+        found: Array = self.b.mean(axis=1) - self.a.mean(axis=1)
+        return found
+
+
+@njit(cache=True)
+def _along(z, gradient, out):  # type: ignore[no-untyped-def]
+    """out (M, U) = z (M, U, K) . gradient (M, K), without a copy of whole statistics as floats."""
+    M, U, K = z.shape
+    for m in range(M):
+        for u in range(U):
+            total = 0.0
+            for k in range(K):
+                total += z[m, u, k] * gradient[m, k]
+            out[m, u] = total
+
+
+def _linear(metric: Metric, z: NDArray, sums: NDArray, N: float) -> Array:
+    """L (T, n, U), summed over the segments of a unit, less the unit's share of the mean."""
+    gradient = metric.gradient(sums)
+    assert gradient is not None
+    T, n, U, K = z.shape
+    out = np.empty((T, n, U))
+    _along(z.reshape(T * n, U, K), gradient.reshape(T * n, K) * N, out.reshape(T * n, U))
+    return out
+
+
+def summarise(batch: Batch) -> Summary:
+    """From whole data; units of unequal size are documents."""
+    U = batch.a.shape[2]
+    sizes = np.ones(U) if batch.sizes is None else batch.sizes.astype(np.float64)
+    N = sizes.sum()
+    both: list[Array] = []
+    means = []
+    for z, sums in zip((batch.a, batch.b), batch.sums, strict=True):
+        n = z.shape[1]
+        L = _linear(batch.metric, z, sums, N)
+        L -= L.sum(axis=2, keepdims=True) * (sizes / N)
+        L /= N - sizes
+        L -= L.mean(axis=2, keepdims=True)
+        L *= np.sqrt((U - 1) / U)
+        means.append(L.mean(axis=1))
+        k = n // batch.tuners
+        for h in range(batch.tuners):
+            own = L[:, h * k : (h + 1) * k]
+            E = own - own.mean(axis=1, keepdims=True)
+            both.append((k / n) ** 2 * np.einsum("tnu,tnu->t", E, E) / ((k - 1) * k))
+    nu_seg = N - 1.0
+    if batch.sizes is not None:
+        nu_seg = effective_documents(np.repeat(np.arange(U, dtype=np.int32), batch.sizes)) - 1
+    seg = ((means[1] - means[0]) ** 2).sum(axis=1)
+    return Summary(*batch.scores, seg, nu_seg, np.stack(both, axis=-1), U, batch.tuners)
+
+
+def chi_square(nu: float, shape: int | tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Mean 1."""
+    return rng.chisquare(nu, shape) / nu
+
+
+def drawn(
+    design: Design,
+    trials: int,
+    rng: np.random.Generator,
+    tuners: int = 1,
+    systems: int = 2,
+    spread: float = 0.0,
+) -> Summary:
+    """As `summarise` of `mean_scores`, but for what segments do to both systems alike.
+
+    systems: with those that are not compared, which have as many runs as B, as noisy as B's; the
+    logarithm of the standard deviation of each system's runs has itself the sd `spread`.
+    """
+    N, T = design.segments, trials
+    shift = np.full(T, design.delta)
+    noise = design.noise_a**2 / design.n_a + design.noise_b**2 / design.n_b
+    if design.null == "this":
+        # Twins d + p, e - p: half the differences of twins have p in them, and no mean has
+        assert N % 2 == 0
+        seg = (2 * design.difference**2 + noise) * chi_square(N / 2, T, rng) * (N / 2)
+        seg += noise * chi_square(N / 2 - 1, T, rng) * (N / 2 - 1)
+        seg /= N * (N - 1)
+    else:
+        shift += rng.normal(0.0, design.difference / np.sqrt(N), T)
+        seg = (design.difference**2 + noise) / N * chi_square(N - 1, T, rng)
+    scores, both = [], []
+    for n, run, of_output, sign in (
+        (design.n_a, design.replica_a, design.noise_a, -0.5),
+        (design.n_b, design.replica_b, design.noise_b, 0.5),
+    ):
+        own = np.broadcast_to(np.asarray(run, np.float64).reshape(-1), (n,))
+        more = np.exp(spread * rng.standard_normal((T, 1)))
+        x = rng.standard_normal((T, n)) * np.sqrt((own * more) ** 2 + of_output**2 / N)
+        scores.append(x + sign * shift[:, None])
+        k = n // tuners
+        V_int = (k / n) ** 2 * of_output**2 / (k * N)
+        both.append(V_int * chi_square((k - 1) * (N - 1), (T, tuners), rng))
+    summary = Summary(*scores, seg, N - 1.0, np.concatenate(both, axis=1), N, tuners)
+    if systems == 2:
+        return summary
+    sd = float(np.asarray(design.replica_b).flat[0])
+    more = np.exp(spread * rng.standard_normal((T, systems - 2)))
+    variance = (sd * more) ** 2 + design.noise_b**2 / N
+    d = design.n_b - 1
+    return replace(summary, others=variance * chi_square(d, (T, systems - 2), rng))
+
+
+# -- crossed ------------------------------------------------------------------------------
+
+
+def crossed_parts(summary: Summary, scope: Scope = "both", moderate: bool = False) -> Parts:
+    """Variance (T,), its parts (T, K), and their degrees of freedom (T, K)."""
+    rep, nus = [], []
+    prior = prior_of(summary) if moderate else None
+    for scores in (summary.a, summary.b):
+        n = scores.shape[1]
+        k = n // summary.tuners
+        for h in range(summary.tuners):
+            s2 = scores[:, h * k : (h + 1) * k].var(axis=1, ddof=1)
+            nu = np.full(len(s2), k - 1.0)
+            if prior is not None:
+                s2, nu = prior.moderated(s2, k - 1.0)
+            rep.append((k / n) ** 2 * s2 / k)
+            nus.append(nu)
+    return net_parts(
+        np.stack(rep, axis=-1),
+        np.stack(nus, axis=-1),
+        summary.seg[:, np.newaxis],
+        np.array([summary.nu_seg]),
+        summary.both.sum(axis=1, keepdims=True),
+        scope,
+    )
+
+
+def cochran_cox(values: Array, nus: Array, q: float) -> Array:
+    """(T,) for parts (T, K)."""
+    known, place = np.unique(nus, return_inverse=True)
+    quantiles = -stdtrit(known, q)[place].reshape(nus.shape)
+    found: Array = (values * quantiles).sum(axis=-1) / values.sum(axis=-1)
+    return found
+
+
+def satterthwaite(values: Array, nus: Array, q: float) -> Array:
+    df = values.sum(axis=-1) ** 2 / (values**2 / nus).sum(axis=-1)
+    found: Array = -stdtrit(df, q)
+    return found
+
+
+CRITICAL: dict[str, Callable[[Array, Array, float], Array]] = {
+    "crossed": critical_values,
+    "crossed, Cochran-Cox": cochran_cox,
+    "crossed, Satterthwaite": satterthwaite,
+}
+
+
+def crossed_rejections(
+    summary: Summary,
+    parts: Parts,
+    alpha: float,
+    critical: Callable[[Array, Array, float], Array] = critical_values,
+) -> Yes:
+    """(T,)"""
+    t = np.abs(summary.delta) / np.sqrt(parts.variance)
+    found: Yes = t > critical(parts.values, parts.nus, alpha / 2)
+    return found
+
+
+@dataclass(frozen=True)
+class Priors:
+    """`significance.moderation.Prior`, of T families of systems."""
+
+    variance: Array
+    df: Array
+    df_of_all: float
+    used: Yes
+
+    def moderated(self, s2: Array, d: float) -> tuple[Array, Array]:
+        total = self.df + d
+        found = (self.df * self.variance + d * s2) / total
+        return (
+            np.where(self.used, found, s2),
+            np.where(self.used, np.minimum(total, self.df_of_all), d),
+        )
+
+
+def prior_of(summary: Summary) -> Priors:
+    assert summary.others is not None
+    assert summary.a.shape == summary.b.shape
+    d = summary.a.shape[1] - 1.0
+    own = [x.var(axis=1, ddof=1)[:, np.newaxis] for x in (summary.a, summary.b)]
+    s2 = np.concatenate([*own, summary.others], axis=1)
+    S = s2.shape[1]
+    e = np.log(s2) - digamma(d / 2) + np.log(d / 2)
+    excess = e.var(axis=1, ddof=1) - polygamma(1, d / 2)
+    df = np.full(len(s2), MOST)
+    df[excess > 0] = np.minimum(2 * _trigamma_inverse(excess[excess > 0]), MOST)
+    variance = np.exp(e.mean(axis=1) + digamma(df / 2) - np.log(df / 2))
+    F, below = s2 / variance[:, np.newaxis], df[:, np.newaxis]
+    p = 2 * np.minimum(fdtr(d, below, F), fdtrc(d, below, F))
+    return Priors(variance, df, S * d, ~(p < OUTLYING / S).any(axis=1))
+
+
+def _trigamma_inverse(y: Array) -> Array:
+    x = 0.5 + 1 / y
+    for _ in range(50):
+        value = polygamma(1, x)
+        step = value * (1 - value / y) / polygamma(2, x)
+        x = x + step
+        if (np.abs(step) < 1e-12 * x).all():
+            break
+    return x
+
+
+def unstable_run(summary: Summary) -> Yes:
+    """(T,) whether the result has the note `unstable-run`."""
+    found = np.zeros(len(summary.a), bool)
+    for scores in (summary.a, summary.b):
+        if scores.shape[1] >= FEWEST_FOR_FLAG:
+            off = np.abs(scores - np.median(scores, axis=1, keepdims=True))
+            mad = np.median(off, axis=1, keepdims=True)
+            found |= (off > UNSTABLE * mad).any(axis=1)
+    return found
+
+
+def run_effect(summary: Summary) -> Yes:
+    """(T,) whether the result has the note `run-effect`: F of runs against the interaction."""
+    found = np.zeros(len(summary.a), bool)
+    for scores, V_int in zip((summary.a, summary.b), summary.both.T, strict=True):
+        n = scores.shape[1]
+        F = scores.var(axis=1, ddof=1) / (n * V_int)
+        found |= fdtrc(n - 1, (n - 1) * (summary.units - 1), F) < RUN_EFFECT
+    return found
+
+
+# -- mixed models -------------------------------------------------------------------------
+
+
+def mixed_model(summary: Summary, runs: bool) -> tuple[Array, Array]:
+    """Variance (T,) of delta and degrees of freedom (T,) of score ~ system + (1 | segment).
+
+    With `runs`, + (1 | system:run). Restricted maximum likelihood: every segment has the same
+    outputs, so that delta is the difference of means and variances are those of the analysis of
+    variance; a run variance that comes out negative is 0, and the mean square of runs is pooled
+    with that of the rest. The variance of segments, here far from 0, cancels in delta. The test
+    is Wald's t on the degrees of freedom of the mean square in its variance, which are
+    Satterthwaite's. What suits one system better in a segment is a part of the residual: the
+    model has no place for it.
+    """
+    N = summary.units
+    (n_a, n_b) = summary.a.shape[1], summary.b.shape[1]
+    rest = n_a * n_b / (n_a + n_b) * N * (N - 1) * summary.seg
+    between = np.zeros_like(rest)
+    for scores, V_int in zip((summary.a, summary.b), summary.both.T, strict=True):
+        n = scores.shape[1]
+        rest = rest + (n - 1) * (N - 1) * n * N * V_int
+        between += N * (n - 1) * scores.var(axis=1, ddof=1)
+    df_rest, df_runs = (n_a + n_b - 1) * (N - 1), n_a + n_b - 2
+    square = (rest + between) / (df_rest + df_runs)
+    df = np.full(len(square), float(df_rest + df_runs))
+    if runs:
+        differ = between / df_runs > rest / df_rest
+        square = np.where(differ, between / df_runs, square)
+        df = np.where(differ, df_runs, df)
+    return square * (1 / n_a + 1 / n_b) / N, df
+
+
+def mixed_rejections(summary: Summary, runs: bool, alpha: float) -> Yes:
+    V, df = mixed_model(summary, runs)
+    known, place = np.unique(df, return_inverse=True)
+    found: Yes = np.abs(summary.delta) / np.sqrt(V) > -stdtrit(known, alpha / 2)[place]
+    return found

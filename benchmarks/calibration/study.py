@@ -57,9 +57,9 @@ from other_models import binary_scores, binary_units, run_effects
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.running.files import atomic_open
-from replitune.significance.components import FEW_DOCUMENTS
 from replitune.significance.studies.calibrate import wilson
 from replitune.significance.studies.simulate import Design, mean_scores
+from replitune.significance.system_parts import FEW_DOCUMENTS
 from replitune.streams import stream
 
 SEED = 2011

@@ -22,9 +22,9 @@ from study import Cell, Maker, as_good_as, cells, document_sizes
 
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
-from replitune.significance.components import Analyses, effective_documents
 from replitune.significance.run import run_tests
 from replitune.significance.studies.simulate import Design, mean_scores
+from replitune.significance.system_parts import Analyses, effective_documents
 from replitune.significance.tests.crossed import crossed
 
 

@@ -22,10 +22,10 @@ from scipy.special import digamma, fdtr, fdtrc, polygamma, stdtrit
 
 from replitune.metrics.base import Metric
 from replitune.significance.critical import Parts, Scope, critical_values, net_parts
+from replitune.significance.crossed_pair import FEWEST_FOR_FLAG, RUN_EFFECT, UNSTABLE
 from replitune.significance.moderation import MOST, OUTLYING
 from replitune.significance.studies.simulate import Design
 from replitune.significance.system_parts import effective_documents
-from replitune.significance.tests.crossed import FEWEST_FOR_FLAG, RUN_EFFECT, UNSTABLE
 
 Yes = NDArray[np.bool_]
 

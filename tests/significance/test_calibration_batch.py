@@ -86,7 +86,8 @@ def test_batched_moderation_is_moderation(S, sd):
     for t in range(T):
         systems = {str(s): system(str(s), mean_statistics(x[t, s])) for s in range(S)}
         metric = MeanMetric()
-        analyses = Analyses({metric.id: (metric, systems)})
+        scores = [metric.score(s.sums) for s in systems.values()]
+        analyses = Analyses(lambda _, scores=scores: scores)
         pair = comparison(x[t, 0], x[t, 1], metric)
         result = crossed(pair, variance="moderated", analyses=analyses)
         said |= {note.code for note in result.notes} & {"moderated", "not-moderated"}

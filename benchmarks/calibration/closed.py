@@ -242,14 +242,22 @@ def prior_of(summary: Summary) -> Priors:
     own = [x.var(axis=1, ddof=1)[:, np.newaxis] for x in (summary.a, summary.b)]
     s2 = np.concatenate([*own, summary.others], axis=1)
     S = s2.shape[1]
+    variance, df = _moments(s2, d)
+    outlying = np.zeros(len(s2), bool)
+    for s in range(S):
+        usual, below = _moments(np.delete(s2, s, axis=1), d)
+        F = s2[:, s] / usual
+        outlying |= 2 * np.minimum(fdtr(d, below, F), fdtrc(d, below, F)) < OUTLYING / S
+    return Priors(variance, df, S * d, ~outlying)
+
+
+def _moments(s2: Array, d: float) -> tuple[Array, Array]:
+    """s0^2 and d0 (T,) of variances (T, S)."""
     e = np.log(s2) - digamma(d / 2) + np.log(d / 2)
     excess = e.var(axis=1, ddof=1) - polygamma(1, d / 2)
     df = np.full(len(s2), MOST)
     df[excess > 0] = np.minimum(2 * _trigamma_inverse(excess[excess > 0]), MOST)
-    variance = np.exp(e.mean(axis=1) + digamma(df / 2) - np.log(df / 2))
-    F, below = s2 / variance[:, np.newaxis], df[:, np.newaxis]
-    p = 2 * np.minimum(fdtr(d, below, F), fdtrc(d, below, F))
-    return Priors(variance, df, S * d, ~(p < OUTLYING / S).any(axis=1))
+    return np.exp(e.mean(axis=1) + digamma(df / 2) - np.log(df / 2)), df
 
 
 def _trigamma_inverse(y: Array) -> Array:

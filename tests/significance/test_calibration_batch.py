@@ -94,7 +94,7 @@ def test_batched_moderation_is_moderation(S, sd):
         assert parts.variance[t] == pytest.approx(result.se**2, rel=1e-9)
         assert rejected[t] == (result.p < 0.2)
     assert "moderated" in said
-    assert ("not-moderated" in said) == (S == 40)
+    assert S < 40 or "not-moderated" in said
 
 
 def test_batched_notes_are_the_notes():

@@ -117,17 +117,24 @@ def curves(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]
             yield f"| {what} | {size:,} | " + " | ".join(cells) + " |"
 
 
-def everything(
-    metrics: list[Metric], runs: dict[str, list[np.ndarray]], threads: int
-) -> Iterator[str]:
-    """Seven systems of 60 replicas, 3,064 segments, 21 pairs, all metrics and methods."""
+def seven_systems(
+    metrics: list[Metric], runs: dict[str, list[np.ndarray]]
+) -> tuple[dict[str, tuple[Metric, dict[str, SystemStatistics]]], np.ndarray]:
+    """Of 60 replicas and 3,064 segments, by metric; and documents of one segment."""
     given = {}
     for k, metric in enumerate(metrics):
         systems = {
             f"s{s}": replicas(f"s{s}", runs[SOURCES[s % 3]][k], 60, 3064, s) for s in range(7)
         }
         given[metric.id] = (metric, systems)
-    documents = np.arange(3064, dtype=np.int32)
+    return given, np.arange(3064, dtype=np.int32)
+
+
+def everything(
+    metrics: list[Metric], runs: dict[str, list[np.ndarray]], threads: int
+) -> Iterator[str]:
+    """Seven systems of 60 replicas, 3,064 segments, 21 pairs, all metrics and methods."""
+    given, documents = seven_systems(metrics, runs)
     start, wall = time.process_time(), time.perf_counter()
     draws = named_draws("t", 1)
     rows = run_tests(
@@ -150,13 +157,7 @@ def everything(
 
 def answers(metrics: list[Metric], runs: dict[str, list[np.ndarray]]) -> Iterator[str]:
     """`crossed` with all that it says beside p, of seven systems: 21 pairs, corrected together."""
-    given = {}
-    for k, metric in enumerate(metrics):
-        systems = {
-            f"s{s}": replicas(f"s{s}", runs[SOURCES[s % 3]][k], 60, 3064, s) for s in range(7)
-        }
-        given[metric.id] = (metric, systems)
-    documents = np.arange(3064, dtype=np.int32)
+    given, documents = seven_systems(metrics, runs)
     margins = dict.fromkeys(given, 0.5)
     seconds = cpu(
         lambda: run_tests(

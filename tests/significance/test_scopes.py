@@ -91,7 +91,7 @@ def test_scope_runs_is_students_t_of_the_runs_when_both_are_as_noisy():
     found = crossed(comparison(a, b), scope="runs")
     oracle = stats.ttest_ind(b.mean(axis=1), a.mean(axis=1))
     assert found.p == pytest.approx(oracle.pvalue, rel=1e-6)
-    assert found.generalises_to == "new runs"
+    assert found.generalises_to == "new runs on this test set"
     assert found.unit == "replica"
 
 

@@ -50,7 +50,7 @@ def print_comparison(comparison: Results) -> None:
 
 
 def _notes(comparison: Results) -> list[str]:
-    """Each kind of note of a test once, with its places."""
+    """Each kind of note once, with the tests that it is of and its places."""
     kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
     for id, result in comparison.metrics.items():
         for test in result.tests:
@@ -59,13 +59,14 @@ def _notes(comparison: Results) -> list[str]:
                 text = note.text.removeprefix(f"{note.about}: ")
                 places = kinds.setdefault((test.method, note.code), {}).setdefault(text, [])
                 places.append(f"{id} {where}")
-    said = []
+    said: dict[str, list[str]] = {}
     for (method, _), texts in kinds.items():
         text, places = next(iter(texts.items()))
         others = {place for found in texts.values() for place in found} - {*places}
         like = f"; and the like of {some_of(sorted(others))}" if others else ""
-        said.append(f"{method}: {text} ({some_of([*dict.fromkeys(places)])}){like}")
-    return said
+        where = some_of([*dict.fromkeys(places)])
+        said.setdefault(f"{text} ({where}){like}", []).append(method)
+    return [f"{', '.join(methods)}: {text}" for text, methods in said.items()]
 
 
 MOST_VERDICTS = 6

@@ -140,7 +140,8 @@ def _disagreements(cells: Sequence[Result], alpha: float) -> list[Warning]:
 
 
 def _notes(cells: Sequence[Result]) -> list[Warning]:
-    """Notes of tests, spreads and intervals; those of one source and code are one."""
+    """Notes of tests, spreads and intervals; those of one source and code are one, as are equal
+    ones of several sources."""
     kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
 
     def add(source: str, note: Note, where: str) -> None:
@@ -158,13 +159,16 @@ def _notes(cells: Sequence[Result]) -> list[Warning]:
                 what = statistic if method == statistic else f"the {method} interval"
                 for note in notes:
                     add(what, note, f"{cell.testset}, {cell.name}, {system.name}")
-    said = []
+    said: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (source, _), found in kinds.items():
         texts = list(dict.fromkeys(text for text, _ in found))
         example = "For example: " if len(texts) > 1 else ""
         places = tuple(dict.fromkeys(where for _, where in found))
-        said.append(Warning(f"Note on {source}", f"{example}{_sentence(texts[0])}", places))
-    return said
+        said.setdefault((f"{example}{_sentence(texts[0])}", places), []).append(source)
+    return [
+        Warning(f"Note on {', '.join(sources)}", text, places)
+        for (text, places), sources in said.items()
+    ]
 
 
 def _where(cell: Result, a: str, b: str) -> str:

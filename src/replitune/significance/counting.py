@@ -291,7 +291,7 @@ class Contrast:
 GENERALISES_TO = {
     "segment": "new segments",
     "document": "new documents",
-    "replica": "new runs",
+    "replica": "new runs on this test set",
     "replica+segment": "new segments and new runs",
     "replica+document": "new documents and new runs",
 }

@@ -28,7 +28,7 @@ from replitune.significance.draws import Draws, named_draws
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import Correction, Pairs
-from replitune.significance.system_parts import Analyses
+from replitune.significance.system_parts import Analyses, has_documents
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
@@ -165,7 +165,11 @@ def _run_pair(
             found[id],
             method=method.id,
             seed=used,
-            notes=(*found[id].notes, *some(dropped_note(segments - comparison.segments))),
+            notes=some(
+                *found[id].notes,
+                dropped_note(segments - comparison.segments),
+                documents_note(found[id], comparison),
+            ),
         )
         for id, comparison in comparisons.items()
     }
@@ -194,6 +198,15 @@ def scored_by_both(comparison: Comparison) -> Comparison:
         b=replace(b, statistics=np.ascontiguousarray(b.statistics[:, known])),
         documents=codes(comparison.documents[known].tolist()),
     )
+
+
+def documents_note(result: TestResult, comparison: Comparison) -> Note | None:
+    """Documents that a test takes no notice of, where it does not say so itself."""
+    said = any(note.code == "documents-ignored" for note in result.notes)
+    if said or "segment" not in result.unit or not has_documents(comparison.documents):
+        return None
+    text = f"segments of {comparison.n_documents} documents taken as independent (`unit: document`)"
+    return Note("documents-ignored", text)
 
 
 def dropped_note(segments: int) -> Note | None:

@@ -1,17 +1,13 @@
 """Free exchange: the n_A + n_B outputs of a segment are dealt anew to the two systems.
 
 A *cell* is a segment, or a segment within one group of replicas: m outputs, `take` of which go to
-X. Two ways to deal:
-
-- Pooled statistics need only *which* outputs go to X: a uniformly random subset of given size, as
-  a word of bits. Random bits are drawn first (their number of ones is binomial); then surplus
-  ones, or missing ones, are corrected one at a time at uniformly random places. Given its number
-  of ones a random word is uniform, and removing (adding) uniformly chosen ones keeps it so: the
-  subset is exactly uniform, after sqrt(m / 2 pi) corrections on average for equal halves. Where
-  there are few subsets (up to seven replicas against seven) they are drawn from a list of them.
-  Sums over subsets are then looked up eight outputs at a time.
-- The mean of replica scores needs to know which output takes the place of which replica: a
-  uniformly random permutation of the m outputs (Fisher and Yates).
+X. Pooled statistics need only *which* do (`slots` is for those that need to know where to): a
+uniformly random subset of given size, as a word of bits. Random bits are drawn first (their number
+of ones is binomial); then surplus ones, or missing ones, are corrected one at a time at uniformly
+random places. Given its number of ones a random word is uniform, and removing (adding) uniformly
+chosen ones keeps it so: the subset is exactly uniform, after sqrt(m / 2 pi) corrections on average
+for equal halves. Where there are few subsets (up to seven replicas against seven) they are drawn
+from a list of them. Sums over subsets are then looked up eight outputs at a time.
 
 A cell whose outputs have all the same statistics adds a constant; statistics are taken relative to
 the cell's first output, so that such cells, and bytes of them, cost nothing.
@@ -187,46 +183,6 @@ def _choose(  # type: ignore[no-untyped-def]
             _look_up(words[w], tables, count, out)
 
 
-@njit(cache=True, nogil=True)
-def draw_permutation(state, order):  # type: ignore[no-untyped-def]
-    """Shuffle order (m,) by Fisher and Yates, from the SplitMix64 sequence that starts at state."""
-    random, halves = _ZERO, 0
-    for top in range(order.shape[0] - 1, 0, -1):
-        size = np.uint64(top + 1)
-        while True:
-            if halves == 0:
-                state += GAMMA
-                random = mix(state)
-                halves = 2
-            product = _bounded(random, size)
-            random = random >> _S32
-            halves -= 1
-            if _even(product, size):
-                break
-        k = np.int64(product >> _S32)
-        order[top], order[k] = order[k], order[top]
-
-
-@njit(cache=True, nogil=True)
-def _deal(rows, first_cell, first_slot, keys, order, out):  # type: ignore[no-untyped-def]
-    """rows (cells, m, lines, lanes); adds to out (B, slots, lines, lanes)."""
-    lanes = 64 // out.itemsize
-    m = rows.shape[1]
-    for i in range(rows.shape[0]):
-        if not rows[i].any():
-            continue
-        offset = np.uint64(first_cell + i + 1) * GAMMA
-        for b in range(keys.shape[0]):
-            for o in range(m):
-                order[o] = o
-            draw_permutation(mix(keys[b] + offset), order)
-            for o in range(m):
-                s = order[o]
-                for c in range(rows.shape[2]):
-                    for j in range(lanes):
-                        out[b, first_slot + o, c, j] += rows[i, s, c, j]
-
-
 LISTED = 4096
 """Subsets are drawn from a list where there are no more than this."""
 
@@ -255,14 +211,10 @@ class FreeExchange:
         wide = np.float64 if kind == "f" else np.int64
         relative = []
         self.constant_x = np.zeros(self.columns, dtype=wide)
-        self.constant_slots = np.zeros((sum(self.sizes), self.columns), dtype=wide)
-        slot, bound = 0, 0.0
+        bound = 0.0
         for outputs, take in strata:
             first = outputs[:1].astype(wide)
-            total = first[0].sum(axis=0)
-            self.constant_x += take * total
-            self.constant_slots[slot : slot + len(outputs)] = total
-            slot += len(outputs)
+            self.constant_x += take * first[0].sum(axis=0)
             relative.append(outputs - first)
             bound += float(np.abs(relative[-1].astype(np.float64)).sum(axis=(0, 1)).max(initial=0))
         self.dtype = exact_dtype(bound, kind)
@@ -286,17 +238,3 @@ class FreeExchange:
             _choose(bytes_, cell, m, take, _listed(m, take), keys, tables, words, ones, out)
             cell += len(rows)
         return out.reshape(len(keys), -1)[:, : self.columns] + self.constant_x
-
-    def by_slot(self, keys: NDArray[np.uint64]) -> NDArray:
-        """(B, m, K) statistics of each replica slot: stratum by stratum, A's and then B's."""
-        lines, lanes = self.rows[0].shape[2:]
-        out = aligned((len(keys), sum(self.sizes), lines, lanes), self.dtype)
-        cell = slot = 0
-        for rows, m in zip(self.rows, self.sizes, strict=True):
-            order = np.empty(m, dtype=np.int64)
-            _deal(rows[:, :m], cell, slot, keys, order, out)
-            cell += len(rows)
-            slot += m
-        return (
-            out.reshape(len(keys), sum(self.sizes), -1)[..., : self.columns] + self.constant_slots
-        )

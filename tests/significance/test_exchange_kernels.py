@@ -17,7 +17,7 @@ from replitune.significance.kernels.free import (
     _listed,
     draw_subsets,
 )
-from replitune.significance.kernels.permutation import draw_permutations, place_bounds
+from replitune.significance.kernels.permutation import draw_permutations, place_bounds, scratch_of
 from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, keys_of, mix_words
 from replitune.significance.kernels.slots import TABLE, SlotExchange, number_rows
 
@@ -89,10 +89,11 @@ def test_listed_subsets_are_all_subsets() -> None:
 def permuted(states: np.ndarray, m: int) -> np.ndarray:
     """Permutations (B, m), all places drawn at once where there is room for all."""
     sizes, uneven = place_bounds(m)
+    scratch, values = scratch_of.py_func(sizes), np.arange(m, dtype=np.uint16)
     order = np.empty((len(states), m), dtype=np.uint16)
     for start in range(0, len(states), len(sizes)):
         rows = slice(start, start + len(sizes))
-        draw_permutations(states[rows], sizes, uneven, np.arange(m, dtype=np.uint16), order[rows])
+        draw_permutations(states[rows], sizes, uneven, scratch, values, order[rows])
     return order
 
 

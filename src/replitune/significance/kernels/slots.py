@@ -22,7 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.significance.kernels.mixing import mix
-from replitune.significance.kernels.permutation import draw_permutations, place_bounds
+from replitune.significance.kernels.permutation import draw_permutations, place_bounds, scratch_of
 from replitune.significance.kernels.random import GAMMA
 
 TABLE = 1024
@@ -64,6 +64,7 @@ def _deal(  # type: ignore[no-untyped-def]
     its sums are tables[:, starts[g] : starts[g + 1]]. cells (units,): what they draw by.
     """
     m, most = numbers.shape[1], sizes.shape[0]
+    scratch = scratch_of(sizes)
     states = np.empty(most, dtype=np.uint64)
     order = np.empty((most, m), dtype=np.uint16)
     row = np.empty(most * m, dtype=np.uint16)
@@ -76,7 +77,7 @@ def _deal(  # type: ignore[no-untyped-def]
             for u in range(members[g], members[g + 1]):
                 for b in range(B):
                     states[b] = mix(keys[first + b] + np.uint64(cells[u] + 1) * GAMMA)
-                draw_permutations(states[:B], sizes, uneven, numbers[u], order[:B])
+                draw_permutations(states[:B], sizes, uneven, scratch, numbers[u], order[:B])
                 drawn = order.reshape(-1)
                 for i in range(B * m):
                     row[i] += drawn[i]

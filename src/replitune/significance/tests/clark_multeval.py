@@ -19,7 +19,7 @@ from replitune.metrics.base import Metric
 from replitune.significance.arguments import pooled_score
 from replitune.significance.base import Note
 from replitune.significance.kernels.mixing import mix
-from replitune.significance.kernels.permutation import draw_permutations, place_bounds
+from replitune.significance.kernels.permutation import draw_permutations, place_bounds, scratch_of
 from replitune.significance.kernels.random import (
     GAMMA,
     aligned,
@@ -43,6 +43,7 @@ def _exchange(rows, keys, sizes, uneven, gains, losses):  # type: ignore[no-unty
     n, most = rows.shape[1], sizes.shape[0]
     coins = np.empty(n, dtype=np.uint64)
     runs = np.arange(n).astype(np.uint16)
+    scratch = scratch_of(sizes)
     states = np.empty(most, dtype=np.uint64)
     orders = np.empty((most, n), dtype=np.uint16)
     for i in range(rows.shape[0]):
@@ -51,7 +52,7 @@ def _exchange(rows, keys, sizes, uneven, gains, losses):  # type: ignore[no-unty
             B = min(most, keys.shape[0] - first)
             for b in range(B):
                 states[b] = mix(mix(keys[first + b] + offset))
-            draw_permutations(states[:B], sizes, uneven, runs, orders[:B])
+            draw_permutations(states[:B], sizes, uneven, scratch, runs, orders[:B])
             for b in range(B):
                 state = mix(keys[first + b] + offset)
                 order, random = orders[b], state

@@ -28,6 +28,10 @@ def word(keys: np.ndarray, c: int) -> np.ndarray:
         return mix_words(keys + np.uint64(c + 1) * GAMMA)
 
 
+def mixed(z: int) -> int:
+    return int(mix_words(np.uint64(z % 2**64)))
+
+
 def test_splitmix_known_values() -> None:
     # First outputs of SplitMix64 for seed 0, as printed in Vigna's reference and in the JDK.
     first = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
@@ -80,6 +84,39 @@ def test_subsets_have_their_size_and_are_uniform(m: int, take: int) -> None:
         assert abs(pairs - expected) < 5 * math.sqrt(expected)
 
 
+def subset_by_hand(cell: int, m: int, take: int, key: int) -> int:
+    """By the definition, bit by bit: random bits, then surplus ones (or zeros) taken away."""
+    words, bits = -(-m // 64), max(1, (m - 1).bit_length())
+    drawn = sum(mixed(key + (cell * words + w + 1) * int(GAMMA)) << (64 * w) for w in range(words))
+    all_of = 2**m - 1
+    drawn &= all_of
+    few = drawn.bit_count() < take
+    turned, goal = (drawn ^ all_of, m - take) if few else (drawn, take)
+    first = random = mixed((key ^ 0xD1B54A32D192ED03) + (cell + 1) * int(GAMMA))
+    for number in itertools.count(1):
+        for _ in range(64 // bits):
+            if turned.bit_count() > goal:
+                turned &= ~(1 << (random % 2**bits))
+            random >>= bits
+        if turned.bit_count() == goal:
+            return turned ^ all_of if few else turned
+        random = mixed(first + number * int(GAMMA))
+    raise AssertionError
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize(
+    ("m", "take"), [(1, 0), (2, 1), (5, 4), (40, 20), (64, 64), (120, 60), (130, 20), (600, 300)]
+)
+def test_subsets_are_those_of_their_definition(m: int, take: int) -> None:
+    """Side by side as long as many are too large, then one by one."""
+    keys = keys_of(6, 40)
+    words = np.empty((-(-m // 64), len(keys)), dtype=np.uint64)
+    draw_subsets(2, m, take, keys, words, np.empty(len(keys), dtype=np.int64))
+    found = [int.from_bytes(np.ascontiguousarray(word).tobytes(), "little") for word in words.T]
+    assert found == [subset_by_hand(2, m, take, int(key)) for key in keys]
+
+
 def test_listed_subsets_are_all_subsets() -> None:
     assert len(set(_listed(6, 3).tolist())) == 20
     assert all(int(x).bit_count() == 3 for x in _listed(6, 3))
@@ -99,7 +136,6 @@ def permuted(states: np.ndarray, m: int) -> np.ndarray:
 
 def permuted_by_hand(state: int, m: int) -> list[int]:
     """The same by the definition, number by number: output o at a place of 0..o."""
-    mixed = lambda z: int(mix_words(np.uint64(z % 2**64)))  # noqa: E731
     order: list[int] = []
     for o in range(m):
         bits = mixed(state + (o // 4 + 1) * int(GAMMA)) >> (16 * (o % 4)) & 0xFFFF

@@ -68,68 +68,103 @@ def draw_subsets(cell, m, take, keys, words, ones):  # type: ignore[no-untyped-d
     bits = 1
     while (1 << bits) < m:
         bits += 1
-    for b in range(keys.shape[0]):
-        if ones[b] != take:
-            random = mix((keys[b] ^ _FIX) + np.uint64(cell + 1) * GAMMA)
-            if W == 1:
-                words[0, b] = _correct_one(words[0, b], ones[b] - take, m, bits, random)
-            else:
-                _correct_many(words, b, ones[b] - take, m, bits, random)
+    for start in range(0, keys.shape[0], TOGETHER):
+        end = min(start + TOGETHER, keys.shape[0])
+        _correct(cell, m, take, bits, keys[start:end], words, start, ones[start:end])
 
 
-@njit(inline="always")
-def _correct_one(word, surplus, m, bits, random):  # type: ignore[no-untyped-def]
-    """Clear `surplus` uniformly chosen ones of a word (set -surplus zeros if negative)."""
-    # A missing one is a surplus zero: turn the word over, correct, and turn it back.
-    over = _mask(m, 0) if surplus < 0 else _ZERO
-    surplus = np.int64(abs(surplus))
-    word ^= over
+TOGETHER = 512
+"""Subsets corrected at once: they stay in the first-level cache."""
+
+FEW = 8
+"""Words up to which corrections are tried in many subsets at once."""
+
+
+@njit(cache=True, nogil=True)
+def _correct(cell, m, take, bits, keys, words, start, ones):  # type: ignore[no-untyped-def]
+    """Clear uniformly chosen ones of subsets that have too many, set zeros where they are too few.
+
+    A missing one is a surplus zero: the word is turned over, corrected, and turned back.
+    """
+    W, B = words.shape[0], keys.shape[0]
+    over = np.empty(B, dtype=np.uint64)
+    surplus = np.empty(B, dtype=np.uint64)
+    first = np.empty(B, dtype=np.uint64)
+    offset = np.uint64(cell + 1) * GAMMA
+    for b in range(B):
+        over[b] = ~_ZERO if ones[b] < take else _ZERO
+        surplus[b] = np.uint64(abs(ones[b] - take))
+        first[b] = mix((keys[b] ^ _FIX) + offset)
+    for w in range(W):
+        mask = _mask(m, w)
+        row = words[w, start : start + B]
+        for b in range(B):
+            row[b] ^= over[b] & mask
+    tried = 0
+    if W <= FEW:
+        left = B
+        while 8 * left > B:
+            _try_places(words, start, surplus, bits, first, tried)
+            tried += 1
+            left = 0
+            for b in range(B):
+                left += surplus[b] > _ZERO
+    for b in range(B):
+        if surplus[b] > _ZERO:
+            _finish(words, start + b, surplus[b], bits, first[b], tried)
+    for w in range(W):
+        mask = _mask(m, w)
+        row = words[w, start : start + B]
+        for b in range(B):
+            row[b] ^= over[b] & mask
+
+
+@njit(cache=True, nogil=True)
+def _try_places(words, start, surplus, bits, first, number):  # type: ignore[no-untyped-def]
+    """The places that one random word names, in all subsets side by side."""
+    W, B = words.shape[0], surplus.shape[0]
     width = np.uint64(bits)
     field = (_ONE << width) - _ONE
-    state, unused = random, 64 // bits
-    while surplus > 0:
+    random = np.empty(B, dtype=np.uint64)
+    if number == 0:
+        for b in range(B):
+            random[b] = first[b]
+    else:
+        for b in range(B):
+            random[b] = mix(first[b] + np.uint64(number) * GAMMA)
+    for _ in range(64 // bits):
+        for w in range(W):
+            row = words[w, start : start + B]
+            for b in range(B):
+                place = random[b] & field
+                here = np.uint64(place >> _S6 == np.uint64(w)) & np.uint64(surplus[b] > _ZERO)
+                bit = (row[b] >> (place & _LOW6)) & here
+                row[b] ^= bit << (place & _LOW6)
+                surplus[b] -= bit
+        for b in range(B):
+            random[b] >>= width
+
+
+@njit(cache=True, nogil=True)
+def _finish(words, b, surplus, bits, first, number):  # type: ignore[no-untyped-def]
+    """The same for subset b alone, until it has its size."""
+    width = np.uint64(bits)
+    field = (_ONE << width) - _ONE
+    random, unused = _ZERO, 0
+    while surplus > _ZERO:
         if unused == 0:
-            state += GAMMA
-            random = mix(state)
+            random = first if number == 0 else mix(first + np.uint64(number) * GAMMA)
+            number += 1
             unused = 64 // bits
         # Places from m on hold no one: they reject themselves.
         place = random & field
         random = random >> width
         unused -= 1
-        bit = (word >> place) & _ONE
-        word ^= bit << place
-        surplus -= np.int64(bit)
-    return word ^ over
-
-
-@njit(cache=True, nogil=True)
-def _correct_many(words, b, surplus, m, bits, random):  # type: ignore[no-untyped-def]
-    """The same for a subset of several words, words[:, b]."""
-    W = words.shape[0]
-    over = surplus < 0
-    surplus = np.int64(abs(surplus))
-    if over:
-        for w in range(W):
-            words[w, b] ^= _mask(m, w)
-    width = np.uint64(bits)
-    field = (_ONE << width) - _ONE
-    state, unused = random, 64 // bits
-    while surplus > 0:
-        if unused == 0:
-            state += GAMMA
-            random = mix(state)
-            unused = 64 // bits
-        place = random & field
-        random = random >> width
-        unused -= 1
         at = place >> _S6
-        if at < np.uint64(W):
+        if at < np.uint64(words.shape[0]):
             bit = (words[at, b] >> (place & _LOW6)) & _ONE
             words[at, b] ^= bit << (place & _LOW6)
-            surplus -= np.int64(bit)
-    if over:
-        for w in range(W):
-            words[w, b] ^= _mask(m, w)
+            surplus -= bit
 
 
 @njit(inline="always")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from replitune.significance.kernels.distinct import distinct_rows
 from replitune.significance.kernels.exchange import PairedExchange
 from replitune.significance.kernels.free import (
     FreeExchange,
@@ -19,7 +20,7 @@ from replitune.significance.kernels.free import (
 )
 from replitune.significance.kernels.permutation import draw_permutations, place_bounds, scratch_of
 from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, keys_of, mix_words
-from replitune.significance.kernels.slots import TABLE, SlotExchange, number_rows
+from replitune.significance.kernels.slots import TABLE, SlotExchange
 
 
 def word(keys: np.ndarray, c: int) -> np.ndarray:
@@ -115,6 +116,27 @@ def test_subsets_are_those_of_their_definition(m: int, take: int) -> None:
     draw_subsets(2, m, take, keys, words, np.empty(len(keys), dtype=np.int64))
     found = [int.from_bytes(np.ascontiguousarray(word).tobytes(), "little") for word in words.T]
     assert found == [subset_by_hand(2, m, take, int(key)) for key in keys]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("high", [2, 3, 50, 2**40])
+@pytest.mark.parametrize(("m", "take"), [(16, 8), (70, 30)])
+def test_pooled_sums_are_those_of_the_subset(m: int, take: int, high: int) -> None:
+    """With few distinct outputs (counted) and with many (looked up)."""
+    rng = np.random.default_rng(high)
+    outputs = rng.integers(-high, high, (m, 6, 5))
+    outputs[:, 2] = outputs[:1, 2]
+    outputs[:, :, 1:3] = 1
+    if high == 2:
+        outputs[:, :, 3:] = 0
+    keys = keys_of(5, 30)
+    expected = np.zeros((30, 5), dtype=np.int64)
+    for b, unit in itertools.product(range(30), range(6)):
+        subset = subset_by_hand(unit, m, take, int(keys[b]))
+        expected[b] += outputs[[o for o in range(m) if subset >> o & 1], unit].sum(axis=0)
+    np.testing.assert_array_equal(FreeExchange([(outputs, take)]).pooled(keys), expected)
+    found = FreeExchange([(outputs.astype(np.float64), take)]).pooled(keys)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-6)
 
 
 def test_listed_subsets_are_all_subsets() -> None:
@@ -229,14 +251,13 @@ def test_segments_are_permuted_independently_of_each_other() -> None:
 
 def test_rows_are_numbered_as_they_appear() -> None:
     rows = np.random.default_rng(2).integers(0, 3, (50, 20, 2)).astype(np.uint64)
-    numbers = np.empty((50, 20), dtype=np.uint16)
-    first = np.empty((50, 20), dtype=np.int64)
-    number_rows(rows, numbers, first)
+    numbers, first, kinds = distinct_rows(rows)
     for unit, named, places in zip(rows.tolist(), numbers.tolist(), first.tolist(), strict=True):
         distinct = list(dict.fromkeys(map(tuple, unit)))
         assert named == [distinct.index(tuple(row)) for row in unit]
         assert places[: len(distinct)] == [unit.index(list(row)) for row in distinct]
         assert set(places[len(distinct) :]) <= {-1}
+    assert kinds.tolist() == [len(set(map(tuple, unit))) for unit in rows.tolist()]
 
 
 @settings(deadline=None, derandomize=True, max_examples=30)

@@ -7,7 +7,8 @@ of ones is binomial); then surplus ones, or missing ones, are corrected one at a
 random places. Given its number of ones a random word is uniform, and removing (adding) uniformly
 chosen ones keeps it so: the subset is exactly uniform, after sqrt(m / 2 pi) corrections on average
 for equal halves. Where there are few subsets (up to seven replicas against seven) they are drawn
-from a list of them. Sums over subsets are then looked up eight outputs at a time.
+from a list of them. Then it is counted how many outputs of each kind went to X, where there are few
+kinds; otherwise sums over subsets are looked up eight outputs at a time.
 
 A cell whose outputs have all the same statistics adds a constant; statistics are taken relative to
 the cell's first output, so that such cells, and bytes of them, cost nothing.
@@ -22,6 +23,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.significance.kernels.distinct import distinct_rows
 from replitune.significance.kernels.exchange import _look_up, _tabulate
 from replitune.significance.kernels.mixing import mix
 from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, in_lines
@@ -195,20 +197,51 @@ def _draw_listed(cell, listed, keys, words):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _add_counted(rows, numbers, first, words, counts, out):  # type: ignore[no-untyped-def]
+    """Add to out (B, lines, lanes) each distinct row of rows (m, lines, lanes) but the first, as
+    often as words (W, B) name it.
+
+    numbers (m,): which distinct row each output has; first: where they are. counts (B,) is scratch.
+    """
+    lanes = 64 // out.itemsize
+    for d in range(1, first.shape[0]):
+        counts[:] = 0
+        for w in range(words.shape[0]):
+            mask, word = _ZERO, words[w]
+            for o in range(64 * w, min(64 * w + 64, numbers.shape[0])):
+                if numbers[o] == d:
+                    mask |= _ONE << np.uint64(o % 64)
+            for b in range(counts.shape[0]):
+                counts[b] += np.int64(_ones(word[b] & mask))
+        row = rows[first[d]]
+        for b in range(counts.shape[0]):
+            n = counts[b]
+            for c in range(out.shape[1]):
+                for j in range(lanes):
+                    out[b, c, j] += n * row[c, j]
+
+
+@njit(cache=True, nogil=True)
 def _choose(  # type: ignore[no-untyped-def]
-    rows, first_cell, m, take, listed, keys, tables, words, ones, out
+    rows, numbers, first, kinds, most, first_cell, m, take, listed, keys, tables, words, ones, out
 ):
     """rows (cells, bytes, 8, lines, lanes); adds to out (B, lines, lanes) the sum over X.
 
-    listed: all subsets of `take` of m outputs, or nothing when they are too many.
+    numbers, first, kinds: `distinct_rows`. Of up to `most` kinds it is counted how often each goes
+    to X; of more, sums are looked up. listed: all subsets of `take` of m outputs, or
+    nothing when they are too many.
     """
     for i in range(rows.shape[0]):
-        if not rows[i].any():
+        if kinds[i] == 1:
             continue
         if listed.shape[0] > 0:
             _draw_listed(first_cell + i, listed, keys, words[0])
         else:
             draw_subsets(first_cell + i, m, take, keys, words, ones)
+        if kinds[i] <= most:
+            flat = rows[i].reshape((rows.shape[1] * 8, *out.shape[1:]))
+            _add_counted(flat, numbers[i], first[i, : kinds[i]], words, ones, out)
+            continue
         for w in range(words.shape[0]):
             count = min(8, rows.shape[1] - 8 * w)
             if not rows[i, 8 * w : 8 * w + count].any():
@@ -253,12 +286,13 @@ class FreeExchange:
             relative.append(outputs - first)
             bound += float(np.abs(relative[-1].astype(np.float64)).sum(axis=(0, 1)).max(initial=0))
         self.dtype = exact_dtype(bound, kind)
-        self.rows = []
+        self.rows, self.kinds = [], []
         for cells in relative:
             m, units, _ = cells.shape
             padded = np.zeros((units, -(-m // 8) * 8, self.columns), dtype=self.dtype)
             padded[:, :m] = cells.transpose(1, 0, 2)
             self.rows.append(in_lines(padded, self.dtype))
+            self.kinds.append(distinct_rows(np.ascontiguousarray(padded[:, :m])))
 
     def pooled(self, keys: NDArray[np.uint64]) -> NDArray:
         """(B, K) statistics of X, summed over its replicas, in each resample."""
@@ -267,9 +301,13 @@ class FreeExchange:
         tables = aligned((8, 256, lines, lanes), self.dtype)
         ones = np.empty(len(keys), dtype=np.int64)
         cell = 0
-        for rows, m, take in zip(self.rows, self.sizes, self.takes, strict=True):
+        for rows, kinds, m, take in zip(self.rows, self.kinds, self.sizes, self.takes, strict=True):
             words = np.empty((-(-m // 64), len(keys)), dtype=np.uint64)
             bytes_ = rows.reshape(rows.shape[0], -1, 8, lines, lanes)
-            _choose(bytes_, cell, m, take, _listed(m, take), keys, tables, words, ones, out)
+            listed = _listed(m, take)
+            # Sums of real numbers are looked up always: so their rounding does not depend on how
+            # many kinds there are for other metrics.
+            most = 1 + bytes_.shape[1] if self.dtype.kind == "i" else 0
+            _choose(bytes_, *kinds, most, cell, m, take, listed, keys, tables, words, ones, out)
             cell += len(rows)
         return out.reshape(len(keys), -1)[:, : self.columns] + self.constant_x

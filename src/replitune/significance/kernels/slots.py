@@ -21,37 +21,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.significance.kernels.distinct import distinct_rows
 from replitune.significance.kernels.mixing import mix
 from replitune.significance.kernels.permutation import draw_permutations, place_bounds, scratch_of
 from replitune.significance.kernels.random import GAMMA
 
 TABLE = 1024
 """Combinations of rows that are tabulated, at most: a table stays in the first-level cache."""
-
-
-@njit(cache=True, nogil=True)
-def number_rows(rows, numbers, first):  # type: ignore[no-untyped-def]
-    """rows (U, m, W) -> numbers (U, m) of a unit's distinct rows, as they appear.
-
-    first (U, m): where each distinct row is first, then -1.
-    """
-    U, m, W = rows.shape
-    first[:] = -1
-    for u in range(U):
-        found = 0
-        for o in range(m):
-            d = 0
-            while d < found:
-                w = 0
-                while w < W and rows[u, first[u, d], w] == rows[u, o, w]:
-                    w += 1
-                if w == W:
-                    break
-                d += 1
-            if d == found:
-                first[u, found] = o
-                found += 1
-            numbers[u, o] = d
 
 
 @njit(cache=True, nogil=True)
@@ -113,11 +89,7 @@ class _Groups(NamedTuple):
 
 def _grouped(rows: NDArray, cell: int) -> _Groups:
     """Of rows (U, m, W); the units draw by the numbers from `cell` on."""
-    units, m, width = rows.shape
-    numbers = np.empty((units, m), dtype=np.uint16)
-    first = np.empty((units, m), dtype=np.int64)
-    number_rows(rows, numbers, first)
-    kinds = (first >= 0).sum(axis=1)
+    numbers, first, kinds = distinct_rows(rows)
     varying = np.flatnonzero(kinds > 1)
     tables: list[NDArray] = []
     members = []
@@ -126,7 +98,7 @@ def _grouped(rows: NDArray, cell: int) -> _Groups:
         size = len(tables[-1]) if tables else TABLE
         if rows.dtype == np.uint64 and size * len(distinct) <= TABLE:
             numbers[u] *= size
-            tables[-1] = (distinct[:, np.newaxis] + tables[-1]).reshape(-1, width)
+            tables[-1] = (distinct[:, np.newaxis] + tables[-1]).reshape(-1, rows.shape[2])
         else:
             tables.append(distinct)
             members.append(i)

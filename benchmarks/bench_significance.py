@@ -82,8 +82,8 @@ def tested(
 
 def sizes(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]:
     """The sizes of published experiments, method by method."""
-    index = {"name": "clark", "pairing": "index", "id": "clark, index pairing"}
-    mean = {"name": "clark", "aggregation": "mean", "id": "clark, mean of replicas"}
+    index = {"name": "clark", "pairing": "index", "id": "clark-index"}
+    mean = {"name": "clark", "aggregation": "mean", "id": "clark-mean"}
     yield "| method | 1 v 1 x 2,489 | 20 v 20 x 2,489 | 60 v 60 x 3,064 |"
     yield "|---|---|---|---|"
     pairs = [

@@ -291,7 +291,7 @@ class Test(StoreStage):
     """All tests of all pairs, and the intervals of each system."""
 
     NAME = "test"
-    VERSION = 3
+    VERSION = 4
     tests: dict[str, Any]
     design: str
     """What replicas are."""

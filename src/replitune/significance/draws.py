@@ -33,14 +33,14 @@ from replitune.streams import stream
 TEST_SETS = 256
 """Bootstrap test sets drawn at once."""
 
-POOLS = 128
+POOLS = 512
 """Bootstrap pools drawn at once."""
 
 SPARE = 4
 """Standard deviations that a pool's Poisson counts aim below its number of draws."""
 
-CHUNK = 4096
-"""Items of a pool drawn at once."""
+CHUNK = 1024
+"""Items of a pool drawn at once: their counts stay in the second-level cache."""
 
 
 class _Memory:

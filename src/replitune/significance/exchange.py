@@ -21,6 +21,7 @@ from replitune.significance.counting import Exchanged
 from replitune.significance.kernels.exchange import PairedExchange
 from replitune.significance.kernels.free import FreeExchange
 from replitune.significance.kernels.random import BLOCK, blocks
+from replitune.significance.kernels.slots import SlotExchange
 
 Strata = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
@@ -156,12 +157,15 @@ def free_exchange(
     for group in _by_kind(sides, found):
         a = np.concatenate([sides[i].a for i in group], axis=2)
         b = np.concatenate([sides[i].b for i in group], axis=2)
-        kernel = FreeExchange(
-            [(wide(np.concatenate([a[in_a], b[in_b]])), len(in_a)) for in_a, in_b in strata]
-        )
-        row_bytes = kernel.rows[0][0, 0].nbytes
-        size = BLOCK if pooled else max(16, 2**19 // (len(slots_a) + len(slots_b)) // row_bytes)
-        draw = kernel.pooled if pooled else kernel.by_slot
+        outputs = [wide(np.concatenate([a[in_a], b[in_b]])) for in_a, in_b in strata]
+        if pooled:
+            takes = [len(in_a) for in_a, _ in strata]
+            draw = FreeExchange(list(zip(outputs, takes, strict=True))).pooled
+            size = BLOCK
+        else:
+            slots = SlotExchange(outputs)
+            draw = slots.by_slot
+            size = max(16, 2**17 // slots.constants.size)
         deltas_of = _pooled_deltas if pooled else mean_deltas
         for i, deltas in _sample(sides, group, draw, deltas_of, keys, size):
             found[i] = replace(found[i], deltas=deltas)

@@ -1,17 +1,14 @@
 """Free exchange: the n_A + n_B outputs of a segment are dealt anew to the two systems.
 
 A *cell* is a segment, or a segment within one group of replicas: m outputs, `take` of which go to
-X. Two ways to deal:
-
-- Pooled statistics need only *which* outputs go to X: a uniformly random subset of given size, as
-  a word of bits. Random bits are drawn first (their number of ones is binomial); then surplus
-  ones, or missing ones, are corrected one at a time at uniformly random places. Given its number
-  of ones a random word is uniform, and removing (adding) uniformly chosen ones keeps it so: the
-  subset is exactly uniform, after sqrt(m / 2 pi) corrections on average for equal halves. Where
-  there are few subsets (up to seven replicas against seven) they are drawn from a list of them.
-  Sums over subsets are then looked up eight outputs at a time.
-- The mean of replica scores needs to know which output takes the place of which replica: a
-  uniformly random permutation of the m outputs (Fisher and Yates).
+X. Pooled statistics need only *which* do (`slots` is for those that need to know where to): a
+uniformly random subset of given size, as a word of bits. Random bits are drawn first (their number
+of ones is binomial); then surplus ones, or missing ones, are corrected one at a time at uniformly
+random places. Given its number of ones a random word is uniform, and removing (adding) uniformly
+chosen ones keeps it so: the subset is exactly uniform, after sqrt(m / 2 pi) corrections on average
+for equal halves. Where there are few subsets (up to seven replicas against seven) they are drawn
+from a list of them. Then it is counted how many outputs of each kind went to X, where there are few
+kinds; otherwise sums over subsets are looked up eight outputs at a time.
 
 A cell whose outputs have all the same statistics adds a constant; statistics are taken relative to
 the cell's first output, so that such cells, and bytes of them, cost nothing.
@@ -26,6 +23,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.significance.kernels.distinct import distinct_rows
 from replitune.significance.kernels.exchange import _look_up, _tabulate
 from replitune.significance.kernels.mixing import mix
 from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, in_lines
@@ -72,68 +70,103 @@ def draw_subsets(cell, m, take, keys, words, ones):  # type: ignore[no-untyped-d
     bits = 1
     while (1 << bits) < m:
         bits += 1
-    for b in range(keys.shape[0]):
-        if ones[b] != take:
-            random = mix((keys[b] ^ _FIX) + np.uint64(cell + 1) * GAMMA)
-            if W == 1:
-                words[0, b] = _correct_one(words[0, b], ones[b] - take, m, bits, random)
-            else:
-                _correct_many(words, b, ones[b] - take, m, bits, random)
+    for start in range(0, keys.shape[0], TOGETHER):
+        end = min(start + TOGETHER, keys.shape[0])
+        _correct(cell, m, take, bits, keys[start:end], words, start, ones[start:end])
 
 
-@njit(inline="always")
-def _correct_one(word, surplus, m, bits, random):  # type: ignore[no-untyped-def]
-    """Clear `surplus` uniformly chosen ones of a word (set -surplus zeros if negative)."""
-    # A missing one is a surplus zero: turn the word over, correct, and turn it back.
-    over = _mask(m, 0) if surplus < 0 else _ZERO
-    surplus = np.int64(abs(surplus))
-    word ^= over
+TOGETHER = 512
+"""Subsets corrected at once: they stay in the first-level cache."""
+
+FEW = 8
+"""Words up to which corrections are tried in many subsets at once."""
+
+
+@njit(cache=True, nogil=True)
+def _correct(cell, m, take, bits, keys, words, start, ones):  # type: ignore[no-untyped-def]
+    """Clear uniformly chosen ones of subsets that have too many, set zeros where they are too few.
+
+    A missing one is a surplus zero: the word is turned over, corrected, and turned back.
+    """
+    W, B = words.shape[0], keys.shape[0]
+    over = np.empty(B, dtype=np.uint64)
+    surplus = np.empty(B, dtype=np.uint64)
+    first = np.empty(B, dtype=np.uint64)
+    offset = np.uint64(cell + 1) * GAMMA
+    for b in range(B):
+        over[b] = ~_ZERO if ones[b] < take else _ZERO
+        surplus[b] = np.uint64(abs(ones[b] - take))
+        first[b] = mix((keys[b] ^ _FIX) + offset)
+    for w in range(W):
+        mask = _mask(m, w)
+        row = words[w, start : start + B]
+        for b in range(B):
+            row[b] ^= over[b] & mask
+    tried = 0
+    if W <= FEW:
+        left = B
+        while 8 * left > B:
+            _try_places(words, start, surplus, bits, first, tried)
+            tried += 1
+            left = 0
+            for b in range(B):
+                left += surplus[b] > _ZERO
+    for b in range(B):
+        if surplus[b] > _ZERO:
+            _finish(words, start + b, surplus[b], bits, first[b], tried)
+    for w in range(W):
+        mask = _mask(m, w)
+        row = words[w, start : start + B]
+        for b in range(B):
+            row[b] ^= over[b] & mask
+
+
+@njit(cache=True, nogil=True)
+def _try_places(words, start, surplus, bits, first, number):  # type: ignore[no-untyped-def]
+    """The places that one random word names, in all subsets side by side."""
+    W, B = words.shape[0], surplus.shape[0]
     width = np.uint64(bits)
     field = (_ONE << width) - _ONE
-    state, unused = random, 64 // bits
-    while surplus > 0:
+    random = np.empty(B, dtype=np.uint64)
+    if number == 0:
+        for b in range(B):
+            random[b] = first[b]
+    else:
+        for b in range(B):
+            random[b] = mix(first[b] + np.uint64(number) * GAMMA)
+    for _ in range(64 // bits):
+        for w in range(W):
+            row = words[w, start : start + B]
+            for b in range(B):
+                place = random[b] & field
+                here = np.uint64(place >> _S6 == np.uint64(w)) & np.uint64(surplus[b] > _ZERO)
+                bit = (row[b] >> (place & _LOW6)) & here
+                row[b] ^= bit << (place & _LOW6)
+                surplus[b] -= bit
+        for b in range(B):
+            random[b] >>= width
+
+
+@njit(cache=True, nogil=True)
+def _finish(words, b, surplus, bits, first, number):  # type: ignore[no-untyped-def]
+    """The same for subset b alone, until it has its size."""
+    width = np.uint64(bits)
+    field = (_ONE << width) - _ONE
+    random, unused = _ZERO, 0
+    while surplus > _ZERO:
         if unused == 0:
-            state += GAMMA
-            random = mix(state)
+            random = first if number == 0 else mix(first + np.uint64(number) * GAMMA)
+            number += 1
             unused = 64 // bits
         # Places from m on hold no one: they reject themselves.
         place = random & field
         random = random >> width
         unused -= 1
-        bit = (word >> place) & _ONE
-        word ^= bit << place
-        surplus -= np.int64(bit)
-    return word ^ over
-
-
-@njit(cache=True, nogil=True)
-def _correct_many(words, b, surplus, m, bits, random):  # type: ignore[no-untyped-def]
-    """The same for a subset of several words, words[:, b]."""
-    W = words.shape[0]
-    over = surplus < 0
-    surplus = np.int64(abs(surplus))
-    if over:
-        for w in range(W):
-            words[w, b] ^= _mask(m, w)
-    width = np.uint64(bits)
-    field = (_ONE << width) - _ONE
-    state, unused = random, 64 // bits
-    while surplus > 0:
-        if unused == 0:
-            state += GAMMA
-            random = mix(state)
-            unused = 64 // bits
-        place = random & field
-        random = random >> width
-        unused -= 1
         at = place >> _S6
-        if at < np.uint64(W):
+        if at < np.uint64(words.shape[0]):
             bit = (words[at, b] >> (place & _LOW6)) & _ONE
             words[at, b] ^= bit << (place & _LOW6)
-            surplus -= np.int64(bit)
-    if over:
-        for w in range(W):
-            words[w, b] ^= _mask(m, w)
+            surplus -= bit
 
 
 @njit(inline="always")
@@ -164,20 +197,51 @@ def _draw_listed(cell, listed, keys, words):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _add_counted(rows, numbers, first, words, counts, out):  # type: ignore[no-untyped-def]
+    """Add to out (B, lines, lanes) each distinct row of rows (m, lines, lanes) but the first, as
+    often as words (W, B) name it.
+
+    numbers (m,): which distinct row each output has; first: where they are. counts (B,) is scratch.
+    """
+    lanes = 64 // out.itemsize
+    for d in range(1, first.shape[0]):
+        counts[:] = 0
+        for w in range(words.shape[0]):
+            mask, word = _ZERO, words[w]
+            for o in range(64 * w, min(64 * w + 64, numbers.shape[0])):
+                if numbers[o] == d:
+                    mask |= _ONE << np.uint64(o % 64)
+            for b in range(counts.shape[0]):
+                counts[b] += np.int64(_ones(word[b] & mask))
+        row = rows[first[d]]
+        for b in range(counts.shape[0]):
+            n = counts[b]
+            for c in range(out.shape[1]):
+                for j in range(lanes):
+                    out[b, c, j] += n * row[c, j]
+
+
+@njit(cache=True, nogil=True)
 def _choose(  # type: ignore[no-untyped-def]
-    rows, first_cell, m, take, listed, keys, tables, words, ones, out
+    rows, numbers, first, kinds, most, first_cell, m, take, listed, keys, tables, words, ones, out
 ):
     """rows (cells, bytes, 8, lines, lanes); adds to out (B, lines, lanes) the sum over X.
 
-    listed: all subsets of `take` of m outputs, or nothing when they are too many.
+    numbers, first, kinds: `distinct_rows`. Of up to `most` kinds it is counted how often each goes
+    to X; of more, sums are looked up. listed: all subsets of `take` of m outputs, or
+    nothing when they are too many.
     """
     for i in range(rows.shape[0]):
-        if not rows[i].any():
+        if kinds[i] == 1:
             continue
         if listed.shape[0] > 0:
             _draw_listed(first_cell + i, listed, keys, words[0])
         else:
             draw_subsets(first_cell + i, m, take, keys, words, ones)
+        if kinds[i] <= most:
+            flat = rows[i].reshape((rows.shape[1] * 8, *out.shape[1:]))
+            _add_counted(flat, numbers[i], first[i, : kinds[i]], words, ones, out)
+            continue
         for w in range(words.shape[0]):
             count = min(8, rows.shape[1] - 8 * w)
             if not rows[i, 8 * w : 8 * w + count].any():
@@ -185,46 +249,6 @@ def _choose(  # type: ignore[no-untyped-def]
             for t in range(count):
                 _tabulate(rows[i, 8 * w + t], tables[t])
             _look_up(words[w], tables, count, out)
-
-
-@njit(cache=True, nogil=True)
-def draw_permutation(state, order):  # type: ignore[no-untyped-def]
-    """Shuffle order (m,) by Fisher and Yates, from the SplitMix64 sequence that starts at state."""
-    random, halves = _ZERO, 0
-    for top in range(order.shape[0] - 1, 0, -1):
-        size = np.uint64(top + 1)
-        while True:
-            if halves == 0:
-                state += GAMMA
-                random = mix(state)
-                halves = 2
-            product = _bounded(random, size)
-            random = random >> _S32
-            halves -= 1
-            if _even(product, size):
-                break
-        k = np.int64(product >> _S32)
-        order[top], order[k] = order[k], order[top]
-
-
-@njit(cache=True, nogil=True)
-def _deal(rows, first_cell, first_slot, keys, order, out):  # type: ignore[no-untyped-def]
-    """rows (cells, m, lines, lanes); adds to out (B, slots, lines, lanes)."""
-    lanes = 64 // out.itemsize
-    m = rows.shape[1]
-    for i in range(rows.shape[0]):
-        if not rows[i].any():
-            continue
-        offset = np.uint64(first_cell + i + 1) * GAMMA
-        for b in range(keys.shape[0]):
-            for o in range(m):
-                order[o] = o
-            draw_permutation(mix(keys[b] + offset), order)
-            for o in range(m):
-                s = order[o]
-                for c in range(rows.shape[2]):
-                    for j in range(lanes):
-                        out[b, first_slot + o, c, j] += rows[i, s, c, j]
 
 
 LISTED = 4096
@@ -255,23 +279,20 @@ class FreeExchange:
         wide = np.float64 if kind == "f" else np.int64
         relative = []
         self.constant_x = np.zeros(self.columns, dtype=wide)
-        self.constant_slots = np.zeros((sum(self.sizes), self.columns), dtype=wide)
-        slot, bound = 0, 0.0
+        bound = 0.0
         for outputs, take in strata:
             first = outputs[:1].astype(wide)
-            total = first[0].sum(axis=0)
-            self.constant_x += take * total
-            self.constant_slots[slot : slot + len(outputs)] = total
-            slot += len(outputs)
+            self.constant_x += take * first[0].sum(axis=0)
             relative.append(outputs - first)
             bound += float(np.abs(relative[-1].astype(np.float64)).sum(axis=(0, 1)).max(initial=0))
         self.dtype = exact_dtype(bound, kind)
-        self.rows = []
+        self.rows, self.kinds = [], []
         for cells in relative:
             m, units, _ = cells.shape
             padded = np.zeros((units, -(-m // 8) * 8, self.columns), dtype=self.dtype)
             padded[:, :m] = cells.transpose(1, 0, 2)
             self.rows.append(in_lines(padded, self.dtype))
+            self.kinds.append(distinct_rows(np.ascontiguousarray(padded[:, :m])))
 
     def pooled(self, keys: NDArray[np.uint64]) -> NDArray:
         """(B, K) statistics of X, summed over its replicas, in each resample."""
@@ -280,23 +301,13 @@ class FreeExchange:
         tables = aligned((8, 256, lines, lanes), self.dtype)
         ones = np.empty(len(keys), dtype=np.int64)
         cell = 0
-        for rows, m, take in zip(self.rows, self.sizes, self.takes, strict=True):
+        for rows, kinds, m, take in zip(self.rows, self.kinds, self.sizes, self.takes, strict=True):
             words = np.empty((-(-m // 64), len(keys)), dtype=np.uint64)
             bytes_ = rows.reshape(rows.shape[0], -1, 8, lines, lanes)
-            _choose(bytes_, cell, m, take, _listed(m, take), keys, tables, words, ones, out)
+            listed = _listed(m, take)
+            # Sums of real numbers are looked up always: so their rounding does not depend on how
+            # many kinds there are for other metrics.
+            most = 1 + bytes_.shape[1] if self.dtype.kind == "i" else 0
+            _choose(bytes_, *kinds, most, cell, m, take, listed, keys, tables, words, ones, out)
             cell += len(rows)
         return out.reshape(len(keys), -1)[:, : self.columns] + self.constant_x
-
-    def by_slot(self, keys: NDArray[np.uint64]) -> NDArray:
-        """(B, m, K) statistics of each replica slot: stratum by stratum, A's and then B's."""
-        lines, lanes = self.rows[0].shape[2:]
-        out = aligned((len(keys), sum(self.sizes), lines, lanes), self.dtype)
-        cell = slot = 0
-        for rows, m in zip(self.rows, self.sizes, strict=True):
-            order = np.empty(m, dtype=np.int64)
-            _deal(rows[:, :m], cell, slot, keys, order, out)
-            cell += len(rows)
-            slot += m
-        return (
-            out.reshape(len(keys), sum(self.sizes), -1)[..., : self.columns] + self.constant_slots
-        )

@@ -14,6 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.leaf import leaf
+
 
 class Coverages(NamedTuple):
     """gap: (C,); mask: (C, W) bit j of the row: word gap + j is translated (bit 0 never is);
@@ -58,7 +60,7 @@ def future_costs(spans, first, estimate, band):  # type: ignore[no-untyped-def]
     return Future(inside, suffix)
 
 
-@njit(cache=True)
+@leaf
 def translated(mask, row, j):  # type: ignore[no-untyped-def]
     """Bit j of a row of masks (., W), false beyond its end."""
     word = j >> 6
@@ -67,7 +69,7 @@ def translated(mask, row, j):  # type: ignore[no-untyped-def]
     return (mask[row, word] >> np.uint64(j & 63)) & np.uint64(1) != np.uint64(0)
 
 
-@njit(cache=True)
+@leaf
 def cover(mask, row, offset, length, new, to):  # type: ignore[no-untyped-def]
     """Row `to` of `new`: row `row` of `mask` after translating `length` words at `offset` from
     the first gap. Returns how far the gap moves."""
@@ -92,7 +94,7 @@ def cover(mask, row, offset, length, new, to):  # type: ignore[no-untyped-def]
     return shift
 
 
-@njit(cache=True)
+@leaf
 def future_of(gap, mask, row, future):  # type: ignore[no-untyped-def]
     """Estimated score of all gaps."""
     inside = future.inside
@@ -111,7 +113,7 @@ def future_of(gap, mask, row, future):  # type: ignore[no-untyped-def]
     return total + future.suffix[gap + opened]
 
 
-@njit(cache=True)
+@leaf
 def _slot(table, gap, mask, row):  # type: ignore[no-untyped-def]
     mixed = np.uint64(gap)
     for word in range(mask.shape[1]):
@@ -134,7 +136,7 @@ def new_coverages(capacity, width):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@leaf
 def intern(coverages, gap, mask, row, future):  # type: ignore[no-untyped-def]
     """The number of a coverage (its mask a row of `mask`); there must be room for one more."""
     table, gaps, masks = coverages.table, coverages.gap, coverages.mask

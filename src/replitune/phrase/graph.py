@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.leaf import leaf
 from replitune.phrase.features import (
     DISTORTION,
     LEXRO,
@@ -92,10 +93,10 @@ def _worst_kept(rows, arcs, final, loss, count, most):  # type: ignore[no-untype
             count += 1
             arc = arcs[arc].next
     # The best path stays whole.
-    return min(kth_largest(losses, max(1, most)), 0.0)
+    return min(kth_largest(losses, count, max(1, most)), 0.0)
 
 
-@njit(cache=True)
+@leaf
 def _arc_features(rows, back, start, end, option, final, options, tables, automaton, stop, out):  # type: ignore[no-untyped-def]
     """Features of extending row `back` by an option over start .. end; copied words."""
     scores, reordering, unknown = tables

@@ -25,6 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.leaf import leaf
 from replitune.phrase.arpa import UNKNOWN_LOGPROB, NgramModel
 from replitune.phrase.arrays import frozen, load_array, save_array
 from replitune.running.files import atomic_open, read_lines, read_text, write_lines
@@ -52,19 +53,19 @@ class Automaton(NamedTuple):
     slots: int
 
 
-@njit(cache=True)
+@leaf
 def _slot(key, slots):  # type: ignore[no-untyped-def]
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(((mixed >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
 
 
-@njit(cache=True)
+@leaf
 def _bit(word):  # type: ignore[no-untyped-def]
     mixed = np.uint64(word) * np.uint64(0x9E3779B97F4A7C15)
     return np.uint64(1) << (mixed >> np.uint64(58))
 
 
-@njit(cache=True)
+@leaf
 def find(automaton, state, word):  # type: ignore[no-untyped-def]
     """Node of (state, word), or -1; `state` is not the root."""
     nodes = automaton.nodes
@@ -84,7 +85,7 @@ def find(automaton, state, word):  # type: ignore[no-untyped-def]
             i = np.int64(0)
 
 
-@njit(cache=True)
+@leaf
 def step(automaton, state, word):  # type: ignore[no-untyped-def]
     """(natural log probability of `word` after `state`, the state after it)."""
     nodes = automaton.nodes
@@ -98,7 +99,7 @@ def step(automaton, state, word):  # type: ignore[no-untyped-def]
     return total + np.float64(nodes[word].logprob), np.int64(nodes[word].next)
 
 
-@njit(cache=True)
+@leaf
 def score_words(automaton, state, words, begin, end):  # type: ignore[no-untyped-def]
     """(log probability of words[begin:end] after `state`, the state after them)."""
     total = 0.0

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.leaf import leaf
 from replitune.phrase.arrays import frozen, starts
 from replitune.phrase.encode import split_words
 from replitune.phrase.features import LM, PHRASE_PENALTY, TM, UNKNOWN_WORD, WORD_PENALTY
@@ -21,6 +22,20 @@ from replitune.phrase.lm import find, step
 from replitune.phrase.model import PhraseModel, phrase_slot
 
 MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
+
+
+CELL = np.dtype(
+    [
+        ("promise", "f8"),
+        ("ceiling", "f8"),
+        ("score", "f8"),
+        ("backward", "f8"),
+        ("option", "i4"),
+        ("unused", "i4"),
+    ]
+)
+"""An option for one orientation, with all that cube pruning wants of it in one place. promise:
+estimate + backward; ceiling: its bound."""
 
 
 class Options(NamedTuple):
@@ -32,8 +47,8 @@ class Options(NamedTuple):
     order: (O, 3) per orientation, the options of a phrase from the highest bound down
     bound: (O, 3) in that order: score + backward reordering + the most the LM can give in any
         context; a hypothesis extended by option order[i, o] cannot score more
-    ranking, promise: (O, 3) the same by estimate + backward reordering; ceiling: (O, 3) the bound
-        of options in this order
+    cells: (3, O) CELL per orientation, the options of a phrase from the highest estimate +
+        backward reordering down
     backward, forward: (O, 3) lexicalised reordering per orientation
     identity: (O,) equal for options with the same forward reordering scores
     word_start: (O + 1,); words: LM ids
@@ -48,9 +63,7 @@ class Options(NamedTuple):
     estimate: NDArray[np.float64]
     order: NDArray[np.int64]
     bound: NDArray[np.float64]
-    ranking: NDArray[np.int64]
-    promise: NDArray[np.float64]
-    ceiling: NDArray[np.float64]
+    cells: NDArray[np.void]
     backward: NDArray[np.float64]
     forward: NDArray[np.float64]
     identity: NDArray[np.int32]
@@ -58,6 +71,11 @@ class Options(NamedTuple):
     words: NDArray[np.int32]
     inner_state: NDArray[np.int32]
     inner_rest: NDArray[np.float64]
+
+    @property
+    def ceiling(self) -> NDArray[np.float64]:
+        """(3, O) bounds of the cells."""
+        return self.cells["ceiling"]
 
 
 @njit(cache=True)
@@ -112,7 +130,7 @@ def _select(phrases, option_start, target_start, scores, isolated, weights, limi
     return count
 
 
-@njit(cache=True)
+@leaf
 def _sort(values, order, column, begin, end):  # type: ignore[no-untyped-def]
     """Sort values[begin:end, column] downwards, stably; order: where they stood."""
     for o in range(begin, end):
@@ -126,10 +144,25 @@ def _sort(values, order, column, begin, end):  # type: ignore[no-untyped-def]
         order[i, column] = o
 
 
+@leaf
+def _sort_cells(cells, orientation, begin, end, scratch):  # type: ignore[no-untyped-def]
+    """Sort cells[orientation, begin:end] by promise downwards, stably."""
+    for o in range(begin + 1, end):
+        if cells[orientation, o - 1].promise >= cells[orientation, o].promise:
+            continue
+        scratch[0] = cells[orientation, o]
+        i = o
+        while i > begin and cells[orientation, i - 1].promise < scratch[0].promise:
+            cells[orientation, i] = cells[orientation, i - 1]
+            i -= 1
+        cells[orientation, i] = scratch[0]
+
+
 @njit(cache=True)
 def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):  # type: ignore[no-untyped-def]
     """Score, LM inside each phrase, reordering, bounds, and the order by bound."""
     weight = weights[LM]
+    scratch = np.empty(1, CELL)
     for o in range(len(options.score)):
         begin, end = options.word_start[o], options.word_start[o + 1]
         score = weights[PHRASE_PENALTY] - weights[WORD_PENALTY] * (end - begin)
@@ -166,16 +199,17 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             options.bound[o, orientation] = (
                 np.inf if weight < 0 else options.score[o] + weight * most
             ) + options.backward[o, orientation]
-            options.promise[o, orientation] = options.estimate[o] + options.backward[o, orientation]
+            cell = options.cells[orientation, o]
+            cell.promise = options.estimate[o] + options.backward[o, orientation]
+            cell.ceiling = options.bound[o, orientation]
+            cell.score = options.score[o]
+            cell.backward = options.backward[o, orientation]
+            cell.option = o
     _identify(reordering, options.identity)
     for u in range(len(options.first)):
         begin, end = options.first[u], options.first[u] + options.counts[u]
         for orientation in range(3):
-            _sort(options.promise, options.ranking, orientation, begin, end)
-            for o in range(begin, end):
-                options.ceiling[o, orientation] = options.bound[
-                    options.ranking[o, orientation], orientation
-                ]
+            _sort_cells(options.cells, orientation, begin, end, scratch)
             _sort(options.bound, options.order, orientation, begin, end)
 
 
@@ -321,9 +355,7 @@ def _batch(
         estimate=np.zeros(total),
         order=np.zeros((total, 3), np.int64),
         bound=np.zeros((total, 3)),
-        ranking=np.zeros((total, 3), np.int64),
-        promise=np.zeros((total, 3)),
-        ceiling=np.zeros((total, 3)),
+        cells=np.zeros((3, total), CELL),
         backward=np.zeros((total, 3)),
         forward=np.zeros((total, 3)),
         identity=np.zeros(total, np.int32),

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.leaf import leaf
 from replitune.phrase.coverage import (
     cover,
     future_costs,
@@ -77,7 +78,7 @@ class Extensions(NamedTuple):
     coverage: NDArray[np.int64]
 
 
-@njit(cache=True)
+@leaf
 def mask_width(n, limit):  # type: ignore[no-untyped-def]
     bits = n if limit < 0 else min(n, limit)
     return max(1, (bits + 63) >> 6)
@@ -98,7 +99,7 @@ def new_extensions(n, longest, limit, width):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@leaf
 def extensions_of(coverages, c, spans, limit, future, out):  # type: ignore[no-untyped-def]
     """Fill `out` with the ways to go on from coverage c; how many."""
     n, longest = spans.shape
@@ -127,7 +128,7 @@ def extensions_of(coverages, c, spans, limit, future, out):  # type: ignore[no-u
     return count
 
 
-@njit(cache=True)
+@leaf
 def orientation(last_start, last_end, start, end):  # type: ignore[no-untyped-def]
     """Of a phrase to the one before (start and end -1 before the first)."""
     if start == last_end + 1:
@@ -135,7 +136,7 @@ def orientation(last_start, last_end, start, end):  # type: ignore[no-untyped-de
     return SWAP if end + 1 == last_start else DISCONTINUOUS
 
 
-@njit(cache=True)
+@leaf
 def score_option(automaton, options, state, option):  # type: ignore[no-untyped-def]
     """(LM score of an option's words after `state`, the state after them)."""
     total = 0.0
@@ -148,7 +149,7 @@ def score_option(automaton, options, state, option):  # type: ignore[no-untyped-
     return total, state
 
 
-@njit(cache=True)
+@leaf
 def memo_key(state, option):  # type: ignore[no-untyped-def]
     """(key of a state and an option, its place in a memo)."""
     key = ((np.uint64(state) << np.uint64(32)) | np.uint64(option)) + np.uint64(1)
@@ -156,7 +157,7 @@ def memo_key(state, option):  # type: ignore[no-untyped-def]
     return key, np.int64(mixed >> np.uint64(64 - MEMO_BITS))
 
 
-@njit(cache=True)
+@leaf
 def finish(new, gap, mask, row, complete, identity, lexro):  # type: ignore[no-untyped-def]
     """Set the fields that decide recombination; the LM state is there already.
 
@@ -174,13 +175,12 @@ def finish(new, gap, mask, row, complete, identity, lexro):  # type: ignore[no-u
             new.swap = new.start
 
 
-@njit(cache=True)
-def group_rows(rows, base, count, coverages, head, next_row):  # type: ignore[no-untyped-def]
+@leaf
+def group_rows(rows, base, count, group, tail, head, next_row):  # type: ignore[no-untyped-def]
     """Group rows[base : base + count] by coverage, groups and members in the order of rows.
 
-    head[g]: first row of group g; next_row[row - base]: the next one, or -1; how many groups."""
-    group = np.full(coverages, -1, np.int64)
-    tail = np.empty(count, np.int64)
+    head[g]: first row of group g; next_row[row - base]: the next one, or -1; how many groups.
+    group: (> any coverage,) room, -1 everywhere, here and afterwards; tail: (count,) room"""
     groups = 0
     for row in range(base, base + count):
         c = rows[row].coverage
@@ -192,6 +192,8 @@ def group_rows(rows, base, count, coverages, head, next_row):  # type: ignore[no
         else:
             next_row[tail[group[c]] - base] = row
         tail[group[c]] = row
+    for g in range(groups):
+        group[rows[head[g]].coverage] = -1
     return groups
 
 
@@ -217,6 +219,8 @@ def search(spans, options, automaton, terms, size, keep):  # type: ignore[no-unt
     first = np.zeros(n + 2, np.int64)
     next_row = np.empty(size, np.int64)
     head = np.empty(size, np.int64)
+    tail = np.empty(size, np.int64)
+    group = np.full(64, -1, np.int64)
 
     memo = np.zeros(1 << MEMO_BITS, MEMO)
 
@@ -252,7 +256,9 @@ def search(spans, options, automaton, terms, size, keep):  # type: ignore[no-unt
         first[k + 1] = base + kept
         if k == n:
             break
-        groups = group_rows(rows, base, kept, coverages.size[0], head, next_row)
+        if coverages.size[0] > len(group):
+            group = np.full(2 * coverages.size[0], -1, np.int64)
+        groups = group_rows(rows, base, kept, group, tail, head, next_row)
         for g in range(groups):
             c = np.int64(rows[head[g]].coverage)
             count = extensions_of(coverages, c, spans, terms.limit, future, ways)

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.leaf import leaf
+
 HYPOTHESIS = np.dtype(
     [
         ("total", "f8"),
@@ -51,7 +53,7 @@ ARC = np.dtype(
 class Stacks(NamedTuple):
     """R stacks being filled. hypotheses: (R, capacity); slots: (R, 2^k) for recombination;
     counts: (R,); floor: (R,) a hypothesis must score more than this; top: (R,) best total;
-    scratch: (1,) the hypothesis being made"""
+    scratch: (1,) the hypothesis being made; totals, order: room for one of each per hypothesis"""
 
     hypotheses: NDArray[np.void]
     slots: NDArray[np.int32]
@@ -59,6 +61,8 @@ class Stacks(NamedTuple):
     floor: NDArray[np.float64]
     top: NDArray[np.float64]
     scratch: NDArray[np.void]
+    totals: NDArray[np.float64]
+    order: NDArray[np.int64]
 
 
 @njit(cache=True)
@@ -73,10 +77,12 @@ def new_stacks(lanes, capacity):  # type: ignore[no-untyped-def]
         np.full(lanes, -np.inf),
         np.full(lanes, -np.inf),
         np.empty(1, HYPOTHESIS),
+        np.empty(capacity),
+        np.empty(capacity, np.int64),
     )
 
 
-@njit(cache=True)
+@leaf
 def _hash(coverage, state, after, swap, identity):  # type: ignore[no-untyped-def]
     mixed = (np.uint64(coverage) << np.uint64(32)) ^ np.uint64(state)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
@@ -86,7 +92,7 @@ def _hash(coverage, state, after, swap, identity):  # type: ignore[no-untyped-de
     return mixed >> np.uint64(32)
 
 
-@njit(cache=True)
+@leaf
 def _enter(slots, lane, hypotheses, i):  # type: ignore[no-untyped-def]
     """Put hypothesis i, which is not there yet, into the table of its stack."""
     h = hypotheses[lane, i]
@@ -97,10 +103,10 @@ def _enter(slots, lane, hypotheses, i):  # type: ignore[no-untyped-def]
     slots[lane, slot] = i
 
 
-@njit(cache=True)
-def kth_largest(values, k):  # type: ignore[no-untyped-def]
-    """The k-th largest of `values` (k from 1), which is reordered (Hoare's selection)."""
-    low, high = 0, len(values) - 1
+@leaf
+def kth_largest(values, count, k):  # type: ignore[no-untyped-def]
+    """The k-th largest (k from 1) of the first `count` values, which are reordered (Hoare)."""
+    low, high = 0, count - 1
     k -= 1
     while low < high:
         pivot = values[(low + high) >> 1]
@@ -123,23 +129,22 @@ def kth_largest(values, k):  # type: ignore[no-untyped-def]
     return values[k]
 
 
-@njit(cache=True)
+@leaf
 def prune(stacks, lane, size):  # type: ignore[no-untyped-def]
     """Keep the `size` best, of equal ones the first that came; raise the floor to the worst."""
     count = stacks.counts[lane]
     if count <= size:
         return
-    hypotheses, slots = stacks.hypotheses, stacks.slots
-    totals = np.empty(count)
+    hypotheses, slots, totals = stacks.hypotheses, stacks.slots, stacks.totals
     for i in range(count):
         totals[i] = hypotheses[lane, i].total
-    worst = kth_largest(totals, size)
+    worst = kth_largest(totals, count, size)
     better = 0
     for i in range(count):
         if hypotheses[lane, i].total > worst:
             better += 1
     ties = size - better
-    slots[lane] = -1
+    slots[lane, :] = -1
     kept = 0
     for i in range(count):
         total = hypotheses[lane, i].total
@@ -155,7 +160,7 @@ def prune(stacks, lane, size):  # type: ignore[no-untyped-def]
     stacks.floor[lane] = max(stacks.floor[lane], worst)
 
 
-@njit(cache=True)
+@leaf
 def match(slots, hypotheses, lane, new):  # type: ignore[no-untyped-def]
     """(the hypothesis of a stack with the state of `new`, or -1; its slot, or a free one)."""
     mask = np.int64(slots.shape[1] - 1)
@@ -174,7 +179,7 @@ def match(slots, hypotheses, lane, new):  # type: ignore[no-untyped-def]
     return np.int64(-1), slot
 
 
-@njit(cache=True)
+@leaf
 def recombine(hypotheses, lane, i, new, arcs, arc_count, keep):  # type: ignore[no-untyped-def]
     """Join `new` to the hypothesis of the same state; returns the number of arcs.
 
@@ -204,24 +209,55 @@ def recombine(hypotheses, lane, i, new, arcs, arc_count, keep):  # type: ignore[
     return arc_count
 
 
-@njit(cache=True)
+@leaf
+def sort_down(totals, order, count):  # type: ignore[no-untyped-def]
+    """Put 0 .. count - 1 into `order`, largest total first, of equal ones the first."""
+    if count <= 256:
+        # A place is the number of those before it; counting them needs no branches.
+        for i in range(count):
+            place = 0
+            for j in range(i):
+                place += totals[j] >= totals[i]
+            for j in range(i + 1, count):
+                place += totals[j] > totals[i]
+            order[place] = i
+        return
+    # Shell's sort
+    gap = 1
+    while 3 * gap < count:
+        gap = 3 * gap + 1
+    for i in range(count):
+        order[i] = i
+    while gap > 0:
+        for i in range(gap, count):
+            moved = order[i]
+            value = totals[moved]
+            j = i - gap
+            while j >= 0:
+                other = totals[order[j]]
+                if other > value or (other == value and order[j] < moved):
+                    break
+                order[j + gap] = order[j]
+                j -= gap
+            order[j + gap] = moved
+        gap //= 3
+
+
+@leaf
 def take(stacks, lane, size, beam, rows, base):  # type: ignore[no-untyped-def]
     """Move the best of a finished stack to rows[base:], best first; empty it; how many."""
     prune(stacks, lane, size)
-    hypotheses = stacks.hypotheses
+    hypotheses, totals, order = stacks.hypotheses, stacks.totals, stacks.order
     count = stacks.counts[lane]
-    totals = np.empty(count)
     for i in range(count):
-        totals[i] = -hypotheses[lane, i].total
-    order = np.argsort(totals, kind="mergesort")
+        totals[i] = hypotheses[lane, i].total
+    sort_down(totals, order, count)
     kept = 0
-    for i in order:
-        if -totals[i] < stacks.top[lane] - beam:
-            break
-        rows[base + kept] = hypotheses[lane, i]
+    while kept < count and totals[order[kept]] >= stacks.top[lane] - beam:
+        rows[base + kept] = hypotheses[lane, order[kept]]
         kept += 1
     stacks.counts[lane] = 0
     stacks.floor[lane] = -np.inf
     stacks.top[lane] = -np.inf
-    stacks.slots[lane] = -1
+    stacks.slots[lane, :] = -1
     return kept

@@ -1,0 +1,225 @@
+"""The grids of cube pruning, and which of their cells are the most promising.
+
+Hypotheses of one coverage that can be extended over the same source span with the same
+orientation, best first, and the options of the span, best first, span a grid.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.leaf import leaf
+from replitune.phrase.options import MONOTONE, SWAP
+from replitune.phrase.search import extensions_of, orientation
+from replitune.phrase.stacks import kth_largest
+
+GRID = np.dtype(
+    [
+        ("future", "f8"),
+        ("first", "i4"),
+        ("count", "i4"),
+        ("source", "i4"),
+        ("coverage", "i4"),
+        ("start", "i4"),
+        ("length", "i4"),
+        ("begin", "i4"),
+        ("stop", "i4"),
+        ("turn", "i4"),
+        ("next", "i4"),
+    ]
+)
+"""first, count: its hypotheses in the list of members; source: their coverage; coverage: the one
+they get, -1 until a cell is taken; begin, stop: its options; turn: the orientation; next: the next
+grid into the same stack, or -1."""
+
+MEMBER = np.dtype([("promise", "f8"), ("row", "i8")])
+"""row: a hypothesis; promise: its score with the jump and its forward reordering score."""
+
+
+class Grids(NamedTuple):
+    """table: (G,) GRID; members: (M,) MEMBER; head: (n + 1,) the first grid into each stack, or
+    -1; used: (2,) grids and members so far; scanned, turns: room for the rows of one coverage"""
+
+    table: NDArray[np.void]
+    members: NDArray[np.void]
+    head: NDArray[np.int64]
+    used: NDArray[np.int64]
+    scanned: NDArray[np.void]
+    turns: NDArray[np.int8]
+
+
+@njit(cache=True)
+def new_grids(n, size):  # type: ignore[no-untyped-def]
+    return Grids(
+        np.empty(256 * (n + 1), GRID),
+        np.empty(1024 * (n + 1), MEMBER),
+        np.full(n + 1, -1, np.int64),
+        np.zeros(2, np.int64),
+        np.empty(size, MEMBER),
+        np.empty(size, np.int8),
+    )
+
+
+@njit(cache=True)
+def grids_with_room(grids, tables, members):  # type: ignore[no-untyped-def]
+    """`grids`, or a copy with room for more grids and members of them."""
+    table, listed = grids.table, grids.members
+    if grids.used[0] + tables > len(table):
+        table = np.concatenate((table, np.empty(len(table) + tables, GRID)))
+    if grids.used[1] + members > len(listed):
+        listed = np.concatenate((listed, np.empty(len(listed) + members, MEMBER)))
+    return Grids(table, listed, grids.head, grids.used, grids.scanned, grids.turns)
+
+
+@leaf
+def _scan(grids, k, cells, pops, least, found):  # type: ignore[no-untyped-def]
+    """The most promising cells, above `least`, of the grids into stack k.
+
+    Fills `found` (> pops,) with promises and returns how many. Whenever it is full it is cut down
+    to the best `pops`, and less promising cells are left out from then on."""
+    count = 0
+    members = grids.members
+    g = grids.head[k]
+    while g >= 0:
+        grid = grids.table[g]
+        first, last = np.int64(grid.first), np.int64(grid.first + grid.count)
+        begin, stop, turn = np.int64(grid.begin), np.int64(grid.stop), np.int64(grid.turn)
+        future = grid.future
+        for member in range(first, last):
+            value = members[member].promise + future
+            at = begin
+            while at < stop:
+                promise = value + cells[turn, at].promise
+                if promise <= least:
+                    break
+                if count == len(found):
+                    least = kth_largest(found, count, pops)
+                    count = pops
+                    if promise <= least:
+                        break
+                found[count] = promise
+                count += 1
+                at += 1
+            if at == begin:
+                break
+        g = np.int64(grid.next)
+    return count
+
+
+@leaf
+def least_promise(grids, k, cells, pops, spread, found):  # type: ignore[no-untyped-def]
+    """Of the cells of the grids into stack k: (promise of the `pops`-th most promising, or of the
+    last one; how many with just this promise are among the `pops`; promise of the best).
+
+    `spread` is a guess how far below the best it will be; it changes the work, not the result.
+    """
+    best = -np.inf
+    g = grids.head[k]
+    while g >= 0:
+        grid = grids.table[g]
+        top = grids.members[grid.first].promise + grid.future
+        best = max(best, top + cells[grid.turn, grid.begin].promise)
+        g = np.int64(grid.next)
+    count = _scan(grids, k, cells, pops, best - spread, found)
+    for _ in range(3):
+        if count < pops and spread < np.inf:
+            spread *= 1.5
+            count = _scan(grids, k, cells, pops, best - spread, found)
+    if count < pops and spread < np.inf:
+        count = _scan(grids, k, cells, pops, -np.inf, found)
+    taken = min(count, pops)
+    if taken == 0:
+        return -np.inf, 0, best
+    least = kth_largest(found, count, taken)
+    equal = taken
+    for i in range(taken):
+        if found[i] > least:
+            equal -= 1
+    return least, equal, best
+
+
+@leaf
+def _members(rows, row, next_row, base, start, end, forward, terms, grids):  # type: ignore[no-untyped-def]
+    """The hypotheses of a group that a phrase over start .. end can follow.
+
+    Fills grids.scanned and grids.turns, in order; returns how many have each orientation."""
+    found, turns = grids.scanned, grids.turns
+    count = 0
+    monotone, swap = 0, 0
+    while row >= 0:
+        last = rows[row]
+        jump = abs(start - (last.end + 1))
+        if terms.limit < 0 or jump <= terms.limit:
+            turn = orientation(last.start, last.end, start, end)
+            value = last.score - terms.distortion * jump
+            if last.option >= 0:
+                value += forward[last.option, turn]
+            found[count].row = row
+            found[count].promise = value
+            turns[count] = turn
+            count += 1
+            monotone += turn == MONOTONE
+            swap += turn == SWAP
+        row = next_row[row - base]
+    return monotone, swap, count - monotone - swap
+
+
+@leaf
+def _gather(grids, count, turn):  # type: ignore[no-untyped-def]
+    """Append those of one orientation to the members, best first, equal ones in order."""
+    found, turns, members = grids.scanned, grids.turns, grids.members
+    first = grids.used[1]
+    stop = first
+    for j in range(count):
+        if turns[j] != turn:
+            continue
+        value = found[j].promise
+        i = stop
+        while i > first and members[i - 1].promise < value:
+            members[i] = members[i - 1]
+            i -= 1
+        members[i] = found[j]
+        stop += 1
+    grids.used[1] = stop
+
+
+@leaf
+def add_grids(
+    k, groups, head, next_row, rows, base, coverages, spans, options, terms, future, ways, grids
+):  # type: ignore[no-untyped-def]
+    """The grids that lead from stack k, rows[base:], to later ones; there must be room.
+
+    head, next_row: its groups, see `group_rows`."""
+    option_first, option_count = options.first, options.counts
+    for group in range(groups):
+        row = np.int64(head[group])
+        c = np.int64(rows[row].coverage)
+        count = extensions_of(coverages, c, spans, terms.limit, future, ways)
+        for q in range(count):
+            start, length = ways.start[q], ways.length[q]
+            phrase = ways.phrase[q]
+            sizes = _members(
+                rows, row, next_row, base, start, start + length - 1, options.forward, terms, grids
+            )
+            for turn in range(3):
+                if sizes[turn] == 0:
+                    continue
+                grid = grids.table[grids.used[0]]
+                grid.first = grids.used[1]
+                _gather(grids, sizes[0] + sizes[1] + sizes[2], turn)
+                grid.future = ways.future[q]
+                grid.count = sizes[turn]
+                grid.source = c
+                grid.coverage = -1
+                grid.start = start
+                grid.length = length
+                grid.begin = option_first[phrase]
+                grid.stop = option_first[phrase] + option_count[phrase]
+                grid.turn = turn
+                grid.next = grids.head[k + length]
+                grids.head[k + length] = grids.used[0]
+                grids.used[0] += 1

@@ -23,6 +23,7 @@ from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.errors import ReplituneError, machine_trouble, nearest
+from replitune.running.light import start_lightly
 
 COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
@@ -106,6 +107,7 @@ def _run(arguments: list[str]) -> int:
             fix=f"did you mean `replitune {close}`?" if close else "see `replitune --help`",
         )
     _limit_threads(arguments)
+    start_lightly()
     module = importlib.import_module(f"replitune.cli.{name}")
     parser = parser_of(name)
     options = parser.parse_args(arguments[1:])

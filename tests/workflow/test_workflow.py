@@ -260,8 +260,7 @@ def test_every_rule_logs_is_benchmarked_and_asks_for_resources():
         rules = re.split(r"\n\s*rule [^\n]*:\n", path.read_text())[1:]
         for body in rules:
             for key in (
-                "log:",
-                "benchmark:",
+                "**logs(",  # messages, record and benchmark
                 "mem_mb",
                 "runtime",
                 "threads:",

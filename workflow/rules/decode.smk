@@ -8,8 +8,6 @@ rule decode:
         AT.decode("{testset}", "{system}", "{replica}"),
     log:
         **logs("decode", "{testset}", "{system}", "{replica}"),
-    benchmark:
-        AT.benchmark("decode", "{testset}", "{system}", "{replica}")
     wildcard_constraints:
         system=having("decode"),
     conda:
@@ -41,8 +39,6 @@ for number, (system, testset) in enumerate(EXPERIMENT.given_outputs, 1):
             ],
         log:
             **logs("decode", testset, system),
-        benchmark:
-            AT.benchmark("decode", testset, system)
         conda:
             PROGRAMS
         threads: 1

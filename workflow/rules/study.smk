@@ -13,8 +13,6 @@ for study in BY_METRIC:
             AT.study(study, "{testset}", "{metric}"),
         log:
             **logs(study, "{testset}", "{metric}"),
-        benchmark:
-            AT.benchmark(study, "{testset}", "{metric}")
         conda:
             PROGRAMS
         threads: 1
@@ -38,8 +36,6 @@ rule meta:
         AT.study("meta", "{testset}"),
     log:
         **logs("meta", "{testset}"),
-    benchmark:
-        AT.benchmark("meta", "{testset}")
     conda:
         PROGRAMS
     threads: 1

@@ -9,8 +9,6 @@ rule test:
         [AT.tests("{testset}", "{metric}", kind) for kind in TESTS],
     log:
         **logs("test", "{testset}", "{metric}"),
-    benchmark:
-        AT.benchmark("test", "{testset}", "{metric}")
     conda:
         PROGRAMS
     threads: 1

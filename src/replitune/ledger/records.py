@@ -13,11 +13,12 @@ import contextlib
 import json
 import os
 import platform
+import re
 import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +74,7 @@ def recording(
         "cpu_seconds": round(
             used.ru_utime + used.ru_stime + children.ru_utime + children.ru_stime, 3
         ),
-        "peak_rss_mb": round(max(used.ru_maxrss, children.ru_maxrss) / 1024, 1),
+        "peak_rss_mb": round(max(peak_of_this_process(), children.ru_maxrss) / 1024, 1),
         "threads": os.environ.get("OMP_NUM_THREADS", ""),
         "python_executable": Path(sys.executable).name,
         **({} if settings is None else {"settings": dict(settings)}),
@@ -83,11 +84,33 @@ def recording(
     with atomic_open(record) as handle:
         json.dump(account, handle, indent=1, ensure_ascii=False)
         handle.write("\n")
+    _write_benchmark(results, _name(results, record), account)
     for name, sha256 in made.items():
         with atomic_open(_index(results, name)) as handle:
             json.dump(Maker(sha256, _name(results, record))._asdict(), handle)
     for path in written:
         _remove_remains(path)
+
+
+def peak_of_this_process() -> int:
+    """KB. `ru_maxrss` has that of the process that started this one, too."""
+    with contextlib.suppress(OSError):
+        said = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r"VmHWM:\s+(\d+) kB", said):
+            return int(found[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _write_benchmark(results: Path, name: str, account: Mapping[str, Any]) -> None:
+    """The same seconds and memory in the form of Snakemake's benchmarks."""
+    row = {
+        "s": account["seconds"],
+        "h:m:s": timedelta(seconds=int(account["seconds"])),
+        "max_rss": account["peak_rss_mb"],
+        "cpu_time": account["cpu_seconds"],
+    }
+    with atomic_open(results / "benchmarks" / f"{name}.tsv") as handle:
+        handle.write("\t".join(row) + "\n" + "\t".join(map(str, row.values())) + "\n")
 
 
 def results_of(record: str | Path) -> Path:

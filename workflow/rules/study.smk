@@ -10,7 +10,7 @@ for study in BY_METRIC:
             unpack(reads(study)),
             kernels=KERNELS,
         output:
-            AT.study(study, "{testset}", "{metric}"),
+            update(AT.study(study, "{testset}", "{metric}")),
         log:
             **logs(study, "{testset}", "{metric}"),
         conda:

@@ -156,12 +156,15 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
+    options.work = None
     if getattr(options, "record", None) is None:
         return int(module.run(options) or 0)
     from replitune.ledger.records import recording
 
     inputs, outputs = module.inputs(options), module.outputs(options)
-    with recording(options.record, command=arguments, inputs=inputs, outputs=outputs):
+    with recording(
+        options.record, command=arguments, inputs=inputs, outputs=outputs
+    ) as options.work:
         return int(module.run(options) or 0)
 
 

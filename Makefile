@@ -54,7 +54,8 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-# MULTEVAL=.../multeval.sh and MOSES=.../bin add these peers; ARGS="--only peers" for a part
+# MULTEVAL=.../multeval.sh and MOSES=.../bin add these peers; ARGS="--only peers" for a part,
+# ARGS="--only jobs --against main" beside another revision
 bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/bench.py $(ARGS)
 

@@ -4,18 +4,23 @@ CPU seconds, with a warm compile cache; peers run in the same process or beside 
 worth something on a quiet machine only: under load results are printed and not written, unless
 --force. Benchmarks that do not run, by --only or because their data is not there, keep their
 section, and it is said.
+
+--against REV runs them beside those of another revision, in a temporary worktree, by turns, and
+prints the least of each number, then and now, with their ratio; nothing is written.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,6 +41,8 @@ def main() -> int:
     parser.add_argument("--moses", default=os.environ.get("MOSES", ""), help="its folder bin")
     parser.add_argument("--only", default="", help="part of a benchmark's name")
     parser.add_argument("--force", action="store_true", help="write even under load")
+    parser.add_argument("--against", default="", metavar="REV", help="beside another revision")
+    parser.add_argument("--rounds", type=int, default=3, help="of --against")
     options = parser.parse_args()
     load = os.getloadavg()[0]
     stamp = f"{datetime.now(UTC):%Y-%m-%d}, load {load:.1f} at the start"
@@ -49,6 +56,9 @@ def main() -> int:
                 print(f"-- {name}: its data is not here, left out", file=sys.stderr)
                 continue
             print(f"-- {name}", file=sys.stderr)
+            if options.against:
+                compare(name, arguments(), options, Path(folder) / "then")
+                continue
             ran = run([str(ROOT / "benchmarks" / name), *arguments()], options.data)
             if ran.returncode:
                 failed.append(name)
@@ -56,6 +66,8 @@ def main() -> int:
                 continue
             sections[name] = f"{stamp}\n\n{ran.stdout.strip()}"
             print(ran.stdout, flush=True)
+    if options.against:
+        return 0
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
         return 1
@@ -96,6 +108,7 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
         return [*found, "--moses", options.moses, "--nbest", options.nbest]
 
     return {
+        "bench_jobs.py": list,
         "bench_peers.py": peers if real else None,
         "bench_metrics.py": list if real else None,
         "bench_ter_chrf.py": list if real else None,
@@ -125,12 +138,51 @@ def compare_mt() -> str:
     return str(program) if program.exists() else ""
 
 
-def run(arguments: list[str], data: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "REPLITUNE_DATA": data}
+def run(arguments: list[str], data: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "REPLITUNE_DATA": data, **more}
     environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False
     )
+
+
+def compare(name: str, arguments: list[str], options: argparse.Namespace, then: Path) -> None:
+    """Print what the benchmark, as it is now, says of another revision and of this one."""
+    git = ["git", "-C", str(ROOT), "worktree"]
+    subprocess.run([*git, "add", "--quiet", "--detach", str(then), options.against], check=True)
+    try:
+        shutil.copy(ROOT / "benchmarks" / name, then / "benchmarks")
+        least: dict[tuple[str, str], dict[Path, float]] = {}
+        for _ in range(options.rounds):
+            for root in (then, ROOT):
+                script = str(root / "benchmarks" / name)
+                ran = run([script, *arguments], options.data, PYTHONPATH=str(root / "src"))
+                if ran.returncode:
+                    sys.exit(ran.stderr)
+                for key, number in numbers(ran.stdout):
+                    known = least.setdefault(key, {})
+                    known[root] = min(number, known.get(root, number))
+    finally:
+        subprocess.run([*git, "remove", "--force", str(then)], check=True)
+    print(f"| {name} | | {options.against} | now | ratio |\n|---|---|---|---|---|")
+    for (row, column), found in least.items():
+        a, b = found.get(then), found.get(ROOT)
+        ratio = f"{a / b:.2f}" if a and b else ""
+        print(f"| {row} | {column} | {a} | {b} | {ratio} |", flush=True)
+
+
+def numbers(text: str) -> Iterator[tuple[tuple[str, str], float]]:
+    """The numbers of Markdown tables, by row and column."""
+    columns: list[str] = []
+    lines = text.splitlines()
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        if after.startswith("|--") or after.startswith("| --"):
+            columns = cells
+        elif line.startswith("|"):
+            for column, cell in zip(columns[1:], cells[1:], strict=False):
+                with contextlib.suppress(ValueError):
+                    yield (cells[0], column), float(cell.replace(",", ""))
 
 
 def read_page() -> dict[str, str]:

@@ -60,18 +60,18 @@ def test_power_finds_the_cheapest_plan_at_given_prices(replitune: Callable[..., 
 
 def test_prices_come_from_the_manifest(replitune: Callable[..., Ran], store: Path):
     """Tuning of 100 s and decoding of 2 s for 100 segments, of each run of each system."""
-    jobs = {f"score/t/bleu/{system}": 6.0 for system in "ab"}
+    jobs = {f"score/t/bleu/{system}": {"cpu_seconds": 6.0} for system in "ab"}
     for system in "ab":
         for run in range(3):
-            jobs[f"tune/{system}/run{run}"] = 100.0
-            jobs[f"decode/t/{system}/run{run}"] = 2.0
-            jobs[f"decode/dev/{system}/run{run}"] = 10.0
+            jobs[f"tune/{system}/run{run}"] = {"cpu_seconds": 100.0}
+            parts = {"t": 1.5, "dev": 9.5}  # and half a second each to start
+            jobs[f"decode/{system}/run{run}"] = {"cpu_seconds": 12.0, "parts": parts}
     manifest = store.parent / "results" / "manifest.json"
     manifest.parent.mkdir()
     told = {
         "files": {}, "settings": {}, "outputs_given": {},
         "inputs": {name: {"segments": 100} for name in ("dev", "t", "train")},
-        "jobs": {name: {"cpu_seconds": seconds} for name, seconds in jobs.items()},
+        "jobs": jobs,
     }  # fmt: skip
     manifest.write_text(json.dumps(told), "utf-8")
     found = prices_of(manifest, "ab")

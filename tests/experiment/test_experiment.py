@@ -86,7 +86,7 @@ def test_what_a_job_is_told_reads_as_the_same_stage():
     told = {
         "corpus": {"part": "train"}, "account": {}, "kernels": {}, "train": {"system": "lexro"},
         "tune": {"system": "lexro", "replica": "mert-002"},
-        "decode": {"testset": "test1", "system": "lexro", "replica": "pro-001"},
+        "decode": {"system": "lexro", "replica": "pro-001"},
         "score": {"testset": "test1", "metric": "ter-norm", "system": "lexro"},
         "test": {"testset": "test1", "metric": "bleu"},
         "power": {"testset": "test1", "metric": "bleu"}, "report": {}, "manifest": {},
@@ -104,9 +104,7 @@ def test_a_setting_reaches_the_stages_that_depend_on_it_and_no_others():
         return {
             "tune mert": experiment.stage("tune", system="lexro", replica="mert-001").json,
             "tune pro": experiment.stage("tune", system="lexro", replica="pro-001").json,
-            "decode": experiment.stage(
-                "decode", testset="test1", system="lexro", replica="pro-001"
-            ).json,
+            "decode": experiment.stage("decode", system="lexro", replica="pro-001").json,
             "test": experiment.stage("test", testset="test1", metric="bleu").json,
         }
 

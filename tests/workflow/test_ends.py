@@ -51,14 +51,13 @@ def test_what_failed_jobs_said_comes_last(snakemake: Snakemake):
     ran = snakemake("--keep-going")
     assert ran.returncode == 1
     first, *rows = last_message(ran.stderr)
-    assert first == "replitune: 12 jobs failed"
+    assert first == "replitune: 4 jobs failed"
     assert rows[-1] == "  put this right, and run again (make resume); what is done stays done"
     text = "\n".join(rows)
     assert "exit code 3" in text
-    assert "logs/decode/t1/b/seed-001.log" in text
+    assert "logs/decode/b/seed-001.log" in text
     assert "found:    1 lines" in text
-    assert "and 5 more" in text, "replicas that say the same are counted"
-    assert "other messages" in text
+    assert "and 1 more" in text, "replicas that say the same are counted"
 
 
 def test_a_folder_that_cannot_be_written_is_one_message(snakemake: Snakemake):

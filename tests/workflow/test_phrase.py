@@ -96,4 +96,4 @@ def test_a_change_of_features_tunes_again_and_trains_nothing(phrase: Snakemake):
     plan = phrase.planned(configfile="changed.yaml")
     assert "train" not in plan
     assert plan["tune"] == 3
-    assert plan["decode"] == 6
+    assert plan["decode"] == 3

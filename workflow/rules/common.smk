@@ -72,7 +72,12 @@ def given_files(system, testset):
 
 
 def logs(*names):
-    return dict(text=AT.log(*names), record=AT.record(*names))
+    """Messages; how the job ran, with what it read and made; and its seconds and memory. The job
+    itself writes them: Snakemake's `benchmark` looks at all processes of the machine, twice a second
+    for every job."""
+    return dict(
+        text=AT.log(*names), record=AT.record(*names), benchmark=AT.benchmark(*names)
+    )
 
 
 def amounts(mem_mb, runtime, gpu=None):

@@ -10,8 +10,6 @@ rule corpus_train:
         account=AT.account("train"),
     log:
         **logs("corpus", "train"),
-    benchmark:
-        AT.benchmark("corpus", "train")
     conda:
         PROGRAMS
     threads: 1
@@ -33,8 +31,6 @@ rule corpus_testset:
         account=AT.account("{testset}"),
     log:
         **logs("corpus", "{testset}"),
-    benchmark:
-        AT.benchmark("corpus", "{testset}")
     conda:
         PROGRAMS
     threads: 1
@@ -55,8 +51,6 @@ rule corpus_inputs:
         AT.inputs,
     log:
         **logs("corpus", "inputs"),
-    benchmark:
-        AT.benchmark("corpus", "inputs")
     conda:
         PROGRAMS
     threads: 1
@@ -75,8 +69,6 @@ rule kernels:
         AT.kernels,
     log:
         **logs("kernels", "kernels"),
-    benchmark:
-        AT.benchmark("kernels", "kernels")
     # first of all: everything else that is long waits for it
     priority: 100
     conda:

@@ -1,27 +1,28 @@
-# decodes/<testset>/<system>/<replica>.txt: one line per segment.
+# decodes/<testset>/<system>/<replica>.txt: one line per segment; one job for all test sets, which
+# leaves those as they are of which nothing has changed.
 
 
 rule decode:
     input:
         unpack(reads("decode")),
     output:
-        AT.decode("{testset}", "{system}", "{replica}"),
+        update(
+            [AT.decode(name, "{system}", "{replica}") for name in EXPERIMENT.testsets]
+        ),
     log:
-        **logs("decode", "{testset}", "{system}", "{replica}"),
-    benchmark:
-        AT.benchmark("decode", "{testset}", "{system}", "{replica}")
+        **logs("decode", "{system}", "{replica}"),
     wildcard_constraints:
         system=having("decode"),
     conda:
         PROGRAMS
     threads: threads_of_system
     resources:
-        **amounts(mem_mb=1000, runtime=20, gpu=0),
+        **amounts(mem_mb=1000, runtime=20 * len(EXPERIMENT.testsets), gpu=0),
     params:
         job=told("decode"),
         allow=allowed,
     message:
-        "decode {wildcards.testset} with {wildcards.system} {wildcards.replica}"
+        "decode with {wildcards.system} {wildcards.replica}"
     shell:
         command("decode", "{params.allow}")
 
@@ -41,8 +42,6 @@ for number, (system, testset) in enumerate(EXPERIMENT.given_outputs, 1):
             ],
         log:
             **logs("decode", testset, system),
-        benchmark:
-            AT.benchmark("decode", testset, system)
         conda:
             PROGRAMS
         threads: 1

@@ -28,8 +28,6 @@ rule report:
         ),
     log:
         **logs("report", "report"),
-    benchmark:
-        AT.benchmark("report", "report")
     conda:
         PROGRAMS
     threads: 1
@@ -50,8 +48,6 @@ rule manifest:
         AT.manifest,
     log:
         **logs("manifest", "manifest"),
-    benchmark:
-        AT.benchmark("manifest", "manifest")
     conda:
         PROGRAMS
     threads: 1

@@ -10,8 +10,6 @@ rule score:
         update(AT.store("{testset}", "{metric}", "{system}")),
     log:
         **logs("score", "{testset}", "{metric}", "{system}"),
-    benchmark:
-        AT.benchmark("score", "{testset}", "{metric}", "{system}")
     conda:
         PROGRAMS
     threads: 1

@@ -10,11 +10,9 @@ for study in BY_METRIC:
             unpack(reads(study)),
             kernels=KERNELS,
         output:
-            AT.study(study, "{testset}", "{metric}"),
+            update(AT.study(study, "{testset}", "{metric}")),
         log:
             **logs(study, "{testset}", "{metric}"),
-        benchmark:
-            AT.benchmark(study, "{testset}", "{metric}")
         conda:
             PROGRAMS
         threads: 1
@@ -38,8 +36,6 @@ rule meta:
         AT.study("meta", "{testset}"),
     log:
         **logs("meta", "{testset}"),
-    benchmark:
-        AT.benchmark("meta", "{testset}")
     conda:
         PROGRAMS
     threads: 1

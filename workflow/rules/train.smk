@@ -8,8 +8,6 @@ rule train:
         directory(AT.model("{system}")),
     log:
         **logs("train", "{system}"),
-    benchmark:
-        AT.benchmark("train", "{system}")
     wildcard_constraints:
         system=having("train"),
     conda:

@@ -11,8 +11,6 @@ rule tune:
         history=AT.history("{system}", "{replica}"),
     log:
         **logs("tune", "{system}", "{replica}"),
-    benchmark:
-        AT.benchmark("tune", "{system}", "{replica}")
     wildcard_constraints:
         system=having("tune"),
     conda:
@@ -37,8 +35,6 @@ rule train_replica:
         directory(AT.replica("{system}", "{replica}")),
     log:
         **logs("tune", "{system}", "{replica}"),
-    benchmark:
-        AT.benchmark("tune", "{system}", "{replica}")
     wildcard_constraints:
         system=having("train_replica"),
     conda:

@@ -61,7 +61,17 @@ def paths_of(files: Files) -> list[Path]:
 
 
 def run(options: argparse.Namespace) -> None:
-    JOBS[options.stage](told(options), options)
+    for name, part in told(options).pieces.items():
+        if options.work is None:
+            JOBS[options.stage](part, options)
+            continue
+        settings = f"{part.json} {options.allow_failures}" if part.KEPT else None
+        files = paths_of(part.inputs), paths_of(part.outputs)
+        if options.work.is_made(name, settings, *files):
+            print(f"{name or part.NAME}: nothing that it depends on has changed: taken over")
+            continue
+        with options.work.on(name):
+            JOBS[options.stage](part, options)
 
 
 def corpus(job: stages.Corpus, options: argparse.Namespace) -> None:
@@ -125,6 +135,7 @@ def decode(job: stages.Decode, options: argparse.Namespace) -> None:
 
     texts = texts_of(job)
     texts.pop("dev", None)
+    (testset,) = job.testsets
     tuned = job.inputs.get("tuned")
     translate(
         backend_of(job),
@@ -133,12 +144,12 @@ def decode(job: stages.Decode, options: argparse.Namespace) -> None:
             threads=options.threads,
             paired=job.paired,
             replica=Replica(job.replica),
-            name=job.testset,
+            name=testset,
             tuned=Path(str(tuned)) if tuned else None,
-            testset=Path(job.at.testset(job.testset)),
+            testset=Path(job.at.testset(testset)),
             **texts,
         ),
-        Path(job.at.decode(job.testset, job.system, job.replica)),
+        Path(job.at.decode(testset, job.system, job.replica)),
         allow_failure=options.allow_failures,
     )
 

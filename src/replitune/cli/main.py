@@ -23,6 +23,7 @@ from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.errors import ReplituneError, machine_trouble, nearest
+from replitune.running.light import start_lightly
 
 COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
@@ -106,6 +107,7 @@ def _run(arguments: list[str]) -> int:
             fix=f"did you mean `replitune {close}`?" if close else "see `replitune --help`",
         )
     _limit_threads(arguments)
+    start_lightly()
     module = importlib.import_module(f"replitune.cli.{name}")
     parser = parser_of(name)
     options = parser.parse_args(arguments[1:])
@@ -154,12 +156,15 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
+    options.work = None
     if getattr(options, "record", None) is None:
         return int(module.run(options) or 0)
     from replitune.ledger.records import recording
 
     inputs, outputs = module.inputs(options), module.outputs(options)
-    with recording(options.record, command=arguments, inputs=inputs, outputs=outputs):
+    with recording(
+        options.record, command=arguments, inputs=inputs, outputs=outputs
+    ) as options.work:
         return int(module.run(options) or 0)
 
 

@@ -275,7 +275,7 @@ class Experiment:
     # ---- what each job is told
 
     def stage(self, name: str, **names: str) -> Stage:
-        """The job of a stage: ``stage("decode", testset="t1", system="a", replica="mert-001")``."""
+        """The job of a stage: ``stage("decode", system="a", replica="mert-001")``."""
         build = getattr(self, f"_{name}", None) or self._study(name)
         kind = stages.STAGES[name]
         told: dict[str, Any] = build(**names)
@@ -339,8 +339,8 @@ class Experiment:
         tuning = {"metric": plain(self.settings.tuning.metric)}
         return {**self._of_replica("train_replica", system, replica), "tuning": tuning}
 
-    def _decode(self, testset: str, system: str, replica: str) -> dict[str, Any]:
-        return {**self._of_replica("decode", system, replica), "testset": testset}
+    def _decode(self, system: str, replica: str) -> dict[str, Any]:
+        return {**self._of_replica("decode", system, replica), "testsets": self.testsets}
 
     def _collect(self, testset: str, system: str) -> dict[str, Any]:
         backend = self.backends[system]

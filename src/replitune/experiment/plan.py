@@ -44,7 +44,7 @@ def count_jobs(experiment: Experiment) -> dict[str, int]:
         "kernels": 1,
         "train": len(experiment.having("train")),
         "tune": per_replica("tune") + per_replica("train_replica"),
-        "decode": per_replica("decode") * len(experiment.testsets) + len(experiment.given_outputs),
+        "decode": per_replica("decode") + len(experiment.given_outputs),
         "score": len(scored),
         "test": len(experiment.tested) * len(experiment.metrics),
         **{study: len(experiment.study_cells(study)) for study in BY_METRIC},

@@ -11,6 +11,7 @@ Light on purpose: the Snakefile imports it, and so does every job.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,6 +35,8 @@ class Stage(Settings):
 
     NAME: ClassVar[str]
     VERSION: ClassVar[int] = 1
+    KEPT: ClassVar[bool] = False
+    """Whether what it made before stays where it is when all that it depends on is as it was."""
     folder: str
     """results/<experiment>"""
     seed: int
@@ -56,6 +59,12 @@ class Stage(Settings):
     @property
     def outputs(self) -> Files:
         return {}
+
+    @property
+    def pieces(self) -> Mapping[str, Stage]:
+        """What is done one after the other, by name, and each stays as it is when nothing that it
+        depends on has changed."""
+        return {"": self}
 
     @property
     def planned(self) -> Files:
@@ -197,19 +206,25 @@ class TrainReplica(ReplicaStage):
 
 
 class Decode(ReplicaStage):
-    """Translate one test set by one replica."""
+    """Translate test sets by one replica."""
 
     NAME = "decode"
     VERSION = 2
-    testset: str
+    KEPT = True
+    testsets: list[str]
+
+    @property
+    def pieces(self) -> Mapping[str, Decode]:
+        return {name: msgspec.structs.replace(self, testsets=[name]) for name in self.testsets}
 
     @property
     def inputs(self) -> Files:
-        return {**super().inputs, "testset": self.at.testset(self.testset)}
+        return {**super().inputs, "testsets": [self.at.testset(name) for name in self.testsets]}
 
     @property
     def outputs(self) -> Files:
-        return {"decode": self.at.decode(self.testset, self.system, self.replica)}
+        made = [self.at.decode(name, self.system, self.replica) for name in self.testsets]
+        return {"decodes": made}
 
 
 class Collect(Stage):
@@ -238,6 +253,7 @@ class Score(Stage):
     """Segment statistics of all replicas of a system."""
 
     NAME = "score"
+    KEPT = True
     testset: str
     system: str
     metric: dict[str, Any]
@@ -292,6 +308,7 @@ class Test(StoreStage):
 
     NAME = "test"
     VERSION = 4
+    KEPT = True
     tests: dict[str, Any]
     design: str
     """What replicas are."""
@@ -315,6 +332,8 @@ class Test(StoreStage):
 
 class Study(StoreStage):
     """What the replicas of one metric say beyond the tests of pairs."""
+
+    KEPT = True
 
     settings: dict[str, Any]
     tests: dict[str, Any]

@@ -57,7 +57,7 @@ def _run(manifest: Mapping[str, Any], system: str, testset: str) -> float | None
     made = _seconds(manifest, "tune", system)
     if not made:
         return None
-    on_dev = [*_seconds(manifest, "decode", DEV, system), *_scoring(manifest, DEV, system)]
+    on_dev = [*_decoding(manifest, DEV, system), *_scoring(manifest, DEV, system)]
     return (sum(made) + sum(on_dev)) / len(made)
 
 
@@ -65,7 +65,7 @@ def _segment(manifest: Mapping[str, Any], system: str, testset: str) -> float | 
     """CPU seconds of one segment by one run; None where none was translated."""
     used, outputs = 0.0, 0
     for name, part in manifest["inputs"].items():
-        runs = _seconds(manifest, "decode", name, system)
+        runs = _decoding(manifest, name, system)
         if name in (DEV, "train") or testset not in ("", name) or not runs:
             continue
         used += sum(runs) + sum(_scoring(manifest, name, system))
@@ -82,11 +82,22 @@ def _scoring(manifest: Mapping[str, Any], testset: str, system: str) -> list[flo
     ]
 
 
-def _seconds(manifest: Mapping[str, Any], *names: str) -> list[float]:
+def _seconds(manifest: Mapping[str, Any], stage: str, system: str) -> list[float]:
     """Of the jobs of one stage, one of each run."""
-    start = "/".join((*names, ""))
-    return [
-        float(record["cpu_seconds"])
-        for name, record in manifest["jobs"].items()
-        if name.startswith(start)
-    ]
+    return [float(record["cpu_seconds"]) for record in _records(manifest, stage, system)]
+
+
+def _decoding(manifest: Mapping[str, Any], testset: str, system: str) -> list[float]:
+    """Of one test set by each run, with its share of what the job takes to start."""
+    found = []
+    for record in _records(manifest, "decode", system):
+        parts = record.get("parts", {testset: record["cpu_seconds"]})
+        if testset in parts:
+            rest = max(float(record["cpu_seconds"]) - sum(parts.values()), 0.0)
+            found.append(float(parts[testset]) + rest / len(parts))
+    return found
+
+
+def _records(manifest: Mapping[str, Any], stage: str, system: str) -> list[Mapping[str, Any]]:
+    start = f"{stage}/{system}/"
+    return [record for name, record in manifest["jobs"].items() if name.startswith(start)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from replitune import __version__
 LIBRARIES = ("numpy", "numba", "scipy", "pandas", "pyarrow", "sacrebleu", "sil-thot", "snakemake")
 
 
+@cache
 def versions() -> dict[str, str]:
     """Versions of everything that can change a number."""
     found = {"replitune": __version__, "python": platform.python_version()}
@@ -21,6 +23,7 @@ def versions() -> dict[str, str]:
     return found
 
 
+@cache
 def cpu_type() -> str:
     """The processor's name, with the vector extensions that compiled kernels use."""
     name, flags = platform.machine(), ""

@@ -10,14 +10,17 @@ present version of its inputs, whatever the clock said.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import platform
+import re
 import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +45,54 @@ class Maker(NamedTuple):
     """Of the output, when it was made."""
     record: str
     """Name of the record, below ``logs`` and without its suffix."""
+    origin: str = ""
+    """Hash of all that it depends on, where it stays as it is while that does."""
+    cpu_seconds: float = 0.0
+    """Of the part of the job that made it."""
+
+
+@dataclass
+class Work:
+    """A job under way."""
+
+    results: Path
+    read: Mapping[str, str]
+    """sha256 of its inputs by name."""
+    parts: dict[str, float] = field(default_factory=dict)
+    """CPU seconds by the name of a part, in this job or in the one that it is taken over from."""
+    origins: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Of outputs by name: the hash of what they depend on, and their part."""
+
+    def is_made(
+        self, part: str, settings: str | None, inputs: Iterable[Path], outputs: Sequence[Path]
+    ) -> bool:
+        """Whether the outputs of a part are there as they were made, by the same settings, code and
+        type of processor, from the same inputs. They are new then, as far as Snakemake knows.
+        Without settings, never."""
+        read = [(name, self.read[name]) for name in names(self.results, inputs)]
+        read += [(str(p), sha256_file(p)) for p in inputs if p.is_file() and not self._has(p)]
+        told = json.dumps([settings, versions(), cpu_type(), read])
+        origin = "" if settings is None else hashlib.sha256(told.encode()).hexdigest()
+        named = [os.path.relpath(path, self.results) for path in outputs]
+        self.origins |= dict.fromkeys(named, (origin, part))
+        for name, path in zip(named, outputs, strict=True):
+            made = maker(self.results, name) if origin and path.is_file() else None
+            if made is None or made.origin != origin or made.sha256 != sha256_file(path):
+                return False
+            self.parts[part] = made.cpu_seconds
+        for path in outputs:
+            path.touch()
+        return True
+
+    def _has(self, path: Path) -> bool:
+        return path.absolute().is_relative_to(self.results)
+
+    @contextlib.contextmanager
+    def on(self, part: str) -> Iterator[None]:
+        """While a part is made."""
+        before = cpu_seconds()
+        yield
+        self.parts[part] = round(cpu_seconds() - before, 3)
 
 
 @contextlib.contextmanager
@@ -52,15 +103,15 @@ def recording(
     inputs: Iterable[Path],
     outputs: Iterable[Path],
     settings: Mapping[str, Any] | None = None,
-) -> Iterator[None]:
+) -> Iterator[Work]:
     """Refuse inputs that have changed; when what runs inside has succeeded, write how it ran and
     what it made. `inputs` and `outputs` are files and folders; those that are no results are left
     out, and outputs are looked at when they are there."""
     results = results_of(record)
     read = checked(results, inputs)
     started, clock = datetime.now(UTC), time.perf_counter()
-    yield
-    used = resource.getrusage(resource.RUSAGE_SELF)
+    work = Work(results.absolute(), read)
+    yield work
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     made = {name: sha256_file(results / name) for name in names(results, outputs)}
     account = {
@@ -70,24 +121,53 @@ def recording(
         "platform": platform.platform(),
         "started": started.isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - clock, 3),
-        "cpu_seconds": round(
-            used.ru_utime + used.ru_stime + children.ru_utime + children.ru_stime, 3
-        ),
-        "peak_rss_mb": round(max(used.ru_maxrss, children.ru_maxrss) / 1024, 1),
+        "cpu_seconds": round(cpu_seconds(), 3),
+        "peak_rss_mb": round(max(peak_of_this_process(), children.ru_maxrss) / 1024, 1),
         "threads": os.environ.get("OMP_NUM_THREADS", ""),
         "python_executable": Path(sys.executable).name,
         **({} if settings is None else {"settings": dict(settings)}),
+        **({"parts": work.parts} if len(work.parts) > 1 else {}),
         "inputs": read,
         "outputs": made,
     }
     with atomic_open(record) as handle:
         json.dump(account, handle, indent=1, ensure_ascii=False)
         handle.write("\n")
+    _write_benchmark(results, _name(results, record), account)
     for name, sha256 in made.items():
+        origin, part = work.origins.get(name, ("", ""))
+        known = Maker(sha256, _name(results, record), origin, work.parts.get(part, 0.0))
         with atomic_open(_index(results, name)) as handle:
-            json.dump(Maker(sha256, _name(results, record))._asdict(), handle)
+            json.dump(known._asdict(), handle)
     for path in written:
         _remove_remains(path)
+
+
+def cpu_seconds() -> float:
+    """Of this process and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def peak_of_this_process() -> int:
+    """KB. `ru_maxrss` has that of the process that started this one, too."""
+    with contextlib.suppress(OSError):
+        said = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r"VmHWM:\s+(\d+) kB", said):
+            return int(found[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _write_benchmark(results: Path, name: str, account: Mapping[str, Any]) -> None:
+    """The same seconds and memory in the form of Snakemake's benchmarks."""
+    row = {
+        "s": account["seconds"],
+        "h:m:s": timedelta(seconds=int(account["seconds"])),
+        "max_rss": account["peak_rss_mb"],
+        "cpu_time": account["cpu_seconds"],
+    }
+    with atomic_open(results / "benchmarks" / f"{name}.tsv") as handle:
+        handle.write("\t".join(row) + "\n" + "\t".join(map(str, row.values())) + "\n")
 
 
 def results_of(record: str | Path) -> Path:
@@ -175,6 +255,7 @@ def check_origins(results: Path) -> None:
     the second was interrupted, something made from old inputs can look new.
     """
     todo, seen = [LAST], set()
+    stale: dict[str, str] = {}
     while todo:
         user = todo.pop()
         if user in seen:
@@ -188,16 +269,17 @@ def check_origins(results: Path) -> None:
                 continue
             todo.append(made.record)
             if made.sha256 != sha256:
-                whole = dict.fromkeys(_whole(results, one) for one in record.get("outputs", {}))
-                outputs = [os.path.relpath(path) for path in whole]
-                shown = " ".join(outputs[:3]) + (" ..." if outputs[3:] else "")
-                raise ReplituneError(
-                    f"the results are not of one piece: {user} was made from another version "
-                    f"of {name}",
-                    file=os.path.relpath(results / name),
-                    found="files whose times do not tell their order: was the clock put back?",
-                    fix=f"rm -r {shown}, and run again",
-                )
+                stale[user] = name
+    if stale:
+        user, name = next(iter(stale.items()))
+        changed = [os.path.relpath(results / one) for one in dict.fromkeys(stale.values())]
+        shown = " ".join(changed[:10]) + (" ..." if changed[10:] else "")
+        raise ReplituneError(
+            f"the results are not of one piece: {user} was made from another version of {name}",
+            file=os.path.relpath(results / name),
+            found="files whose times do not tell their order: was the clock put back?",
+            fix=f"touch {shown}, and run again",
+        )
 
 
 def _name(results: Path, record: str | Path) -> str:

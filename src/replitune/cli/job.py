@@ -62,15 +62,15 @@ def paths_of(files: Files) -> list[Path]:
 
 def run(options: argparse.Namespace) -> None:
     for name, part in told(options).pieces.items():
-        if options.work is None:
+        if options.pieces is None:
             JOBS[options.stage](part, options)
             continue
         settings = f"{part.json} {options.allow_failures}" if part.KEPT else None
         files = paths_of(part.inputs), paths_of(part.outputs)
-        if options.work.is_made(name, settings, *files):
+        if options.pieces.is_made(name, settings, *files):
             print(f"{name or part.NAME}: nothing that it depends on has changed: taken over")
             continue
-        with options.work.on(name):
+        with options.pieces.on(name):
             JOBS[options.stage](part, options)
 
 

@@ -156,7 +156,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) -> int:
-    options.work = None
+    options.pieces = None
     if getattr(options, "record", None) is None:
         return int(module.run(options) or 0)
     from replitune.ledger.records import recording
@@ -164,7 +164,7 @@ def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) ->
     inputs, outputs = module.inputs(options), module.outputs(options)
     with recording(
         options.record, command=arguments, inputs=inputs, outputs=outputs
-    ) as options.work:
+    ) as options.pieces:
         return int(module.run(options) or 0)
 
 

@@ -233,6 +233,7 @@ class Faults:
             if found == stage:
                 time.sleep(self.rng.uniform(0, self.seconds(stage)))
                 break
+        process.send_signal(signal.SIGSTOP)  # it starts no more jobs while they are counted
         processes = list(descendants(process.pid))
         if process.poll() is not None:
             return False
@@ -240,6 +241,7 @@ class Faults:
             os.killpg(process.pid, signal.SIGINT)
         else:
             process.send_signal(signal.SIGKILL if kind == "SIGKILL" else signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
         self.end(process)
         self.counts[stage, kind] += 1
         self.nothing_is_left(processes)

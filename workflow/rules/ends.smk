@@ -1,6 +1,7 @@
 # How a run begins and ends: one message for a mistake, last on the terminal, and no lock.
 
 import tempfile
+import threading
 from contextlib import contextmanager
 
 from replitune.errors import ReplituneError
@@ -43,6 +44,8 @@ def before_first_job(dag):
         raise SystemExit("\n".join(f"replitune: {error}" for error in errors))
     with one_message():
         require_writable(EXPERIMENT.folder)
+    # SIGTERM is handled in the thread that may have this lock, and would wait for it for ever
+    workflow.scheduler._lock = threading.RLock()
     for caution in cautions(EXPERIMENT):
         print(f"warning: {caution}", file=sys.stderr)
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.registry import Entry
 from replitune.significance.arguments import median_replica, options_iv
@@ -24,7 +23,7 @@ from replitune.significance.one_system import ONE_REPLICA, SystemSummary, sd
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.run import adjusted, scored_by_both, turned
 from replitune.significance.settings import Correction, Pairs
-from replitune.significance.system_parts import Analyses, analyse
+from replitune.significance.system_parts import Analyses, analyse, same_replicas
 from replitune.significance.tests.crossed import crossed, crossed_suite
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
@@ -129,14 +128,7 @@ def run_scores_on_suite(
 ) -> NDArray[np.float64]:
     """(n,) weighted mean scores of a system's runs."""
     found = [testset.systems[system] for testset in testsets]
-    for other in found[1:]:
-        if other.replicas != found[0].replicas:
-            only = sorted(set(found[0].replicas) ^ set(other.replicas))
-            raise ReplituneError(
-                f"system {system} has different replicas on the test sets of a suite",
-                found=f"not on all of them: {', '.join(only) or 'the same in another order'}",
-                expected="every replica on every test set",
-            )
+    same_replicas(system, [one.replicas for one in found])
     scores = [testset.metric.score(s.sums) for testset, s in zip(testsets, found, strict=True)]
     summed: NDArray[np.float64] = np.sum(
         [w * x for w, x in zip(weights, scores, strict=True)], axis=0

@@ -117,14 +117,7 @@ def weighted(parts: Sequence[SystemParts], weights: Sequence[float]) -> SystemPa
     first = parts[0]
     if len(parts) == 1:
         return first
-    for other in parts[1:]:
-        if other.replicas != first.replicas:
-            only = sorted(set(first.replicas) ^ set(other.replicas))
-            raise ReplituneError(
-                f"system {first.name} has different replicas on the test sets of a suite",
-                found=f"not on all of them: {', '.join(only) or 'the same in another order'}",
-                expected="every replica on every test set",
-            )
+    same_replicas(first.name, [part.replicas for part in parts])
     ends = np.cumsum([part.units.shape[1] for part in parts])
     blocks = [
         Block(slice(int(end) - part.units.shape[1], int(end)), part.blocks[0].nu)
@@ -140,6 +133,18 @@ def weighted(parts: Sequence[SystemParts], weights: Sequence[float]) -> SystemPa
         smooth=all(part.smooth for part in parts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
+
+
+def same_replicas(system: str, replicas: Sequence[tuple[str, ...]]) -> None:
+    """A suite is of the same runs on each of its test sets."""
+    for other in replicas[1:]:
+        if other != replicas[0]:
+            only = sorted(set(replicas[0]) ^ set(other))
+            raise ReplituneError(
+                f"system {system} has different replicas on the test sets of a suite",
+                found=f"not on all of them: {', '.join(only) or 'the same in another order'}",
+                expected="every replica on every test set",
+            )
 
 
 class Analyses:

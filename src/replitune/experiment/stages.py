@@ -393,7 +393,7 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    VERSION = 5
+    VERSION = 6
     systems: dict[str, Counts]
     """The replicas of each."""
     decoded: dict[str, list[str]]

@@ -108,11 +108,14 @@ def _systems(result: Result) -> Table:
         columns=(
             Column("system", "name", left=True),
             Column("n", "n", width=4),
-            Column("score", "avg", show=score, width=8),
-            *(Column(name, name, show=score, width=7) for name in ("s_sel", "s_test")),
+            Column("score", "avg", show=score, in_units=True, width=8),
+            *(
+                Column(name, name, show=score, in_units=True, width=7)
+                for name in ("s_sel", "s_test")
+            ),
             Column("median run", "median_replica", left=True, gap=3),
         ),
-        rows=[(summary,) for summary in result.systems.values()],
+        rows=[(result, summary) for summary in result.systems.values()],
     )
 
 
@@ -120,7 +123,7 @@ def _pairs(result: Result) -> Table:
     alpha = result.alpha
 
     def p(method: str) -> Column:
-        def star(pair: tuple[str, str]) -> str:
+        def star(_: Result, pair: tuple[str, str]) -> str:
             found = adjusted(result.test(pair, method))
             return p_value(found) + ("*" if found is not None and found <= alpha else " ")
 
@@ -131,27 +134,28 @@ def _pairs(result: Result) -> Table:
         assert found is not None
         return found
 
-    def ends(pair: tuple[str, str]) -> tuple[float | None, float | None]:
+    def ends(_: Result, pair: tuple[str, str]) -> tuple[float | None, float | None]:
         return lead(pair).ci_low, lead(pair).ci_high
 
-    def next_run(pair: tuple[str, str]) -> float | None:
+    def next_run(_: Result, pair: tuple[str, str]) -> float | None:
         return lead(pair).details.get("superior_new")
 
     def interval() -> str:
-        said = {interval_name(result, lead(pair)) for pair in result.pairs if ends(pair)[0]}
+        said = {interval_name(result, lead(pair)) for pair in result.pairs if ends(result, pair)[0]}
         return next(iter(said)).replace("simultaneous", "simult.") if len(said) == 1 else "CI"
 
-    known = not result.neutral and any(next_run(pair) is not None for pair in result.pairs)
+    known = not result.neutral and any(next_run(result, pair) is not None for pair in result.pairs)
     return Table(
         columns=(
-            Column("difference", None, lambda pair: f"{pair[1]} - {pair[0]}", left=True),
-            Column("delta", None, lambda pair: difference(result, pair), signed, width=8),
-            Column(interval().replace(" of this pair alone", ""), None, ends, limits(), width=18),
+            Column("difference", None, lambda _, pair: f"{pair[1]} - {pair[0]}", left=True),
+            Column("delta", None, difference, signed, in_units=True, width=8),
+            Column(interval().replace(" of this pair alone", ""), None, ends, limits, in_units=True,
+                   width=18),
             *([Column("next run", None, next_run, probability, width=9)] if known else []),
             *map(p, result.methods),
         ),
-        rows=[(pair,) for pair in result.pairs],
-    )
+        rows=[(result, pair) for pair in result.pairs],
+    )  # fmt: skip
 
 
 def _clusters(result: Result) -> list[str]:

@@ -307,7 +307,7 @@ class Test(StoreStage):
     """All tests of all pairs, and the intervals of each system."""
 
     NAME = "test"
-    VERSION = 4
+    VERSION = 5
     KEPT = True
     tests: dict[str, Any]
     design: str

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replitune.report.numbers import MISSING, interval
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WIDTH = 100
 """Columns of a terminal that tables keep to."""
@@ -89,7 +92,7 @@ def ends(
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Rows, and what is said of each."""
 
@@ -155,6 +158,24 @@ class Table:
             f"\\bottomrule\n\\end{{tabular}}\n\\caption{{{latex_text(self.caption)}}}\n"
             "\\end{table}\n"
         )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Exact values as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, columns=pd.Index(self.keys))
+
+    def html_table(self) -> str:
+        """A whole <table> with its caption."""
+        return f"<table><caption>{escape(self.caption)}</caption>\n{self.html()}</table>"
+
+    _repr_html_ = html_table
+
+    def __str__(self) -> str:
+        return "\n".join(line for block in self.terminal(0) for line in block)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def html(self) -> str:
         """The head and the body of a <table>."""

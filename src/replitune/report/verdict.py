@@ -35,6 +35,10 @@ class Verdict:
     def text(self) -> str:
         return f"{self.headline}{self.detail}"
 
+    def __str__(self) -> str:
+        """For a terminal, which breaks lines itself."""
+        return self.text.replace("\N{NO-BREAK SPACE}", " ")
+
 
 @dataclass(frozen=True)
 class VerdictGroup:

@@ -180,7 +180,7 @@ class Result:
         hides is at most a tenth of what another test set would change (`s_sel`), and half of the
         standard error of a difference; and two at least, of scores up to 1 three."""
         top = max((abs(summary.avg) for summary in self.systems.values()), default=0.0)
-        spreads = [summary.s_sel or 0 for summary in self.systems.values()]
+        spreads = [summary.s_sel or summary.s_test or 0 for summary in self.systems.values()]
         errors = [test.se or 0 for test in self.tests if test.method == self.lead_method]
         finest = [
             step

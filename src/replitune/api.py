@@ -277,7 +277,7 @@ def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
 
     if baseline is not None and "pairs" in given:
         raise ReplituneError("`baseline` and `pairs` together", fix="give one of them")
-    checked: TestSettings = read_settings(TestSettings, dict(given), "")
+    checked: TestSettings = read_settings(TestSettings, dict(given), "tests")
     if baseline is None:
         return checked
     import msgspec
@@ -318,8 +318,7 @@ def _enough(systems: Mapping[str, Any]) -> None:
     if len(systems) < 2:
         raise ReplituneError(
             "nothing to compare", found=f"{len(systems)} system(s)",
-            expected="two systems or more; of the command, --baseline and at least one --system, "
-            "or two --system",
+            expected="two systems or more",
         )  # fmt: skip
 
 
@@ -332,6 +331,13 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
             f"the runs of {system} are not a list", found=repr(runs),
             expected="a list of runs, each a list of lines or a path",
         )  # fmt: skip
+    for run in runs:
+        if isinstance(run, str) and not Path(run).exists():
+            raise ReplituneError(
+                "no such file", file=run,
+                expected="a path, or a list of lines; one run of lines is a list in the list",
+                fix=f"check the path; a relative one starts at {Path.cwd()}",
+            )  # fmt: skip
     return runs
 
 

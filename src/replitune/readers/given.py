@@ -437,19 +437,23 @@ class _Arranged:
             found = values[m] if keep is None else values[m][:, keep]
             lower = self._lower(self.metrics.names[m])
             metric = MeanMetric(self.metrics.names[m], not lower)
-            digest = hashlib.sha256(np.ascontiguousarray(found).tobytes()).hexdigest()[:16]
-            signature = f"{metric.signature()}|scores:{digest}|version:{__version__}"
+            of_system = {
+                self.systems.names[s]: found[runs[:, 0] == s] for s in np.unique(runs[:, 0])
+            }
+            digest = hashlib.sha256()
+            for name in sorted(of_system):
+                digest.update(of_system[name].tobytes())
+            scores = f"scores:{digest.hexdigest()[:16]}"
+            signature = f"{metric.signature()}|{scores}|version:{__version__}"
             systems = {}
-            for s in np.unique(runs[:, 0]):
-                own = np.flatnonzero(runs[:, 0] == s)
-                replicas = tuple(self.replicas.names[r] for r in runs[own, 1])
-                statistics = np.ones((len(own), found.shape[1], 2))
-                statistics[..., 0] = found[own]
+            for s, (name, own) in zip(np.unique(runs[:, 0]), of_system.items(), strict=True):
+                replicas = tuple(self.replicas.names[r] for r in runs[runs[:, 0] == s, 1])
+                statistics = np.ones((*own.shape, 2))
+                statistics[..., 0] = own
                 prefixes = [Replica(id).prefix for id in replicas]
-                systems[self.systems.names[s]] = SystemStatistics(
-                    self.systems.names[s], replicas,
-                    tuple(p if p in groups else None for p in prefixes), statistics,
-                )  # fmt: skip
+                systems[name] = SystemStatistics(
+                    name, replicas, tuple(p if p in groups else None for p in prefixes), statistics
+                )
             options = {"higher_is_better": False} if lower else {}
             metadata = StoreMetadata(
                 metric=Entry("mean", options, metric.id).word, id=metric.id, signature=signature,

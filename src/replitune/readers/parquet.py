@@ -38,7 +38,8 @@ class Parquet(Tabular):
     def load(path: Path, choice: Choice) -> pa.Table:
         columns = list(choice.columns.values())
         schema = pq.read_schema(path)
-        texts = [name for name in columns if pa.types.is_string(schema.field(name).type)]
+        kinds = (pa.string(), pa.large_string())
+        texts = [name for name in columns if schema.field(name).type in kinds]
         return pq.ParquetFile(path, read_dictionary=texts, memory_map=True).read(columns=columns)
 
     @staticmethod

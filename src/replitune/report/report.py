@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError, nearest
+from replitune.registry import NAME_WORDS
 from replitune.report import contents
 from replitune.report.document_scores import document_scores
 from replitune.report.material import Material
@@ -44,6 +46,10 @@ if TYPE_CHECKING:
 Rows = Literal["tests", "systems", "overlaps", "variances", "notes"]
 
 LATEX_TABLES = ("overview", "systems", "pairs")
+
+SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*", re.ASCII)
+LONGEST = 200
+"""Characters of a name that stands for two systems."""
 
 STYLE = (
     ".replitune td,.replitune th{text-align:right}.replitune .word{text-align:left}"
@@ -287,7 +293,7 @@ class ComparisonReport(Report):
             names = store.document_names
             documents = None if names is None else [names[code] for code in store.documents]
             for name, system in store.systems.items():
-                path = Path(folder) / store.metric.id / f"{name}.parquet"
+                path = _place(folder, store.metric.id, name, ".parquet")
                 write_store(path, [system], store.metric, store.metadata[name], documents)
 
     def write_ranking(self, folder: str | Path) -> None:
@@ -307,8 +313,8 @@ class ComparisonReport(Report):
                 for word, sign in (("improved", 1.0), ("declined", -1.0)):
                     order = np.argsort(-sign * gain, kind="stable")
                     chosen = [int(i) for i in order if sign * gain[i] > 0]
-                    name = f"{b}-over-{a}.{word}.tsv"
-                    with atomic_open(Path(folder) / cell.metric / name) as handle:
+                    path = _place(folder, cell.metric, f"{b}-over-{a}", f".{word}.tsv")
+                    with atomic_open(path) as handle:
                         handle.write(_ranked(segments, outputs[a], outputs[b], chosen, change))
 
     def write_sentence_scores(self, folder: str | Path) -> None:
@@ -319,8 +325,19 @@ class ComparisonReport(Report):
                 rows: list[list[object]] = [
                     [i, *map(float, scores[:, i])] for i in range(system.segments)
                 ]
-                with atomic_open(Path(folder) / store.metric.id / f"{name}.tsv") as handle:
+                with atomic_open(_place(folder, store.metric.id, name, ".tsv")) as handle:
                     handle.write(_tsv(["segment", *system.replicas], rows))
+
+
+def _place(folder: str | Path, metric: str, name: str, suffix: str) -> Path:
+    """DIR/<metric>/<name><suffix>, where these do as names of files."""
+    for word in (metric, name):
+        if len(word) > LONGEST or not SAFE.fullmatch(word):
+            raise ReplituneError(
+                f"{word!r} cannot be the name of a file", expected=NAME_WORDS,
+                fix="give the system or the metric another name",
+            )  # fmt: skip
+    return Path(folder) / metric / f"{name}{suffix}"
 
 
 def _ranked(

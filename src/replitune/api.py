@@ -123,7 +123,7 @@ def compare(
 
 
 def scores(
-    table: Table | str | Path | Sequence[str | Path],
+    table: Table | str | Path | Sequence[str | Path] | Mapping[str, Sequence[str | Path]],
     *,
     metrics: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
@@ -142,10 +142,12 @@ def scores(
     ----------
     table
         A row for each system, run and segment: a DataFrame, a pyarrow table, a mapping of columns,
-        or paths of CSV, TSV, JSON lines or Parquet. The columns are system, replica (or seed,
-        run), segment (or id) and score; perhaps metric, testset, language and document. Without a
-        column of segments there is one score for each run, and the test asks about new runs on
-        this test set.
+        or paths of files, told by their content: CSV, TSV, JSON lines, Parquet, and what some
+        programs write (docs/api.md). Of files that name no system, by system the path of each run:
+        ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The columns are system, replica (or
+        seed, run), segment (or id) and score; perhaps metric, testset, language and document.
+        Without a column of segments there is one score for each run, and the test asks about new
+        runs on this test set.
     metrics
         Those of the table that are wanted; by default all.
     columns
@@ -173,11 +175,15 @@ def scores(
     from replitune.settings import read as read_settings
 
     names: ColumnNames = read_settings(ColumnNames, dict(columns or {}), "columns")
-    paths = [table] if isinstance(table, str | Path) else table
-    if isinstance(paths, list | tuple):
-        rows = read_scores(paths, names)
+    if isinstance(table, str | Path):
+        table = [table]
+    if isinstance(table, list | tuple):
+        rows = read_scores(table, names)
+    elif isinstance(table, Mapping) and all(map(_are_paths, table.values())):
+        each = [(system, path) for system, paths in table.items() for path in paths]
+        rows = read_scores([path for _, path in each], names, [system for system, _ in each])
     else:
-        rows = [rows_in_memory(paths, names)]
+        rows = [rows_in_memory(table, names)]
     given = arrange(
         rows,
         metrics=metrics,
@@ -283,6 +289,12 @@ def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
     import msgspec
 
     return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
+
+
+def _are_paths(column: Any) -> bool:
+    """Whether it is a list of names of files; some column of a table holds numbers."""
+    listed = isinstance(column, list | tuple) and len(column) > 0
+    return listed and all(isinstance(item, str | Path) for item in column)
 
 
 RUNS_ALONE = ("crossed", "replica-permutation", "fu-ar", "fu-bootstrap")

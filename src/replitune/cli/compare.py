@@ -26,6 +26,7 @@ from replitune.cli.options import (
     add_settings,
     assignments,
     given_settings,
+    matches,
     safe_name,
     system_files,
 )
@@ -54,7 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scores",
         nargs="+",
         metavar="FILE",
-        help="tables of scores instead of texts: CSV, TSV, JSON lines or Parquet, told by content",
+        help="files of scores instead of texts, told by their content: CSV, TSV, JSON lines, "
+        "Parquet, and others; NAME=FILE FILE ... of files that name no system",
     )
     parser.add_argument(
         "--baseline",
@@ -180,7 +182,7 @@ def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
         )
     lower = options.lower_is_better
     report: ComparisonReport = api.scores(
-        options.scores,
+        _score_files(options.scores),
         metrics=options.metrics,
         columns=assignments(options.columns, ColumnNames, "--columns"),
         lower_is_better=lower or lower is not None,
@@ -190,6 +192,22 @@ def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
         **_shared(options),
     )
     return report
+
+
+def _score_files(words: list[str]) -> list[str] | dict[str, list[str]]:
+    """``FILE ...``, or ``NAME=FILE FILE ... NAME=FILE ...``: the runs of each system."""
+    if "=" not in words[0] or Path(words[0]).exists():
+        return [path for word in words for path in matches(word)]
+    files: dict[str, list[str]] = {}
+    system = ""
+    for word in words:
+        name, equals, path = word.partition("=")
+        if equals and not Path(word).exists():
+            system = name
+        else:
+            path = word
+        files.setdefault(system, []).extend(matches(path))
+    return files
 
 
 def _shared(options: argparse.Namespace) -> dict[str, Any]:

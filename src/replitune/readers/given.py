@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from replitune import __version__
@@ -89,20 +90,20 @@ class _Arranged:
 
     def _require_in_all(self, role: str) -> None:
         """A column of one table is a column of each."""
-        without = [table for table in self.tables if role not in table.columns]
+        without = [t for t in self.tables if role not in {*t.columns, *t.whole}]
         if without and len(without) < len(self.tables):
-            (having, *_) = (table for table in self.tables if role in table.columns)
+            (having, *_) = (t for t in self.tables if role in {*t.columns, *t.whole})
             raise ReplituneError(
                 f"no column for the {role}", file=_file(without[0]),
                 found=", ".join(without[0].called.values()),
-                expected=f"as in {having.name}, `{having.called[role]}`",
+                expected=f"as in {having.name}",
                 fix=f"say which it is: --columns {role}=NAME",
             )  # fmt: skip
 
     def _column(self, role: str) -> Coded | None:
-        if role not in self.tables[0].columns:
+        if role not in {*self.tables[0].columns, *self.tables[0].whole}:
             return None
-        return coded([table.columns[role] for table in self.tables])
+        return coded([_of_table(table, role) for table in self.tables])
 
     @cached_property
     def systems(self) -> Coded:
@@ -118,7 +119,7 @@ class _Arranged:
             raise ReplituneError(
                 "no column for the system", file=_file(self.tables[0]),
                 found=", ".join(self.tables[0].called.values()),
-                fix="say which it is: --columns system=NAME",
+                fix="say which it is, --columns system=NAME, or of each file, --scores NAME=FILE",
             )  # fmt: skip
         for name in found.names:
             if not name.strip() or not name.isprintable():
@@ -133,7 +134,7 @@ class _Arranged:
             self.read_as.append("no column for the run: one run of each system")
             return Coded(np.zeros(int(self.starts[-1]), np.int32), ["run-001"])
         found = found.sorted()
-        prefix = "seed" if plain(self.tables[0].called["replica"]) == "seed" else "run"
+        prefix = "seed" if plain(self.tables[0].called.get("replica", "")) == "seed" else "run"
         return Coded(found.codes, [_replica(name, prefix) for name in found.names])
 
     @cached_property
@@ -467,6 +468,13 @@ class _Arranged:
                 )
             )  # fmt: skip
         return Given(testset, stores, tuple(self.read_as), tuple(self.warnings))
+
+
+def _of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
+    if role in table.columns:
+        return table.columns[role]
+    same = pa.DictionaryArray.from_arrays(np.zeros(table.rows, np.int32), [table.whole[role]])
+    return pa.chunked_array([same])
 
 
 def _hash_of_ids(segments: NDArray[np.int64], ids: Coded, documents: Coded | None) -> str:

@@ -6,7 +6,7 @@ import gzip
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,10 +86,25 @@ class ScoreRows:
     read_as: tuple[str, ...] = ()
     """What was guessed, for people to see."""
     is_file: bool = True
+    whole: Mapping[str, str] = field(default_factory=dict)
+    """What holds for all rows, where there is no column: `system`, `replica`, `testset`."""
 
     @property
     def rows(self) -> int:
         return len(self.columns["score"])
+
+    def with_whole(self, role: str, name: str) -> ScoreRows:
+        return replace(self, whole={**self.whole, role: name})
+
+    def of_system(self, system: str) -> ScoreRows:
+        """A name that was given for a file that does not tell one."""
+        if "system" in self.columns:
+            raise ReplituneError(
+                "a file with a column of systems was given as one system", file=self.name,
+                found=f"{system}={self.name}", fix="leave the name out",
+            )  # fmt: skip
+        said = tuple(text for text in self.read_as if "system is" not in text)
+        return replace(self.with_whole("system", system), read_as=said)
 
 
 class Reader(ABC):

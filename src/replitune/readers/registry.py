@@ -5,6 +5,7 @@ Each is asked in turn whether it knows a file, the general ones last.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ def _is_reader(brought: object) -> bool:
 READERS: Registry[type[Reader]] = Registry(
     "reader of scores",
     {
+        "lm-eval": "replitune.readers.lm_eval:LmEval",
+        "comet": "replitune.readers.comet:Comet",
         "parquet": "replitune.readers.parquet:Parquet",
         "jsonl": "replitune.readers.json_lines:JsonLines",
         "separated": "replitune.readers.separated:Separated",
@@ -36,14 +39,19 @@ READERS: Registry[type[Reader]] = Registry(
 )
 
 
-def read_scores(paths: Sequence[str | Path], names: ColumnNames) -> list[ScoreRows]:
-    """Every file by the reader that knows it."""
+def read_scores(
+    paths: Sequence[str | Path], names: ColumnNames, systems: Sequence[str | None] | None = None
+) -> list[ScoreRows]:
+    """Every file by the reader that knows it. `systems`: of each file, where it is known.
+
+    Files of one system that do not tell their runs are its runs, in their order.
+    """
     from replitune.readers.interface import Beginning
 
     found = []
     # those of other packages first: ours take any table
     order = sorted(READERS.names, key=lambda name: name in READERS.own)
-    for path in paths:
+    for path, system in zip(paths, systems or [None] * len(paths), strict=True):
         beginning = Beginning.of(path)
         reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
         if reader is None:
@@ -51,7 +59,14 @@ def read_scores(paths: Sequence[str | Path], names: ColumnNames) -> list[ScoreRo
                 "not a file of scores", file=path, found=_shown(beginning.data),
                 expected="a table as CSV, TSV, JSON lines or Parquet, with a column `score`",
             )  # fmt: skip
-        found.append(reader.read(beginning.path, names))
+        rows = reader.read(beginning.path, names)
+        found.append(rows if system is None else rows.of_system(system))
+    runs: Counter[tuple[str, str | None]] = Counter()
+    for i, rows in enumerate(found):
+        system = rows.whole.get("system")
+        if system is not None and "replica" not in {*rows.columns, *rows.whole}:
+            runs[system, rows.whole.get("testset")] += 1
+            found[i] = rows.with_whole("replica", str(runs[system, rows.whole.get("testset")]))
     return found
 
 

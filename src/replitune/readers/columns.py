@@ -69,7 +69,7 @@ def choose(
         f"{WORDS.get(role, role)} is `{name}`" for role, name in guessed.items()
         if plain(name) != role
     )  # fmt: skip
-    return Choice({**columns, **guessed}, (f"{file}: {said}",) if said else ())
+    return Choice({**columns, **guessed}, (said,) if said else ())
 
 
 def plain(name: str) -> str:

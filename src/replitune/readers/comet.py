@@ -59,7 +59,7 @@ class Comet(Reader):
                 "segment": "segment",
                 "score": KEY.lower(),
             },
-            read_as=(f"{path}: scores of comet-score; {few(said)}",),
+            read_as=(f"scores of comet-score; {few(said)}",),
         )
 
 

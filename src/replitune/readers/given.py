@@ -78,7 +78,11 @@ class _Arranged:
         allow_missing: bool,
     ) -> None:
         self.tables = tables
-        self.read_as = [text for table in tables for text in table.read_as]
+        said: dict[str, list[str]] = {}
+        for table in tables:
+            for text in table.read_as:
+                said.setdefault(text, []).append(table.name)
+        self.read_as = [f"{few(names)}: {text}" for text, names in said.items()]
         self.warnings: list[str] = []
         self.wanted, self.asked, self.lower = metrics, testset, lower_is_better
         self.allow_missing = allow_missing

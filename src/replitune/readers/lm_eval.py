@@ -69,12 +69,12 @@ class LmEval(Reader):
             )  # fmt: skip
         task = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT[\d.:-]+$", "", path.name.partition(".jsonl")[0])
         system = path.absolute().parent.name
-        said = [f"{path}: samples of lm-evaluation-harness; system is the folder, `{system}`"]
+        said = [f"samples of lm-evaluation-harness; system is the folder, `{system}`"]
         for name, count in left_out.items():
-            said.append(f"{path}: {name} left out, which has no number for a sample ({count:,})")
+            said.append(f"{name} left out, which has no number for a sample ({count:,})")
         if answers > 1:
             said.append(
-                f"{path}: {answers} answers to each question; the scores are of what its filter "
+                f"{answers} answers to each question; the scores are of what its filter "
                 "leaves of them, by default of the first alone"
             )
         text = pa.string()

@@ -37,6 +37,10 @@ Path_ = tuple[str | int, ...]
 """Where a value stands: keys and places in lists, from the outside in."""
 
 
+SEED = 2011
+"""The only source of randomness, where no other is given."""
+
+
 def about(description: str = "", **bounds: Any) -> msgspec.Meta:
     """Declares a setting by a sentence, and its bounds: ge, gt, le, lt of numbers, min_length and
     max_length of texts and lists, pattern of texts."""
@@ -89,6 +93,11 @@ class Setting:
     @property
     def required(self) -> bool:
         return self.default is inspect.Parameter.empty
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Of a list with a default: whether none is a choice of its own."""
+        return bool(self.default) and not any(meta.min_length for meta in _metas(self.type))
 
 
 @cache

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import replitune
+
 from .conftest import ROOT, TINY, Snakemake, manifest, same_bytes
 
 pytestmark = pytest.mark.workflow
@@ -44,6 +46,15 @@ def test_every_promised_file_is_there(finished: Snakemake):
         assert (results / name).is_file(), name
     assert not (results / "tests" / "dev").exists(), "dev is scored and never tested"
     assert not list(results.rglob("*.tmp")), "nothing half-written is left"
+
+
+def test_python_reads_what_the_workflow_found(finished: Snakemake):
+    results = finished.folder / "results" / "tiny"
+    report = replitune.read(results)
+    for name in ("overview", "pairs", "systems"):
+        assert report.table(name).csv() == (results / "tables" / f"{name}.csv").read_text("utf-8")
+    assert len(report.to_frame()) == sum(len(result.tests) for result in report.results)
+    assert "bleu on t1" in str(report)
 
 
 def test_a_second_run_has_nothing_to_do(finished: Snakemake):

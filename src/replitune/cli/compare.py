@@ -4,39 +4,65 @@
 
 prints for each metric the mean score, the spread over test sets (s_sel) and over runs (s_test),
 the difference from the baseline, and p. With one run of a system only tests of this test set are
-possible, and the table says so.
+possible, and the table says so. Without texts, from numbers that something else computed:
+
+  replitune compare --scores scores.csv --baseline base
+
+A table has a row for each (system, run, segment) and a column with the score, perhaps others with
+the metric, the document, the test set: docs/api.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from replitune.api import THREADS as THREADS
 from replitune.backends.settings import ReplicaDesign
-from replitune.cli.options import add_seed, add_settings, given_settings, safe_name, system_files
+from replitune.cli.options import (
+    add_seed,
+    add_settings,
+    assignments,
+    given_settings,
+    matches,
+    safe_name,
+    system_files,
+)
 from replitune.errors import ReplituneError
-from replitune.replicas import replica_ids
-from replitune.significance.settings import Baseline, TestSettings
+from replitune.readers.settings import ColumnNames
+from replitune.settings import settings_of
+from replitune.significance.settings import TestSettings
 
-SETTINGS = ("methods", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
+if TYPE_CHECKING:
+    from replitune.report.report import ComparisonReport
 
-THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-"""By default all cores that this process may use; numbers do not depend on it."""
+SETTINGS = (
+    "methods", "intervals", "samples", "alpha", "correction", "family", "margin",
+    "paired_replicas",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--refs",
         nargs="+",
-        required=True,
         metavar="R",
         help="references: text files, or one prepared test set, TSV, WMT XML or SGM",
     )
     parser.add_argument(
-        "--baseline", nargs="+", metavar="H", help="outputs of the runs of the baseline"
+        "--scores",
+        nargs="+",
+        metavar="FILE",
+        help="files of scores instead of texts, told by their content: CSV, TSV, JSON lines, "
+        "Parquet, and others; NAME=FILE FILE ... of files that name no system",
+    )
+    parser.add_argument(
+        "--baseline",
+        nargs="+",
+        metavar="H",
+        help="outputs of the runs of the baseline; of a table of scores, its name",
     )
     parser.add_argument(
         "--system",
@@ -49,16 +75,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics",
         nargs="+",
-        default=["bleu"],
         metavar="M",
-        help="metrics, with options as METRIC:key=value,... (default: bleu)",
+        help="metrics, with options as METRIC:key=value,... (default: bleu); of a table of scores, "
+        "those of it that are wanted (default: all)",
     )
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
     parser.add_argument(
         "--testset",
-        default="testset",
         metavar="NAME",
-        help="name of the test set; it names random streams (default %(default)s)",
+        help="name of the test set; it names random streams (default testset); of a table of "
+        "scores with several, the one that is wanted",
+    )
+    columns = ", ".join(settings_of(ColumnNames))
+    parser.add_argument(
+        "--columns",
+        nargs="+",
+        default=[],
+        metavar="WHAT=NAME",
+        help=f"what the columns of a table of scores are called: {columns} (default: guessed)",
+    )
+    parser.add_argument(
+        "--lower-is-better",
+        nargs="*",
+        metavar="METRIC",
+        help="of these metrics of a table of scores, or of all",
+    )
+    parser.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="leave segments out that some run of a table of scores has no score for",
     )
     add_settings(parser, TestSettings, *SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
@@ -78,77 +123,101 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.corpus.reader import read_testset
-    from replitune.metrics.registry import METRICS
+    from replitune import api
     from replitune.report.terminal import print_comparison
-    from replitune.results.comparing import compare
-    from replitune.statistics.diagnosis import diagnose, find_copies
-    from replitune.statistics.outputs import Outputs, read_outputs
-    from replitune.statistics.scoring import Scored, Scorer
-    from replitune.statistics.store import write_store
 
-    settings = TestSettings(
-        pairs=Baseline(baseline="baseline") if options.baseline else "all",
-        **given_settings(options, TestSettings, *SETTINGS),
-    )
-    safe_name(options.testset, "--testset")
-    files = _files(options)
-    entries = METRICS.entries(options.metrics)
-    testset = read_testset(options.refs, documents=options.docs)
-    scorers = [Scorer(entry, testset, options.testset) for entry in entries]
-    warnings: list[str] = []
-    hashes: dict[str, list[str]] = {}
-    texts: dict[str, Outputs] = {}
-    scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
-    for name, paths in files.items():
-        outputs = read_outputs(paths, testset.segments, options.refs[0])
-        warnings += diagnose(name, outputs, testset.references, words=0)
-        hashes[name] = outputs.sha256
-        texts[name] = outputs
-        for scorer in scorers:
-            result = scorer.score(name, replica_ids({"run": len(paths)}), outputs)
-            scored[scorer.metric.id].append(result)
-            if options.stats_dir is not None:
-                path = Path(options.stats_dir) / scorer.metric.id / f"{name}.parquet"
-                write_store(
-                    path,
-                    [result.system],
-                    scorer.metric,
-                    scorer.metadata([result]),
-                    testset.documents,
-                )
-    stores = [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers]
-    comparison = compare(
-        stores,
-        settings,
-        testset=options.testset,
-        seed=options.seed,
-        threads=options.threads,
-        **given_settings(options, ReplicaDesign, "design"),
-        warnings=[*warnings, *find_copies(hashes)],
-    )
-    if options.json is not None:
-        from replitune.running.files import atomic_open
-
-        with atomic_open(options.json) as handle:
-            json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
-            handle.write("\n")
-    if options.html or options.latex or options.rank or options.sentence_scores:
-        from replitune.report.comparison_files import ComparisonFiles
-
-        baseline = "baseline" if options.baseline else None
-        written = ComparisonFiles(comparison, stores, testset, texts, baseline)
-        for path, write in (
-            (options.html, written.html),
-            (options.latex, written.latex),
-            (options.rank, written.ranking),
-            (options.sentence_scores, written.sentence_scores),
-        ):
-            if path is not None:
-                write(path)
-    for warning in comparison.warnings:
+    report = (_of_scores if options.scores else _of_texts)(options, api)
+    for path, write in (
+        (options.stats_dir, report.write_store),
+        (options.json, report.write_json),
+        (options.html, report.write_html),
+        (options.latex, report.write_latex),
+        (options.rank, report.write_ranking),
+        (options.sentence_scores, report.write_sentence_scores),
+    ):
+        if path is not None:
+            write(path)
+    for note in report.read_as:
+        print(f"note: {note}", file=sys.stderr)
+    for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    print_comparison(comparison)
+    print_comparison(report.comparison)
+
+
+def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
+    """Of references and outputs."""
+    for option, given in (
+        ("--columns", options.columns), ("--lower-is-better", options.lower_is_better is not None),
+        ("--allow-missing", options.allow_missing),
+    ):  # fmt: skip
+        if given:
+            raise ReplituneError(f"{option} is of tables of scores", fix="give --scores FILE")
+    if not options.refs:
+        raise ReplituneError("no references", expected="--refs, or --scores with a table of scores")
+    report: ComparisonReport = api.compare(
+        [Path(path) for path in options.refs],
+        _files(options),
+        options.metrics or api.METRICS,
+        documents=options.docs,
+        testset=safe_name(options.testset or api.TESTSET, "--testset"),
+        baseline="baseline" if options.baseline else None,
+        **_shared(options),
+    )
+    return report
+
+
+def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
+    """Of a table of numbers."""
+    for option, given in (
+        ("--refs", options.refs), ("--system", options.system), ("--docs", options.docs),
+    ):  # fmt: skip
+        if given:
+            raise ReplituneError(
+                f"{option} and --scores together", fix="a table of scores needs no texts"
+            )
+    if options.baseline and len(options.baseline) > 1:
+        raise ReplituneError(
+            "--baseline takes the name of one system of the table",
+            found=" ".join(options.baseline),
+        )
+    lower = options.lower_is_better
+    report: ComparisonReport = api.scores(
+        _score_files(options.scores),
+        metrics=options.metrics,
+        columns=assignments(options.columns, ColumnNames, "--columns"),
+        lower_is_better=lower or lower is not None,
+        allow_missing=options.allow_missing,
+        testset=options.testset,
+        baseline=options.baseline[0] if options.baseline else None,
+        **_shared(options),
+    )
+    return report
+
+
+def _score_files(words: list[str]) -> list[str] | dict[str, list[str]]:
+    """``FILE ...``, or ``NAME=FILE FILE ... NAME=FILE ...``: the runs of each system."""
+    if "=" not in words[0] or Path(words[0]).exists():
+        return [path for word in words for path in matches(word)]
+    files: dict[str, list[str]] = {}
+    system = ""
+    for word in words:
+        name, equals, path = word.partition("=")
+        if equals and not Path(word).exists():
+            system = name
+        else:
+            path = word
+        files.setdefault(system, []).extend(matches(path))
+    return files
+
+
+def _shared(options: argparse.Namespace) -> dict[str, Any]:
+    """What is the same of texts and of numbers."""
+    return {
+        "seed": options.seed,
+        "threads": options.threads,
+        **given_settings(options, ReplicaDesign, "design"),
+        **given_settings(options, TestSettings, *SETTINGS),
+    }
 
 
 def _files(options: argparse.Namespace) -> dict[str, list[str]]:
@@ -165,10 +234,4 @@ def _files(options: argparse.Namespace) -> dict[str, list[str]]:
                 fix="list all runs of a system after one --system NAME=",
             )
         files[name] = paths
-    if len(files) < 2:
-        raise ReplituneError(
-            "nothing to compare",
-            found=f"{len(files)} system(s)",
-            expected="--baseline and at least one --system, or two --system",
-        )
     return files

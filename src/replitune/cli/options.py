@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from replitune.errors import ReplituneError
 from replitune.registry import Name
-from replitune.settings import Reading, Setting, from_text, read, settings_of
+from replitune.settings import SEED, Reading, Setting, from_text, read, settings_of
 
 
 def add_settings(
@@ -33,7 +33,7 @@ def add_settings(
         else:
             words["metavar"] = metavar(setting)
             if is_list(hint) or get_origin(hint) is dict:
-                words["nargs"] = "+"
+                words["nargs"] = "*" if setting.may_be_empty else "+"
             if default is not Parameter.empty and default not in (None, (), {}):
                 said = f"{said.rstrip('.')} (default {shown_default(default)})."
         option = f"--{name.replace('_', '-')}"
@@ -202,7 +202,7 @@ def replica_words(words: Sequence[str]) -> dict[str, int]:
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--seed", type=whole, default=2011,
+        "--seed", type=whole, default=SEED,
         help="the only source of randomness (default %(default)s)",
     )  # fmt: skip
 

@@ -16,7 +16,17 @@ from replitune.corpus.settings import CORPUS
 from replitune.meta.settings import MetaSettings
 from replitune.metrics.registry import METRICS
 from replitune.registry import NAME, Entry, Name, Named
-from replitune.settings import WRONG, Chosen, Kind, Path_, Reading, Settings, about, json_schema
+from replitune.settings import (
+    SEED,
+    WRONG,
+    Chosen,
+    Kind,
+    Path_,
+    Reading,
+    Settings,
+    about,
+    json_schema,
+)
 from replitune.significance.settings import TestSettings
 from replitune.significance.studies.settings import (
     CalibrateSettings,
@@ -102,7 +112,7 @@ class ExperimentSettings(Settings, kw_only=True):
     """One experiment; everything it makes is under results/<experiment>/."""
 
     experiment: Annotated[Name, about("Name of the experiment and of its folder below results/.")]
-    seed: Annotated[int, about("The only source of randomness; 0 is a seed.", ge=0)] = 2011
+    seed: Annotated[int, about("The only source of randomness; 0 is a seed.", ge=0)] = SEED
     corpus: Annotated[
         Any,
         CORPUS,

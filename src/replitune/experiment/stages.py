@@ -307,7 +307,7 @@ class Test(StoreStage):
     """All tests of all pairs, and the intervals of each system."""
 
     NAME = "test"
-    VERSION = 4
+    VERSION = 5
     KEPT = True
     tests: dict[str, Any]
     design: str
@@ -393,7 +393,7 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    VERSION = 5
+    VERSION = 6
     systems: dict[str, Counts]
     """The replicas of each."""
     decoded: dict[str, list[str]]

@@ -7,15 +7,13 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
+from replitune.errors import ReplituneError
 from replitune.report.material import Material
 from replitune.results.result import Result
+from replitune.running.files import atomic_open
 
 STYLE: dict[str, Any] = {
     "figure.dpi": 100,
@@ -42,6 +40,12 @@ STYLES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
+METADATA: dict[str, dict[str, None]] = {
+    "svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None},
+}  # fmt: skip
+"""Kinds of figures, and what would make their bytes differ."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """What is to be drawn, and what it shows."""
@@ -53,6 +57,21 @@ class Figure:
     """Inches."""
     panels: int = 1
     """Axes beside each other with a common y axis; `draw` is given as many."""
+
+    def save(self, path: str | Path) -> None:
+        """Write it as SVG, PNG or PDF, by the end of the name."""
+        suffix = Path(path).suffix[1:].lower()
+        if suffix not in METADATA:
+            raise ReplituneError(
+                "no such kind of figure", file=path, found=suffix or "no suffix",
+                expected=", ".join(METADATA),
+            )  # fmt: skip
+        with atomic_open(path, "wb") as handle:
+            handle.write(render("figure", self, (suffix,))[suffix])
+
+    def _repr_svg_(self) -> str:
+        """For notebooks."""
+        return render("figure", self)["svg"].decode("utf-8")
 
 
 Figures = dict[str, Figure]
@@ -84,20 +103,23 @@ def beside(axes: Any, **options: Any) -> None:
 
 def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
     """Bytes of the figure by suffix."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure as Canvas
+    except ImportError:
+        raise ReplituneError(
+            "figures need matplotlib, which is not installed",
+            fix="pip install 'replitune[plots]'",
+        ) from None
     # glyphs that the font lacks are drawn as boxes; the names stand in the tables
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     drawn: dict[str, bytes] = {}
-    with plt.rc_context({**STYLE, "svg.hashsalt": name}):
-        canvas, axes = plt.subplots(
-            ncols=figure.panels, sharey=True, layout="constrained", figsize=figure.size
-        )
-        try:
-            figure.draw(axes)
-            for suffix in suffixes:
-                metadata = {"svg": {"Date": None}, "png": {"Software": None}}[suffix]
-                buffer = io.BytesIO()
-                canvas.savefig(buffer, format=suffix, metadata=metadata)
-                drawn[suffix] = buffer.getvalue()
-        finally:
-            plt.close(canvas)
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}):
+        # without pyplot, which would choose how a notebook shows the figures of others
+        canvas = Canvas(layout="constrained", figsize=figure.size)
+        figure.draw(canvas.subplots(ncols=figure.panels, sharey=True))
+        for suffix in suffixes:
+            buffer = io.BytesIO()
+            canvas.savefig(buffer, format=suffix, metadata=METADATA[suffix])
+            drawn[suffix] = buffer.getvalue()
     return drawn

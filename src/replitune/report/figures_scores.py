@@ -9,6 +9,7 @@ import numpy as np
 from replitune.report.drawing import Figure, beside, of_each_cell, style
 from replitune.report.findings import interval_methods
 from replitune.report.material import Material
+from replitune.report.numbers import score
 from replitune.report.wording import INTERVALS, count
 from replitune.results.result import Result
 
@@ -113,7 +114,8 @@ def fits(material: Material, cell: Result) -> Figure | None:
         for index, (name, values) in enumerate(scores.items()):
             z = (x - means[name]) / spreads[name]
             density = np.exp(-0.5 * z**2) / (spreads[name] * np.sqrt(2 * np.pi))
-            label = f"{name} ({means[name]:.2f}, {spreads[name]:.2f}, n = {len(values)})"
+            said = (score(number, cell.decimals) for number in (means[name], spreads[name]))
+            label = f"{name} ({', '.join(said)}, n = {len(values)})"
             axes.plot(x, density, **style(index, "ls"), label=label)
             ticks = np.full(len(values), -0.02 * (index + 1))
             axes.plot(

@@ -73,7 +73,11 @@ def differences(material: Material, cell: Result) -> Figure | None:
     def draw(axes: Any) -> None:
         for index, fit in enumerate(fits):
             at = fit.crossing
-            label = fit.method if at is None else f"{fit.method}: {alpha:g} at {score(at)}"
+            label = (
+                fit.method
+                if at is None
+                else f"{fit.method}: {alpha:g} at {score(at, cell.decimals)}"
+            )
             axes.plot(
                 fit.delta, fit.p, ls="none", ms=5, alpha=0.8, label=label, **style(index, "marker")
             )

@@ -42,6 +42,8 @@ class Material:
     histories: Histories = field(default_factory=dict)
     corpus: Sequence[str] = ()
     """Warnings about the texts."""
+    inputs: Sequence[str] = ()
+    """What looks wrong with outputs, or with a table of scores, that were given."""
     unrepeatable: Sequence[str] = ()
     """Replicas that another run would make otherwise."""
     power: Sequence[tuple[Result, list[PowerRow]]] = ()

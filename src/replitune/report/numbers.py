@@ -5,14 +5,14 @@ from __future__ import annotations
 MISSING = "–"
 
 
-def score(value: float | None, digits: int = 2) -> str:
-    """A score or a difference of scores."""
-    return MISSING if value is None else f"{value:.{digits}f}"
+def score(value: float | None, decimals: int = 2) -> str:
+    """A score or a difference of scores; of a metric, with `Result.decimals`."""
+    return MISSING if value is None else f"{value:.{decimals}f}"
 
 
-def signed(value: float | None, digits: int = 2) -> str:
+def signed(value: float | None, decimals: int = 2) -> str:
     """A difference, with its sign."""
-    return MISSING if value is None else f"{value:+.{digits}f}"
+    return MISSING if value is None else f"{value:+.{decimals}f}"
 
 
 def p_value(value: float | None) -> str:
@@ -47,8 +47,8 @@ def p_equation(value: float | None) -> str:
     return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
 
 
-def interval(low: float | None, high: float | None, digits: int = 2) -> str:
+def interval(low: float | None, high: float | None, decimals: int = 2) -> str:
     """A confidence interval."""
     if low is None or high is None:
         return MISSING
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+    return f"[{low:.{decimals}f}, {high:.{decimals}f}]"

@@ -38,6 +38,7 @@ class Segments:
     metric: str
     """Name of the metric of the scores."""
     higher_is_better: bool
+    decimals: int
     references: Sequence[Sequence[str]]
     """R streams of N."""
     source: Sequence[str] | None
@@ -50,6 +51,7 @@ class Segments:
             cell.testset,
             cell.name,
             cell.higher_is_better,
+            cell.decimals,
             testset.references,
             testset.source,
             testset.documents,
@@ -115,6 +117,7 @@ def page_data(
                 "testset": part.testset,
                 "metric": part.metric,
                 "higher": part.higher_is_better,
+                "decimals": part.decimals,
                 "source": part.source is not None,
                 "documents": part.documents is not None,
                 "systems": [[output.system, output.replica] for output in part.outputs],
@@ -135,7 +138,7 @@ def _row(part: Segments, i: int) -> list[Any]:
         part.source[i] if part.source else None,
         [stream[i] for stream in part.references],
         [output.lines[i] for output in part.outputs],
-        [round(float(output.scores[i]), 2) for output in part.outputs],
+        [round(float(output.scores[i]), part.decimals) for output in part.outputs],
     ]
 
 

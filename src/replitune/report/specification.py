@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replitune.report.numbers import MISSING, interval
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WIDTH = 100
 """Columns of a terminal that tables keep to."""
@@ -38,8 +41,11 @@ class Column:
     value: Callable[..., Any] | str | None = None
     """What it shows; a name is that of an attribute of the last object of a row; by default
     `key`."""
-    show: Callable[[Any], str] = shown
+    show: Callable[..., str] = shown
     """The text of a value."""
+    in_units: bool = False
+    """Whether the value is in units of a metric: then the first object of a row is its `Result`,
+    and `show` is also given the decimals of that."""
     left: bool = False
     """A column of words."""
     mark: Callable[..., str] = unmarked
@@ -56,7 +62,8 @@ class Column:
         return getattr(row[-1], value) if isinstance(value, str) else value(*row)
 
     def text(self, row: Sequence[Any]) -> str:
-        return self.show(self.of(row))
+        value = self.of(row)
+        return self.show(value, row[0].decimals) if self.in_units else self.show(value)
 
 
 def exact(*keys: str) -> Iterator[Column]:
@@ -64,24 +71,28 @@ def exact(*keys: str) -> Iterator[Column]:
     return (Column(None, key) for key in keys)
 
 
-def limits(digits: int = 2) -> Callable[[tuple[float | None, float | None]], str]:
+def limits(ends: tuple[float | None, float | None], decimals: int = 2) -> str:
     """How an interval is shown."""
-    return lambda ends: interval(*ends, digits)
+    return interval(*ends, decimals)
 
 
 def ends(
-    low: str = "ci_low", high: str = "ci_high", show: Callable[[Any], str] | None = None
+    low: str = "ci_low",
+    high: str = "ci_high",
+    show: Callable[..., str] = limits,
+    *,
+    in_units: bool = True,
 ) -> tuple[Column, ...]:
     """An interval whose ends are attributes of the last object of a row: one text, two values."""
     return (
-        Column("CI", None, lambda *row: (getattr(row[-1], low), getattr(row[-1], high)),
-               show or limits()),
+        Column("CI", None, lambda *row: (getattr(row[-1], low), getattr(row[-1], high)), show,
+               in_units),
         Column(None, "ci_low", low),
         Column(None, "ci_high", high),
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Rows, and what is said of each."""
 
@@ -147,6 +158,24 @@ class Table:
             f"\\bottomrule\n\\end{{tabular}}\n\\caption{{{latex_text(self.caption)}}}\n"
             "\\end{table}\n"
         )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Exact values as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, columns=pd.Index(self.keys))
+
+    def html_table(self) -> str:
+        """A whole <table> with its caption."""
+        return f"<table><caption>{escape(self.caption)}</caption>\n{self.html()}</table>"
+
+    _repr_html_ = html_table
+
+    def __str__(self) -> str:
+        return "\n".join(line for block in self.terminal(0) for line in block)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def html(self) -> str:
         """The head and the body of a <table>."""

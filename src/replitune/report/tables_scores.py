@@ -94,8 +94,8 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
 
     def text(cell: Result, system: str) -> str:
         spread = cell.systems[system].s_test
-        more = f" ± {score(spread)}" if spread is not None else ""
-        return score(cell.systems[system].avg) + more
+        more = f" ± {score(spread, cell.decimals)}" if spread is not None else ""
+        return score(cell.systems[system].avg, cell.decimals) + more
 
     def mark(cell: Result, system: str) -> str:
         words = ["best"] if best(cell) == system else []
@@ -132,9 +132,12 @@ def systems(material: Material) -> Table:
             *CELL,
             SYSTEM,
             Column("n", "n"),
-            Column("Avg", "avg", show=score,
+            Column("Avg", "avg", show=score, in_units=True,
                    mark=lambda cell, system: "best" if system.name == best(cell) else ""),
-            *(Column(name, name, show=score) for name in ("s_sel", "s_dev", "s_test")),
+            *(
+                Column(name, name, show=score, in_units=True)
+                for name in ("s_sel", "s_dev", "s_test")
+            ),
             Column("median", "median_replica"),
         ),
         rows=of_systems(material),
@@ -152,7 +155,7 @@ def intervals(material: Material) -> Table:
             return system.ci.get(method) or (None, None)
 
         return (
-            Column(INTERVALS.get(method, method), None, ends, limits()),
+            Column(INTERVALS.get(method, method), None, ends, limits, in_units=True),
             Column(None, f"{method}_low", lambda *row: ends(*row)[0]),
             Column(None, f"{method}_high", lambda *row: ends(*row)[1]),
         )
@@ -165,7 +168,7 @@ def intervals(material: Material) -> Table:
         columns=(
             *CELL,
             SYSTEM,
-            Column("score", "avg", show=score),
+            Column("score", "avg", show=score, in_units=True),
             *(column for method in methods for column in columns(method)),
         ),
         rows=of_systems(material),
@@ -203,9 +206,9 @@ def documents(material: Material) -> Table:
             Column("document or part", "document", lambda _, scored, g: scored.names[g], left=True),
             CELL[1],
             Column("segments", "segments", lambda _, scored, g: scored.sizes[g]),
-            *(Column(first if s == first else None, s, of(s), score) for s in systems),
+            *(Column(first if s == first else None, s, of(s), score, True) for s in systems),
             *([] if systems else [Column(first, None, lambda *_: None)]),
-            *(Column(f"{s} − {first}", f"delta_{s}", change(s), signed) for s in others),
+            *(Column(f"{s} − {first}", f"delta_{s}", change(s), signed, True) for s in others),
         ),
         rows=[(cell, scored, g) for cell, scored in found for g in range(len(scored.names))],
         filters=1,

@@ -63,23 +63,29 @@ def power(material: Material) -> Table | None:
             Column("documents" if in_documents else None, "documents"),
             Column(None, "alpha"),
             Column(None, "power", "wanted"),
-            Column("s.e.", "se", show=lambda se: score(se, 3)),
-            Column("detectable", "detectable", show=score),
-            Column(sure, None, _of("detectable"), limits()),
+            Column("s.e.", "se", show=lambda se, decimals: score(se, decimals + 1), in_units=True),
+            Column("detectable", "detectable", show=score, in_units=True),
+            Column(sure, None, _of("detectable"), limits, in_units=True),
             *exact("confidence", "detectable_low", "detectable_high", "asked"),
             Column(asked, "segments_needed", "needed"),
             Column(asked and sure, None, lambda _, row: row, _needed),
             *exact("needed_low", "needed_high", "margin"),
-            Column("same" if with_margin else None, "same", show=lambda same: score(same, 2)),
-            Column(sure if with_margin else None, None, _of("same"), limits()),
+            Column("same" if with_margin else None, "same", show=score),
+            Column(sure if with_margin else None, None, _of("same"), limits),
             *exact("same_low", "same_high"),
-            Column("smallest margin" if with_margin else None, "smallest_margin", show=score),
-            Column(sure if with_margin else None, None, _of("smallest_margin"), limits()),
+            Column("smallest margin" if with_margin else None, "smallest_margin", show=score,
+                   in_units=True),
+            Column(sure if with_margin else None, None, _of("smallest_margin"), limits,
+                   in_units=True),
             *exact("smallest_margin_low", "smallest_margin_high"),
         ),
         rows=rows,
         filters=4,
     )  # fmt: skip
+
+
+def _in_thousandths(ends: tuple[float | None, float | None]) -> str:
+    return limits(ends, 3)
 
 
 def _of(name: str) -> Callable[[Result, PowerRow], tuple[float | None, float | None]]:
@@ -151,7 +157,7 @@ def replication(material: Material) -> Table | None:
             Column("runs", None, _chosen, left=True),
             METHOD,
             *exact("case", "n", "pool_a", "pool_b", "replica_a", "replica_b", "score_a", "score_b"),
-            Column("delta", "delta", show=signed),
+            Column("delta", "delta", show=signed, in_units=True),
             Column("p", None, _p_said, mark=_p_mark),
             Column("n", None, "n"),
             *exact("p", "repeats", "without_p", "p_low", "p_median", "p_high"),
@@ -203,7 +209,7 @@ def calibration(material: Material) -> Table | None:
             Column("alpha", "alpha", show=lambda alpha: f"{alpha:g}"),
             Column("rate", "rate", show=lambda rate: score(rate, 3),
                    mark=lambda _, row: "odd" if row.low > row.alpha else ""),
-            *ends("low", "high", limits(3)),
+            *ends("low", "high", _in_thousandths, in_units=False),
             Column("n", "n_a"),
             *exact("n_b", "unit"),
             Column("trials", "trials"),
@@ -260,7 +266,7 @@ def agreement(material: Material) -> Table | None:
             METHOD,
             Column("alpha", "alpha", show=lambda alpha: f"{alpha:g}"),
             Column("agree", "agreement", "value", lambda share: score(_in_percent(share), 1)),
-            *ends(show=_ends_in_percent),
+            *ends(show=_ends_in_percent, in_units=False),
             Column("pairs", "pairs", "n", str),
             *exact("note"),
         ),
@@ -293,7 +299,7 @@ def correlations(material: Material) -> Table | None:
             OVER,
             Column("measure", "measure", "method", left=True),
             Column("value", "value", show=lambda value: score(value, 3)),
-            *ends(show=limits(3)),
+            *ends(show=_in_thousandths, in_units=False),
             Column("n", "n"),
             *exact("resampled", "samples", "note"),
         ),
@@ -317,8 +323,7 @@ def metrics(material: Material) -> Table | None:
             *exact("metric", "other"),
             Column("metrics", None, _better, left=True),
             OVER,
-            Column("test", "method", show=lambda method: COMPARISONS.get(method, method),
-                   left=True),
+            Column("test", "method", show=_comparison, left=True),
             Column("difference", "difference", "value", lambda value: score(value, 3)),
             Column("t", "statistic", show=score),
             Column("p", "p", show=p_value),
@@ -329,6 +334,10 @@ def metrics(material: Material) -> Table | None:
         rows=_of_people(material, "comparison"),
         filters=5,
     )  # fmt: skip
+
+
+def _comparison(method: str) -> str:
+    return COMPARISONS.get(method, method)
 
 
 def _better(material: Material, testset: str, row: MetaRow) -> str:

@@ -57,7 +57,7 @@ def pairs(material: Material) -> Table:
             *PAIR_OF_ROW,
             METHOD,
             *exact("score_a", "score_b"),
-            Column("delta", "delta", show=signed),
+            Column("delta", "delta", show=signed, in_units=True),
             *ends(),
             *([Column("won / tied / lost", None, _counted)] if counted else []),
             *exact("se", "df"),
@@ -112,7 +112,7 @@ def p(material: Material) -> Table:
         columns=(
             *CELL,
             *PAIR,
-            Column("delta", "delta", difference, signed),
+            Column("delta", "delta", difference, signed, True),
             *(column(m) for m in dict.fromkeys(m for c in material.cells for m in c.methods)),
         ),
         rows=of_pairs(material),
@@ -173,7 +173,7 @@ def resampling(material: Material) -> Table:
             Column("unit", "unit", lambda *row: row[2], left=True),
             Column("AR", "ar", lambda *row: row[3], left=True),
             Column("bootstrap", "bootstrap", lambda *row: row[4], left=True),
-            Column("delta", "delta", delta, signed),
+            Column("delta", "delta", delta, signed, True),
             column("p AR", "p_ar", 1),
             column("p bootstrap", "p_bootstrap", 2),
         ),
@@ -214,7 +214,7 @@ def variances(material: Material) -> Table | None:
             *PAIR_OF_TEST,
             Column("source", "source", left=True),
             Column("of", "about", show=lambda name: name or "", left=True),
-            Column("sd", "sd", show=score),
+            Column("sd", "sd", show=score, in_units=True),
             *ends("low", "high"),
             *exact("n"),
             Column("share", "share", show=_percent),
@@ -266,7 +266,7 @@ def suites(material: Material) -> Table | None:
             *PAIR_OF_TEST,
             Column("test set", "testset", left=True),
             Column("weight", "weight", show=score),
-            Column("delta", "delta", show=signed),
+            Column("delta", "delta", show=signed, in_units=True),
             Column("p", "p", show=p_value,
                    mark=lambda *row: "sign" if (row[-1].p or 1) <= alpha else ""),
             Column("better", "better_on"),
@@ -311,7 +311,7 @@ def thresholds(material: Material) -> Table:
             *CELL,
             METHOD,
             *(Column(name, name) for name in ("n", "pairs")),
-            Column("difference", "difference", "crossing", score),
+            Column("difference", "difference", "crossing", score, True),
             *ends("low", "high", _known_ends),
             Column("note", None, _notes),
             *exact("note"),
@@ -321,9 +321,11 @@ def thresholds(material: Material) -> Table:
     )
 
 
-def _known_ends(limits: tuple[float | None, float | None]) -> str:
+def _known_ends(limits: tuple[float | None, float | None], decimals: int) -> str:
     """An interval of which one end may be unknown."""
-    return MISSING if limits == (None, None) else f"[{score(limits[0])}, {score(limits[1])}]"
+    if limits == (None, None):
+        return MISSING
+    return f"[{score(limits[0], decimals)}, {score(limits[1], decimals)}]"
 
 
 def _notes(cell: Result, fit: Threshold) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+from collections.abc import Callable, Iterator, Sequence
 
 from replitune.report.findings import adjusted, difference
 from replitune.report.numbers import p_value, probability, score, signed
@@ -17,42 +18,58 @@ from replitune.significance.base import TestResult
 
 
 def print_comparison(comparison: Results) -> None:
-    """Systems with their spread, differences with their p, and verdicts, per metric."""
-    size = f"{comparison.segments} segments"
-    if comparison.documents != comparison.segments:
-        size += f", {comparison.documents} documents"
-    results = named([*comparison.metrics.values()])
+    """What was found on one test set."""
+    cells = named([*comparison.metrics.values()])
+    print(*comparison_lines(cells, comparison.settings.family, bold), sep="\n")
+
+
+def comparison_lines(
+    results: Sequence[Result], family: str, emphasis: Callable[[str], str] = str
+) -> Iterator[str]:
+    """Systems with their spread, differences with their p, and verdicts, of each (test set,
+    metric). `emphasis`: of the names of these."""
     for result in results:
         better = f"{'higher' if result.higher_is_better else 'lower'} is better"
         if result.neutral:
             better = "neither more nor less is better"
-        print(bold(f"{result.metric} on {comparison.testset}"), f"({size}; {better})")
-        print_table(_systems(result))
-        print()
-        print_table(_pairs(result), repeated=3)
-        print(
-            *_clusters(result), *_verdicts(result), f"  signature: {result.signature}\n", sep="\n"
-        )
-    how = corrected(results, comparison.settings.family)
-    print(
-        *wrapped(f"p: {how}, * at or below {comparison.settings.alpha:g}; it speaks of", 0),
-        sep="\n",
-    )
-    for method, scope in {r.method: r.generalises_to for x in results for r in x.tests}.items():
-        print(*wrapped(f"{method}: {scope}"), sep="\n")
-    if any("superior_new" in test.details for result in results for test in result.tests):
+        name = emphasis(f"{result.metric} on {result.testset}")
+        yield f"{name} ({'; '.join((*_size(result), better))})"
+        yield from table_lines(_systems(result))
+        yield ""
+        if result.tests:
+            yield from table_lines(_pairs(result), repeated=3)
+        yield from (*_clusters(result), *_verdicts(result), f"  signature: {result.signature}", "")
+    tests = [test for result in results for test in result.tests]
+    if tests:
+        how = corrected(results, family)
+        yield from wrapped(f"p: {how}, * at or below {results[0].alpha:g}; it speaks of", 0)
+    for method, scope in {test.method: test.generalises_to for test in tests}.items():
+        yield from wrapped(f"{method}: {scope}")
+    if any("superior_new" in test.details for test in tests):
         text = "next run: probability that the next run of the first system scores above the next "
         text += "one of the second, on a new test set of this size"
-        print(*wrapped(text, 0), sep="\n")
-    notes = _notes(comparison)
+        yield from wrapped(text, 0)
+    notes = _notes(results)
     if notes:
-        print("notes:", *(line for note in notes for line in wrapped(note)), sep="\n")
+        yield "notes:"
+        yield from (line for note in notes for line in wrapped(note))
 
 
-def _notes(comparison: Results) -> list[str]:
+def _size(result: Result) -> list[str]:
+    """Of the test set, as far as tests know it."""
+    segments = max((test.segments for test in result.tests), default=0)
+    documents = max((test.documents for test in result.tests), default=0)
+    if segments <= 1:
+        return ["one score for each run"] if segments else []
+    return [f"{segments} segments" + (f", {documents} documents" if documents < segments else "")]
+
+
+def _notes(results: Sequence[Result]) -> list[str]:
     """Each kind of note once, with the tests that it is of and its places."""
     kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for id, result in comparison.metrics.items():
+    several = len({result.testset for result in results}) > 1
+    for result in results:
+        id = f"{result.testset} {result.metric}" if several else result.metric
         for test in result.tests:
             for note in test.notes:
                 where = note.about or f"{test.b} - {test.a}"
@@ -75,7 +92,7 @@ MOST_VERDICTS = 6
 
 def _verdicts(result: Result) -> list[str]:
     """Sentences about a few pairs."""
-    found = [v.text.replace("\N{NO-BREAK SPACE}", " ") for v in lead_verdicts(result)]
+    found = [str(verdict) for verdict in lead_verdicts(result)]
     if not found or len(found) > MOST_VERDICTS:
         return [""]
     return ["", *(line for text in found for line in wrapped(text)), ""]
@@ -87,9 +104,13 @@ def bold(text: str) -> str:
     return f"\033[1m{text}\033[0m" if colour else text
 
 
-def print_table(table: Table, indent: int = 2, repeated: int = 0) -> None:
+def table_lines(table: Table, indent: int = 2, repeated: int = 0) -> Iterator[str]:
     for block in table.terminal(indent, repeated):
-        print(*block, sep="\n")
+        yield from block
+
+
+def print_table(table: Table, indent: int = 2) -> None:
+    print(*table_lines(table, indent), sep="\n")
 
 
 def wrapped(text: str, indent: int = 2) -> list[str]:
@@ -108,11 +129,14 @@ def _systems(result: Result) -> Table:
         columns=(
             Column("system", "name", left=True),
             Column("n", "n", width=4),
-            Column("score", "avg", show=score, width=8),
-            *(Column(name, name, show=score, width=7) for name in ("s_sel", "s_test")),
+            Column("score", "avg", show=score, in_units=True, width=8),
+            *(
+                Column(name, name, show=score, in_units=True, width=7)
+                for name in ("s_sel", "s_test")
+            ),
             Column("median run", "median_replica", left=True, gap=3),
         ),
-        rows=[(summary,) for summary in result.systems.values()],
+        rows=[(result, summary) for summary in result.systems.values()],
     )
 
 
@@ -120,7 +144,7 @@ def _pairs(result: Result) -> Table:
     alpha = result.alpha
 
     def p(method: str) -> Column:
-        def star(pair: tuple[str, str]) -> str:
+        def star(_: Result, pair: tuple[str, str]) -> str:
             found = adjusted(result.test(pair, method))
             return p_value(found) + ("*" if found is not None and found <= alpha else " ")
 
@@ -131,27 +155,28 @@ def _pairs(result: Result) -> Table:
         assert found is not None
         return found
 
-    def ends(pair: tuple[str, str]) -> tuple[float | None, float | None]:
+    def ends(_: Result, pair: tuple[str, str]) -> tuple[float | None, float | None]:
         return lead(pair).ci_low, lead(pair).ci_high
 
-    def next_run(pair: tuple[str, str]) -> float | None:
+    def next_run(_: Result, pair: tuple[str, str]) -> float | None:
         return lead(pair).details.get("superior_new")
 
     def interval() -> str:
-        said = {interval_name(result, lead(pair)) for pair in result.pairs if ends(pair)[0]}
+        said = {interval_name(result, lead(pair)) for pair in result.pairs if ends(result, pair)[0]}
         return next(iter(said)).replace("simultaneous", "simult.") if len(said) == 1 else "CI"
 
-    known = not result.neutral and any(next_run(pair) is not None for pair in result.pairs)
+    known = not result.neutral and any(next_run(result, pair) is not None for pair in result.pairs)
     return Table(
         columns=(
-            Column("difference", None, lambda pair: f"{pair[1]} - {pair[0]}", left=True),
-            Column("delta", None, lambda pair: difference(result, pair), signed, width=8),
-            Column(interval().replace(" of this pair alone", ""), None, ends, limits(), width=18),
+            Column("difference", None, lambda _, pair: f"{pair[1]} - {pair[0]}", left=True),
+            Column("delta", None, difference, signed, in_units=True, width=8),
+            Column(interval().replace(" of this pair alone", ""), None, ends, limits, in_units=True,
+                   width=18),
             *([Column("next run", None, next_run, probability, width=9)] if known else []),
             *map(p, result.methods),
         ),
-        rows=[(pair,) for pair in result.pairs],
-    )
+        rows=[(result, pair) for pair in result.pairs],
+    )  # fmt: skip
 
 
 def _clusters(result: Result) -> list[str]:

@@ -35,6 +35,10 @@ class Verdict:
     def text(self) -> str:
         return f"{self.headline}{self.detail}"
 
+    def __str__(self) -> str:
+        """For a terminal, which breaks lines itself."""
+        return self.text.replace("\N{NO-BREAK SPACE}", " ")
+
 
 @dataclass(frozen=True)
 class VerdictGroup:
@@ -61,7 +65,7 @@ def verdict(cell: Result, result: TestResult) -> Verdict:
         return said(False, f"{a} and {b} have the same {unit}", f", {_p(p)} {_how(cell, result)}.")
     more, less = (b, a) if result.delta > 0 else (a, b)
     ahead, behind = (more, less) if cell.higher_is_better else (less, more)
-    size = f"{score(abs(result.delta))} {unit}"
+    size = f"{score(abs(result.delta), cell.decimals)} {unit}"
     between, how = _between(cell, result), _how(cell, result)
     closing = _closing(cell, result)
     if cell.neutral:
@@ -124,7 +128,8 @@ def _between(cell: Result, result: TestResult) -> str:
         return ""
     if result.delta < 0:
         low, high = -high, -low
-    return f", {interval_name(cell, result)} {score(low)} to {score(high)}"
+    ends = f"{score(low, cell.decimals)} to {score(high, cell.decimals)}"
+    return f", {interval_name(cell, result)} {ends}"
 
 
 def interval_name(cell: Result, result: TestResult) -> str:

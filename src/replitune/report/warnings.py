@@ -36,6 +36,11 @@ def warnings(material: Material) -> list[Warning]:
             _missing(cells),
         ),
         Warning(
+            "What was given",
+            "It looks wrong, or is not complete.",
+            tuple(material.inputs),
+        ),
+        Warning(
             "Test segments occur in the training data",
             "A system may have learnt them by heart; scores on other text will be lower.",
             tuple(material.corpus),

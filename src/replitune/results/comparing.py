@@ -38,7 +38,14 @@ class Results:
     """By metric id."""
     segments: int
     documents: int
-    warnings: list[str]
+    inputs: Sequence[str] = ()
+    """What looks wrong with what was given."""
+    few: Sequence[str] = ()
+    """That there are too few runs."""
+
+    @property
+    def warnings(self) -> list[str]:
+        return [*self.inputs, *self.few]
 
     def as_json(self) -> dict[str, Any]:
         """The object described in docs/compare.schema.json, numbers unrounded."""
@@ -157,7 +164,8 @@ def compare(
         metrics=results,
         segments=len(documents),
         documents=first.n_documents,
-        warnings=[*warnings, *_few(results[first.metric.id])],
+        inputs=tuple(warnings),
+        few=_few(results[first.metric.id]),
     )
 
 
@@ -218,7 +226,7 @@ def compare_suite(
         metrics=results,
         segments=sum(found[0].segments for found in testsets.values()),
         documents=sum(found[0].n_documents for found in testsets.values()),
-        warnings=_few(results[ids[0]]),
+        few=_few(results[ids[0]]),
     )
 
 

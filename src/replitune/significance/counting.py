@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.replicas import UNGROUPED, Replica
+from replitune.replicas import Replica
 from replitune.significance.arguments import aggregate_scores
 from replitune.significance.base import Comparison, Note, TestResult, some
+from replitune.tuning.registry import TUNERS
 
 RELATIVE_TOLERANCE = 1e-10
 """Scores that differ by less are equal: the same sums added up in another order."""
@@ -311,4 +312,4 @@ def kind_of_runs(replicas: Iterable[str]) -> str:
     prefixes = {Replica(id).prefix for id in replicas}
     if prefixes == {"seed"}:
         return "training runs"
-    return "runs" if prefixes & set(UNGROUPED) or "" in prefixes else "tuning runs"
+    return "tuning runs" if prefixes <= set(TUNERS.names) else "runs"

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.metrics.base import Metric
+from replitune.metrics.base import MeanMetric, Metric
 from replitune.registry import Entry
 from replitune.settings import about, check_arguments
 from replitune.significance import arguments as iv
@@ -32,6 +32,7 @@ from replitune.significance.registry import INTERVALS
 from replitune.significance.tests.fu_bootstrap import ONE_REPLICA_NOTE, replica_counts
 from replitune.statistics.systems import SystemStatistics
 
+ONE_SEGMENT = Note("one-unit", "one segment, or none: nothing to draw from")
 ONE_REPLICA = Note("one-replica", "one replica: a standard deviation needs two")
 
 
@@ -71,9 +72,14 @@ def s_sel(
     segments: SegmentDraws,
     *,
     samples: int = 1000,
-) -> float:
+) -> float | None:
     """Mean over replicas of the sd (k - 1) over k bootstrap test sets, the same for all replicas
-    and systems."""
+    and systems; None for one segment. Of a mean of segment scores it is what ever more test sets
+    would give."""
+    if system.segments == 1:
+        return None
+    if isinstance(metric, MeanMetric) and (system.statistics[..., 1] == 1).all():
+        return float(np.std(system.statistics[..., 0], axis=1).mean() / np.sqrt(system.segments))
     scores = segments.scores(metric, system, documents, unit="segment", samples=samples)
     return float(np.std(scores, axis=0, ddof=1).mean())
 
@@ -234,6 +240,8 @@ def summarise(
     notes: dict[str, tuple[Note, ...]] = {}
     if system.n == 1:
         notes["s_test"] = (ONE_REPLICA,)
+    if system.segments == 1:
+        notes["s_sel"] = (ONE_SEGMENT,)
     s_dev = None
     if dev is None:
         notes["s_dev"] = (Note("no-dev", "no scores on the dev set"),)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.corpus.testset import require_line_text
 from replitune.errors import ReplituneError
 from replitune.running.files import read_lines, sha256_lines
 
@@ -104,16 +105,39 @@ class DistinctPairs:
     """(n, N): the pair of each replica's segment."""
 
 
+Lines = str | Path | Sequence[str]
+"""A text: the path of a file, or its lines."""
+
+
 def read_outputs(
-    paths: Iterable[str | Path], n_segments: int, reference: str | Path | None = None
+    runs: Iterable[Lines],
+    n_segments: int,
+    reference: str | Path | None = None,
+    *,
+    system: str = "a system",
 ) -> Outputs:
-    """Read one file per replica, N lines each; `reference` is named when counts differ."""
+    """One text for each replica, N lines each; `reference` is named when counts differ."""
     outputs = Outputs(n_segments)
-    for path in paths:
-        lines = read_lines(path)
-        _check_line_count(path, lines, n_segments, reference)
+    for number, run in enumerate(runs, start=1):
+        name, lines = lines_of(run, f"run {number} of {system}")
+        _check_line_count(name, lines, n_segments, reference)
         outputs.add(lines)
     return outputs
+
+
+def lines_of(text: Lines, otherwise: str) -> tuple[str | Path, list[str]]:
+    """What a text is called in messages, and its lines. `otherwise`: the name of one without."""
+    if isinstance(text, str | Path):
+        return text, read_lines(text)
+    lines = list(text)
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line, str):
+            raise ReplituneError(
+                "a segment that is no text", file=otherwise, line=number, found=repr(line),
+                expected="a list of lines, or the path of a file",
+            )  # fmt: skip
+    require_line_text(otherwise, lines)
+    return otherwise, lines
 
 
 def _check_line_count(

@@ -135,7 +135,8 @@
     const delta = scores[b] - scores[a];
     const card = make("article", "segment");
     const where = doc === null ? `segment ${index}` : `segment ${index}, ${doc}`;
-    const sums = `${set.metric} ${scores[a].toFixed(2)} → ${scores[b].toFixed(2)} (${delta < 0 ? "" : "+"}${delta.toFixed(2)})`;
+    const said = (score) => score.toFixed(set.decimals);
+    const sums = `${set.metric} ${said(scores[a])} → ${said(scores[b])} (${delta < 0 ? "" : "+"}${said(delta)})`;
     card.append(make("header", "", make("span", "", where), make("span", "", sums)));
     const part = (label, paragraph) => make("div", "", make("span", "label", label), paragraph);
     const grid = make("div", "pair");

@@ -1,0 +1,1 @@
+"""Numbers that others computed: their files, told by content, as segment statistics."""

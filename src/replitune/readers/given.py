@@ -1,0 +1,499 @@
+"""Rows of scores as the segment statistics of one test set; everything that does not fit is said.
+
+A given score is a metric that is a mean of segment scores (`metrics.base.MeanMetric`): each is its
+own statistic, with a count of 1. A run with one score alone is a test set of one segment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from replitune import __version__
+from replitune.errors import ReplituneError, nearest
+from replitune.metrics.base import MeanMetric
+from replitune.readers.coding import Coded, coded, in_rows, together
+from replitune.readers.columns import plain
+from replitune.readers.interface import FEW, ScoreRows, few
+from replitune.registry import Entry
+from replitune.replicas import Replica
+from replitune.running.files import sha256_lines
+from replitune.statistics.store import SegmentStatistics, StoreMetadata
+from replitune.statistics.systems import SystemStatistics
+from replitune.tuning.registry import TUNERS
+
+OPTIONAL = ("metric", "testset", "language", "document")
+LOWER = ("ter", "wer", "cer", "metricx", "mqm", "perplexity", "loss", "error", "latency")
+"""In the name of a metric: mostly, lower is better."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """One test set under each metric."""
+
+    testset: str | None
+    """Its name, where the table has one."""
+    stores: list[SegmentStatistics]
+    read_as: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def run_level(self) -> bool:
+        """Whether there is one score for each run, and no segments."""
+        return self.stores[0].segments == 1
+
+
+def arrange(
+    tables: Sequence[ScoreRows],
+    *,
+    metrics: Sequence[str] | None = None,
+    testset: str | None = None,
+    lower_is_better: bool | Sequence[str] = False,
+    allow_missing: bool = False,
+) -> Given:
+    """The statistics of the chosen test set and metrics.
+
+    Systems and metrics are in the order of their first rows, runs and segments in that of their
+    ids, so that the order of rows changes no number.
+    """
+    return _Arranged(tables, metrics, testset, lower_is_better, allow_missing).given()
+
+
+class _Arranged:
+    """The rows of all tables, one after the other."""
+
+    def __init__(
+        self,
+        tables: Sequence[ScoreRows],
+        metrics: Sequence[str] | None,
+        testset: str | None,
+        lower_is_better: bool | Sequence[str],
+        allow_missing: bool,
+    ) -> None:
+        self.tables = tables
+        said: dict[str, list[str]] = {}
+        for table in tables:
+            for text in table.read_as:
+                said.setdefault(text, []).append(table.name)
+        self.read_as = [f"{few(names)}: {text}" for text, names in said.items()]
+        self.warnings: list[str] = []
+        self.wanted, self.asked, self.lower = metrics, testset, lower_is_better
+        self.allow_missing = allow_missing
+        self.starts = np.cumsum([0, *(table.rows for table in tables)])
+        for role in ("system", "replica", "segment", *OPTIONAL):
+            self._require_in_all(role)
+
+    # ---- columns
+
+    def _require_in_all(self, role: str) -> None:
+        """A column of one table is a column of each."""
+        without = [t for t in self.tables if role not in {*t.columns, *t.whole}]
+        if without and len(without) < len(self.tables):
+            (having, *_) = (t for t in self.tables if role in {*t.columns, *t.whole})
+            raise ReplituneError(
+                f"no column for the {role}", file=_file(without[0]),
+                found=", ".join(without[0].called.values()),
+                expected=f"as in {having.name}",
+                fix=f"say which it is: --columns {role}=NAME",
+            )  # fmt: skip
+
+    def _column(self, role: str) -> Coded | None:
+        if role not in {*self.tables[0].columns, *self.tables[0].whole}:
+            return None
+        return coded([_of_table(table, role) for table in self.tables])
+
+    @cached_property
+    def systems(self) -> Coded:
+        found = self._column("system")
+        if found is None and len(self.tables) > 1:
+            names = [table.name.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+                     for table in self.tables]  # fmt: skip
+            self.read_as.append(f"each file is a system: {', '.join(names)}")
+            if len(set(names)) == len(names):
+                sizes = [table.rows for table in self.tables]
+                return Coded(np.repeat(np.arange(len(names), dtype=np.int32), sizes), names)
+        if found is None:
+            raise ReplituneError(
+                "no column for the system", file=_file(self.tables[0]),
+                found=", ".join(self.tables[0].called.values()),
+                fix="say which it is, --columns system=NAME, or of each file, --scores NAME=FILE",
+            )  # fmt: skip
+        for name in found.names:
+            if not name.strip() or not name.isprintable():
+                raise ReplituneError("a system without a printable name",
+                                     file=_file(self.tables[0]), found=repr(name))  # fmt: skip
+        return found
+
+    @cached_property
+    def replicas(self) -> Coded:
+        found = self._column("replica")
+        if found is None:
+            self.read_as.append("no column for the run: one run of each system")
+            return Coded(np.zeros(int(self.starts[-1]), np.int32), ["run-001"])
+        found = found.sorted()
+        prefix = "seed" if plain(self.tables[0].called.get("replica", "")) == "seed" else "run"
+        return Coded(found.codes, [_replica(name, prefix) for name in found.names])
+
+    @cached_property
+    def segments(self) -> tuple[NDArray[np.int32], NDArray[np.int64], Coded, Coded | None]:
+        """Of each row the number of its segment; of each segment its document and its id; and
+        these."""
+        segment, document = self._column("segment"), self._column("document")
+        if segment is None:
+            rows = int(self.starts[-1])
+            one = Coded(np.zeros(rows, np.int32), ["the run"])
+            return one.codes, np.zeros((1, 2), np.int64), one, None
+        segment = segment.sorted()
+        if document is None:
+            ids = np.arange(segment.distinct)
+            return segment.codes, np.stack([0 * ids, ids], axis=1), segment, None
+        # documents in the order of their first segments
+        document = document.sorted()
+        row, pairs = together(document, segment)
+        first = np.full(document.distinct, segment.distinct)
+        np.minimum.at(first, pairs[:, 0], pairs[:, 1])
+        rank = np.empty(document.distinct, np.int64)
+        rank[np.argsort(first, kind="stable")] = np.arange(document.distinct)
+        order = np.lexsort((pairs[:, 1], rank[pairs[:, 0]]))
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        return place[row], pairs[order], segment, document
+
+    @cached_property
+    def testsets(self) -> Coded | None:
+        """With their languages."""
+        testset, language = self._column("testset"), self._column("language")
+        if testset is None or language is None:
+            return testset or language
+        codes, pairs = together(testset, language)
+        names = [f"{testset.names[t]}.{language.names[lang]}" for t, lang in pairs]
+        return Coded(codes, names)
+
+    @cached_property
+    def metrics(self) -> Coded:
+        found = self._column("metric")
+        if found is not None:
+            return found
+        called = self.tables[0].called["score"]
+        name = "score" if plain(called) in ("score", "value", "metricscore") else called
+        return Coded(np.zeros(int(self.starts[-1]), np.int32), [name])
+
+    # ---- rows
+
+    def given(self) -> Given:
+        name, kept = self._testset()
+        chosen = self._metrics(kept)
+        scores = in_rows([table.columns["score"] for table in self.tables])
+        run, runs = together(self.systems, self.replicas)
+        where, segments, ids, documents = self.segments
+        values: dict[int, NDArray[np.float64]] = {}
+        there: dict[int, NDArray[np.bool_]] = {}
+        present = np.zeros(len(segments), bool)
+        of_rows = [(m, self._rows_of(m, kept)) for m in chosen]
+        for _, rows in of_rows:
+            present[where[rows]] = True
+        place = np.cumsum(present) - 1
+        segments = segments[present]
+        used = np.zeros(len(runs), bool)
+        for _, rows in of_rows:
+            used[run[rows]] = True
+        line = np.cumsum(used) - 1
+        runs = runs[used]
+        shape = (len(runs), len(segments))
+        for m, rows in of_rows:
+            cell = line[run[rows]] * shape[1] + place[where[rows]]
+            seen = np.zeros(shape[0] * shape[1], bool)
+            seen[cell] = True
+            if np.count_nonzero(seen) < len(cell):
+                self._twice(cell, rows, run, where, ids, documents)
+            found = np.full(shape[0] * shape[1], np.nan)
+            found[cell] = scores[rows]
+            values[m], there[m] = found.reshape(shape), seen.reshape(shape)
+        keep = self._complete(values, there, runs, segments, ids, documents, of_rows, scores)
+        return self._stores(name, chosen, values, runs, segments, ids, documents, keep)
+
+    def _testset(self) -> tuple[str | None, NDArray[np.bool_] | None]:
+        """The name of the chosen one, and its rows; None: all."""
+        found = self.testsets
+        if found is None:
+            return None, None
+        if self.asked is None and found.distinct > 1:
+            raise ReplituneError(
+                f"{found.distinct} test sets in one table", file=_file(self.tables[0]),
+                found=few(found.names), expected="exactly one test set",
+                fix="choose one with --testset",
+            )  # fmt: skip
+        name = found.names[0] if self.asked is None else self.asked
+        if name not in found.names:
+            close = nearest(name, found.names)
+            raise ReplituneError(
+                f"no test set is called {name!r}", file=_file(self.tables[0]),
+                found=few(found.names), fix=f"did you mean {close!r}?" if close else None,
+            )  # fmt: skip
+        if found.distinct == 1:
+            return name, None
+        return name, found.codes == found.names.index(name)
+
+    def _metrics(self, kept: NDArray[np.bool_] | None) -> list[int]:
+        found = self.metrics
+        here = range(found.distinct) if kept is None else np.unique(found.codes[kept]).tolist()
+        names = [found.names[m] for m in here]
+        every = [self.wanted or (), () if isinstance(self.lower, bool) else self.lower]
+        for name in (name for names_of in every for name in names_of):
+            if name not in names:
+                close = nearest(name, names)
+                raise ReplituneError(
+                    f"no metric is called {name!r} in this table", file=_file(self.tables[0]),
+                    found=", ".join(names), fix=f"did you mean {close!r}?" if close else None,
+                )  # fmt: skip
+        if self.wanted:
+            names = list(dict.fromkeys(self.wanted))
+        for name in names:
+            word = next((word for word in LOWER if word in name.lower()), None)
+            if word and not self._lower(name):
+                self.warnings.append(
+                    f"{name}: taken as higher is better; if not, say --lower-is-better {name}"
+                )
+        return [found.names.index(name) for name in names]
+
+    def _lower(self, metric: str) -> bool:
+        return self.lower if isinstance(self.lower, bool) else metric in self.lower
+
+    def _rows_of(self, metric: int, kept: NDArray[np.bool_] | None) -> Any:
+        """The rows of a metric on the chosen test set: an index."""
+        if self.metrics.distinct == 1:
+            return slice(None) if kept is None else np.flatnonzero(kept)
+        of = self.metrics.codes == metric
+        return np.flatnonzero(of if kept is None else of & kept)
+
+    # ---- what is wrong
+
+    def _place(self, row: int) -> tuple[ScoreRows, int]:
+        """The table of a row of all tables, and its line there."""
+        t = int(np.searchsorted(self.starts, row, side="right")) - 1
+        (number,) = self.tables[t].line([int(row - self.starts[t])])
+        return self.tables[t], number
+
+    def _lines(self, rows: Iterable[int]) -> list[str]:
+        """Where rows stand, in words."""
+        said: list[str] = []
+        for table, number in map(self._place, rows):
+            word = "line" if table.is_file else "row"
+            inside = f"{table.name}, " if len(self.tables) > 1 else ""
+            said.append(f"{inside}{word} {number}")
+        return said
+
+    def _at(self, row: int | None) -> dict[str, Any]:
+        """The file and the line of an error."""
+        if row is None or not self.tables[0].is_file:
+            return {"file": _file(self.tables[0])}
+        table, number = self._place(row)
+        return {"file": table.name, "line": number}
+
+    def _segment(self, pair: NDArray[np.int64], ids: Coded, documents: Coded | None) -> str:
+        if "segment" not in self.tables[0].columns:
+            return ""
+        inside = "" if documents is None else f"document {documents.names[pair[0]]}, "
+        return f", {inside}segment {ids.names[pair[1]]}"
+
+    def _run(self, pair: NDArray[np.int64]) -> str:
+        return f"{self.systems.names[pair[0]]} {self.replicas.names[pair[1]]}"
+
+    def _twice(
+        self,
+        cell: NDArray[np.int64],
+        rows: Any,
+        run: NDArray[np.int32],
+        where: NDArray[np.int32],
+        ids: Coded,
+        documents: Coded | None,
+    ) -> None:
+        """Several scores of one segment of one run."""
+        order = np.argsort(cell, kind="stable")
+        again = np.flatnonzero(cell[order][1:] == cell[order][:-1])
+        number = np.arange(int(self.starts[-1]))[rows]
+        pairs = sorted((int(number[order[i + 1]]), int(number[order[i]])) for i in again[: 10**6])
+        _, runs = together(self.systems, self.replicas)
+        segments = self.segments[1]
+        said = []
+        for later, earlier in pairs[:FEW]:
+            one, other = self._lines([later, earlier])
+            what = self._run(runs[run[later]]) + self._segment(
+                segments[where[later]], ids, documents
+            )
+            said.append(f"{what} ({one}, as on {other})")
+        by_run = "segment" not in self.tables[0].columns
+        raise ReplituneError(
+            "several scores of one run, and no column says of which segment" if by_run
+            else "a segment of a run is there twice",
+            **self._at(pairs[0][0]),
+            found=few(said, len(again)),
+            expected="one row for each (system, run, segment)" + (
+                "" if len(self.metrics.names) == 1 else " and metric"),
+            fix="say what the column of the segment is called: --columns segment=NAME" if by_run
+            else "if these are several runs or test sets, say which column tells them: "
+            "--columns replica=NAME testset=NAME",
+        )  # fmt: skip
+
+    def _complete(
+        self,
+        values: dict[int, NDArray[np.float64]],
+        there: dict[int, NDArray[np.bool_]],
+        runs: NDArray[np.int64],
+        segments: NDArray[np.int64],
+        ids: Coded,
+        documents: Coded | None,
+        of_rows: Sequence[tuple[int, Any]],
+        scores: NDArray[np.float64],
+    ) -> NDArray[np.bool_] | None:
+        """(N,) the segments that every run has a score of, under every metric; None: all."""
+        absent = {m: np.isnan(found) for m, found in values.items()}
+        missing = sum(int(np.count_nonzero(found)) for found in absent.values())
+        if not missing:
+            return None
+        keep = ~np.any([found.any(axis=0) for found in absent.values()], axis=0)
+        empty: list[int] = np.concatenate(
+            [np.arange(len(scores))[rows][np.isnan(scores[rows])] for _, rows in of_rows]
+        ).tolist()
+        said = []
+        for m, found in absent.items():
+            of = f" of {self.metrics.names[m]}" if len(values) > 1 else ""
+            said += [
+                self._run(runs[r]) + self._segment(segments[n], ids, documents) + of
+                for r, n in np.argwhere(found & ~there[m])[:FEW]
+            ]
+        not_there = missing - len(empty)
+        parts = []
+        if len(empty):
+            parts.append(
+                f"{len(empty):,} without a number ({few(self._lines(empty[:FEW]), len(empty))})"
+            )
+        if not_there:
+            parts.append(f"{not_there:,} not there ({few(said, not_there)})")
+        whole = sum(found.size for found in absent.values())
+        text = f"{missing:,} of {whole:,} scores: {'; '.join(parts)}"
+        if self.allow_missing and keep.any() and "segment" in self.tables[0].columns:
+            self.warnings.append(
+                f"{np.count_nonzero(~keep):,} of {len(keep):,} segments left out, because some run "
+                f"has no score of them; missing are {text}"
+            )
+            return keep
+        raise ReplituneError(
+            "scores are missing" if keep.any() else "no segment has a score from every run",
+            **self._at(int(empty[0]) if len(empty) else None),
+            found=text + self._different(there, runs),
+            expected="a score of every segment from every run of every system",
+            fix="complete the table" + (
+                ", or leave incomplete segments out of all: --allow-missing" if keep.any() else ""),
+        )  # fmt: skip
+
+    def _different(self, there: dict[int, NDArray[np.bool_]], runs: NDArray[np.int64]) -> str:
+        """How the segments of two systems differ, where they do as a whole."""
+        seen = np.any(list(there.values()), axis=0)
+        by_system = {
+            self.systems.names[s]: seen[runs[:, 0] == s].any(axis=0) for s in np.unique(runs[:, 0])
+        }
+        (first, known), *others = by_system.items()
+        for name, segments in others:
+            only = (
+                int(np.count_nonzero(known & ~segments)),
+                int(np.count_nonzero(segments & ~known)),
+            )
+            if any(only):
+                return (
+                    f". The segments of {first} and {name} differ: "
+                    f"{np.count_nonzero(known & segments):,} in both, {only[0]:,} in {first} only, "
+                    f"{only[1]:,} in {name} only"
+                )
+        return ""
+
+    # ---- what comes of it
+
+    def _stores(
+        self,
+        testset: str | None,
+        chosen: Sequence[int],
+        values: dict[int, NDArray[np.float64]],
+        runs: NDArray[np.int64],
+        segments: NDArray[np.int64],
+        ids: Coded,
+        documents: Coded | None,
+        keep: NDArray[np.bool_] | None,
+    ) -> Given:
+        if keep is not None:
+            segments = segments[keep]
+        names = None
+        numbers = np.arange(len(segments), dtype=np.int32)
+        if documents is not None:  # whose segments follow each other
+            starts = np.r_[True, segments[1:, 0] != segments[:-1, 0]]
+            names = tuple(documents.names[d] for d in segments[starts, 0])
+            numbers = np.cumsum(starts, dtype=np.int32) - 1
+        said = _hash_of_ids(segments, ids, documents)
+        groups = set(TUNERS.names)
+        stores = []
+        for m in chosen:
+            found = values[m] if keep is None else values[m][:, keep]
+            lower = self._lower(self.metrics.names[m])
+            metric = MeanMetric(self.metrics.names[m], not lower)
+            of_system = {
+                self.systems.names[s]: found[runs[:, 0] == s] for s in np.unique(runs[:, 0])
+            }
+            digest = hashlib.sha256()
+            for name in sorted(of_system):
+                digest.update(of_system[name].tobytes())
+            scores = f"scores:{digest.hexdigest()[:16]}"
+            signature = f"{metric.signature()}|{scores}|version:{__version__}"
+            systems = {}
+            for s, (name, own) in zip(np.unique(runs[:, 0]), of_system.items(), strict=True):
+                replicas = tuple(self.replicas.names[r] for r in runs[runs[:, 0] == s, 1])
+                statistics = np.ones((*own.shape, 2))
+                statistics[..., 0] = own
+                prefixes = [Replica(id).prefix for id in replicas]
+                systems[name] = SystemStatistics(
+                    name, replicas, tuple(p if p in groups else None for p in prefixes), statistics
+                )
+            options = {"higher_is_better": False} if lower else {}
+            metadata = StoreMetadata(
+                metric=Entry("mean", options, metric.id).word, id=metric.id, signature=signature,
+                higher_is_better=not lower, testset=testset or "", reference_sha256=said,
+                decode_sha256={},
+            )  # fmt: skip
+            stores.append(
+                SegmentStatistics(
+                    testset or "", metric, signature, systems, numbers, names,
+                    dict.fromkeys(systems, metadata),
+                )
+            )  # fmt: skip
+        return Given(testset, stores, tuple(self.read_as), tuple(self.warnings))
+
+
+def _of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
+    if role in table.columns:
+        return table.columns[role]
+    same = pa.DictionaryArray.from_arrays(np.zeros(table.rows, np.int32), [table.whole[role]])
+    return pa.chunked_array([same])
+
+
+def _hash_of_ids(segments: NDArray[np.int64], ids: Coded, documents: Coded | None) -> str:
+    """Of the segments, so that statistics of others are not taken for these."""
+    lines = [ids.names[n] for n in segments[:, 1].tolist()]
+    if documents is not None:
+        inside = (documents.names[d] for d in segments[:, 0].tolist())
+        lines = [f"{document}\t{line}" for document, line in zip(inside, lines, strict=True)]
+    return sha256_lines(lines)
+
+
+def _file(table: ScoreRows) -> str | None:
+    return table.name if table.is_file else None
+
+
+def _replica(name: str, prefix: str) -> str:
+    """A bare number as the workflow calls runs: run-001."""
+    return f"{prefix}-{int(name):03d}" if name.isdecimal() else name

@@ -1,0 +1,128 @@
+"""What a reader of scores is, and what it returns."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from replitune.errors import ReplituneError
+from replitune.readers.settings import ColumnNames
+from replitune.running.files import GZIP_MAGIC
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ENOUGH = 1 << 16
+"""Bytes of a file by which it is told what it is."""
+
+FEW = 3
+"""As many examples of a mistake are shown."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a file begins with."""
+
+    path: Path
+    data: bytes
+    """Unpacked."""
+
+    @classmethod
+    def of(cls, path: str | Path) -> Beginning:
+        path = Path(path)
+        try:
+            if path.is_dir():
+                return cls(path, b"")
+            with open(path, "rb") as handle:
+                data = handle.read(ENOUGH)
+            if data[:2] == GZIP_MAGIC:
+                with gzip.open(path) as packed:
+                    data = packed.read(ENOUGH)
+        except (FileNotFoundError, ValueError):
+            raise ReplituneError(
+                "no such file",
+                file=path,
+                fix=f"check the path; a relative one starts at {Path.cwd()}",
+            ) from None
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ReplituneError(
+                "gzip data is damaged or cut off", file=path, found=str(error)
+            ) from None
+        return cls(path, data)
+
+    @cached_property
+    def text(self) -> str:
+        """Without a byte order mark; what is no UTF-8 is replaced."""
+        return self.data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Whole lines with content; of a file of one long line its beginning."""
+        lines = self.text.split("\n")
+        if len(self.data) >= ENOUGH and len(lines) > 1:
+            lines.pop()
+        return [line.removesuffix("\r") for line in lines if line.strip()]
+
+
+@dataclass(frozen=True)
+class ScoreRows:
+    """What one file, or one table in memory, says: rows of one score each."""
+
+    name: str
+    """What it is called in messages."""
+    columns: Mapping[str, pa.ChunkedArray]
+    """By what they are: those of `ColumnNames`. `score` is float64, null where there is none;
+    `replica`, `segment` and the others are texts or whole numbers."""
+    line: Callable[[Sequence[int]], list[int]]
+    """Where rows, from 0, stand in the file: lines from 1."""
+    called: Mapping[str, str]
+    """What each column is called there."""
+    read_as: tuple[str, ...] = ()
+    """What was guessed, for people to see."""
+    is_file: bool = True
+    whole: Mapping[str, str] = field(default_factory=dict)
+    """What holds for all rows, where there is no column: `system`, `replica`, `testset`."""
+
+    @property
+    def rows(self) -> int:
+        return len(self.columns["score"])
+
+    def with_whole(self, role: str, name: str) -> ScoreRows:
+        return replace(self, whole={**self.whole, role: name})
+
+    def of_system(self, system: str) -> ScoreRows:
+        """A name that was given for a file that does not tell one."""
+        if "system" in self.columns:
+            raise ReplituneError(
+                "a file with a column of systems was given as one system", file=self.name,
+                found=f"{system}={self.name}", fix="leave the name out",
+            )  # fmt: skip
+        said = tuple(text for text in self.read_as if "system is" not in text)
+        return replace(self.with_whole("system", system), read_as=said)
+
+
+class Reader(ABC):
+    """Reads one kind of files of scores."""
+
+    @staticmethod
+    @abstractmethod
+    def recognises(beginning: Beginning) -> bool:
+        """Whether a file is of this kind, by its content."""
+
+    @staticmethod
+    @abstractmethod
+    def read(path: Path, names: ColumnNames) -> ScoreRows:
+        """The whole file. `names`: of columns, where they are given."""
+
+
+def few(items: Sequence[object], whole: int | None = None, separator: str = "; ") -> str:
+    """The first three, and how many more there are."""
+    shown = separator.join(map(str, items[:FEW]))
+    rest = (len(items) if whole is None else whole) - min(len(items), FEW)
+    return f"{shown} and {rest:,} more" if rest > 0 else shown

@@ -1,0 +1,98 @@
+"""``samples_<task>_<time>.jsonl`` of lm-evaluation-harness (``--log_samples``): one question a
+line, its metrics beside it. A file is one run of one model, whose name is that of the folder.
+
+With ``repeats`` a line holds all answers (`resps`), but what is scored is what the filter leaves of
+them: by default the first alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from replitune.errors import ReplituneError
+from replitune.readers.interface import Beginning, Reader, ScoreRows
+from replitune.readers.json_lines import JsonLines
+from replitune.readers.settings import ColumnNames
+
+SIGNS = ('"doc_id"', '"filtered_resps"', '"resps"')
+"""Keys that each line has."""
+
+NO_METRICS = {
+    "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics",
+    "doc_hash", "prompt_hash", "target_hash", "input",
+}  # fmt: skip
+
+
+class LmEval(Reader):
+    """Of several filters, a metric is called after its own: ``exact_match.strict-match``."""
+
+    @staticmethod
+    def recognises(beginning: Beginning) -> bool:
+        text = beginning.text
+        # a line may be longer than what was looked at
+        return text[:1] == "{" and '"doc_id"' in text and any(s in text for s in SIGNS[1:])
+
+    @staticmethod
+    def read(path: Path, names: ColumnNames) -> ScoreRows:
+        lines: list[int] = []
+        cells: dict[str, list[Any]] = {"segment": [], "metric": [], "score": []}
+        left_out: Counter[str] = Counter()
+        answers = 1
+        for number, row in JsonLines.numbered(path):
+            if "doc_id" not in row:
+                raise ReplituneError(
+                    "no `doc_id`", file=path, line=number, found=", ".join(row)[:200],
+                    expected="samples of lm-evaluation-harness",
+                )  # fmt: skip
+            answers = max(answers, _answers(row.get("resps")))
+            for name in row.get("metrics") or [key for key in row if key not in NO_METRICS]:
+                value = row.get(name)
+                if not isinstance(value, bool | int | float):
+                    left_out[name] += 1
+                    continue
+                of = row.get("filter") or "none"
+                cells["segment"].append(str(row["doc_id"]))
+                cells["metric"].append(name if of == "none" else f"{name}.{of}")
+                cells["score"].append(float(value))
+                lines.append(number)
+        if not lines:
+            raise ReplituneError(
+                "no metric with a number for each sample", file=path,
+                found=", ".join(left_out) or "no samples",
+            )  # fmt: skip
+        task = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT[\d.:-]+$", "", path.name.partition(".jsonl")[0])
+        system = path.absolute().parent.name
+        said = [f"samples of lm-evaluation-harness; system is the folder, `{system}`"]
+        for name, count in left_out.items():
+            said.append(f"{name} left out, which has no number for a sample ({count:,})")
+        if answers > 1:
+            said.append(
+                f"{answers} answers to each question; the scores are of what its filter "
+                "leaves of them, by default of the first alone"
+            )
+        text = pa.string()
+        return ScoreRows(
+            name=str(path),
+            columns={
+                "segment": pa.chunked_array([pa.array(cells["segment"], text)]),
+                "metric": pa.chunked_array([pa.array(cells["metric"], text)]),
+                "score": pa.chunked_array([np.array(cells["score"])]),
+            },
+            line=lambda rows: [lines[row] for row in rows],
+            called={"segment": "doc_id", "metric": "metrics", "score": "score"},
+            read_as=tuple(said),
+            whole={"system": system, "testset": task},
+        )
+
+
+def _answers(resps: Any) -> int:
+    """To one question; of choices there is one log-likelihood each."""
+    first = resps[0] if isinstance(resps, Sequence) and resps else None
+    return len(first) if isinstance(first, list) else 1

@@ -1,0 +1,123 @@
+"""Tables of scores that are in memory: of pandas, of pyarrow, columns, arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from replitune.errors import ReplituneError
+from replitune.readers.columns import choose
+from replitune.readers.interface import ScoreRows, few
+from replitune.readers.settings import ColumnNames
+from replitune.readers.tabular import rows_of
+
+NAME = "the table"
+
+
+def rows_in_memory(table: Any, names: ColumnNames) -> ScoreRows:
+    """The rows of a DataFrame, a pyarrow table, or a mapping of columns; they count from 0."""
+    found = _as_arrow(table)
+    first = found.slice(0, 1).to_pylist()
+    choice = choose(found.column_names, first[0] if first else {}, names, NAME)
+    return rows_of(found, choice, NAME, list, is_file=False)
+
+
+def _as_arrow(table: Any) -> pa.Table:
+    if isinstance(table, pa.Table):
+        return table
+    if hasattr(table, "reset_index") and any(name is not None for name in table.index.names):
+        table = table.reset_index()
+    columns = {}
+    if not hasattr(table, "items"):
+        raise ReplituneError(
+            "not a table", found=type(table).__name__,
+            expected="a DataFrame, a pyarrow table, a mapping of columns, or a path",
+        )  # fmt: skip
+    for name, column in table.items():
+        try:
+            # NaN of pandas is nothing
+            columns[str(name)] = pa.array(column, from_pandas=True)
+        except (pa.ArrowException, TypeError) as error:
+            raise ReplituneError(
+                f"column `{name}` holds values of several kinds",
+                found=few(_of_each_kind(column)) or str(error).split("\n")[0],
+                expected="texts or numbers, not both",
+            ) from None
+    try:
+        return pa.table(columns)
+    except pa.ArrowException as error:
+        raise ReplituneError("columns of different lengths", found=str(error)) from None
+
+
+def _of_each_kind(column: Any) -> list[str]:
+    """The first value of each kind, with its row."""
+    found: dict[type, str] = {}
+    for row, value in enumerate(column):
+        if value is not None:
+            found.setdefault(type(value), f"row {row}: {value!r}")
+    return list(found.values())
+
+
+def columns_of_arrays(
+    scores: Any, systems: Sequence[str] | None, documents: Sequence[Any] | None, metric: str
+) -> pa.Table:
+    """(systems, replicas[, segments]), or by system (replicas[, segments]), as rows."""
+    if isinstance(scores, Mapping):
+        if systems is not None:
+            raise ReplituneError("names of systems given twice", fix="leave `systems` out")
+        named = {str(name): np.asarray(array) for name, array in scores.items()}
+    else:
+        array = np.asarray(scores)
+        if array.ndim not in (2, 3):
+            raise ReplituneError(
+                "not an array of systems x replicas x segments", found=f"shape {array.shape}",
+                expected="three axes, or two without segments",
+            )  # fmt: skip
+        names = [_letter(s) for s in range(len(array))] if systems is None else list(systems)
+        if len(names) != len(array) or len(set(names)) != len(names):
+            raise ReplituneError(
+                "`systems` does not name each system once", found=", ".join(map(str, names)),
+                expected=f"{len(array)} different names",
+            )  # fmt: skip
+        named = dict(zip(map(str, names), array, strict=True))
+    shapes = {name: array.shape for name, array in named.items()}
+    segments = {shape[1:] for shape in shapes.values()}
+    if len(segments) != 1 or len(next(iter(segments))) > 1:
+        raise ReplituneError(
+            "systems have different segments",
+            found=", ".join(f"{name}: {shape}" for name, shape in shapes.items()),
+            expected="(replicas, segments) of each, the same segments",
+        )
+    for name, array in named.items():
+        if array.dtype.kind not in "fiub":
+            raise ReplituneError(f"the scores of {name} are not numbers", found=str(array.dtype))
+    sizes = [array.size for array in named.values()]
+    (shape,) = segments
+    per_run = shape[0] if shape else 1
+    columns = {
+        "system": pa.DictionaryArray.from_arrays(
+            np.repeat(np.arange(len(named), dtype=np.int32), sizes), list(named)
+        ),
+        "replica": np.concatenate(
+            [np.repeat(np.arange(1, len(a) + 1), per_run) for a in named.values()]
+        ),
+        metric: np.concatenate([a.astype(np.float64).ravel() for a in named.values()]),
+    }
+    if shape:
+        columns["segment"] = np.tile(np.arange(per_run), sum(map(len, named.values())))
+    if documents is not None:
+        if not shape or len(documents) != per_run:
+            raise ReplituneError(
+                "not one document for each segment", found=f"{len(documents)} documents",
+                expected=f"{per_run} segments" if shape else "scores of segments",
+            )  # fmt: skip
+        columns["document"] = list(map(str, documents)) * sum(map(len, named.values()))
+    return pa.table(columns)
+
+
+def _letter(s: int) -> str:
+    """A, B, ..., Z, A2, ..."""
+    return chr(ord("A") + s % 26) + (str(s // 26 + 1) if s >= 26 else "")

@@ -1,0 +1,51 @@
+"""Tables of scores as Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from replitune.errors import ReplituneError
+from replitune.readers.columns import Choice
+from replitune.readers.interface import Beginning
+from replitune.readers.tabular import Numbered, Tabular
+
+
+class Parquet(Tabular):
+    """Rows are numbered from 1, as lines would be."""
+
+    @staticmethod
+    def recognises(beginning: Beginning) -> bool:
+        return beginning.data[:4] == b"PAR1"
+
+    @staticmethod
+    def header(path: Path) -> tuple[list[str], dict[str, Any]]:
+        try:
+            content = pq.ParquetFile(path)
+            batch = next(content.iter_batches(1), None)
+        except (pa.ArrowException, OSError) as error:
+            raise ReplituneError(
+                "not a readable Parquet file", file=path, found=str(error).split("\n")[0][:300]
+            ) from None
+        first = batch.slice(0, 1).to_pylist() if batch is not None else []
+        return list(content.schema_arrow.names), first[0] if first else {}
+
+    @staticmethod
+    def load(path: Path, choice: Choice) -> pa.Table:
+        columns = list(choice.columns.values())
+        schema = pq.read_schema(path)
+        kinds = (pa.string(), pa.large_string())
+        texts = [name for name in columns if schema.field(name).type in kinds]
+        return pq.ParquetFile(path, read_dictionary=texts, memory_map=True).read(columns=columns)
+
+    @staticmethod
+    def numbered(path: Path) -> Iterator[Numbered]:
+        return iter(())
+
+    @classmethod
+    def lines(cls, path: Path, rows: Sequence[int]) -> list[int]:
+        return [row + 1 for row in rows]

@@ -1,0 +1,197 @@
+"""What all tables have in common: choosing columns, reading them, and saying what is wrong with a
+cell, with its line."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from replitune.corpus.table import number_of
+from replitune.errors import ReplituneError
+from replitune.readers.columns import Choice, choose
+from replitune.readers.interface import Reader, ScoreRows, few
+from replitune.readers.settings import ColumnNames
+from replitune.running.files import GZIP_MAGIC, read_bytes
+
+ABSENT = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+"""What stands for no score in a file of text."""
+
+Numbered = tuple[int, dict[str, Any]]
+"""The number of a line, and the cells of its row by column."""
+
+
+class Tabular(Reader):
+    """A table of one kind of files."""
+
+    IS_TEXT: ClassVar[bool] = False
+    """Whether all cells are texts, also those of numbers."""
+
+    @classmethod
+    def read(cls, path: Path, names: ColumnNames) -> ScoreRows:
+        header, first = cls.header(path)
+        if not first:
+            raise no_rows(str(path))
+        choice = choose(header, first, names, str(path))
+        try:
+            table = cls.load(path, choice)
+        except pa.ArrowException as error:
+            cls.explain(path, choice)
+            raise ReplituneError(
+                "cannot be read", file=path, found=str(error).split("\n")[0][:300]
+            ) from None
+
+        def line(rows: Sequence[int]) -> list[int]:
+            return cls.lines(path, rows)
+
+        return rows_of(table, choice, str(path), line)
+
+    @staticmethod
+    @abstractmethod
+    def header(path: Path) -> tuple[list[str], dict[str, Any]]:
+        """The names of the columns, and the first row."""
+
+    @staticmethod
+    @abstractmethod
+    def load(path: Path, choice: Choice) -> pa.Table:
+        """The chosen columns under their own names; `pa.ArrowException` where a row is wrong."""
+
+    @staticmethod
+    @abstractmethod
+    def numbered(path: Path) -> Iterator[Numbered]:
+        """All rows, one after the other, with their lines; a row that cannot be read is an
+        error."""
+
+    @classmethod
+    def explain(cls, path: Path, choice: Choice) -> None:
+        """Say what is wrong with a file that could not be read in one go."""
+        kinds: dict[str, type] = {}
+        wrong: list[str] = []
+        first_line, whole = 0, 0
+        score = choice.columns["score"]
+        for number, row in cls.numbered(path):
+            for column in choice.columns.values():
+                cell = row.get(column)
+                if cell is None or (column == score and cell in ABSENT):
+                    continue
+                if column == score:
+                    good = isinstance(cell, int | float)
+                    good = good or (cls.IS_TEXT and number_of(cell) is not None)
+                else:
+                    good = type(cell) is kinds.setdefault(column, type(cell))
+                if not good:
+                    whole += 1
+                    first_line = first_line or number
+                    if len(wrong) < 3:
+                        wrong.append(f"line {number}: {column} is {cell!r}")
+        if whole:
+            raise ReplituneError(
+                "a cell that is not what its column is", file=path, line=first_line,
+                found=few(wrong, whole),
+                expected=f"numbers in `{score}`, and ids of one kind in each other column",
+            )  # fmt: skip
+
+    @classmethod
+    def lines(cls, path: Path, rows: Sequence[int]) -> list[int]:
+        """The lines of some rows."""
+        wanted, found = set(rows), {}
+        for row, (number, _) in enumerate(cls.numbered(path)):
+            if row in wanted:
+                found[row] = number
+        return [found[row] for row in rows]
+
+
+def no_rows(file: str | None) -> ReplituneError:
+    return ReplituneError("a table without rows", file=file, expected="one row for each score")
+
+
+def opened(path: Path) -> pa.NativeFile:
+    """The content of a text, unpacked and without a byte order mark."""
+    with open(path, "rb") as handle:
+        start = handle.read(3)
+    if start[:2] == GZIP_MAGIC:
+        data = read_bytes(path)
+        start = data[:3]
+        source: pa.NativeFile = pa.BufferReader(data)
+    else:
+        source = pa.OSFile(str(path))
+    if start == b"\xef\xbb\xbf":
+        source.seek(3)
+    return source
+
+
+def rows_of(
+    table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: bool = True
+) -> ScoreRows:
+    """The columns of a table, checked one by one."""
+    if table.num_rows == 0:
+        raise no_rows(name if is_file else None)
+    place = "line" if is_file else "row"
+
+    def refuse(what: str, bad: pa.ChunkedArray, expected: str) -> None:
+        rows = pc.indices_nonzero(bad).to_pylist()
+        some = line(rows[:3])
+        raise ReplituneError(
+            what, file=name if is_file else None, line=some[0] if is_file else None,
+            found=f"{place} {few(some, len(rows))}", expected=expected,
+        )  # fmt: skip
+
+    columns: dict[str, pa.ChunkedArray] = {}
+    for role, called in choice.columns.items():
+        column = table[called]
+        if pa.types.is_null(column.type):
+            column = column.cast(pa.float64() if role == "score" else pa.string())
+        if role == "score":
+            columns[role] = _scores(column, called, name if is_file else None)
+            bad = pc.fill_null(pc.is_inf(columns[role]), False)
+            if pc.any(bad).as_py():
+                refuse("a score that is not finite", bad, "finite numbers")
+            continue
+        if column.null_count:
+            refuse(f"an empty cell in column `{called}`", pc.is_null(column), f"a {role}")
+        columns[role] = _ids(column, called, name if is_file else None)
+    return ScoreRows(name, columns, line, choice.columns, choice.read_as, is_file)
+
+
+def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedArray:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        column = column.cast(pa.int8() if pa.types.is_boolean(kind) else kind)
+    elif not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise ReplituneError(
+            "the scores are not numbers", file=file,
+            found=f"column `{called}` of {kind}: {few([repr(x) for x in column[:4].to_pylist()])}",
+            expected="numbers", fix=f"is `{called}` the score? --columns score=NAME says which",
+        )  # fmt: skip
+    column = column.cast(pa.float64())
+    # NaN is no score
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+
+
+def _ids(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedArray:
+    """Whole numbers, or texts by number."""
+    kind = column.type
+    if pa.types.is_floating(kind):  # as pandas has whole numbers beside nothing
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowException:
+            pass
+    if pa.types.is_integer(kind):
+        return column.cast(pa.int64())
+    of = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_dictionary(kind) and pa.types.is_integer(of):
+        return column.cast(of).cast(pa.int64())
+    texts = (pa.types.is_string(of), pa.types.is_large_string(of), pa.types.is_string_view(of))
+    if not any(texts):
+        raise ReplituneError(
+            f"column `{called}` is neither text nor whole numbers", file=file,
+            found=f"{kind}: {few([repr(x) for x in column[:4].to_pylist()])}",
+        )  # fmt: skip
+    return column.cast(pa.dictionary(pa.int32(), pa.string()))

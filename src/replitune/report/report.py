@@ -1,0 +1,366 @@
+"""What was found, as people and their programs take it: tables, verdicts, frames, figures, pages.
+
+One class for the folder of an experiment, and one for a comparison that was just made, which also
+has the statistics, and perhaps the texts, that it was made from.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.corpus.testset import TestSet
+from replitune.errors import ReplituneError, nearest
+from replitune.registry import NAME_WORDS
+from replitune.report import contents
+from replitune.report.document_scores import document_scores
+from replitune.report.material import Material
+from replitune.report.segment_browser import Output, Segments, sentence_scores
+from replitune.report.specification import Table
+from replitune.report.terminal import comparison_lines
+from replitune.report.verdict import Verdict, lead_verdicts
+from replitune.report.warnings import warnings
+from replitune.report.wording import named
+from replitune.results.comparing import Results
+from replitune.results.result import Result
+from replitune.running.files import atomic_open
+from replitune.statistics.outputs import Outputs
+from replitune.statistics.store import SegmentStatistics, write_store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from replitune.report.drawing import Figure
+
+Rows = Literal["tests", "systems", "overlaps", "variances", "notes"]
+
+LATEX_TABLES = ("overview", "systems", "pairs")
+
+SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*", re.ASCII)
+LONGEST = 200
+"""Characters of a name that stands for two systems."""
+
+STYLE = (
+    ".replitune td,.replitune th{text-align:right}.replitune .word{text-align:left}"
+    ".replitune .best{font-weight:bold}"
+)
+
+
+class Report:
+    """All that was found, on one test set or several, under one metric or several.
+
+    ``print(report)`` is what the command `compare` prints; a notebook shows verdicts and a table.
+    """
+
+    material: Material
+    """What tables, figures and pages are made from."""
+
+    def __init__(self, material: Material) -> None:
+        self.material = material
+
+    @property
+    def results(self) -> Sequence[Result]:
+        """One result for each (test set, metric), numbers unrounded."""
+        return self.material.cells
+
+    @property
+    def family(self) -> str:
+        """What was corrected together."""
+        return self.material.family
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before believing it."""
+        return [
+            f"{warning.title}: {warning.text}" + "".join(f" {place}." for place in warning.places)
+            for warning in warnings(self.material)
+        ]
+
+    # ---- for people
+
+    def table(self, name: str = "overview") -> Table:
+        """A table of the report, for a notebook, the terminal, or by its methods as CSV, Markdown,
+        LaTeX, HTML, or a DataFrame of exact values (``.to_frame()``).
+
+        Parameters
+        ----------
+        name
+            ``overview``: every system's mean score and spread; ``pairs``: every difference by
+            every test; ``systems``, ``intervals``, ``variances``, ``documents`` and others:
+            a wrong name says which there are.
+        """
+        found = contents.TABLES[name](self.material)
+        if found is None or not found.rows:
+            raise ReplituneError(
+                f"table {name!r} has no rows here",
+                expected=", ".join(n for n, table in contents.tables(self.material).items()
+                                   if table.rows),
+            )  # fmt: skip
+        return found
+
+    def verdicts(self) -> list[Verdict]:
+        """What is said about each pair of systems under each metric, by the leading test: an
+        object with `significant`, `headline`, and the whole `text`."""
+        return [verdict for result in self.results for verdict in lead_verdicts(result)]
+
+    def plot(
+        self, name: str = "replicas", *, metric: str | None = None, testset: str | None = None
+    ) -> Figure:
+        """A figure, which notebooks show; ``.save("x.pdf")`` writes it, ``.draw(axes)`` draws it
+        into axes of your own. It needs matplotlib.
+
+        Parameters
+        ----------
+        name
+            ``replicas``: the score of every run; ``intervals``, ``differences``,
+            ``distributions``, ``heatmap`` and others: a wrong name says which there are.
+        metric, testset
+            Which of several; by default the first that has such a figure.
+        """
+        drawn = contents.FIGURES[name](self.material)
+        for about, figure in drawn.items():
+            of_testset, _, of_metric = about.rpartition(".")
+            if metric in (None, of_metric) and testset in (None, of_testset, about):
+                return figure
+        asked = " ".join(filter(None, (metric, testset)))
+        raise ReplituneError(
+            f"no figure {name!r}" + (f" of {asked}" if asked else " from these results"),
+            expected=f"one of {', '.join(drawn)}" if drawn else None,
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(comparison_lines(self.results, self.family))
+
+    def __repr__(self) -> str:
+        cells = ", ".join(f"{result.metric} on {result.testset}" for result in self.results)
+        return f"<{type(self).__name__}: {cells}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: verdicts, the overview, and what to know. Nothing from elsewhere, and
+        everything from data is escaped."""
+        said = "".join(
+            f"<li>{escape(v.testset)}, {escape(v.metric)}: <b>{escape(v.headline)}</b>"
+            f"{escape(v.detail)}</li>"
+            for v in self.verdicts()
+        )
+        told = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
+        return (
+            f'<div class="replitune"><style>{STYLE}</style><ul>{said}</ul>'
+            f"{self.table().html_table()}" + (f"<ul>{told}</ul>" if told else "") + "</div>"
+        )
+
+    # ---- for programs
+
+    def to_frame(self, rows: Rows = "tests") -> pd.DataFrame:
+        """Rows of numbers as a DataFrame, unrounded, with the columns of the files in
+        ``results/<experiment>/tests`` after `testset` and `metric`.
+
+        Parameters
+        ----------
+        rows
+            ``tests``: one for each pair and test; ``systems``: scores, spread and intervals of
+            every system; ``overlaps``, ``variances``, ``notes``.
+        """
+        import pandas as pd
+
+        frames = []
+        for result in self.results:
+            found = result.frames()
+            if rows not in found:
+                close = nearest(rows, list(found))
+                raise ReplituneError(
+                    f"no rows called {rows!r}", expected=", ".join(found),
+                    fix=f"did you mean {close!r}?" if close else None,
+                )  # fmt: skip
+            frame = found[rows]
+            frame.insert(0, "testset", result.testset)
+            frame.insert(1, "metric", result.metric)
+            frames.append(frame)
+        kept = [frame for frame in frames if len(frame)] or frames[:1]
+        return pd.concat(kept, ignore_index=True)
+
+    def to_latex(self, *names: str) -> str:
+        """Tables for a paper (booktabs); by default overview, systems and pairs."""
+        return "\n".join(self.table(name).latex() for name in names or LATEX_TABLES)
+
+    def write_latex(self, path: str | Path) -> None:
+        """The same as a file."""
+        with atomic_open(path) as handle:
+            handle.write(self.to_latex())
+
+    def write_html(self, path: str | Path) -> None:
+        """The whole report as one page that works offline."""
+        from replitune.report.drawing import render
+        from replitune.report.page import page
+
+        figures = {
+            name: (figure, render(name, figure)["svg"].decode("utf-8"))
+            for name, figure in contents.figures(self.material).items()
+        }
+        with atomic_open(path) as handle:
+            handle.write(page(self.material, contents.tables(self.material), figures, {}))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ComparisonReport(Report):
+    """What `compare`, `scores` and `test` found on one test set, and what it was found in."""
+
+    comparison: Results
+    stores: Sequence[SegmentStatistics]
+    """Segment statistics under each metric."""
+    baseline: str | None = None
+    texts: TestSet | None = None
+    """The references; of numbers there are none."""
+    outputs: Mapping[str, Outputs] = field(default_factory=dict)
+    """By system; of numbers there are none."""
+    read_as: tuple[str, ...] = ()
+    """How a table of numbers was read, where that was guessed."""
+
+    @cached_property
+    def cells(self) -> list[tuple[Result, SegmentStatistics]]:
+        return list(zip(named([*self.comparison.metrics.values()]), self.stores, strict=True))
+
+    @cached_property
+    def material(self) -> Material:  # type: ignore[override]
+        settings, (lead, store) = self.comparison.settings, self.cells[0]
+        documents = []
+        if store.document_names is not None:
+            names = store.document_names
+            documents.append(
+                (lead, document_scores(store.metric, store.systems, store.documents, names))
+            )
+        return Material(
+            experiment=lead.testset,
+            seed=self.comparison.seed,
+            alpha=settings.alpha,
+            family=settings.family,
+            samples=settings.samples,
+            cells=[cell for cell, _ in self.cells],
+            baseline=self.baseline,
+            methods={entry.id: entry.name for entry in settings.methods},
+            segments=[] if self.texts is None else [self._segments(lead, store, self.texts)],
+            documents=documents,
+            inputs=self.comparison.inputs,
+        )
+
+    @property
+    def results(self) -> Sequence[Result]:
+        return [cell for cell, _ in self.cells]
+
+    @property
+    def family(self) -> str:
+        return self.comparison.settings.family
+
+    @property
+    def warnings(self) -> list[str]:
+        return self.comparison.warnings
+
+    def _segments(self, cell: Result, store: SegmentStatistics, testset: TestSet) -> Segments:
+        """The median runs under one metric."""
+        outputs = []
+        for name, summary in cell.systems.items():
+            replica, system = summary.median_replica, store.systems[name]
+            lines = self.outputs[name][system.replicas.index(replica)]
+            scores = sentence_scores(store.metric, system, replica)
+            outputs.append(Output(name, replica, lines, scores))
+        return Segments.of(cell, testset, outputs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, unrounded: the object described in docs/compare.schema.json."""
+        return self.comparison.as_json()
+
+    def write_json(self, path: str | Path) -> None:
+        """The same as a file."""
+        with atomic_open(path) as handle:
+            json.dump(self.to_json(), handle, indent=1, allow_nan=False)
+            handle.write("\n")
+
+    def write_store(self, folder: str | Path) -> None:
+        """DIR/<metric>/<system>.parquet: the segment statistics, which `replitune power`, `test`
+        and others read."""
+        for store in self.stores:
+            names = store.document_names
+            documents = None if names is None else [names[code] for code in store.documents]
+            for name, system in store.systems.items():
+                path = _place(folder, store.metric.id, name, ".parquet")
+                write_store(path, [system], store.metric, store.metadata[name], documents)
+
+    def write_ranking(self, folder: str | Path) -> None:
+        """DIR/<metric>/<B>-over-<A>.{improved,declined}.tsv: outputs of the median runs of each
+        tested pair, the largest change of the segment's score first, as multeval ranks them."""
+        if self.texts is None:
+            raise ReplituneError(
+                "there are no texts to rank", found="numbers only",
+                fix="write the scores of segments instead (`--sentence-scores`)",
+            )  # fmt: skip
+        for cell, store in self.cells:
+            segments = self._segments(cell, store, self.texts)
+            outputs = {output.system: output for output in segments.outputs}
+            for a, b in cell.pairs:
+                change = outputs[b].scores - outputs[a].scores
+                gain = change if cell.higher_is_better else -change
+                for word, sign in (("improved", 1.0), ("declined", -1.0)):
+                    order = np.argsort(-sign * gain, kind="stable")
+                    chosen = [int(i) for i in order if sign * gain[i] > 0]
+                    path = _place(folder, cell.metric, f"{b}-over-{a}", f".{word}.tsv")
+                    with atomic_open(path) as handle:
+                        handle.write(_ranked(segments, outputs[a], outputs[b], chosen, change))
+
+    def write_sentence_scores(self, folder: str | Path) -> None:
+        """DIR/<metric>/<system>.tsv: the score of every segment alone, one column per run."""
+        for store in self.stores:
+            for name, system in store.systems.items():
+                scores = store.metric.score(system.statistics)
+                rows: list[list[object]] = [
+                    [i, *map(float, scores[:, i])] for i in range(system.segments)
+                ]
+                with atomic_open(_place(folder, store.metric.id, name, ".tsv")) as handle:
+                    handle.write(_tsv(["segment", *system.replicas], rows))
+
+
+def _place(folder: str | Path, metric: str, name: str, suffix: str) -> Path:
+    """DIR/<metric>/<name><suffix>, where these do as names of files."""
+    for word in (metric, name):
+        if len(word) > LONGEST or not SAFE.fullmatch(word):
+            raise ReplituneError(
+                f"{word!r} cannot be the name of a file", expected=NAME_WORDS,
+                fix="give the system or the metric another name",
+            )  # fmt: skip
+    return Path(folder) / metric / f"{name}{suffix}"
+
+
+def _ranked(
+    segments: Segments, a: Output, b: Output, chosen: list[int], change: NDArray[np.float64]
+) -> str:
+    head = ["segment", "change", a.system, b.system]
+    head += ["document"] if segments.documents else []
+    head += ["source"] if segments.source else []
+    head += [f"reference_{r + 1}" for r in range(len(segments.references))]
+    head += [f"output_{a.system}_{a.replica}", f"output_{b.system}_{b.replica}"]
+    rows: list[list[object]] = []
+    for i in chosen:
+        row: list[object] = [i, float(change[i]), float(a.scores[i]), float(b.scores[i])]
+        row += [segments.documents[i]] if segments.documents else []
+        row += [segments.source[i]] if segments.source else []
+        row += [stream[i] for stream in segments.references]
+        rows.append([*row, a.lines[i], b.lines[i]])
+    return _tsv(head, rows)
+
+
+def _tsv(head: list[str], rows: list[list[object]]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return buffer.getvalue()

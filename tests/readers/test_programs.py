@@ -1,0 +1,159 @@
+"""Files as programs write them, made after their documented form: lm-evaluation-harness 0.4
+(evaluator.py: what `log_samples` keeps of each document) and COMET 2 (cli/score.py)."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import replitune as r
+from support import Ran
+
+FAST = {"samples": 99, "methods": ["crossed"], "threads": 1}
+
+
+def sample(doc: int, right: bool, *, answers: int = 1, filter: str = "strict-match") -> dict:
+    """What lm-evaluation-harness keeps of one document."""
+    return {
+        "doc_id": doc, "doc": {"question": f"{doc} + 1?", "answer": f"{doc + 1}"},
+        "target": f"{doc + 1}", "arguments": {"gen_args_0": {"arg_0": f"Q: {doc} + 1?"}},
+        "resps": [[f"It is {doc + right}."] * answers], "filtered_resps": [f"{doc + right}"],
+        "filter": filter, "metrics": ["exact_match"], "doc_hash": "0a", "prompt_hash": "0b",
+        "target_hash": "0c", "exact_match": float(right),
+    }  # fmt: skip
+
+
+def harness(folder: Path, model: str, runs: int, level: float, **more: Any) -> list[Path]:
+    paths = []
+    for run in range(runs):
+        draw = random.Random(f"{model} {run}")
+        path = folder / model / f"samples_gsm8k_2026-01-0{run + 1}T10-00-00.123456.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        rows = [sample(i, draw.random() < level, **more) for i in range(60)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        paths.append(path)
+    return paths
+
+
+def test_samples_of_the_harness(replitune: Callable[..., Ran], tmp_path: Path):
+    base = harness(tmp_path, "org__small", 3, 0.5)
+    new = harness(tmp_path, "org__large", 2, 0.8)
+    report = r.scores([*base, *new], **FAST)
+    (result,) = report.results
+    assert (result.testset, result.metric) == ("gsm8k", "exact_match.strict-match")
+    assert {name: s.n for name, s in result.systems.items()} == {"org__small": 3, "org__large": 2}
+    first = [json.loads(line)["exact_match"] for line in base[0].read_text().splitlines()]
+    scores = result.systems["org__small"].scores
+    assert list(scores) == ["run-001", "run-002", "run-003"]
+    assert scores["run-001"] == pytest.approx(sum(first) / len(first))
+    named = replitune(
+        "compare", "--scores", f"a={tmp_path}/org__small/samples_*.jsonl", f"b={new[0]}", new[1],
+        "--samples", 99, "--baseline", "a",
+    )  # fmt: skip
+    assert named.code == 0, named.err
+    assert "b - a" in named.out
+    assert "system is" not in named.err
+
+
+def test_answers_beyond_the_first_and_metrics_without_numbers_are_said(tmp_path: Path):
+    paths = [
+        *harness(tmp_path, "one", 2, 0.5, answers=4), *harness(tmp_path, "two", 2, 0.6, answers=4)
+    ]  # fmt: skip
+    row = json.loads(paths[0].read_text().splitlines()[0])
+    row["metrics"].append("bleu")
+    row["bleu"] = ["a", "b"]
+    lines = [json.dumps(row), *paths[0].read_text().splitlines()[1:]]
+    paths[0].write_text("\n".join(lines) + "\n")
+    said = "\n".join(r.scores(paths, **FAST).read_as)
+    assert "4 answers to each question" in said
+    assert "the first alone" in said
+    assert "bleu left out, which has no number for a sample (1)" in said
+
+
+def test_several_filters_and_choices_are_metrics_of_their_own(tmp_path: Path):
+    for model in ("one", "two"):
+        draw = random.Random(model)
+        rows = [
+            sample(i, draw.random() < 0.5, filter=name)
+            for i in range(30) for name in ("strict-match", "flexible-extract")
+        ]  # fmt: skip
+        choice = [[[-1.0, False]], [[-2.0, False]]]
+        for row in rows:
+            row["resps"] = choice
+        (tmp_path / model).mkdir()
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / model / "samples_arc_2026-01-01T10-00-00.1.jsonl").write_text(text)
+    report = r.scores(sorted(tmp_path.glob("*/*")), **FAST)
+    assert [result.metric for result in report.results] == [
+        "exact_match.strict-match", "exact_match.flexible-extract",
+    ]  # fmt: skip
+    assert not any("answers" in text for text in report.read_as)
+
+
+def segments(level: float, run: int) -> list[dict]:
+    draw = random.Random(f"{level} {run}")
+    return [
+        {"src": f"s{i}", "mt": f"t{i}", "ref": f"r{i}", "COMET": level + draw.gauss(0, 0.05)}
+        for i in range(40)
+    ]
+
+
+FILES = {
+    "out/base.run1.txt": segments(0.7, 1), "out/base.run2.txt": segments(0.7, 2),
+    "out/new.run1.txt": segments(0.8, 1), "out/new.run2.txt": segments(0.8, 2),
+}  # fmt: skip
+
+
+def test_comets_json_and_lines_are_the_same(tmp_path: Path):
+    (tmp_path / "c.json").write_text(json.dumps(FILES, indent=4))
+    lines = []
+    for file, rows in FILES.items():
+        lines += [f"{file}\tSegment {i}\tscore: {row['COMET']:.4f}" for i, row in enumerate(rows)]
+        lines.append(f"{file}\tscore: {sum(row['COMET'] for row in rows) / len(rows):.4f}")
+    (tmp_path / "c.txt").write_text("\n".join(lines) + "\n")
+    exact, printed = (r.scores(tmp_path / name, **FAST) for name in ("c.json", "c.txt"))
+    (result,), (rounded,) = exact.results, printed.results
+    assert result.metric == "comet"
+    assert {name: list(s.scores) for name, s in result.systems.items()} == {
+        "base": ["run-001", "run-002"], "new": ["run-001", "run-002"],
+    }  # fmt: skip
+    expected = sum(row["COMET"] for row in FILES["out/new.run2.txt"]) / 40
+    assert result.systems["new"].scores["run-002"] == pytest.approx(expected, abs=1e-12)
+    assert rounded.systems["new"].avg == pytest.approx(result.systems["new"].avg, abs=1e-4)
+    assert "out/base.run1.txt is base run 1" in exact.read_as[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("c.json", json.dumps(FILES, indent=4)[:-200], "not whole JSON"),
+        ("c.json", json.dumps(FILES, indent=4).replace('"COMET"', '"BLEU"', 3), "no COMET of a"),
+        ("c.txt", "a\tSegment 0\tscore: 0.5\nwhat\n", "c.txt:2: not a line of comet-score"),
+        ("c.txt", "a\tSegment 0\tscore: nan\n", "c.txt:1: a score that is not finite"),
+        ("s.jsonl", f"{json.dumps(sample(1, True))}\n{{}}\n", "s.jsonl:2: no `doc_id`"),
+        ("s.jsonl", f"{json.dumps(sample(1, True))}\n{{\n", "s.jsonl:2: not a line of JSON"),
+        (
+            "s.jsonl", f"{json.dumps(sample(1, True) | {'metrics': ['x']})}\n",
+            "no metric with a number",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_program_s_file_is_said(
+    tmp_path: Path, name: str, text: str, message: str
+):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(r.ReplituneError) as caught:
+        r.scores(tmp_path / name, **FAST)
+    assert message in str(caught.value)
+
+
+def test_a_table_with_systems_takes_no_name(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    path.write_text("system,replica,segment,score\na,1,1,0.5\n")
+    with pytest.raises(r.ReplituneError, match="column of systems"):
+        r.scores({"a": [path], "b": [path]}, **FAST)

@@ -18,6 +18,7 @@ from pathlib import Path
 from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import add_seed, add_settings, given_settings, safe_name, system_files
 from replitune.errors import ReplituneError
+from replitune.extras import needs
 from replitune.replicas import replica_ids
 from replitune.significance.settings import Baseline, TestSettings
 
@@ -87,6 +88,8 @@ def run(options: argparse.Namespace) -> None:
     from replitune.statistics.scoring import Scored, Scorer
     from replitune.statistics.store import write_store
 
+    if options.html:
+        needs("plots", "--html")
     settings = TestSettings(
         pairs=Baseline(baseline="baseline") if options.baseline else "all",
         **given_settings(options, TestSettings, *SETTINGS),

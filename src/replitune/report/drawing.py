@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-import matplotlib
+from replitune.extras import needs
+
+needs("plots")
+import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+import matplotlib.pyplot as plt  # noqa: E402
 
 from replitune.report.material import Material
 from replitune.results.result import Result

@@ -9,7 +9,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 WORKFLOW = ("Snakefile", "workflow", "config", "envs", "scripts/fetch_multi30k.py")
-"""Goes to replitune/workflow/files, where replitune.workflow.files looks for it."""
+"""Goes to replitune/workflow/files, where replitune.workflow.places looks for it."""
 
 
 class BuildWithWorkflow(build_py):

@@ -1,3 +1,4 @@
+# ruff: noqa: E402
 """Drawing SVG and PNG: the same bytes from the same numbers, readable in greyscale."""
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any
 from replitune.extras import needs
 
 needs("plots")
-import matplotlib  # noqa: E402
+import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 from replitune.report.material import Material
 from replitune.results.result import Result

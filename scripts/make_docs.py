@@ -48,6 +48,9 @@ may carry options: `bleu:tokenize=none,lowercase=true`. All of them also take
 | `--threads N` | threads to use (default 1; `compare`: all) |
 | `--log FILE` | also write messages to this file |
 
+`replitune --completion bash` (or `zsh`, `fish`) prints what a shell completes them by:
+`eval "$(replitune --completion bash)"` in `~/.bashrc`.
+
 """
 
 COMMON = ("help", "threads", "log", "record")

@@ -121,13 +121,15 @@ def _cache() -> str:
 
 
 def _workflow() -> list[ReplituneError]:
-    return [*missing("workflow"), *missing("plots")]
+    return missing("workflow") or missing("plots")
 
 
 def _system(backend: str) -> list[ReplituneError]:
     from replitune.backends.registry import get_backend
 
-    return [*_workflow(), *get_backend("it", {}, backend).missing()]
+    workflow, own = _workflow(), get_backend("it", {}, backend).missing()
+    # the extra `workflow` brings what the phrase-based system needs
+    return workflow if workflow and backend == "phrase" else [*workflow, *own]
 
 
 def _meteor() -> list[ReplituneError]:

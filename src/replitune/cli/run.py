@@ -82,6 +82,7 @@ def _watched(engine: Engine, experiment: Experiment, plain: bool) -> int:
     log = experiment.folder / "logs" / "snakemake.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "wb") as handle:
+        log.touch()  # what its jobs write is newer
         display = Display(Progress(experiment, log), plain=plain)
         with engine.start(handle.fileno()) as program:
             try:

@@ -96,6 +96,21 @@ def test_what_snakemake_itself_refuses_is_shown(tmp_path: Path):
     assert "--no-such-option" in ran.err
 
 
+def test_a_lock_that_is_not_ours_is_one_message(tmp_path: Path):
+    locks = tmp_path / ".snakemake" / "locks"
+    locks.mkdir(parents=True)
+    (locks / "0.output.lock").write_text("results/tiny/report.html\n")
+    ran = run(tmp_path, TINY)
+    assert (ran.code, "to do:    wait for it; or, when" in ran.err) == (2, True)
+    assert run(tmp_path, TINY, "--", "--unlock").code == 0
+    assert not list(locks.glob("*"))
+
+
+def test_options_that_would_hide_the_results_are_refused(tmp_path: Path):
+    ran = run(tmp_path, TINY, "--", "--directory=x")
+    assert (ran.code, "use cd" in ran.err) == (2, True)
+
+
 def test_a_mistake_in_the_file_is_said_before_snakemake_starts(tmp_path: Path):
     ran = run(tmp_path, {**TINY, "metrics": ["bleuu"]})
     assert (ran.code, "did you mean" in ran.err) == (2, True)

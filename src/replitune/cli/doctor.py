@@ -27,6 +27,9 @@ PROGRAMS = {
 }
 
 
+THREADS = None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     pass
 

@@ -31,6 +31,9 @@ from replitune.workflow.templates import (
 OWN = "own-outputs"
 
 
+THREADS = None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     said = "; ".join(f"{name}: {template.about}" for name, template in TEMPLATES.items())
     parser.add_argument("folder", metavar="DIR", help="where to write it")

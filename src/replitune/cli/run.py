@@ -26,8 +26,15 @@ if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
     from replitune.workflow.engine import Engine
 
+THREADS = None
 TAKES_REST = True
 """What follows `--` is `options.rest`."""
+OURS = {
+    "--configfile": "FILE", "--configfiles": "FILE", "--workflow-profile": "--profile",
+    "-d": "cd", "--directory": "cd",
+}  # fmt: skip
+"""Options of Snakemake's that we give it, or that would hide its results from us, and what to do
+instead."""
 DEFAULTS = ("experiment.yaml", "config/config.yaml")
 PERIOD = 0.3
 """Seconds between two looks."""
@@ -56,6 +63,9 @@ def run(options: argparse.Namespace) -> int:
     from replitune.experiment.reading import load
     from replitune.workflow.engine import Engine, alone
 
+    for word in options.rest:
+        if (instead := OURS.get(word.partition("=")[0])) is not None:
+            raise ReplituneError(f"{word} goes to Snakemake by `run` itself", fix=f"use {instead}")
     file = _file(options.file)
     given = {"scale": options.scale, "corpora": options.corpora}
     experiment = Experiment(load(file, **given))
@@ -111,6 +121,11 @@ def _last_words(log: Path) -> str:
     """Our message at the end of Snakemake's log, or the end of what it says itself."""
     from replitune.running.failures import last_message
 
+    if "Directory cannot be locked" in log.read_text("utf-8", errors="replace"):
+        raise ReplituneError(
+            "Snakemake is at work in this folder, or was killed", file=Path.cwd(),
+            fix="wait for it; or, when there is none: replitune run -- --unlock",
+        )  # fmt: skip
     return f"replitune: {last_message(log)}\n  log:      {log}"
 
 

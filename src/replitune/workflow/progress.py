@@ -74,56 +74,53 @@ class Progress:
         if self.planned is None:
             self._read_plan()
         known = {job.name for job in self.finished}
-        records, texts = set(), {}
-        for name, suffix, path, changed in self._files():
-            if changed < self.began or path == self.log:
+        logs: dict[str, Path] = {}
+        for name, suffix, changed in self._files():
+            if changed < self.began or name in known or name == "snakemake":
                 continue
-            if suffix == ".json":
-                records.add(name)
-            else:
-                texts[name] = path
-        for name in sorted(records - known):
-            job = _finished(name, self.logs / f"{name}.json")
-            if job is not None:
+            path = self.logs / f"{name}{suffix}"
+            if suffix == ".log":
+                logs[name] = path
+                if name.startswith("tune/"):
+                    self._read_tuning(name, path)
+            elif (job := _finished(name, path)) is not None:
                 self.finished.append(job)
                 self._seconds[stage_of(name)].append(job.seconds)
-        for name, path in texts.items():
-            if name.startswith("tune/"):
-                self._read_tuning(name, path)
-        open_ = {name: path for name, path in texts.items() if name not in records}
-        self.failed = {name: path for name, path in open_.items() if _says_error(path)}
+        for job in self.finished:
+            logs.pop(job.name, None)
+        self.failed = {name: path for name, path in logs.items() if _says_error(path)}
         now = time.monotonic()
         self.running = {
-            name: self.running.get(name, now) for name in open_ if name not in self.failed
+            name: self.running.get(name, now) for name in logs if name not in self.failed
         }
 
-    def _files(self) -> Iterator[tuple[str, str, Path, int]]:
-        """Logs and records: name, suffix, path, time."""
-        todo = [self.logs]
+    def _files(self) -> Iterator[tuple[str, str, int]]:
+        """Logs and records, logs first: name, suffix, time."""
+        todo = [""]
         while todo:
+            below = todo.pop()
             try:
-                entries = list(os.scandir(todo.pop()))
+                entries = sorted(os.scandir(self.logs / below), key=lambda e: e.name, reverse=True)
             except OSError:
                 continue
             for entry in entries:
-                path = Path(entry.path)
-                if entry.is_dir(follow_symlinks=False):
-                    todo.append(path)
-                elif path.suffix in (".json", ".log") and not path.name.startswith("."):
-                    try:
-                        changed = entry.stat().st_mtime_ns
-                    except OSError:  # it was removed meanwhile
-                        continue
-                    name = path.relative_to(self.logs).with_suffix("").as_posix()
-                    yield name, path.suffix, path, changed
+                name, dot, suffix = entry.name.rpartition(".")
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(f"{below}{entry.name}/")
+                    elif suffix in ("json", "log") and not name.startswith("."):
+                        yield f"{below}{name}", dot + suffix, entry.stat().st_mtime_ns
+                except OSError:  # it was removed meanwhile
+                    continue
 
     def _earlier(self) -> defaultdict[str, list[float]]:
         """Seconds of jobs of earlier runs, by stage."""
         found: defaultdict[str, list[float]] = defaultdict(list)
-        for name, suffix, path, _ in self._files():
+        for name, suffix, _ in self._files():
             seconds = found[stage_of(name)]
-            if suffix == ".json" and len(seconds) < KNOWN and (job := _finished(name, path)):
-                seconds.append(job.seconds)
+            if suffix == ".json" and len(seconds) < KNOWN:
+                job = _finished(name, self.logs / f"{name}.json")
+                seconds += [] if job is None else [job.seconds]
         return found
 
     def _read_plan(self) -> None:

@@ -1,7 +1,7 @@
 """Fetch Multi30k (task 1, tokenised and lower-cased) into DIR/multi30k, checked by sha256.
 
     python scripts/fetch_multi30k.py DIR
-    snakemake --cores all --configfile config/experiments/multi30k.yaml --config corpora=DIR
+    replitune run config/experiments/multi30k.yaml --corpora DIR
 
 Elliott et al. 2016, 2017; Barrault et al. 2018. For non-commercial research and education.
 Files that are there already are checked and kept.

@@ -11,13 +11,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = {
-    "all": ["dev", "nmt", "meteor", "slurm", "fuzz"],
-    "run": [],
-    "dev": ["dev", "nmt", "meteor", "slurm"],
-    "nmt": ["nmt"],
-    "meteor": ["meteor"],
+    "all": ["all", "build", "dev", "fuzz"],
+    "run": ["workflow", "build"],
+    "dev": ["all", "build", "dev"],
+    "nmt": ["workflow", "nmt"],
+    "meteor": ["workflow", "meteor"],
     "slurm": ["slurm"],
-    "fuzz": ["fuzz"],
+    "fuzz": ["workflow", "fuzz"],
 }
 
 

@@ -45,8 +45,11 @@ may carry options: `bleu:tokenize=none,lowercase=true`. All of them also take
 
 | option | meaning |
 | --- | --- |
-| `--threads N` | threads to use (default 1; `compare`: all) |
+| `--threads N` | threads to use (default 1; `compare`: all); not of `new`, `run`, `doctor` |
 | `--log FILE` | also write messages to this file |
+
+`replitune --completion bash` (or `zsh`, `fish`) prints what a shell completes them by:
+`eval "$(replitune --completion bash)"` in `~/.bashrc`.
 
 """
 

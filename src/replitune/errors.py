@@ -98,7 +98,7 @@ def machine_trouble(error: OSError) -> str | None:
     else:
         return None
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{what}\n  to do:    put it right, and run again (make resume)"
+    return f"{where}{what}\n  to do:    put it right, and run again (replitune run, make resume)"
 
 
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str | None:

@@ -244,7 +244,7 @@ def test_without_java_the_message_says_what_to_install(monkeypatch):
 
 def test_without_the_jar_the_message_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(meteor_jar.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ReplituneError, match="missing") as caught:
+    with pytest.raises(ReplituneError, match="not installed") as caught:
         meteor_jar.find_jar()
     assert "replitune[meteor]" in caught.value.fix
     with pytest.raises(ReplituneError, match="no such file"):

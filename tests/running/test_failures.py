@@ -15,7 +15,7 @@ def test_the_last_message_of_a_log_is_told(tmp_path: Path):
         "  decode a:\n"
         "    x.txt: bad\n"
         "      to do:    better\n"
-        "  put this right, and run again (make resume); what is done stays done"
+        "  put this right and run again (replitune run, make resume); what is done stays done"
     )
 
 

@@ -52,7 +52,10 @@ def test_what_failed_jobs_said_comes_last(snakemake: Snakemake):
     assert ran.returncode == 1
     first, *rows = last_message(ran.stderr)
     assert first == "replitune: 4 jobs failed"
-    assert rows[-1] == "  put this right, and run again (make resume); what is done stays done"
+    assert (
+        rows[-1]
+        == "  put this right and run again (replitune run, make resume); what is done stays done"
+    )
     text = "\n".join(rows)
     assert "exit code 3" in text
     assert "logs/decode/b/seed-001.log" in text

@@ -31,6 +31,7 @@ from replitune.cli.options import (
     system_files,
 )
 from replitune.errors import ReplituneError
+from replitune.extras import needs
 from replitune.readers.settings import ColumnNames
 from replitune.settings import settings_of
 from replitune.significance.settings import TestSettings
@@ -126,6 +127,8 @@ def run(options: argparse.Namespace) -> None:
     from replitune import api
     from replitune.report.terminal import print_comparison
 
+    if options.html:
+        needs("plots", "--html")
     report = (_of_scores if options.scores else _of_texts)(options, api)
     for path, write in (
         (options.stats_dir, report.write_store),

@@ -33,12 +33,15 @@ COMMANDS = {
     "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
+    "new": "a folder with a new experiment that runs",
+    "run": "run an experiment, from its texts to the report",
     "check": "validate an experiment file; with --data, look at its files, too",
     "train": "train a phrase-based system on parallel text",
     "tune": "weights of a system, or from n-best files of any decoder",
     "decode": "translations of one system on one test set",
     "verify": "whether results still are what the workflow made",
     "archive": "results as one file to publish, with the experiment that makes them again",
+    "doctor": "what is installed, and what is missing for which kind of experiment",
     "job": "one job of the workflow; Snakemake's rules call it",
 }
 THREAD_VARIABLES = (
@@ -98,6 +101,12 @@ def _run(arguments: list[str]) -> int:
     if arguments[0] in ("-V", "--version"):
         print(f"replitune {__version__}")
         return 0
+    if arguments[0] == "--completion":
+        from replitune.cli.completion import completion
+
+        parsers = {name: parser_of(name) for name in COMMANDS}
+        print(completion("".join(arguments[1:2]), COMMANDS, parsers), end="")
+        return 0
     name = arguments[0]
     if name not in COMMANDS:
         close = nearest(name, list(COMMANDS))
@@ -110,7 +119,12 @@ def _run(arguments: list[str]) -> int:
     start_lightly()
     module = importlib.import_module(f"replitune.cli.{name}")
     parser = parser_of(name)
-    options = parser.parse_args(arguments[1:])
+    given, rest = arguments[1:], []
+    if hasattr(module, "TAKES_REST") and "--" in given:
+        where = given.index("--")
+        given, rest = given[:where], given[where + 1 :]
+    options = parser.parse_args(given)
+    options.rest = rest
     if options.log is None:
         return _recorded(module, options, arguments)
     with contextlib.ExitStack() as stack:
@@ -141,16 +155,14 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    # one, as rules expect; what people run by hand and wait for takes what there is
+    # one, as rules expect; what people run by hand and wait for takes what there is; None: no use
     threads = getattr(module, "THREADS", 1)
-    said = "all" if hasattr(module, "THREADS") else "1"
-    parser.add_argument(
-        "--threads",
-        type=_positive,
-        default=threads,
-        metavar="N",
-        help=f"threads to use (default {said})",
-    )
+    if threads is not None:
+        said = "all" if hasattr(module, "THREADS") else "1"
+        parser.add_argument(
+            "--threads", type=_positive, default=threads, metavar="N",
+            help=f"threads to use (default {said})",
+        )  # fmt: skip
     parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
     return parser
 
@@ -218,12 +230,13 @@ def usage() -> str:
         [
             "usage: replitune COMMAND ...",
             "",
-            "Replicated tuning experiments for machine translation. `snakemake` runs whole",
-            "experiments; these commands are for files that you have.",
+            "Replicated tuning experiments for machine translation. `new` and `run` are for whole",
+            "experiments; most other commands are for files that you have.",
             "",
             *rows,
             "",
-            "replitune COMMAND --help says more; replitune --version prints the version.",
+            "replitune COMMAND --help says more; --version prints the version, --completion what",
+            "bash, zsh or fish complete commands by.",
         ]
     )
 

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from replitune.errors import ReplituneError
+from replitune.extras import needs
 from replitune.running.supervisor import Program
 
 BATCH = 200
@@ -52,10 +53,12 @@ def find_jar(jar: str | None = None) -> Path:
         path = Path(folder, "meteor", "meteor-1.5.jar")
         if path.is_file():
             return path
+    or_file = ", or name the file: meteor:jar=FILE"
+    needs("meteor", fix=or_file)
     raise ReplituneError(
         "METEOR's program meteor-1.5.jar is missing",
         expected="the package pycocoevalcap",
-        fix="pip install 'replitune[meteor]', or name the file: meteor:jar=FILE",
+        fix=f"install it anew{or_file}",
     )
 
 

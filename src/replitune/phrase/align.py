@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.extras import needs
 from replitune.phrase.encode import Encoded
 from replitune.phrase.settings import Aligner
 from replitune.running.supervisor import Program
@@ -51,6 +52,7 @@ def align(
     `iterations` counts each stage (IBM 1 and HMM, or fast_align); eflomal has its own schedule
     and is the only one that uses `seed`. The result does not depend on `threads`.
     """
+    needs("phrase", "word alignment")
     say = progress or (lambda line: None)
     with tempfile.TemporaryDirectory(prefix="replitune-align-") as name:
         jobs = {}

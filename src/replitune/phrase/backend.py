@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from replitune import extras
 from replitune.backends.interface import (
     Backend,
     DecodeJob,
@@ -15,6 +16,7 @@ from replitune.backends.interface import (
     needed,
     source_of,
 )
+from replitune.errors import ReplituneError
 from replitune.phrase.settings import PhraseSystemSettings
 from replitune.settings import plain
 from replitune.tuning.registry import TUNERS
@@ -54,6 +56,9 @@ class Phrase(Backend):
     @property
     def search(self) -> str | None:
         return self.settings.search.search
+
+    def missing(self) -> list[ReplituneError]:
+        return extras.missing("phrase")
 
     def train(self, job: TrainJob) -> None:
         from replitune.corpus.subsets import subset, take

@@ -1,3 +1,4 @@
+# ruff: noqa: E402
 """Drawing SVG and PNG: the same bytes from the same numbers, readable in greyscale."""
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from replitune.errors import ReplituneError
+from replitune.extras import needs
 from replitune.report.material import Material
 from replitune.results.result import Result
 from replitune.running.files import atomic_open
@@ -103,14 +105,10 @@ def beside(axes: Any, **options: Any) -> None:
 
 def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
     """Bytes of the figure by suffix."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure as Canvas
-    except ImportError:
-        raise ReplituneError(
-            "figures need matplotlib, which is not installed",
-            fix="pip install 'replitune[plots]'",
-        ) from None
+    needs("plots")
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
     # glyphs that the font lacks are drawn as boxes; the names stand in the tables
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     drawn: dict[str, bytes] = {}

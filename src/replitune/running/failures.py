@@ -72,10 +72,10 @@ LONGEST = 20
 def last_words(logs: Mapping[str, str | Path]) -> str:
     """What failed jobs said last, and what to do; `logs` has the log of each, by its name."""
     if not logs:
-        return "replitune: the run was stopped; to go on: make resume"
+        return "replitune: the run was stopped; to go on: replitune run, make resume"
     jobs: dict[str, list[str]] = {}
     for name, log in sorted(logs.items()):
-        jobs.setdefault(_last_message(Path(log)), []).append(name)
+        jobs.setdefault(last_message(Path(log)), []).append(name)
     rows = []
     for message, names in list(jobs.items())[:SHOWN]:
         more = f", and {len(names) - 1} more" if len(names) > 1 else ""
@@ -86,12 +86,12 @@ def last_words(logs: Mapping[str, str | Path]) -> str:
         [
             f"replitune: {len(logs)} jobs failed" if len(logs) != 1 else "replitune: a job failed",
             *(f"  {row}" for row in rows),
-            "  put this right, and run again (make resume); what is done stays done",
+            "  put this right and run again (replitune run, make resume); what is done stays done",
         ]
     )
 
 
-def _last_message(log: Path) -> str:
+def last_message(log: Path) -> str:
     """The message at the end of a log; of other programs' words, the last three lines."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()

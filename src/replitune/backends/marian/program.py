@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import signal
@@ -15,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
+from replitune import extras
 from replitune.errors import ReplituneError
 from replitune.running.supervisor import Program
 
@@ -25,17 +25,14 @@ KEPT = 400
 
 def missing(binary: str) -> list[ReplituneError]:
     """What has to be installed before `binary` can run."""
-    lacking = []
     if binary == PYMARIAN:
-        if importlib.util.find_spec("pymarian") is None:
-            lacking.append(
-                ReplituneError(
-                    "Marian is not installed: package pymarian is missing",
-                    fix="pip install 'replitune[nmt]' (x86-64 Linux, Python 3.11 or 3.12), or "
-                    "name a program of your own as `binary: marian`",
-                )
-            )
-    elif shutil.which(binary) is None:
+        return extras.missing(
+            "nmt",
+            fix=" (x86-64 Linux, Python 3.11 or 3.12), or name a program of your own as "
+            "`binary: marian`",
+        )
+    lacking = extras.missing("nmt", "vocabularies", packages=("sentencepiece",))
+    if shutil.which(binary) is None:
         lacking.append(
             ReplituneError(
                 f"program {binary} is not found",
@@ -43,10 +40,6 @@ def missing(binary: str) -> list[ReplituneError]:
                 fix="build it (https://marian-nmt.github.io), or leave `binary` out and "
                 "pip install 'replitune[nmt]'",
             )
-        )
-    if importlib.util.find_spec("sentencepiece") is None:
-        lacking.append(
-            ReplituneError("package sentencepiece is missing", fix="pip install 'replitune[nmt]'")
         )
     return lacking
 

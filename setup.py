@@ -1,0 +1,41 @@
+"""Beside pyproject.toml: a wheel holds the workflow, which in the repository is at the top."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+WORKFLOW = ("Snakefile", "workflow", "config", "envs", "scripts/fetch_multi30k.py")
+"""Goes to replitune/workflow/files, where replitune.workflow.places looks for it."""
+
+
+class BuildWithWorkflow(build_py):
+    def workflow_files(self) -> list[str]:
+        found = [path for name in WORKFLOW for path in (Path(name), *Path(name).rglob("*"))]
+        return sorted(str(path) for path in found if path.is_file())
+
+    def place(self, name: str) -> Path:
+        return Path(self.build_lib, "replitune", "workflow", "files", name)
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        shutil.rmtree(self.place(""), ignore_errors=True)  # what an earlier build left
+        for name in self.workflow_files():
+            self.place(name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(name, self.place(name))
+
+    def get_source_files(self) -> list[str]:
+        """What a source distribution has to hold."""
+        return [*super().get_source_files(), *self.workflow_files()]
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        made = [] if self.editable_mode else map(str, map(self.place, self.workflow_files()))
+        return [*super().get_outputs(include_bytecode), *made]
+
+
+setup(cmdclass={"build_py": BuildWithWorkflow})

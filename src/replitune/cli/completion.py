@@ -1,0 +1,153 @@
+"""Completion of commands and options in a shell, made from the parsers.
+
+eval "$(replitune --completion bash)"
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from replitune.errors import ReplituneError
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a command, or a positional argument, which has no names."""
+
+    names: tuple[str, ...]
+    help: str
+    takes: bool
+    """Whether a value follows."""
+    choices: tuple[str, ...]
+    """Without any, files are offered."""
+
+
+def options_of(parser: argparse.ArgumentParser) -> list[Option]:
+    return [
+        Option(
+            tuple(action.option_strings),
+            " ".join((action.help or "").replace("%(default)s", str(action.default)).split()),
+            action.nargs != 0,
+            tuple(map(str, action.choices or ())),
+        )
+        for action in parser._actions
+    ]
+
+
+def completion(
+    shell: str, commands: Mapping[str, str], parsers: Mapping[str, argparse.ArgumentParser]
+) -> str:
+    """What a shell is to read. `commands` with their sentences."""
+    if shell not in SHELLS:
+        raise ReplituneError(f"no completion for {shell!r}", expected=", ".join(SHELLS))
+    options = {name: options_of(parser) for name, parser in parsers.items()}
+    return SHELLS[shell](commands, options)
+
+
+def bash(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> str:
+    """Words of a command, and of an option that has choices; otherwise bash offers files."""
+    cases, values = [], []
+    for name, found in options.items():
+        words = [option for each in found for option in each.names]
+        words += [choice for each in found if not each.names for choice in each.choices]
+        cases.append(f"    {name}) words={shlex.quote(' '.join(words))} ;;")
+        for each in found:
+            if each.names and each.takes:
+                after = "|".join(f"{name}:{option}" for option in each.names)
+                values.append(f"    {after}) words={shlex.quote(' '.join(each.choices))} ;;")
+    return "\n".join(
+        [
+            "_replitune() {",
+            '  local current="${COMP_WORDS[COMP_CWORD]}" words=',
+            '  local before="${COMP_WORDS[COMP_CWORD-1]}"',
+            "  if [ $COMP_CWORD -eq 1 ]; then",
+            f"    words={shlex.quote(' '.join([*commands, *TOP]))}",
+            "  else",
+            '    case "${COMP_WORDS[1]}:$before" in',
+            *values,
+            '    *) case "${COMP_WORDS[1]}" in',
+            *cases,
+            "    esac ;;",
+            "    esac",
+            "  fi",
+            '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
+            "}",
+            "complete -o bashdefault -o default -F _replitune replitune",
+            "",
+        ]
+    )
+
+
+def zsh(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> str:
+    cases = []
+    for name, found in options.items():
+        rows = []
+        for each in found:
+            value = f":value:({' '.join(each.choices)})" if each.choices else ":file:_files"
+            for option in each.names:
+                said = each.help.translate(str.maketrans("[]:", "() "))
+                rows.append(shlex.quote(f"*{option}[{said}]{value if each.takes else ''}"))
+            if not each.names:
+                rows.append(shlex.quote(f"*{value}"))
+        rows = rows if any(not each.names for each in found) else [*rows, "'*:file:_files'"]
+        cases.append(f"    {name}) _arguments {' '.join(rows)} ;;")
+    described = [
+        shlex.quote(f"{name}:{said.replace(':', ' ')}")
+        for name, said in {**commands, **TOP}.items()
+    ]
+    return "\n".join(
+        [
+            "#compdef replitune",
+            "_replitune() {",
+            "  if (( CURRENT == 2 )); then",
+            f"    local -a found=({' '.join(described)})",
+            "    _describe command found",
+            "    return",
+            "  fi",
+            "  local name=$words[2]",
+            "  shift words; (( CURRENT-- ))",
+            "  case $name in",
+            *cases,
+            "  esac",
+            "}",
+            "compdef _replitune replitune",
+            "",
+        ]
+    )
+
+
+def fish(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> str:
+    rows = [
+        f"complete -c replitune -n __fish_use_subcommand -f -a {name} -d {_fish(said)}"
+        for name, said in commands.items()
+    ]
+    for option, said in TOP.items():
+        rows.append(
+            f"complete -c replitune -n __fish_use_subcommand -l {option[2:]} -d {_fish(said)}"
+        )
+    for name, found in options.items():
+        begin = f"complete -c replitune -n '__fish_seen_subcommand_from {name}'"
+        for each in found:
+            choices = f"-a {_fish(' '.join(each.choices))}" if each.choices else ""
+            value = f" {'-x' if choices else '-r'}" if each.takes else ""
+            words = [
+                f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+                for option in each.names
+            ]
+            if words or choices:
+                rest = f"{value if words else ''} {choices}".rstrip()
+                rows.append(f"{begin} {' '.join(words)}{rest} -d {_fish(each.help)}")
+    return "\n".join([*rows, ""])
+
+
+def _fish(text: str) -> str:
+    """Within quotes fish knows two escapes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+TOP = {"--help": "list the commands", "--version": "print the version",
+       "--completion": "completion for bash, zsh or fish"}  # fmt: skip
+SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}

@@ -1,0 +1,166 @@
+"""What is installed, and what is missing for which kind of experiment.
+
+  replitune doctor
+
+prints versions, extras, programs, the machine, whether results can be written here, and for each
+kind of work whether it can be done, or what to install first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import replitune
+from replitune.errors import ReplituneError
+from replitune.extras import EXTRAS, lacking, missing
+
+PROGRAMS = {
+    "java": "METEOR",
+    "moses": "Moses, where `moses` names no folder",
+    "marian": "Marian of your own, where `binary` names it",
+    "sbatch": "Slurm",
+}
+
+
+THREADS = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+def run(options: argparse.Namespace) -> None:
+    from replitune.ledger.provenance import versions
+
+    print(", ".join(f"{name} {version}" for name, version in versions().items()))
+    section("extras", ((name, *_extra(name)) for name in EXTRAS))
+    section(
+        "programs",
+        ((name, shutil.which(name) or "not on the PATH", of) for name, of in PROGRAMS.items()),
+    )
+    section("machine", _machine())
+    section(
+        "what can be done", (row for kind, look in KINDS.items() for row in _ready(kind, look()))
+    )
+
+
+def section(title: str, rows: Iterable[Sequence[str]]) -> None:
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)][:-1]
+    print(f"\n{title}")
+    for *cells, last in table:
+        padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+        print("  " + "  ".join([*padded, last]).rstrip())
+
+
+def _extra(name: str) -> tuple[str, str]:
+    lacks = lacking(name)
+    if not lacks:
+        return "installed", EXTRAS[name].purpose
+    return "missing", f"{EXTRAS[name].purpose}: pip install 'replitune[{name}]'"
+
+
+def _ready(kind: str, errors: Sequence[ReplituneError]) -> list[tuple[str, str, str]]:
+    """A row, and one more for everything else that is missing; the same advice is given once."""
+    if not errors:
+        return [(kind, "yes", "")]
+    fixes = dict.fromkeys(error.fix for error in errors if error.fix)
+    first, *others = [error.message for error in errors] + [f"to do: {fix}" for fix in fixes]
+    return [(kind, "no", first), *(("", "", other) for other in others)]
+
+
+# ---- the machine
+
+
+def _machine() -> list[tuple[str, str]]:
+    from replitune.ledger.provenance import cpu_type
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return [
+        ("processor", cpu_type()),
+        ("cores", str(cores)),
+        ("memory", _size(memory)),
+        ("kernels' cache", _cache()),
+        ("results", _folder(Path.cwd())),
+        ("temporary files", _folder(Path(tempfile.gettempdir()))),
+    ]
+
+
+def _size(number: float) -> str:
+    return f"{number / 1e9:,.1f} GB"
+
+
+def _folder(path: Path) -> str:
+    said = "can be written" if _is_writable(path) else "CANNOT BE WRITTEN"
+    return f"{path}: {said}, {_size(shutil.disk_usage(path).free)} free"
+
+
+def _is_writable(path: Path) -> bool:
+    try:
+        tempfile.TemporaryFile(dir=path).close()
+    except OSError:
+        return False
+    return True
+
+
+def _cache() -> str:
+    """Where numba keeps compiled code: beside ours, or where that cannot be written."""
+    package = Path(replitune.__file__).parent
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or package)
+    if not _is_writable(folder):
+        folder = Path.home() / ".cache" / "numba"
+    compiled = len(list(folder.rglob("*.nbc"))) if folder.is_dir() else 0
+    said = f"{compiled} compiled kernels" if compiled else "empty; the first run compiles"
+    return f"{folder}: {said}"
+
+
+# ---- kinds of work
+
+
+def _workflow() -> list[ReplituneError]:
+    return missing("workflow") or missing("plots")
+
+
+def _system(backend: str) -> list[ReplituneError]:
+    from replitune.backends.registry import get_backend
+
+    workflow, own = _workflow(), get_backend("it", {}, backend).missing()
+    # the extra `workflow` brings what the phrase-based system needs
+    return workflow if workflow and backend == "phrase" else [*workflow, *own]
+
+
+def _meteor() -> list[ReplituneError]:
+    from replitune.metrics.meteor_jar import find_jar, find_java
+
+    found = []
+    for look in (find_java, find_jar):
+        try:
+            look()
+        except ReplituneError as error:
+            found.append(error)
+    return found
+
+
+def _slurm() -> list[ReplituneError]:
+    from replitune.running.programs import missing_program
+
+    sbatch = missing_program("sbatch", "work on a machine that submits to Slurm")
+    return [*_workflow(), *missing("slurm"), *sbatch]
+
+
+KINDS: dict[str, Callable[[], list[ReplituneError]]] = {
+    "compare, score, test": list,
+    "pages: compare --html": lambda: missing("plots"),
+    "METEOR": _meteor,
+    "experiments with outputs you have": _workflow,
+    "phrase-based systems": lambda: _system("phrase"),
+    "neural systems": lambda: _system("marian"),
+    "Moses": lambda: _system("moses"),
+    "Slurm": _slurm,
+}

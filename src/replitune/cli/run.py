@@ -1,0 +1,160 @@
+"""Run an experiment by Snakemake, from its texts to the report.
+
+  replitune run experiment.yaml --cores 8
+  replitune run -- --dry-run
+
+On a terminal one line says how far it is; elsewhere, and with --plain, every step is a line. What
+Snakemake says goes to results/<experiment>/logs/snakemake.log, or, where it runs no jobs (a dry
+run), to the terminal. Ctrl-C ends everything; the same command goes on from there. What follows
+`--` goes to Snakemake.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from replitune.errors import ReplituneError
+from replitune.extras import needs
+
+if TYPE_CHECKING:
+    from replitune.experiment.experiment import Experiment
+    from replitune.workflow.engine import Engine
+
+THREADS = None
+TAKES_REST = True
+"""What follows `--` is `options.rest`."""
+OURS = {
+    "--configfile": "FILE", "--configfiles": "FILE", "--workflow-profile": "--profile",
+    "-d": "cd", "--directory": "cd",
+}  # fmt: skip
+"""Options of Snakemake's that we give it, or that would hide its results from us, and what to do
+instead."""
+DEFAULTS = ("experiment.yaml", "config/config.yaml")
+PERIOD = 0.3
+"""Seconds between two looks."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help=f"the experiment (default {', or '.join(DEFAULTS)})"
+    )
+    parser.add_argument(
+        "--cores", metavar="N", help="cores to use, or `all` (default: the profile's)"
+    )
+    parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
+    parser.add_argument("--corpora", metavar="DIR", help="where the names of texts start")
+    parser.add_argument(
+        "--profile", metavar="P",
+        help="workstation, slurm, or a folder with a profile of Snakemake (default: `profile` "
+        "beside the experiment, or else workstation)",
+    )  # fmt: skip
+    parser.add_argument("--plain", action="store_true", help="lines, also on a terminal")
+
+
+def run(options: argparse.Namespace) -> int:
+    needs("workflow")
+    from replitune.experiment.experiment import Experiment
+    from replitune.experiment.reading import load
+    from replitune.workflow.engine import Engine, alone
+
+    for word in options.rest:
+        if (instead := OURS.get(word.partition("=")[0])) is not None:
+            raise ReplituneError(f"{word} goes to Snakemake by `run` itself", fix=f"use {instead}")
+    file = _file(options.file)
+    given = {"scale": options.scale, "corpora": options.corpora}
+    experiment = Experiment(load(file, **given))
+    engine = Engine(
+        file, _profile(options.profile, file),
+        [f"{key}={value}" for key, value in given.items() if value is not None],
+        options.cores, options.rest,
+    )  # fmt: skip
+    if engine.answers:
+        with engine.start(sys.stdout.fileno()) as program:
+            return 1 if program.process.wait() else 0
+    with alone() as killed:
+        if killed:
+            engine.unlock()
+        return _watched(engine, experiment, options.plain)
+
+
+def _watched(engine: Engine, experiment: Experiment, plain: bool) -> int:
+    """Run it to its end, and say how it goes and how it ended."""
+    from replitune.workflow.display import Display
+    from replitune.workflow.engine import interrupt
+    from replitune.workflow.progress import Progress
+
+    log = experiment.folder / "logs" / "snakemake.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "wb") as handle:
+        log.touch()  # what its jobs write is newer
+        display = Display(Progress(experiment, log), plain=plain)
+        with engine.start(handle.fileno()) as program:
+            try:
+                while program.process.poll() is None:
+                    display.update()
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        program.process.wait(PERIOD)
+                display.update()
+            except (KeyboardInterrupt, SystemExit) as stopped:
+                display.close()
+                print("replitune: stopping what runs ...", file=sys.stderr, flush=True)
+                interrupt(program)
+                if isinstance(stopped, SystemExit):
+                    raise
+                print(f"replitune: stopped; to go on: {_again()}", file=sys.stderr)
+                return 130
+    display.close()
+    if program.process.returncode != 0:
+        print(_last_words(log), file=sys.stderr)
+        return 1
+    display.finish()
+    return 0
+
+
+def _last_words(log: Path) -> str:
+    """Our message at the end of Snakemake's log, or the end of what it says itself."""
+    from replitune.running.failures import last_message
+
+    if "Directory cannot be locked" in log.read_text("utf-8", errors="replace"):
+        raise ReplituneError(
+            "Snakemake is at work in this folder, or was killed", file=Path.cwd(),
+            fix="wait for it; or, when there is none: replitune run -- --unlock",
+        )  # fmt: skip
+    return f"replitune: {last_message(log)}\n  log:      {log}"
+
+
+def _again() -> str:
+    return shlex.join(["replitune", *sys.argv[1:]])
+
+
+def _file(given: str | None) -> Path:
+    if given is not None:
+        return Path(given)
+    for name in DEFAULTS:
+        if Path(name).is_file():
+            return Path(name)
+    raise ReplituneError(
+        "no experiment here", file=Path.cwd(), expected=" or ".join(DEFAULTS),
+        fix="name one, or make one: replitune new DIR",
+    )  # fmt: skip
+
+
+def _profile(given: str | None, file: Path) -> Path:
+    """The folder of a profile, whose executor is installed."""
+    from replitune.experiment.yaml_file import read_yaml
+    from replitune.workflow.places import profile
+    from replitune.workflow.templates import PROFILE
+
+    own = file.parent / PROFILE
+    if given is None and (own / "config.yaml").is_file():
+        given = str(own)
+    folder = profile(given or "workstation")
+    if read_yaml(folder / "config.yaml")[0].get("executor") == "slurm":
+        needs("slurm")
+    return folder

@@ -1,0 +1,144 @@
+"""What people see of a run: on a terminal one line that changes, elsewhere lines one by one."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+import time
+from typing import TextIO
+
+from replitune.workflow.progress import Progress, stage_of
+
+REPLICAS = ("tune", "decode")
+"""Stages of which every job is one of a replica."""
+
+
+class Display:
+    """`update` as often as you like; `close` before anything else is printed."""
+
+    def __init__(self, progress: Progress, *, plain: bool, stream: TextIO | None = None) -> None:
+        self.progress = progress
+        self.stream = stream or sys.stdout
+        self.plain = plain or not self.stream.isatty()
+        self.began = time.monotonic()
+        self._jobs = self._said = 0
+        self._failed: set[str] = set()
+        self._verdict: tuple[str, str] | None = None
+        self._latest = ""
+        self._complete: set[str] = set()
+        self._drawn = ""
+
+    def update(self) -> None:
+        """Print what is new since the last time."""
+        progress = self.progress
+        progress.look()
+        for name, line in progress.said[self._said :]:
+            self._latest = f"{words(name)}: {line.partition(', pool')[0]}"
+            if self.plain:
+                self._line(f"{words(name)}: {line}")
+        self._said = len(progress.said)
+        for number, job in enumerate(progress.finished[self._jobs :], self._jobs + 1):
+            if self.plain:
+                self._line(
+                    f"{words(job.name)} is done in {clock(job.seconds)}; {self._state(number)}"
+                )
+        self._jobs = len(progress.finished)
+        for name, log in progress.failed.items():
+            if name not in self._failed:
+                self._line(f"{words(name)} failed: {log}")
+        self._failed = set(progress.failed)
+        if not self.plain:
+            self._stages()
+        if (verdict := progress.verdict()) != self._verdict:
+            self._verdict = verdict
+            if verdict is not None:
+                self._line(verdict[0])
+        if not self.plain:
+            self._draw()
+
+    def close(self) -> None:
+        if self._drawn:
+            self.stream.write("\r\033[K")
+            self.stream.flush()
+        self._drawn = ""
+
+    def finish(self) -> None:
+        """The last lines: what came out, and where it is."""
+        progress = self.progress
+        if (verdict := progress.verdict()) is not None:
+            width = min(shutil.get_terminal_size().columns, 100)
+            print(textwrap.fill(verdict[1], width, subsequent_indent="  "), file=self.stream)
+        jobs, _ = progress.jobs
+        took = clock(time.monotonic() - self.began)
+        how = (
+            f"{jobs} jobs in {took}, {clock(progress.cpu_seconds)} CPU" if jobs else "nothing to do"
+        )
+        print(f"report: {progress.experiment.at.page} ({how})", file=self.stream, flush=True)
+
+    # ---- lines
+
+    def _line(self, text: str) -> None:
+        """One that stays."""
+        self.close()
+        when = f"[{clock(time.monotonic() - self.began)}] " if self.plain else ""
+        print(f"{when}{text}", file=self.stream, flush=True)
+
+    def _stages(self) -> None:
+        """Those of which everything is done."""
+        for stage, planned in (self.progress.planned or {}).items():
+            jobs = [job for job in self.progress.finished if stage_of(job.name) == stage]
+            if planned and len(jobs) == planned and stage not in self._complete:
+                self._complete.add(stage)
+                cpu = clock(sum(job.cpu_seconds for job in jobs))
+                self._line(f"{stage:<12} {counted(stage, planned):<14} {cpu:>8} CPU")
+
+    def _draw(self) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        line = self._state()
+        if self.progress.stage == "tune" and self._latest:
+            line += f" | {self._latest}"
+        elif self._verdict is not None:
+            line += f" | {self._verdict[0]}"
+        line = line[:width]
+        if line != self._drawn:
+            self.stream.write(f"\r{line}\033[K")
+            self.stream.flush()
+            self._drawn = line
+
+    def _state(self, done: int | None = None) -> str:
+        """Stage, replicas, jobs, CPU, time left."""
+        progress = self.progress
+        if progress.planned is None:
+            return f"planning, {clock(time.monotonic() - self.began)}"
+        parts = []
+        if (stage := progress.stage) is not None:
+            made, every = progress.of_stage(stage)
+            parts.append(f"{stage} {made} of {counted(stage, every)}")
+        jobs, all_jobs = progress.jobs
+        parts.append(f"{jobs if done is None else done} of {all_jobs} jobs")
+        parts.append(f"{clock(progress.cpu_seconds)} CPU")
+        if progress.failed:
+            parts.append(f"{len(progress.failed)} failed")
+        if (left := progress.left()) is not None and jobs:
+            seconds, whole = left
+            if whole or seconds >= 1:
+                parts.append(f"{'about' if whole else 'more than'} {clock(seconds)} left")
+        return ", ".join(parts)
+
+
+def words(name: str) -> str:
+    """``tune/baseline/mert-001`` in words; ``report/report`` is one."""
+    return " ".join(dict.fromkeys(name.split("/")))
+
+
+def counted(stage: str, number: int) -> str:
+    one = "replica" if stage in REPLICAS else "job"
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
+
+
+def clock(seconds: float) -> str:
+    """``0:42``, ``1:02:03``"""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,32 @@
+"""Where the workflow is: in a wheel below this folder (setup.py), in a clone at its top."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replitune.errors import ReplituneError
+
+PROFILES = ("workstation", "slurm")
+
+
+def top() -> Path:
+    """The folder of the Snakefile, config, workflow, envs and scripts."""
+    here = Path(__file__).resolve()
+    for folder in (here.with_name("files"), here.parents[3]):
+        if (folder / "Snakefile").is_file():
+            return folder
+    raise ReplituneError(
+        "the workflow is not where replitune is installed", file=here.with_name("files"),
+        fix="install replitune again",
+    )  # fmt: skip
+
+
+def profile(name: str) -> Path:
+    """The folder of a profile: one of ours by its name, or a folder of the user's."""
+    given = Path(name)
+    folder = top() / "workflow" / "profiles" / name if name in PROFILES else given
+    if not (folder / "config.yaml").is_file():
+        raise ReplituneError(
+            f"no profile {name!r}", expected=f"{', '.join(PROFILES)}, or a folder with config.yaml"
+        )
+    return folder

@@ -1,0 +1,157 @@
+"""New experiments: a folder with what `replitune run` needs, made from the files in config/.
+
+The files stay what they are in a clone; what a new folder has otherwise, other names of files and
+systems whose outputs somebody has, is put into their text, so that comments stay.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from replitune.errors import ReplituneError
+from replitune.running.files import atomic_open
+from replitune.workflow.places import top
+
+EXPERIMENT = "experiment.yaml"
+PROFILE = "profile"
+"""Folder of the Snakemake profile, beside the experiment."""
+
+IGNORED = """# what runs make: everything in here can be made again
+results/
+.snakemake/
+"""
+
+
+@dataclass(frozen=True)
+class Template:
+    about: str
+    file: str
+    """Below the top of the workflow."""
+    scripts: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+    """Beside `workflow`."""
+    first: str = ""
+    """A command before the first run."""
+
+
+FETCH = "scripts/fetch_multi30k.py"
+TEMPLATES = {
+    "quickstart": Template(
+        "two phrase-based systems on a made-up language pair; needs no data", "config/config.yaml"
+    ),
+    "own-outputs": Template(
+        "systems whose outputs you have", "config/experiments/own-outputs.yaml"
+    ),
+    "multi30k": Template(
+        "phrase-based systems on real text, German to English",
+        "config/experiments/multi30k.yaml", (FETCH,), first=f"python {FETCH} .",
+    ),
+    "nmt-seeds": Template(
+        "neural systems by Marian, a seed per replica, on the same text",
+        "config/experiments/nmt-seeds.yaml", (FETCH,), ("nmt",), f"python {FETCH} .",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Given:
+    """Outputs that somebody has, by names that start in the new folder."""
+
+    references: Sequence[str]
+    systems: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def write_experiment(folder: Path, name: str, given: Given | None = None) -> list[Path]:
+    """A new experiment in `folder`: its file, the schema, a profile, what git ignores. Nothing that
+    is there is overwritten."""
+    template, files = TEMPLATES[name], top()
+    text = (files / template.file).read_text("utf-8")
+    text = text.replace("$schema=../schema/", "$schema=schema/")
+    schema = "experiment.schema.json"
+    texts = {
+        EXPERIMENT: text if given is None else with_outputs(text, given),
+        f"schema/{schema}": (files / "config" / "schema" / schema).read_text("utf-8"),
+        f"{PROFILE}/config.yaml": profile_text(files),
+        ".gitignore": IGNORED,
+        **{script: (files / script).read_text("utf-8") for script in template.scripts},
+    }
+    texts = {path: text.replace(template.file, EXPERIMENT) for path, text in texts.items()}
+    for path in texts:
+        if (folder / path).exists():
+            raise ReplituneError(
+                "is there already", file=folder / path, fix="choose another folder, or remove it"
+            )
+    for path, text in texts.items():
+        with atomic_open(folder / path) as handle:
+            handle.write(text)
+    return [folder / path for path in texts]
+
+
+def profile_text(files: Path) -> str:
+    """That of a workstation, as a profile of one's own."""
+    text = (files / "workflow" / "profiles" / "workstation" / "config.yaml").read_text("utf-8")
+    _, settings = text.split("\n", 1)
+    return f"# Options of Snakemake for `replitune run` in this folder.\n{settings}"
+
+
+def with_outputs(text: str, given: Given) -> str:
+    """The experiment of own outputs, with these in the place of the example."""
+    first = next(iter(given.systems))
+    lines = [
+        line
+        for name, files in given.systems.items()
+        for line in (f"  {name}:", "    backend: outputs", f"    files: {{test: {_words(files)}}}")
+    ]
+    for pattern, new in (
+        (r"(?ms)^#\n# As it stands.*?(?=^\n)", ""),
+        (r"(?<=references: )\S+ +# a list for several", _words(given.references)),
+        (r"(?ms)^  baseline:\n.*?(?=^\n)", "\n".join(lines) + "\n"),
+        (r"(?m)^  - \{name: bleu,.*$", "  - bleu    # of tokenised text: bleu:tokenize=none"),
+        (r"(?<=\{baseline: )baseline(?=\})", first),
+    ):
+        text, number = re.subn(pattern, lambda _, new=new: new, text, flags=re.MULTILINE)  # type: ignore[misc]
+        assert number == 1, pattern
+    return text.replace("test2010", "test")
+
+
+def _words(files: Sequence[str]) -> str:
+    """A name, or a list of names, in YAML."""
+    found = list(files)
+    return json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False)
+
+
+# ---- outputs to begin with
+
+
+SEGMENTS = 300
+EXAMPLE = {"baseline": 0.24, "better": 0.20}
+"""Systems of the example, with their share of wrong words."""
+RUNS = 3
+
+
+def write_example(folder: Path) -> Given:
+    """Made-up outputs of two systems, for who has none at hand."""
+    from replitune.backends.corruption import corrupted_replica
+    from replitune.corpus.synthetic import synthetic_testset
+    from replitune.running.files import write_lines
+
+    references = synthetic_testset(1, "test", SEGMENTS).references[0]
+    write_lines(folder / "outputs" / "ref.txt", references)
+    for system, errors in EXAMPLE.items():
+        for number in range(1, RUNS + 1):
+            lines = corrupted_replica(
+                references, seed=1, system=system, replica=f"run-{number:03d}", testset="test",
+                errors=errors, spread=0.02,
+            )  # fmt: skip
+            write_lines(folder / "outputs" / f"{system}.{number}.txt", lines)
+    return Given(["outputs/ref.txt"], {name: [f"outputs/{name}.*.txt"] for name in EXAMPLE})
+
+
+def seen_from(folder: Path, names: Sequence[str]) -> list[str]:
+    """Names that start here, as they start in `folder`; absolute ones stay."""
+    return [n if os.path.isabs(n) else os.path.relpath(n, folder) for n in names]

@@ -1,0 +1,100 @@
+"""Extras: what pyproject.toml offers is what messages name, and a missing one is one message."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from replitune import extras
+from replitune.backends.marian import program
+from replitune.backends.registry import get_backend
+from replitune.errors import ReplituneError
+from replitune.extras import EXTRAS
+from support import ROOT, Ran
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+OFFERED = PROJECT["optional-dependencies"]
+FOR_BUILDERS = {"build", "dev", "fuzz"}
+NAMES = {"sil_thot": "thot"}
+"""Packages that are imported by another name than they are installed by."""
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Some packages are not installed."""
+
+    def hide(*names: str) -> None:
+        usual = importlib.util.find_spec
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name, *a: None if name in names else usual(name, *a)
+        )
+
+    return hide
+
+
+def imported(requirement: str) -> str:
+    name = re.split(r"[^A-Za-z0-9._-]", requirement)[0].replace("-", "_")
+    return NAMES.get(name, name)
+
+
+def test_messages_know_every_extra_and_all_has_them():
+    assert set(EXTRAS) == set(OFFERED) - FOR_BUILDERS - {"all"}
+    named = set()
+    todo = ["all"]
+    while todo:
+        extra = todo.pop()
+        named.add(extra)
+        for requirement in OFFERED[extra]:
+            if found := re.match(r"replitune\[(.*)\]", requirement):
+                todo += found[1].split(",")
+    assert named == {*EXTRAS, "all"}
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_the_packages_that_are_looked_for_are_those_that_are_installed(extra: str):
+    offered = {imported(requirement) for requirement in OFFERED[extra]}
+    assert offered - {"replitune", "pygments"} == set(EXTRAS[extra].packages)
+
+
+def test_the_core_has_nothing_of_an_extra():
+    core = {imported(requirement) for requirement in PROJECT["dependencies"]}
+    for extra in EXTRAS.values():
+        assert not core & set(extra.packages)
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_a_missing_extra_is_one_message_that_names_it(extra: str, without: Callable[..., None]):
+    package = EXTRAS[extra].packages[0]
+    without(package)
+    with pytest.raises(ReplituneError) as caught:
+        extras.needs(extra)
+    assert f"pip install 'replitune[{extra}]'" in str(caught.value)
+    assert f"no package {package}" in str(caught.value)
+
+
+def test_the_page_of_a_comparison_needs_plots_before_anything_is_read(
+    replitune: Callable[..., Ran], without: Callable[..., None], tmp_path: Path
+):
+    without("matplotlib")
+    ran = replitune("compare", "--refs", "r", "--baseline", "b", "--system", "s=s", "--html", "x")
+    assert ran.code == 2
+    assert ran.err == (
+        "replitune: --html: the extra `plots` is not installed\n"
+        "  found:    no package matplotlib\n"
+        "  to do:    pip install 'replitune[plots]'\n"
+    )
+
+
+def test_systems_say_what_they_lack_before_anything_runs(without: Callable[..., None]):
+    without("thot", "pymarian", "sentencepiece")
+    (error,) = get_backend("a", {}, "phrase").missing()
+    assert "replitune[phrase]" in str(error)
+    (error,) = program.missing("pymarian")
+    assert "pymarian, sentencepiece" in str(error)
+    (error,) = program.missing("sh")
+    assert error.found == "no package sentencepiece"

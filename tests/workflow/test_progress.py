@@ -1,0 +1,195 @@
+"""What is said of a run, from files such as its jobs write; nothing runs here."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.plan import count_jobs
+from replitune.experiment.reading import resolve
+from replitune.workflow.display import Display, clock, words
+from replitune.workflow.progress import Progress
+
+from .conftest import TINY, Snakemake
+
+PLAN = """\
+Provided cores: 2
+Job stats:
+job               count
+--------------  -------
+corpus_testset        2
+decode                4
+score                 6
+all                   1
+total                13
+
+"""
+
+
+class Run:
+    """The folder of a run, as its jobs would fill it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.experiment = Experiment(resolve(TINY), folder)
+        self.logs = self.experiment.folder / "logs"
+        self.log = self.logs / "snakemake.log"
+        self.logs.mkdir(parents=True)
+        self.log.touch()
+
+    def starts(self, name: str, text: str = "") -> Path:
+        path = self.logs / f"{name}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def ends(self, name: str, seconds: float = 2.0) -> Path:
+        self.starts(name)
+        path = self.logs / f"{name}.json"
+        path.write_text(json.dumps({"seconds": seconds, "cpu_seconds": 2 * seconds}))
+        return path
+
+    def progress(self) -> Progress:
+        return Progress(self.experiment, self.log)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def long_ago(*paths: Path) -> None:
+    for path in paths:
+        os.utime(path, (1e9, 1e9))
+
+
+def test_jobs_are_counted_by_their_logs_and_records(run: Run):
+    progress = run.progress()
+    progress.look()
+    assert progress.planned is None
+    assert progress.left() is None
+    run.log.write_text(PLAN)
+    run.ends("corpus/t1")
+    run.ends("decode/a/seed-001", 3)
+    run.starts("decode/a/seed-002")
+    progress.look()
+    assert progress.jobs == (2, 12)
+    assert progress.of_stage("decode") == (1, 4)
+    assert progress.cpu_seconds == 10
+    assert list(progress.running) == ["decode/a/seed-002"]
+    assert progress.stage == "decode"
+
+
+def test_what_was_made_before_is_done_but_not_of_this_run(run: Run):
+    """Three of four replicas are there; the fourth is made."""
+    for name in ("a/seed-001", "a/seed-002", "b/seed-001"):
+        long_ago(run.ends(f"decode/{name}"), run.logs / f"decode/{name}.log")
+    run.log.write_text(PLAN.replace("decode                4", "decode                1"))
+    progress = run.progress()
+    progress.look()
+    assert progress.jobs == (0, 9)
+    assert progress.of_stage("decode") == (3, 4)
+    assert not progress.running
+
+
+def test_time_left_is_that_of_jobs_that_are_done(run: Run):
+    progress = run.progress()
+    run.log.write_text(PLAN)
+    run.ends("corpus/t1", 1)
+    progress.look()
+    assert progress.left() == (1, False), "nobody knows what decoding and scoring take"
+    run.ends("corpus/t2", 1)
+    for replica in ("a/seed-001", "a/seed-002", "b/seed-001", "b/seed-002"):
+        run.ends(f"decode/{replica}", 5)
+    run.ends("score/t1/bleu/a", 4)
+    progress.look()
+    assert progress.left() == (10, True), "five scores of four seconds, two at a time"
+
+
+def test_an_earlier_run_says_how_long_jobs_take(run: Run):
+    path = run.ends("score/t1/bleu/a", 6)
+    long_ago(path)
+    progress = run.progress()
+    path.unlink()  # as Snakemake does before it makes it again
+    run.log.write_text(PLAN)
+    progress.look()
+    assert progress.left() == (pytest.approx(18, abs=0.1), False)
+
+
+def test_tuning_speaks_line_by_line(run: Run):
+    progress = run.progress()
+    path = run.starts("tune/a/mert-001", "start\niteration 0: dev bleu 1.00 (best), pool 3\niter")
+    progress.look()
+    path.write_text(path.read_text() + "ation 1: dev bleu 2.00\nround 2: update 7\n")
+    progress.look()
+    assert [line for _, line in progress.said] == [
+        "iteration 0: dev bleu 1.00 (best), pool 3", "iteration 1: dev bleu 2.00",
+        "round 2: update 7",
+    ]  # fmt: skip
+
+
+def test_a_job_that_failed_is_named_with_its_log(run: Run):
+    progress = run.progress()
+    log = run.starts("decode/b/seed-001", "working\nreplitune: no words\n  found: none\n")
+    stream = io.StringIO()
+    Display(progress, plain=True, stream=stream).update()
+    assert progress.failed == {"decode/b/seed-001": log}
+    assert not progress.running
+    assert f"decode b seed-001 failed: {log}" in stream.getvalue()
+
+
+def test_a_run_that_is_over_is_told_whole(finished: Snakemake, tmp_path: Path):
+    """All jobs of a real run are known, and its verdict."""
+    experiment = Experiment(resolve(TINY), finished.folder / "results")
+    log = tmp_path / "snakemake.log"
+    counts = count_jobs(experiment)
+    table = "\n".join(f"{stage}  {n}" for stage, n in counts.items())
+    log.write_text(f"Job stats:\njob  count\n---  -----\n{table}\n\n")
+    os.utime(log, (1e9, 1e9))
+    progress = Progress(experiment, log)
+    stream = io.StringIO()
+    display = Display(progress, plain=True, stream=stream)
+    display.update()
+    display.finish()
+    assert progress.jobs == (sum(counts.values()),) * 2
+    assert all(progress.of_stage(stage) == (n, n) for stage, n in counts.items())
+    assert progress.left() == (0, True)
+    assert not progress.running
+    assert not progress.failed
+    said = stream.getvalue()
+    assert "both, BLEU: b " in said, "the suite comes first"
+    assert said.rstrip().splitlines()[-1].startswith(f"report: {experiment.at.page} (")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_one_line_that_changes(run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    terminal = Terminal()
+    display = Display(run.progress(), plain=False, stream=terminal)
+    display.update()
+    run.log.write_text(PLAN)
+    run.ends("corpus/t1")
+    run.ends("corpus/t2")
+    run.starts("decode/a/seed-001")
+    display.update()
+    display.update()
+    display.close()
+    drawn = terminal.getvalue().replace("\033[K", "").split("\r")
+    assert drawn == [
+        "", "planning, 0:00", "corpus       2 jobs             0:08 CPU\n",
+        "decode 0 of 4 replicas, 2 of 12 jobs, 0:08 CPU"[:59], "",
+    ]  # fmt: skip
+
+
+def test_names_and_times_are_short():
+    assert words("tune/a/mert-001") == "tune a mert-001"
+    assert words("report/report") == "report"
+    assert [clock(s) for s in (0.4, 62, 3723)] == ["0:00", "1:02", "1:02:03"]

@@ -1,0 +1,150 @@
+"""`replitune run`: what it says, how it fails, and that nothing is left of a run that is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from replitune.workflow.engine import Engine
+from support import Ran
+
+from .conftest import TINY
+
+pytestmark = pytest.mark.workflow
+
+SLEEP = "613.25"
+"""Seconds that nothing else sleeps."""
+
+
+def with_program(decode: str) -> dict:
+    return {
+        **TINY,
+        "systems": {"a": TINY["systems"]["a"], "b": {"backend": "command", "decode": decode}},
+    }
+
+
+def start(folder: Path, experiment: dict, *words: str) -> subprocess.Popen[str]:
+    (folder / "experiment.yaml").write_text(yaml.safe_dump(experiment))
+    return subprocess.Popen(
+        [sys.executable, "-m", "replitune", "run", "--cores", "2", *words], cwd=folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
+def run(folder: Path, experiment: dict, *words: str) -> Ran:
+    process = start(folder, experiment, *words)
+    out, err = process.communicate()
+    return Ran(process.returncode, out, err)
+
+
+def processes(folder: Path) -> list[str]:
+    """Commands of the processes that were started in a folder, and of the sleeping program."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            if SLEEP in command or Path(os.readlink(path / "cwd")) == folder:
+                found.append(command)
+        except OSError:
+            continue
+    return found
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_run_says_how_far_it_is_and_ends_with_the_report(tmp_path: Path):
+    ran = run(tmp_path, TINY)
+    assert ran.code == 0, ran.err
+    assert "decode a seed-001 is done in " in ran.out
+    assert "of 4 replicas" in ran.out
+    assert "both, BLEU: b " in ran.out
+    assert "report: results/tiny/report.html (" in ran.out.splitlines()[-1]
+    assert "jobid" not in ran.out
+    assert "Job stats" in (tmp_path / "results/tiny/logs/snakemake.log").read_text()
+    ran = run(tmp_path, TINY)
+    assert "(nothing to do)" in ran.out.splitlines()[-1]
+    ran = run(tmp_path, TINY, "--", "--dry-run")
+    assert "Nothing to be done" in ran.out, "what Snakemake answers"
+
+
+def test_a_failure_ends_with_the_last_error_and_its_log(tmp_path: Path):
+    ran = run(tmp_path, with_program("echo broken >&2; exit 3"))
+    assert ran.code == 1
+    assert ran.err.startswith("replitune: 2 jobs failed")
+    assert "found:    exit code 3" in ran.err
+    assert "results/tiny/logs/decode/b/seed-001.log" in ran.err
+    assert ran.err.splitlines()[-1] == "  log:      results/tiny/logs/snakemake.log"
+    assert "decode b seed-001 failed: results/tiny/logs/decode/b/seed-001.log" in ran.out
+
+
+def test_what_snakemake_itself_refuses_is_shown(tmp_path: Path):
+    ran = run(tmp_path, TINY, "--", "--no-such-option")
+    assert ran.code == 1
+    assert "--no-such-option" in ran.err
+
+
+def test_a_lock_that_is_not_ours_is_one_message(tmp_path: Path):
+    locks = tmp_path / ".snakemake" / "locks"
+    locks.mkdir(parents=True)
+    (locks / "0.output.lock").write_text("results/tiny/report.html\n")
+    ran = run(tmp_path, TINY)
+    assert (ran.code, "to do:    wait for it; or, when" in ran.err) == (2, True)
+    assert run(tmp_path, TINY, "--", "--unlock").code == 0
+    assert not list(locks.glob("*"))
+
+
+def test_options_that_would_hide_the_results_are_refused(tmp_path: Path):
+    ran = run(tmp_path, TINY, "--", "--directory=x")
+    assert (ran.code, "use cd" in ran.err) == (2, True)
+
+
+def test_a_mistake_in_the_file_is_said_before_snakemake_starts(tmp_path: Path):
+    ran = run(tmp_path, {**TINY, "metrics": ["bleuu"]})
+    assert (ran.code, "did you mean" in ran.err) == (2, True)
+    assert not (tmp_path / ".snakemake").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_leaves_no_process_and_goes_on(tmp_path: Path, number: signal.Signals):
+    sleeping = with_program(f"sleep {SLEEP}")
+    process = start(tmp_path, sleeping)
+    wait_for(lambda: f"sleep {SLEEP}" in " ".join(processes(tmp_path)))
+    if number == signal.SIGINT:
+        second = run(tmp_path, sleeping)
+        assert (second.code, "another run is at work" in second.err) == (2, True)
+    process.send_signal(number)
+    _, err = process.communicate()
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        assert "to go on: replitune run --cores 2" in err
+    wait_for(lambda: not processes(tmp_path), 20)
+    ran = run(tmp_path, with_program("cat {source}"), "--", "--until", "decode")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "results/tiny/decodes/t1/b/seed-002.txt").is_file()
+    assert not list((tmp_path / ".snakemake").glob("locks/*"))
+
+
+def test_options_of_snakemake_are_not_lost():
+    engine = Engine(
+        Path("x.yaml"), Path("p"), ["scale=small"], "3", ["--config", "seed=4", "--forceall"]
+    )
+    words = engine.command
+    assert words.count("--config") == 1
+    where = words.index("--config")
+    assert words[where : where + 3] == ["--config", "scale=small", "seed=4"]
+    assert words[-1] == "--forceall"
+    assert not engine.answers
+    assert Engine(Path("x"), Path("p"), options=["-n"]).answers

@@ -11,12 +11,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = {
-    "all": ["dev", "nmt", "meteor", "slurm", "fuzz"],
+    "all": ["dev", "nmt", "meteor", "slurm", "docs", "fuzz"],
     "run": [],
     "dev": ["dev", "nmt", "meteor", "slurm"],
     "nmt": ["nmt"],
     "meteor": ["meteor"],
     "slurm": ["slurm"],
+    "docs": ["docs"],
     "fuzz": ["fuzz"],
 }
 

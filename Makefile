@@ -69,8 +69,9 @@ dist: $(VENV)/.installed-dev
 
 # The report that the site shows is that of the default experiment, or REPORT=FILE
 REPORT ?= results/quickstart/report.html
+# (With --quiet mkdocs would not count the warnings that --strict refuses.)
 site: $(VENV)/.installed-docs $(REPORT)
-	REPORT=$(REPORT) NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean --quiet
+	REPORT=$(REPORT) NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 results/quickstart/report.html:
 	$(MAKE) run CONFIG= ARGS=

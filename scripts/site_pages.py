@@ -31,8 +31,8 @@ PAGES = {
 REPORT = "example/report.html"
 EXAMPLE = f"""# A report
 
-The report that the default experiment ends with (`make run`): one file, with all tables, figures
-and segments in it. [Reading the report](reading-the-report.md) goes through it;
+Every experiment ends with one, as the default one does (`make run`): one file, with all tables,
+figures and segments in it. [Reading the report](reading-the-report.md) goes through it;
 <a href="{REPORT}">here it has a window of its own</a>.
 
 <iframe src="{REPORT}" title="report of an experiment" loading="lazy"
@@ -50,6 +50,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = f"# Results of {folder.name}\n\n{''.join(links)}"
         files.append(File.generated(config, f"results/{folder.name}/index.md", content=text))
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    return re.sub(r"\]\((results/\w+)\)", r"](\1/index.md)", markdown)
 
 
 def on_post_build(config: MkDocsConfig) -> None:

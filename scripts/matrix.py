@@ -72,7 +72,8 @@ def run(cell: Cell, folder: Path, cold: Path) -> dict[str, str]:
     """sha256 of every file that must not depend on the cell."""
     folder.mkdir()
     (folder / "x.json").write_text(json.dumps(EXPERIMENT))
-    command = [str(Path(cell.python).parent / "snakemake"), "--snakefile", str(ROOT / "Snakefile")]
+    command = [str(Path(cell.python).parent / "snakemake")]
+    command += ["--snakefile", str(ROOT / "workflow/Snakefile")]
     command += ["--configfile", "x.json"]
     environment = {**os.environ, "OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
     if cell.cold:

@@ -43,7 +43,7 @@ def start(folder: Path, environment: dict[str, str], *arguments: str) -> subproc
     folder.mkdir(exist_ok=True)
     (folder / "x.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
     command = [str(Path(sys.executable).parent / "snakemake"), "--configfile", "x.yaml"]
-    command += ["--snakefile", str(ROOT / "Snakefile"), *arguments]
+    command += ["--snakefile", str(ROOT / "workflow/Snakefile"), *arguments]
     with open(folder / "out.txt", "wb") as out:
         return subprocess.Popen(
             command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT

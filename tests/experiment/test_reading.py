@@ -10,7 +10,7 @@ import yaml
 from replitune.errors import ReplituneError
 from replitune.experiment.reading import load, merge, resolve
 from replitune.experiment.settings import ExperimentSettings
-from replitune.experiment.yaml_file import read_yaml
+from replitune.experiment.yaml_file import find_source, read_yaml
 from replitune.settings import json_schema, plain
 from support import ROOT
 
@@ -130,3 +130,17 @@ def test_the_published_schema_takes_every_experiment_and_no_misspelt_one():
         ("sede", 1), ("tests.methods", ["clrk"]), ("systems.a.erors", 1), ("metrics", ["bleuu"]),
     ):  # fmt: skip
         assert not validator.is_valid(changed(path, value))
+
+
+def test_an_experiment_that_is_a_part_of_a_file_has_its_lines(tmp_path):
+    """Workflows that use ours as a module give it a part of their settings."""
+    one = tmp_path / "one.yaml"
+    first = "mail: x\nall:\n  a: {experiment: a, seed: 1}\n"
+    one.write_text(first + "  b:\n    experiment: b\n    seed: 2\n")
+    own = tmp_path / "own.yaml"
+    own.write_text("experiment: c\nseed: 3\n")
+    assert find_source([one], {"experiment": "b", "seed": 2}).line(("seed",)) == 6
+    assert find_source([one, own], {"experiment": "a", "seed": 1}).line(("seed",)) == 3
+    assert find_source([one, own], {"experiment": "c", "seed": 4}).file == own
+    assert find_source([one], {"experiment": "elsewhere"}).file is None
+    assert find_source([], {}).file is None

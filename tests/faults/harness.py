@@ -120,7 +120,7 @@ class Faults:
         """Snakemake in a session of its own, as in a terminal."""
         (self.folder / "x.yaml").write_text(yaml.safe_dump(self.experiment, sort_keys=False))
         command = [str(Path(sys.executable).parent / "snakemake"), "--cores", str(cores)]
-        command += ["--snakefile", str(ROOT / "Snakefile"), "--configfile", "x.yaml"]
+        command += ["--snakefile", str(ROOT / "workflow/Snakefile"), "--configfile", "x.yaml"]
         with open(self.folder / "out.txt", "wb") as out:
             return subprocess.Popen(
                 [*command, *arguments],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import kenlm
 import numpy as np
 import pytest
 from decoder_oracle import random_ngrams, sentence_logprob
@@ -41,6 +40,7 @@ def test_score_is_the_definition_of_back_off_for_pruned_models(seed, order, dens
 
 @pytest.mark.parametrize("order", [2, 3, 4, 5, 6])
 def test_score_is_kenlm_s_of_the_same_arpa_file(tmp_path, order):
+    kenlm = pytest.importorskip("kenlm")
     rng = np.random.default_rng(order)
     ngrams = random_ngrams(rng, order, 6, 0.35, closed=True)
     write_arpa(ngrams, tmp_path / "lm.arpa")

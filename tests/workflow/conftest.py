@@ -36,6 +36,7 @@ class Snakemake:
     """Snakemake in a folder of its own."""
 
     folder: Path
+    snakefile: Path = ROOT / "workflow" / "Snakefile"
 
     def write(self, experiment: dict, name: str = "x.yaml") -> Path:
         path = self.folder / name
@@ -46,7 +47,7 @@ class Snakemake:
         self, *arguments: str, cores: int = 2, configfile: str | None = "x.yaml"
     ) -> subprocess.Popen[str]:
         command = [str(Path(sys.executable).parent / "snakemake"), "--cores", str(cores)]
-        command += ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(self.folder)]
+        command += ["--snakefile", str(self.snakefile), "--directory", str(self.folder)]
         if configfile is not None:
             command += ["--configfile", str(self.folder / configfile)]
         return subprocess.Popen(

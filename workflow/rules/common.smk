@@ -6,16 +6,17 @@ import re
 from replitune.experiment.experiment import BY_METRIC, Experiment
 from replitune.experiment.reading import resolve
 from replitune.experiment.stages import TESTS
-from replitune.experiment.yaml_file import Source, read_yaml
+from replitune.experiment.yaml_file import find_source
 
 
 def read_experiment():
     """The validated experiment."""
     with one_message():
-        source = (
-            read_yaml(workflow.configfiles[-1])[1] if workflow.configfiles else Source()
+        require_one_version()
+        require_places()
+        experiment = Experiment(
+            resolve(config, find_source(workflow.configfiles, config))
         )
-        experiment = Experiment(resolve(config, source))
         experiment.outputs  # looks for files of systems that are on disk
         require_writable(".snakemake")
     return experiment

@@ -1,9 +1,19 @@
 # How a run begins and ends: one message for a mistake, last on the terminal, and no lock.
 
+import importlib.util
 import tempfile
 import threading
 from contextlib import contextmanager
 
+# a workflow that uses this one as a module gets it from its repository, without the library
+if importlib.util.find_spec("replitune") is None:
+    raise SystemExit(
+        "replitune: the library is not installed beside Snakemake\n"
+        f"  to do:    install version {VERSION} of the package replitune with the Python"
+        f" {sys.executable}"
+    )
+
+from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.experiment.plan import cautions
 from replitune.ledger.records import check_origins
@@ -33,14 +43,46 @@ def require_writable(folder):
         ) from None
 
 
+def require_one_version():
+    """The rules and the library that their jobs call belong together."""
+    if __version__ != VERSION:
+        raise ReplituneError(
+            "the workflow and the installed library are of different versions",
+            found=f"workflow {VERSION}, library {__version__}",
+            fix=f"install version {VERSION} of the package replitune, or use the workflow of"
+            f" version {__version__}",
+        )
+
+
+def require_places():
+    """Jobs are told where their files are, so Snakemake must not put them elsewhere."""
+    if workflow.modifier.path_modifier.replace_prefix("results") != "results":
+        raise ReplituneError(
+            "a module with `prefix` or `replace_prefix`: its jobs would not find their files",
+            fix="leave it out; every experiment has a folder of its own, results/<experiment>/",
+        )
+
+
+def working_systems(dag):
+    """The systems of this experiment with something to train, tune or decode. (The names of rules
+    may be others, and jobs those of another experiment, where this workflow is a module.)
+    """
+    folders = tuple(
+        f"{EXPERIMENT.folder}/logs/{stage}/" for stage in ("train", "tune", "decode")
+    )
+    jobs = [
+        job
+        for job in dag.needrun_jobs()
+        if str(job.log.get("text", "")).startswith(folders)
+    ]
+    systems = {dict(job.wildcards.items()).get("system") for job in jobs}
+    return sorted(systems - {None})
+
+
 def before_first_job(dag):
     """Programs and extras are there for the systems that have something to do, and results can be
     written."""
-    stages = ("train", "tune", "train_replica", "decode")
-    systems = {
-        job.wildcards.system for job in dag.needrun_jobs() if job.rule.name in stages
-    }
-    if errors := EXPERIMENT.missing(sorted(systems)):
+    if errors := EXPERIMENT.missing(working_systems(dag)):
         raise SystemExit("\n".join(f"replitune: {error}" for error in errors))
     with one_message():
         require_writable(EXPERIMENT.folder)
@@ -55,7 +97,9 @@ def after_last_job():
 
     Not asked of a run that was told to make only some."""
     asked = workflow.dag_settings
-    if set(asked.targets) - {"all"} or asked.until or asked.omit_from or asked.batch:
+    if asked.until or asked.omit_from or asked.batch:
+        return
+    if not any(AT.manifest in job.output for job in workflow.dag.jobs):
         return
     with one_message():
         check_origins(EXPERIMENT.folder.absolute())

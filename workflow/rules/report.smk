@@ -3,7 +3,7 @@
 from replitune.report.contents import Captions
 
 # what tables and figures are, for `snakemake --report`: see ../report/*.rst
-config["captions"] = Captions()
+config = {**config, "captions": Captions()}
 
 
 rule report:

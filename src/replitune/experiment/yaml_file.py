@@ -48,6 +48,12 @@ class Source:
                 return self.lines[path[:end]]
         return None
 
+    def inside(self, place: Path_) -> Source:
+        """The source of what stands at a place, which may be all of it."""
+        depth = len(place)
+        lines = {path[depth:]: n for path, n in self.lines.items() if path[:depth] == place}
+        return Source(self.file, lines)
+
     def stop(self, mistakes: Sequence[Mistake]) -> None:
         """Raise what is wrong, in the order of the file."""
         if not mistakes:
@@ -93,6 +99,33 @@ def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
             )
     source.stop(twice)
     return data, source
+
+
+def find_source(files: Sequence[str | Path], settings: Mapping[str, Any]) -> Source:
+    """Where settings stand that were put together from these files, the last one winning: in a
+    file of their own, or, when several experiments are in one file, in a part of it."""
+    read = [read_yaml(file) for file in reversed(files)]
+    for data, source in read:
+        place = _place(data, settings.get("experiment"))
+        if place is not None:
+            return source.inside(place)
+    # the name is missing, or was given on the command line
+    for data, source in read:
+        if data.keys() <= settings.keys():
+            return source
+    return Source()
+
+
+def _place(data: Mapping[str, Any], experiment: Any) -> Path_ | None:
+    """Where the experiment of this name stands."""
+    if "experiment" in data and data["experiment"] == experiment:
+        return ()
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            inner = _place(value, experiment)
+            if inner is not None:
+                return (key, *inner)
+    return None
 
 
 def _key_lines(node: Any, path: Path_) -> Iterator[tuple[Path_, int, bool]]:

@@ -221,7 +221,7 @@ Are these files what the manifest says, and do the tests follow from the statist
 
 Score, test and report again, from the translations that are here:
 
-    snakemake --snakefile REPLITUNE/Snakefile --directory {name} --cores 2 \\
+    snakemake --snakefile REPLITUNE/workflow/Snakefile --directory {name} --cores 2 \\
       --configfile {name}/experiment.yaml
     replitune verify {name}/results/{name} --against {name}
 

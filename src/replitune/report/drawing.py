@@ -1,4 +1,3 @@
-# ruff: noqa: E402
 """Drawing SVG and PNG: the same bytes from the same numbers, readable in greyscale."""
 
 from __future__ import annotations

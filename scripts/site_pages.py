@@ -1,0 +1,79 @@
+"""Pages of the documentation site that are not in docs/: a hook of mkdocs.yml.
+
+README, CHANGELOG, CONTRIBUTING and config/README.md lie where people and other programs look for
+them; here they are pages, with their links led to pages. Folders of results, which pages link to,
+get a list of their files. The report of an experiment is shown as it is (`extra: report` names its
+file).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "config/README.md": "experiments.md",
+}
+REPORT = "example/report.html"
+EXAMPLE = f"""# A report
+
+Every experiment ends with one, as the default one does (`make run`): one file, with all tables,
+figures and segments in it. [Reading the report](reading-the-report.md) goes through it;
+<a href="{REPORT}">here it has a window of its own</a>.
+
+<iframe src="{REPORT}" title="report of an experiment" loading="lazy"
+  style="width: 100%; height: 80vh; border: 1px solid #8888"></iframe>
+"""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for source, page in PAGES.items():
+        text = linked((ROOT / source).read_text("utf-8"), posixpath.dirname(source))
+        files.append(File.generated(config, page, content=text))
+    files.append(File.generated(config, "example.md", content=EXAMPLE))
+    for folder in sorted((ROOT / "docs" / "results").iterdir()):
+        links = [f"- [{path.name}]({path.name})\n" for path in sorted(folder.iterdir())]
+        text = f"# Results of {folder.name}\n\n{''.join(links)}"
+        files.append(File.generated(config, f"results/{folder.name}/index.md", content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    return re.sub(r"\]\((results/\w+)\)", r"](\1/index.md)", markdown)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    report = ROOT / config.extra["report"]
+    if not report.is_file():
+        raise PluginError(f"no report to show: {config.extra['report']}; `make run` makes it")
+    out = Path(config.site_dir) / REPORT
+    out.parent.mkdir(exist_ok=True)
+    shutil.copyfile(report, out)
+
+
+def linked(text: str, folder: str) -> str:
+    """Markdown of a file in a folder of the project, as a page beside those of docs/."""
+
+    def led(match: re.Match[str]) -> str:
+        label, target, anchor = match.groups()
+        path = posixpath.normpath(posixpath.join(folder, target))
+        page = PAGES.get(path, path.removeprefix("docs/"))
+        if label == target and path.startswith("docs/"):
+            label = page
+        return f"[{label}]({page}{anchor or ''})"
+
+    return re.sub(r"\[([^][]*)\]\((?!\w+:)([^)#]+)(#[^)]*)?\)", led, text)

@@ -1,0 +1,79 @@
+"""What is said of a release in several files is the same everywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+
+import pytest
+import yaml
+
+import replitune
+from support import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+ZENODO = json.loads((ROOT / ".zenodo.json").read_text("utf-8"))
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        PROJECT["version"],
+        CITATION["version"],
+        ZENODO["version"],
+        *re.findall(r'^VERSION = "(.*)"', text("workflow/Snakefile"), re.MULTILINE),
+        *re.findall(r'tag[= ]"?v([\d.]*\d)', text("config/README.md")),
+        re.findall(r"^## (\S+)", text("CHANGELOG.md"), re.MULTILINE)[0],
+    ],
+)
+def test_every_file_names_the_same_version(said: str):
+    assert said == replitune.__version__
+
+
+def test_every_file_names_the_same_license_and_authors():
+    assert PROJECT["license"] == CITATION["license"] == ZENODO["license"]
+    names = [author["name"] for author in PROJECT["authors"]]
+    assert names == [author["name"] for author in CITATION["authors"]]
+    assert names == [author["name"] for author in ZENODO["creators"]]
+
+
+def test_every_file_names_the_same_repository():
+    repository = PROJECT["urls"]["Repository"]
+    assert CITATION["repository-code"] == repository
+    site = PROJECT["urls"]["Documentation"]
+    assert CITATION["url"] == site
+    assert f"site_url: {site}\n" in text("mkdocs.yml")
+    name = repository.removeprefix("https://github.com/")
+    assert f'github("{name}", path="workflow/Snakefile"' in text("config/README.md")
+    assert f"deploy-workflow {repository} " in text("config/README.md")
+
+
+def test_versions_of_python_are_those_that_can_be_installed():
+    low, high = re.findall(r"3\.(\d+)", PROJECT["requires-python"])
+    said = re.findall(r"Python :: 3\.(\d+)", "\n".join(PROJECT["classifiers"]))
+    assert said == [str(minor) for minor in range(int(low), int(high))]
+    tested = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]
+    others = tested["tests"]["strategy"]["matrix"]["python"]
+    assert [f"3.{minor}" for minor in said] == ["3.11", *others]
+
+
+def test_citations_of_the_paper_are_in_its_bibliography():
+    paper = text("paper/paper.md")
+    cited = set(re.findall(r"@([a-z]+\d{4})", paper))
+    assert cited == set(re.findall(r"^@\w+\{(\w+),", text("paper/paper.bib"), re.MULTILINE))
+    (figure,) = re.findall(r"\]\((\S+\.svg)\)", paper)
+    assert (ROOT / "paper" / figure).is_file()
+
+
+def test_numbers_of_the_paper_are_those_of_the_evidence():
+    paper, evidence = text("paper/paper.md"), text("docs/evidence.md")
+    calibration = paper.partition("# The test")[2].partition("![")[0]
+    numbers = set(re.findall(r"\.\d{3,}", calibration))
+    assert len(numbers) >= 5
+    assert all(re.search(rf"{re.escape(number)}\b", evidence) for number in numbers)

@@ -3,3 +3,6 @@
 
 
 include: "workflow/Snakefile"
+
+
+workflow.default_target = "all"  # Snakemake takes none from a file that is included

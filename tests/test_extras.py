@@ -19,7 +19,7 @@ from support import ROOT, Ran
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OFFERED = PROJECT["optional-dependencies"]
-FOR_BUILDERS = {"build", "dev", "fuzz"}
+FOR_BUILDERS = {"docs", "build", "dev", "fuzz"}
 NAMES = {"sil_thot": "thot"}
 """Packages that are imported by another name than they are installed by."""
 

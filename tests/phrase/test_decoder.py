@@ -34,7 +34,6 @@ def exact(limit: int, search: str = "stack") -> SearchSettings:
         beam=0,
         distortion_limit=limit,
         options=1000,
-        derivations=10**6,
     )
 
 
@@ -278,14 +277,26 @@ def test_nbest_lines_are_moses_format_and_read_back_exactly(tmp_path):
     np.testing.assert_array_equal([float(row[3]) for row in rows], found.score)
 
 
-def test_derivation_limit_for_distinct_lists_is_kept_and_reported():
+@pytest.mark.parametrize("search", ["stack", "cube"])
+def test_a_distinct_list_is_the_list_of_derivations_without_later_ones_of_the_same_words(search):
     rng = np.random.default_rng(13)
     model, _ = random_model(rng)
-    line = "f0 f1 f2 f3 f4 f0"
-    decoder = Decoder(model, model.layout.sensible(), SearchSettings(derivations=2))
-    found = decoder.nbest([line], 10, distinct=True)
-    assert found.looked.tolist() <= [20]
-    assert len(set(found.texts())) == len(found.texts()) <= 10
+    lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 7)) for _ in range(5)]
+    decoder = Decoder(
+        model, model.layout.sensible(), SearchSettings(search, stack=20, pop_limit=60)
+    )
+    for line in lines:
+        every = decoder.nbest([line], 5000)
+        found = decoder.nbest([line], 100, distinct=True)
+        best: dict[str, float] = {}
+        for text, score in zip(every.texts(), every.score.tolist(), strict=True):
+            best.setdefault(text, score)
+        assert 20 < len(best) < len(every.score)
+        np.testing.assert_allclose(found.score, list(best.values())[:100], atol=1e-9)
+        assert len(set(found.texts())) == len(found.texts())
+        assert all(
+            best[text] == pytest.approx(found.score[i]) for i, text in enumerate(found.texts())
+        )
 
 
 @pytest.mark.parametrize(

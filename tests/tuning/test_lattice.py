@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.streams import stream
-from replitune.tuning.hypothesis_statistics import LatticeHypotheses
+from replitune.tuning.hypothesis_statistics import KnownStatistics
 from replitune.tuning.lattice import Lattice, Lattices
 from replitune.tuning.linesearch import Step, best_step, integrate
 from replitune.tuning.loop import Decoded, run_loop
@@ -111,15 +111,16 @@ class LatticeSearch:
 
     def __init__(self, lattices: Lattices, objective: Objective, statistics: Any) -> None:
         self.lattices, self.objective = lattices, objective
-        self.hypotheses, self.lock = LatticeHypotheses(statistics), threading.Lock()
+        self.statistics, self.lock = KnownStatistics(statistics), threading.Lock()
 
     def at(self, weights: NDArray[np.float64]) -> LatticePoint:
         return LatticePoint(self, weights)
 
-    def sums(self, weights: NDArray[np.float64]) -> NDArray:
-        with self.lock:
-            best = self.hypotheses.of(self.lattices.envelope(weights, np.zeros(len(weights))))
-        return best.statistics.sum(axis=0)
+    def along(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        return vector
+
+    def axis(self, number: int) -> NDArray[np.float64]:
+        return np.eye(F)[number]
 
 
 class LatticePoint:
@@ -129,11 +130,20 @@ class LatticePoint:
         self.space = search
         self.weights = weights
 
+    def sums(self) -> NDArray:
+        here = np.zeros(len(self.weights))
+        best = self.space.lattices.envelope(self.weights, here)
+        with self.space.lock:
+            rows = self.space.statistics(best.segments, best.word_start, best.words)
+        return rows.sum(axis=0)
+
     def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
         """Go to the best place along `direction` (F,)."""
         envelope = self.space.lattices.envelope(self.weights, direction)
         with self.space.lock:
-            rows, table = self.space.hypotheses.rows(envelope)
+            rows, table = self.space.statistics.rows(
+                envelope.segments, envelope.word_start, envelope.words
+            )
         first = np.zeros(len(rows), dtype=bool)
         first[envelope.offsets[:-1]] = True
         later = np.flatnonzero(~first)
@@ -157,8 +167,9 @@ def test_a_line_on_lattices_is_that_on_all_their_paths(seed: int, bleu: Objectiv
     rng = np.random.default_rng(seed)
     weights, direction = rng.normal(size=F), rng.normal(size=F)
     lattice = LatticeSearch(space.lattices, bleu, space.statistics).at(weights)
-    listed = PoolSearch(space.pool, bleu).at(weights)
-    one, other = lattice.search(direction), listed.search(direction)
+    pool = PoolSearch(space.pool, bleu)
+    listed = pool.at(weights)
+    one, other = lattice.search(direction), listed.search(pool.along(direction))
     assert one.here == pytest.approx(other.here)
     assert one.best == pytest.approx(other.best)
     assert one.gamma == pytest.approx(other.gamma)
@@ -182,19 +193,24 @@ def test_mert_on_lattices_is_mert_on_all_their_paths(seed: int, bleu: Objective)
 
 
 def test_the_tuner_ends_where_lattices_and_pool_agree(bleu: Objective):
-    space = Space(8, nodes=7)
     start = np.array([0.2, -1.0, 0.4])
-    empty = Pool.empty(N, F, 10)
-    result = MertLattice(rounds=8, reach=np.inf).tune_lattices(
-        space.lattices, space.statistics, empty, bleu, start, np.random.default_rng(0)
-    )
-    whole = Mert().tune(space.pool, bleu, start, np.random.default_rng(0))
-    assert result.score == pytest.approx(bleu.score(space.pool, result.weights), abs=1e-6)
-    assert result.score >= whole.score - 1.0
-    last = result.history[-1]
-    assert last["score"] >= last["pool_score"] - 0.01
-    assert result.added is not None
-    assert len(empty.extend(*vars(result.added).values())) < len(space.pool)
+    below = []
+    for seed in range(8):
+        space = Space(seed, nodes=7)
+        empty = Pool.empty(N, F, 10, dtype=np.float64)
+        result = MertLattice(rounds=8, reach=np.inf).tune_lattices(
+            space.lattices, space.statistics, empty, bleu, start, np.random.default_rng(0)
+        )
+        whole = Mert().tune(space.pool, bleu, start, np.random.default_rng(0))
+        below.append(whole.score - result.score)
+        assert result.score == pytest.approx(bleu.score(space.pool, result.weights), abs=1e-6)
+        last = result.history[-1]
+        assert last["score"] >= last["pool_score"] - 0.01
+        assert result.added is not None
+        assert len(empty.extend(*vars(result.added).values())) < len(space.pool)
+    # Both climb hills from random starts; they mostly end on the same one.
+    assert np.median(below) <= 0.01
+    assert np.mean(below) < 0.5
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -39,8 +39,10 @@ def test_line_search_equals_brute_force(draw_hypotheses, bleu: Objective, seed: 
     pool = draw_hypotheses(seed, n_segments=6, most=most, n_features=3, whole=whole).pool()
     weights = rng.integers(-2, 3, 3).astype(float) if whole else rng.normal(size=3)
     direction = np.eye(3)[seed % 3] if seed % 2 else rng.normal(size=3)
-    point = PoolSearch(pool, bleu).at(weights)
-    line = point.line(direction, direction @ pool.features)
+    search = PoolSearch(pool, bleu)
+    point = search.at(weights)
+    along = search.axis(seed % 3) if seed % 2 else search.along(direction)
+    line = point.line(along)
     places = np.linspace(-5, 5, 401) + 0.00137
     corners = crossings(pool, weights, direction)
     if len(corners):
@@ -62,7 +64,8 @@ def test_many_hypotheses_take_the_refining_pass(draw_hypotheses, bleu: Objective
     """Long lists, where lines are dropped in two passes before they are sorted."""
     pool = draw_hypotheses(5, n_segments=4, most=600, n_features=2, whole=False).pool()
     weights, direction = np.array([0.3, -1.0]), np.array([1.0, 0.2])
-    line = PoolSearch(pool, bleu).at(weights).line(direction, direction @ pool.features)
+    search = PoolSearch(pool, bleu)
+    line = search.at(weights).line(search.along(direction))
     places = np.linspace(-20, 20, 301)
     expected = [brute_force(pool, bleu, weights, direction, gamma) for gamma in places]
     found = line.utilities[np.searchsorted(line.edges, places)]
@@ -71,7 +74,8 @@ def test_many_hypotheses_take_the_refining_pass(draw_hypotheses, bleu: Objective
 
 def test_a_line_on_which_nothing_changes_is_one_interval(draw_hypotheses, bleu: Objective):
     pool = draw_hypotheses(0, n_segments=3, most=5, n_features=2, whole=False).pool()
-    line = PoolSearch(pool, bleu).at(np.ones(2)).line(np.zeros(2), np.zeros(len(pool)))
+    search = PoolSearch(pool, bleu)
+    line = search.at(np.ones(2)).line(search.along(np.zeros(2)))
     assert len(line.edges) == 0
     assert best_step(line).gamma == 0.0
 

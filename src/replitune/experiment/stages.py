@@ -150,6 +150,7 @@ class Train(SystemStage):
     """What the replicas of a system share."""
 
     NAME = "train"
+    VERSION = 2
 
     @property
     def inputs(self) -> Files:
@@ -180,7 +181,7 @@ class Tune(ReplicaStage):
     """Tune the weights of one replica on dev."""
 
     NAME = "tune"
-    VERSION = 2
+    VERSION = 3
     tuning: dict[str, Any]
     """Metric, size of n-best lists, the loop's settings, and those of the replica's tuner."""
 
@@ -209,7 +210,7 @@ class Decode(ReplicaStage):
     """Translate test sets by one replica."""
 
     NAME = "decode"
-    VERSION = 2
+    VERSION = 3
     KEPT = True
     testsets: list[str]
 

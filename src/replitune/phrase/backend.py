@@ -128,7 +128,7 @@ class Phrase(Backend):
                 found += system.translate(lines[start : start + BLOCK], weights, job.threads)
                 done(len(found))
         if job.nbest is not None and job.nbest_out is not None:
-            lists, _ = system.nbest(lines, weights, job.nbest, job.threads)
+            lists = system.nbest(lines, weights, job.nbest, job.threads)
             lists.write(job.nbest_out)
         return found
 

@@ -17,8 +17,6 @@ from replitune.phrase.coverage import cover, future_costs, intern, new_coverages
 from replitune.phrase.grids import add_grids, grids_with_room, least_promise, new_grids
 from replitune.phrase.lm import step
 from replitune.phrase.search import (
-    MEMO,
-    MEMO_BITS,
     SLACK,
     finish,
     group_rows,
@@ -32,21 +30,21 @@ from replitune.phrase.stacks import ARC, HYPOTHESIS, match, new_stacks, prune, r
 
 @leaf
 def _enter(stacks, new, size, arcs, arc_count, keep):  # type: ignore[no-untyped-def]
-    """Put a hypothesis into the stack; returns the number of arcs."""
+    """Put a hypothesis into the stack; (which one it is there, or -1; the number of arcs)."""
     hypotheses, counts = stacks.hypotheses, stacks.counts
     i_old, slot = match(stacks.slots, hypotheses, 0, new)
     if i_old >= 0:
-        arc_count = recombine(hypotheses, 0, i_old, new, arcs, arc_count, keep)
-    else:
-        if counts[0] == hypotheses.shape[1]:
-            prune(stacks, 0, size)
-            if new.total <= stacks.floor[0]:
-                return arc_count
-            slot = match(stacks.slots, hypotheses, 0, new)[1]
-        hypotheses[0, counts[0]] = new
-        stacks.slots[0, slot] = counts[0]
-        counts[0] += 1
-    return arc_count
+        return i_old, recombine(hypotheses, 0, i_old, new, arcs, arc_count, keep)
+    if counts[0] == hypotheses.shape[1]:
+        prune(stacks, 0, size)
+        if new.total <= stacks.floor[0]:
+            return np.int64(-1), arc_count
+        slot = match(stacks.slots, hypotheses, 0, new)[1]
+    i_new = counts[0]
+    hypotheses[0, i_new] = new
+    stacks.slots[0, slot] = i_new
+    counts[0] += 1
+    return i_new, arc_count
 
 
 @leaf
@@ -73,6 +71,7 @@ def _fill(
     have just this promise; returns the number of arcs. room: (>= 1, W) for a mask."""
     cells, identity = options.cells, options.identity
     members, floor, top = grids.members, stacks.floor, stacks.top
+    hypotheses = stacks.hypotheses
     new = stacks.scratch[0]
     g = grids.head[k]
     while g >= 0:
@@ -135,7 +134,24 @@ def _fill(
                 finish(
                     new, coverages.gap[c], coverages.mask, c, last, identity[option], terms.lexro
                 )
-                arc_count = _enter(stacks, new, size, arcs, arc_count, keep)
+                i, arc_count = _enter(stacks, new, size, arcs, arc_count, keep)
+                follower = np.int64(members[member].follower) if i >= 0 else np.int64(-1)
+                while follower >= 0:
+                    behind = members[follower].promise
+                    if behind + future + cell.promise >= least:
+                        value = behind + cell.score + terms.lm * lm
+                        value += cell.backward
+                        if value + future > floor[0]:
+                            arc = arcs[arc_count]
+                            arc.score = value
+                            arc.back = members[follower].row
+                            arc.option = option
+                            arc.start = new.start
+                            arc.end = new.end
+                            arc.next = hypotheses[0, i].arcs
+                            hypotheses[0, i].arcs = arc_count
+                            arc_count += 1
+                    follower = np.int64(members[follower].follower)
                 if total > top[0] and total > floor[0]:
                     top[0] = total
                     # Of complete translations only the best is wanted.
@@ -145,7 +161,7 @@ def _fill(
 
 
 @njit(cache=True, nogil=True)
-def search_cubes(spans, options, automaton, terms, size, pops, keep):  # type: ignore[no-untyped-def]
+def search_cubes(spans, options, automaton, terms, size, pops, keep, memo):  # type: ignore[no-untyped-def]
     """Decode one sentence; arguments and result as of `search`, and `pops`, cells per stack."""
     n, longest = spans.shape
     width = mask_width(n, terms.limit)
@@ -164,9 +180,9 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):  # type: i
     tail = np.empty(size, np.int64)
     group = np.full(64, -1, np.int64)
     grids = new_grids(n, size)
+    lists = np.empty((3, 3), np.int64)
     spread = np.inf
     found = np.empty(4 * pops)
-    memo = np.zeros(1 << MEMO_BITS, MEMO)
 
     new = stacks.scratch[0]
     ways.mask[0, :] = 0
@@ -181,10 +197,10 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):  # type: i
     for k in range(n + 1):
         least, equal, best = least_promise(grids, k, options.cells, pops, spread, found)
         if k > 1:
-            spread = 1.1 * (best - least)
+            spread = 1.1 * (best - least)  # inf while there are few cells
         coverages = with_room(coverages, pops)
-        if keep and arc_count + pops > len(arcs):
-            arcs = np.concatenate((arcs, np.empty(len(arcs) + pops, ARC)))
+        if keep and arc_count + pops + grids.ways[k] > len(arcs):
+            arcs = np.concatenate((arcs, np.empty(len(arcs) + pops + grids.ways[k], ARC)))
         arc_count = _fill(
             k, least, equal, grids, rows, coverages, options, automaton, terms, memo, stacks,
             size, ways.mask, arcs, arc_count, k == n, keep,
@@ -202,6 +218,6 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep):  # type: i
         grids = grids_with_room(grids, 3 * most * groups, most * kept)
         add_grids(
             k, groups, head, next_row, rows, base, coverages, spans, options, terms, future, ways,
-            grids,
+            grids, lists, keep,
         )  # fmt: skip
     return rows[: first[n + 1]], first, arcs[:arc_count]

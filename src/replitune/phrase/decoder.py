@@ -7,6 +7,7 @@ All kernels release the GIL.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from replitune.phrase.kbest import best_words
 from replitune.phrase.kbest import nbest as nbest_of
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.options import Batch, prepare
-from replitune.phrase.search import Terms, search
+from replitune.phrase.search import MEMO, MEMO_BITS, Terms, search
 from replitune.phrase.settings import SearchSettings
 from replitune.running.files import atomic_open
 
@@ -42,7 +43,6 @@ class NBest:
     score: (H,) float64 = features @ weights; the constant for copied words is not in it
     copied: (H,) int32 number of copied words
     word_start: (H + 1,); words: int32 ids into `vocabulary`
-    looked: (N,) derivations looked at; less than asked for when the search graph has no more
     """
 
     segment: NDArray[np.int32]
@@ -51,7 +51,6 @@ class NBest:
     copied: NDArray[np.int32]
     word_start: NDArray[np.int64]
     words: NDArray[np.int32]
-    looked: NDArray[np.int64]
     vocabulary: list[str]
     layout: PhraseLayout
 
@@ -125,10 +124,10 @@ class Decoder:
         vocabulary = self._vocabulary(batch)
         start, target = batch.options.word_start, batch.target_words
 
-        def best(i: int) -> str:
+        def best(i: int, memo: NDArray[np.void]) -> str:
             if batch.start[i] == batch.start[i + 1]:
                 return ""
-            rows, first, _ = self._search(batch, i, keep=False)
+            rows, first, _ = self._search(batch, i, memo, keep=False)
             words = best_words(rows, first[-2], start, target)
             return " ".join([vocabulary[word] for word in words.tolist()])
 
@@ -142,16 +141,15 @@ class Decoder:
         if size < 1:
             raise ReplituneError("size of n-best lists", found=str(size), expected="1 or more")
         batch = self.prepare(lines)
-        derivations = size * self.settings.derivations if distinct else size
 
-        def list_of(i: int) -> Any:
+        def list_of(i: int, memo: NDArray[np.void]) -> Any:
             if batch.start[i] == batch.start[i + 1]:
-                return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int), 1
-            rows, first, arcs = self._search(batch, i, keep=True)
+                return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int)
+            rows, first, arcs = self._search(batch, i, memo, keep=True)
             return nbest_of(
                 rows, arcs, first[-2], batch.options, batch.target_words, batch.scores,
                 batch.reordering, batch.unknown, self._automaton, self._terms.begin,
-                self._terms.end, size, derivations, distinct,
+                self._terms.end, size, distinct,
             )  # fmt: skip
 
         found = self._map(list_of, len(batch), threads)
@@ -168,7 +166,6 @@ class Decoder:
             copied=np.concatenate([_NO_WORDS, *(r[3] for r in found)]).astype(np.int32),
             word_start=starts(np.concatenate([_NO_WORDS, *(np.diff(r[0]) for r in found)])),
             words=np.concatenate([_NO_WORDS, *(result[1] for result in found)]),
-            looked=np.array([result[4] for result in found], np.int64),
             vocabulary=self._vocabulary(batch),
             layout=self.model.layout,
         )
@@ -184,13 +181,13 @@ class Decoder:
         tables = (batch.scores, batch.reordering, batch.unknown)
         word_start, target = batch.options.word_start, batch.target_words
 
-        def of(i: int) -> SearchGraph:
+        def of(i: int, memo: NDArray[np.void]) -> SearchGraph:
             if batch.start[i] == batch.start[i + 1]:
                 none = np.zeros(0, np.int32)
                 features = np.zeros((0, len(columns)))
                 start = np.zeros(1, np.int64)
                 return SearchGraph(1, none, none, start, none, features, none, vocabulary)
-            rows, first, arcs = self._search(batch, i, keep=True)
+            rows, first, arcs = self._search(batch, i, memo, keep=True)
             length = int(batch.start[i + 1] - batch.start[i])
             nodes, arc_from, arc_to, chosen, features, copied = graph_of(
                 rows, arcs, first[-2], batch.options, tables, self._automaton, self._terms.end,
@@ -215,18 +212,28 @@ class Decoder:
     def _vocabulary(self, batch: Batch) -> list[str]:
         return [*self.model.table.target_vocab, *batch.copied]
 
-    def _search(self, batch: Batch, i: int, keep: bool) -> Any:
+    def _search(self, batch: Batch, i: int, memo: NDArray[np.void], keep: bool) -> Any:
         spans = batch.spans[batch.start[i] : batch.start[i + 1]]
         arguments = spans, batch.options, self._automaton, self._terms, self.settings.stack
         if self.settings.search == "cube":
-            return search_cubes(*arguments, self.settings.pop_limit, keep)
-        return search(*arguments, keep)
+            return search_cubes(*arguments, self.settings.pop_limit, keep, memo)
+        return search(*arguments, keep, memo)
 
-    def _map(self, work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
+    def _map(
+        self, work: Callable[[int, NDArray[np.void]], Result], count: int, threads: int
+    ) -> list[Result]:
+        """`work` on each sentence, with a memo of the thread's own."""
+        own = threading.local()
+
+        def with_memo(i: int) -> Result:
+            if not hasattr(own, "memo"):
+                own.memo = np.zeros(1 << MEMO_BITS, MEMO)
+            return work(i, own.memo)
+
         if threads <= 1 or count <= 1:
-            return [work(i) for i in range(count)]
+            return [with_memo(i) for i in range(count)]
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(work, range(count)))
+            return list(pool.map(with_memo, range(count)))
 
 
 _NO_WORDS = np.zeros(0, np.int32)

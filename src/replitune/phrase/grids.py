@@ -1,7 +1,9 @@
 """The grids of cube pruning, and which of their cells are the most promising.
 
 Hypotheses of one coverage that can be extended over the same source span with the same
-orientation, best first, and the options of the span, best first, span a grid.
+orientation, best first, and the options of the span, best first, span a grid. Of hypotheses with
+the same state of the language model only the best is a side of the grid: whatever it is extended
+with, the others become one with it. They follow it in a list, as other ways to the same end.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.leaf import leaf
-from replitune.phrase.options import MONOTONE, SWAP
+from replitune.phrase.options import DISCONTINUOUS, MONOTONE, SWAP
 from replitune.phrase.search import extensions_of, orientation
 from replitune.phrase.stacks import kth_largest
 
@@ -36,20 +38,28 @@ GRID = np.dtype(
 they get, -1 until a cell is taken; begin, stop: its options; turn: the orientation; next: the next
 grid into the same stack, or -1."""
 
-MEMBER = np.dtype([("promise", "f8"), ("row", "i8")])
-"""row: a hypothesis; promise: its score with the jump and its forward reordering score."""
+MEMBER = np.dtype([("promise", "f8"), ("row", "i4"), ("follower", "i4")])
+"""row: a hypothesis; promise: its score with the jump and its forward reordering score; follower:
+the member that follows it, or -1."""
 
 
 class Grids(NamedTuple):
     """table: (G,) GRID; members: (M,) MEMBER; head: (n + 1,) the first grid into each stack, or
-    -1; used: (2,) grids and members so far; scanned, turns: room for the rows of one coverage"""
+    -1; ways: (n + 1,) no more ways than these into each stack come from followers; used: (2,) grids
+    and members so far
+
+    Room for the rows of one coverage: scanned, turns: those that a phrase can follow; kinds: which
+    have the same LM state, numbered; best: of each kind, -1 between uses"""
 
     table: NDArray[np.void]
     members: NDArray[np.void]
     head: NDArray[np.int64]
+    ways: NDArray[np.int64]
     used: NDArray[np.int64]
     scanned: NDArray[np.void]
     turns: NDArray[np.int8]
+    kinds: NDArray[np.int64]
+    best: NDArray[np.int64]
 
 
 @njit(cache=True)
@@ -58,9 +68,12 @@ def new_grids(n, size):  # type: ignore[no-untyped-def]
         np.empty(256 * (n + 1), GRID),
         np.empty(1024 * (n + 1), MEMBER),
         np.full(n + 1, -1, np.int64),
+        np.zeros(n + 1, np.int64),
         np.zeros(2, np.int64),
         np.empty(size, MEMBER),
         np.empty(size, np.int8),
+        np.empty(size, np.int64),
+        np.full(size, -1, np.int64),
     )
 
 
@@ -72,7 +85,10 @@ def grids_with_room(grids, tables, members):  # type: ignore[no-untyped-def]
         table = np.concatenate((table, np.empty(len(table) + tables, GRID)))
     if grids.used[1] + members > len(listed):
         listed = np.concatenate((listed, np.empty(len(listed) + members, MEMBER)))
-    return Grids(table, listed, grids.head, grids.used, grids.scanned, grids.turns)
+    return Grids(
+        table, listed, grids.head, grids.ways, grids.used, grids.scanned, grids.turns, grids.kinds,
+        grids.best,
+    )  # fmt: skip
 
 
 @leaf
@@ -112,8 +128,8 @@ def _scan(grids, k, cells, pops, least, found):  # type: ignore[no-untyped-def]
 
 @leaf
 def least_promise(grids, k, cells, pops, spread, found):  # type: ignore[no-untyped-def]
-    """Of the cells of the grids into stack k: (promise of the `pops`-th most promising, or of the
-    last one; how many with just this promise are among the `pops`; promise of the best).
+    """Of the cells of the grids into stack k: (promise of the `pops`-th most promising, -inf where
+    there are fewer; how many with just this promise are among the `pops`; promise of the best).
 
     `spread` is a guess how far below the best it will be; it changes the work, not the result.
     """
@@ -131,25 +147,37 @@ def least_promise(grids, k, cells, pops, spread, found):  # type: ignore[no-unty
             count = _scan(grids, k, cells, pops, best - spread, found)
     if count < pops and spread < np.inf:
         count = _scan(grids, k, cells, pops, -np.inf, found)
-    taken = min(count, pops)
-    if taken == 0:
+    if count < pops:
         return -np.inf, 0, best
-    least = kth_largest(found, count, taken)
-    equal = taken
-    for i in range(taken):
+    least = kth_largest(found, count, pops)
+    equal = pops
+    for i in range(pops):
         if found[i] > least:
             equal -= 1
     return least, equal, best
 
 
 @leaf
+def _number_states(rows, row, next_row, base, kinds):  # type: ignore[no-untyped-def]
+    """kinds[row - base]: the first of a group's rows with the same LM state, from base."""
+    first = row
+    while row >= 0:
+        other = first
+        while rows[other].state != rows[row].state:
+            other = next_row[other - base]
+        kinds[row - base] = other - base
+        row = next_row[row - base]
+
+
+@leaf
 def _members(rows, row, next_row, base, start, end, forward, terms, grids):  # type: ignore[no-untyped-def]
     """The hypotheses of a group that a phrase over start .. end can follow.
 
-    Fills grids.scanned and grids.turns, in order; returns how many have each orientation."""
+    Fills grids.scanned and grids.turns, in order; returns (how many, whether some of them end
+    behind the phrase, so that another one from `start` could be a swap)."""
     found, turns = grids.scanned, grids.turns
     count = 0
-    monotone, swap = 0, 0
+    ahead = False
     while row >= 0:
         last = rows[row]
         jump = abs(start - (last.end + 1))
@@ -162,21 +190,37 @@ def _members(rows, row, next_row, base, start, end, forward, terms, grids):  # t
             found[count].promise = value
             turns[count] = turn
             count += 1
-            monotone += turn == MONOTONE
-            swap += turn == SWAP
+            ahead |= last.start > start
         row = next_row[row - base]
-    return monotone, swap, count - monotone - swap
+    return count, ahead
 
 
 @leaf
-def _gather(grids, count, turn):  # type: ignore[no-untyped-def]
-    """Append those of one orientation to the members, best first, equal ones in order."""
+def _gather(grids, base, count, turn, keep):  # type: ignore[no-untyped-def]
+    """Append those of one orientation to the members, best first, equal ones in order, then their
+    followers; (how many are no followers, how many are)."""
     found, turns, members = grids.scanned, grids.turns, grids.members
-    first = grids.used[1]
-    stop = first
+    kinds, best = grids.kinds, grids.best
     for j in range(count):
         if turns[j] != turn:
             continue
+        kind = kinds[found[j].row - base]
+        other = best[kind]
+        found[j].follower = -1
+        if other < 0:
+            best[kind] = j
+        elif found[j].promise > found[other].promise:
+            found[j].follower = other
+            best[kind] = j
+        else:
+            found[j].follower = found[other].follower
+            found[other].follower = j
+    first = grids.used[1]
+    stop = first
+    for j in range(count):
+        if turns[j] != turn or best[kinds[found[j].row - base]] != j:
+            continue
+        best[kinds[found[j].row - base]] = -1
         value = found[j].promise
         i = stop
         while i > first and members[i - 1].promise < value:
@@ -184,35 +228,58 @@ def _gather(grids, count, turn):  # type: ignore[no-untyped-def]
             i -= 1
         members[i] = found[j]
         stop += 1
-    grids.used[1] = stop
+    used = stop
+    for i in range(first, stop):
+        j = members[i].follower
+        members[i].follower = -1
+        last = i
+        while keep and j >= 0:
+            members[used] = found[j]
+            members[used].follower = -1
+            members[last].follower = used
+            last = used
+            used += 1
+            j = found[j].follower
+    grids.used[1] = used
+    return stop - first, used - stop
 
 
 @leaf
 def add_grids(
-    k, groups, head, next_row, rows, base, coverages, spans, options, terms, future, ways, grids
-):  # type: ignore[no-untyped-def]
+    k, groups, head, next_row, rows, base, coverages, spans, options, terms, future, ways, grids,
+    lists, keep,
+):  # fmt: skip  # type: ignore[no-untyped-def]
     """The grids that lead from stack k, rows[base:], to later ones; there must be room.
 
-    head, next_row: its groups, see `group_rows`."""
+    head, next_row: its groups, see `group_rows`; lists: (3, 3) room"""
     option_first, option_count = options.first, options.counts
     for group in range(groups):
         row = np.int64(head[group])
         c = np.int64(rows[row].coverage)
+        _number_states(rows, row, next_row, base, grids.kinds)
         count = extensions_of(coverages, c, spans, terms.limit, future, ways)
+        listed = np.int64(-1)  # where phrases start whose members the lists hold
         for q in range(count):
             start, length = ways.start[q], ways.length[q]
+            if start != listed:
+                size, ahead = _members(
+                    rows, row, next_row, base, start, start + length - 1, options.forward, terms,
+                    grids,
+                )  # fmt: skip
+                for turn in (MONOTONE, SWAP, DISCONTINUOUS):
+                    lists[turn, 0] = grids.used[1]
+                    leaders, followers = _gather(grids, base, size, turn, keep)
+                    lists[turn, 1] = leaders
+                    lists[turn, 2] = followers
+                listed = np.int64(-1) if ahead else start
             phrase = ways.phrase[q]
-            sizes = _members(
-                rows, row, next_row, base, start, start + length - 1, options.forward, terms, grids
-            )
-            for turn in range(3):
-                if sizes[turn] == 0:
+            for turn in (MONOTONE, SWAP, DISCONTINUOUS):
+                if lists[turn, 1] == 0:
                     continue
                 grid = grids.table[grids.used[0]]
-                grid.first = grids.used[1]
-                _gather(grids, sizes[0] + sizes[1] + sizes[2], turn)
+                grid.first = lists[turn, 0]
+                grid.count = lists[turn, 1]
                 grid.future = ways.future[q]
-                grid.count = sizes[turn]
                 grid.source = c
                 grid.coverage = -1
                 grid.start = start
@@ -222,4 +289,5 @@ def add_grids(
                 grid.turn = turn
                 grid.next = grids.head[k + length]
                 grids.head[k + length] = grids.used[0]
+                grids.ways[k + length] += lists[turn, 2] * option_count[phrase]
                 grids.used[0] += 1

@@ -16,10 +16,8 @@ from replitune.phrase.features import (
     WORD_PENALTY,
 )
 from replitune.phrase.lm import step
-from replitune.phrase.paths import CLAIMS, MADE, WAITING, begin_paths, next_path, paths_with_room
+from replitune.phrase.paths import NO_MORE, NO_ROOM, WAY, begin_paths, next_path, paths_with_room
 from replitune.phrase.search import orientation
-
-NO_MORE, NO_ROOM = -1, -2
 
 
 @leaf
@@ -28,7 +26,7 @@ def path_features(
 ):  # type: ignore[no-untyped-def]
     """Add the feature values of a derivation to out[row] (14,); returns its number of copied words.
 
-    path: (>= length,) ARC from the last phrase to the first.
+    path: (>= length,) WAY from the last phrase to the first.
     """
     state = begin
     last_start, last_end, last_option = -1, -1, -1
@@ -54,148 +52,72 @@ def path_features(
 
 
 @leaf
-def _same_words(option_start, target_words, path, length, words, at, stop):  # type: ignore[no-untyped-def]
-    """Whether a derivation has exactly the words words[at:stop]."""
-    for i in range(length - 1, -1, -1):
-        option = path[i].option
-        for j in range(option_start[option], option_start[option + 1]):
-            if at == stop or words[at] != target_words[j]:
-                return False
-            at += 1
-    return at == stop
-
-
-@njit(cache=True, nogil=True)
-def nbest(  # type: ignore[no-untyped-def]
-    rows,
-    arcs,
-    final,
-    options,
-    target_words,
-    scores,
-    reordering,
-    unknown,
-    automaton,
-    begin,
-    end,
-    size,
-    derivations,
-    distinct,
-):
-    """The `size` best derivations into row `final`, or with `distinct` the best of each of
-    `size` strings, looking at no more than `derivations` of them.
-
-    Returns (word_start (H + 1,), words, features (H, 14), copied (H,), derivations looked at).
-    """
-    option_start = options.word_start
-    state = begin_paths(rows, arcs, final, distinct)
-    word_start = np.zeros(size + 1, np.int64)
-    words = np.empty(4096, np.int32)
-    features = np.zeros((size, WIDTH))
-    copied = np.zeros(size, np.int64)
-    slots = 8
-    while distinct and slots < 4 * size:
-        slots *= 2
-    table = np.full(slots, -1, np.int64)
-    found, looked = 0, 0
-    while found < size and looked < derivations:
-        length, looked = _look(
-            state, rows, arcs, final, option_start, target_words, table, words, word_start, found,
-            looked, derivations, distinct,
-        )  # fmt: skip
-        if length == NO_ROOM:
-            state = paths_with_room(state)
-            continue
-        if length == NO_MORE:
-            break
-        at = word_start[found]
-        stop = at + _count_words(option_start, state.path, length)
-        if stop > len(words):
-            words = np.concatenate((words, np.empty(stop, np.int32)))
-        _spell(option_start, target_words, state.path, length, words, at)
-        copied[found] = path_features(
-            state.path, length, options, scores, reordering, unknown, automaton, begin, end,
-            features, found,
-        )  # fmt: skip
-        found += 1
-        word_start[found] = stop
-    return (
-        word_start[: found + 1],
-        words[: word_start[found]],
-        features[:found],
-        copied[:found],
-        looked,
-    )
+def _trace(state, path, phrases):  # type: ignore[no-untyped-def]
+    """Fill `phrases` (> any length,) with the ways of a path, the last first; how many."""
+    length = 0
+    while state.paths[path].way >= 0:
+        phrases[length] = state.ways[state.paths[path].way]
+        path = np.int64(state.paths[path].back)
+        length += 1
+    return length
 
 
 @leaf
-def _look(  # type: ignore[no-untyped-def]
-    state, rows, arcs, final, option_start, target_words, table, words, word_start, found, looked,
-    derivations, distinct,
-):  # fmt: skip
-    """Go on to the next path that is wanted, into state.path: (its length, derivations looked at).
-
-    The length is NO_MORE when there is none, NO_ROOM when the state must grow first."""
-    counts = state.counts
-    most = len(state.path)
-    length = np.int64(NO_MORE)
-    while length == NO_MORE and counts[WAITING] > 0 and looked < derivations:
-        if counts[MADE] + most > len(state.items):
-            return np.int64(NO_ROOM), looked
-        if distinct and 2 * (counts[CLAIMS] + most) > len(state.claimed):
-            return np.int64(NO_ROOM), looked
-        looked += 1
-        length, suffix = next_path(state, rows, arcs, final, option_start, target_words, distinct)
-        if length < 0 or (
-            distinct
-            and not _is_new(
-                table,
-                suffix,
-                option_start,
-                target_words,
-                state.path,
-                length,
-                words,
-                word_start,
-                found,
-            )
-        ):
-            length = np.int64(NO_MORE)
-    return length, looked
-
-
-@leaf
-def _is_new(table, suffix, option_start, target_words, path, length, words, word_start, found):  # type: ignore[no-untyped-def]
-    """Whether a derivation's words are those of no hypothesis; then it gets number `found`."""
-    mask = np.int64(len(table) - 1)
-    slot = np.int64(suffix & np.uint64(mask))
-    while table[slot] >= 0:
-        h = table[slot]
-        if _same_words(
-            option_start, target_words, path, length, words, word_start[h], word_start[h + 1]
-        ):
-            return False
-        slot = (slot + 1) & mask
-    table[slot] = found
-    return True
-
-
-@leaf
-def _count_words(option_start, path, length):  # type: ignore[no-untyped-def]
+def _count_words(option_start, phrases, length):  # type: ignore[no-untyped-def]
     count = 0
     for i in range(length):
-        count += option_start[path[i].option + 1] - option_start[path[i].option]
+        count += option_start[phrases[i].option + 1] - option_start[phrases[i].option]
     return count
 
 
 @leaf
-def _spell(option_start, target_words, path, length, words, at):  # type: ignore[no-untyped-def]
+def _spell(option_start, target_words, phrases, length, words, at):  # type: ignore[no-untyped-def]
     """Put the words of a derivation into words[at:]."""
     for i in range(length - 1, -1, -1):
-        option = path[i].option
+        option = phrases[i].option
         for j in range(option_start[option], option_start[option + 1]):
             words[at] = target_words[j]
             at += 1
+
+
+@njit(cache=True, nogil=True)
+def nbest(  # type: ignore[no-untyped-def]
+    rows, arcs, final, options, target_words, scores, reordering, unknown, automaton, begin, end,
+    size, distinct,
+):  # fmt: skip
+    """The `size` best derivations into row `final`, or with `distinct` the best of each of
+    `size` strings.
+
+    Returns (word_start (H + 1,), words, features (H, 14), copied (H,)).
+    """
+    option_start = options.word_start
+    state = begin_paths(rows, arcs, final)
+    phrases = np.empty(len(state.asked), WAY)
+    word_start = np.zeros(size + 1, np.int64)
+    words = np.empty(4096, np.int32)
+    features = np.zeros((size, WIDTH))
+    copied = np.zeros(size, np.int64)
+    found = 0
+    while found < size:
+        path = next_path(state, rows, arcs, final, options.spelling, options.power, distinct)
+        if path == NO_ROOM:
+            state = paths_with_room(state)
+            continue
+        if path == NO_MORE:
+            break
+        length = _trace(state, path, phrases)
+        at = word_start[found]
+        stop = at + _count_words(option_start, phrases, length)
+        if stop > len(words):
+            words = np.concatenate((words, np.empty(stop, np.int32)))
+        _spell(option_start, target_words, phrases, length, words, at)
+        copied[found] = path_features(
+            phrases, length, options, scores, reordering, unknown, automaton, begin, end,
+            features, found,
+        )  # fmt: skip
+        found += 1
+        word_start[found] = stop
+    return word_start[: found + 1], words[: word_start[found]], features[:found], copied[:found]
 
 
 @njit(cache=True, nogil=True)

@@ -46,17 +46,23 @@ logs; next: the state after this n-gram; link: the state with one word less, of 
 
 
 class Automaton(NamedTuple):
-    """What the kernels need. nodes: (V + 1 + slots,) NODE: unigrams, the empty history, n-grams."""
+    """What the kernels need. nodes: (V + 1 + slots,) NODE: unigrams, the empty history, n-grams.
+
+    tags: (slots,) 0 where the slot is empty, else a part of the key's hash: a small array that most
+    searches for what is not there end in."""
 
     nodes: NDArray[np.void]
+    tags: NDArray[np.uint8]
     root: int
     slots: int
 
 
 @leaf
 def _slot(key, slots):  # type: ignore[no-untyped-def]
+    """(the slot where the search for a key begins, its tag)."""
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(((mixed >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
+    slot = np.int64(((mixed >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
+    return slot, np.uint8((mixed >> np.uint64(24)) & np.uint64(0xFF)) | np.uint8(1)
 
 
 @leaf
@@ -73,13 +79,14 @@ def find(automaton, state, word):  # type: ignore[no-untyped-def]
         return np.int64(-1)
     key = ((np.uint64(state) << np.uint64(32)) | np.uint64(word)) + np.uint64(1)
     first = automaton.root + 1
-    i = _slot(key, automaton.slots)
+    tags = automaton.tags
+    i, tag = _slot(key, automaton.slots)
     while True:
-        found = nodes[first + i].key
-        if found == key:
-            return first + i
-        if found == np.uint64(0):
+        found = tags[i]
+        if found == np.uint8(0):
             return np.int64(-1)
+        if found == tag and nodes[first + i].key == key:
+            return first + i
         i += 1
         if i == automaton.slots:
             i = np.int64(0)
@@ -121,11 +128,12 @@ def _ensure(automaton, length, words, begin, end):  # type: ignore[no-untyped-de
         child = find(automaton, node, words[j])
         if child < 0:
             key = ((np.uint64(node) << np.uint64(32)) | np.uint64(words[j])) + np.uint64(1)
-            i = _slot(key, automaton.slots)
+            i, tag = _slot(key, automaton.slots)
             while nodes[automaton.root + 1 + i].key != np.uint64(0):
                 i = (i + 1) % automaton.slots
             child = automaton.root + 1 + i
             nodes[child].key = key
+            automaton.tags[i] = tag
             nodes[node].words |= _bit(words[j])
             nodes[child].logprob = np.nan
             length[child] = j + 1 - begin
@@ -191,13 +199,15 @@ def _finish(automaton, length, suffix, order, high):  # type: ignore[no-untyped-
 class LanguageModel:
     """A back-off model ready for queries.
 
-    words: id = position; order: n; nodes: see NODE; high: (len(nodes),) float32, see `_finish`;
-    rise: how far a positive back-off weight can lift a probability above `high` (mostly 0).
+    words: id = position; order: n; nodes, tags: see Automaton; high: (len(nodes),) float32, see
+    `_finish`; rise: how far a positive back-off weight can lift a probability above `high` (mostly
+    0).
     """
 
     words: list[str]
     order: int
     nodes: NDArray[np.void]
+    tags: NDArray[np.uint8]
     high: NDArray[np.float32]
     rise: float
 
@@ -233,7 +243,8 @@ class LanguageModel:
             nodes["logprob"][ids] = model.logprobs[0] * ln10
             if order > 1:
                 nodes["backoff"][ids] = model.backoffs[0] * ln10
-            automaton = Automaton(nodes, root, slots)
+            tags = np.zeros(slots, np.uint8)
+            automaton = Automaton(nodes, tags, root, slots)
             room = int(0.65 * slots) + 2 * order
             for n in range(2, order + 1):
                 rows = np.ascontiguousarray(model.ngrams[n - 1], np.int32)
@@ -248,7 +259,7 @@ class LanguageModel:
         high = np.zeros(len(nodes), np.float32)
         _finish(automaton, length, np.zeros(len(nodes), np.int64), order, high)
         rise = sum(max(0.0, float(b.max(initial=0.0))) for b in model.backoffs[:-1]) * float(ln10)
-        return cls(words, order, nodes, high, rise)
+        return cls(words, order, nodes, tags, high, rise)
 
     @classmethod
     def uniform(cls, words: list[str]) -> LanguageModel:
@@ -260,8 +271,7 @@ class LanguageModel:
 
     @property
     def automaton(self) -> Automaton:
-        slots = len(self.nodes) - len(self.words) - 1
-        return Automaton(frozen(self.nodes), len(self.words), slots)
+        return Automaton(frozen(self.nodes), frozen(self.tags), len(self.words), len(self.tags))
 
     @property
     def ids(self) -> dict[str, int]:
@@ -280,6 +290,7 @@ class LanguageModel:
     def save(self, folder: str | Path) -> None:
         folder = Path(folder)
         save_array(folder / "lm.nodes.npy", self.nodes)
+        save_array(folder / "lm.tags.npy", self.tags)
         save_array(folder / "lm.high.npy", self.high)
         write_lines(folder / "lm.words.txt", self.words)
         with atomic_open(folder / "lm.json") as handle:
@@ -292,6 +303,7 @@ class LanguageModel:
         folder = Path(folder)
         settings = json.loads(read_text(folder / "lm.json"))
         nodes = load_array(folder / "lm.nodes.npy")
+        tags = load_array(folder / "lm.tags.npy")
         high = load_array(folder / "lm.high.npy")
         words = read_lines(folder / "lm.words.txt")
-        return cls(words, settings["order"], nodes, high, settings["rise"])
+        return cls(words, settings["order"], nodes, tags, high, settings["rise"])

@@ -23,6 +23,8 @@ from replitune.phrase.model import PhraseModel, phrase_slot
 
 MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 
+BASE = np.uint64(0x94D049BB133111EB)
+
 
 CELL = np.dtype(
     [
@@ -51,6 +53,8 @@ class Options(NamedTuple):
         backward reordering down
     backward, forward: (O, 3) lexicalised reordering per orientation
     identity: (O,) equal for options with the same forward reordering scores
+    spelling, power: (O,) the hash of a translation that goes on with the option is that of what
+        stands before times power plus spelling
     word_start: (O + 1,); words: LM ids
     inner_state, inner_rest: per word: LM state after it when nothing stands before the phrase,
         and the LM score of the words behind it: where a state in context equals inner_state,
@@ -67,6 +71,8 @@ class Options(NamedTuple):
     backward: NDArray[np.float64]
     forward: NDArray[np.float64]
     identity: NDArray[np.int32]
+    spelling: NDArray[np.uint64]
+    power: NDArray[np.uint64]
     word_start: NDArray[np.int64]
     words: NDArray[np.int32]
     inner_state: NDArray[np.int32]
@@ -211,6 +217,17 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
         for orientation in range(3):
             _sort_cells(options.cells, orientation, begin, end, scratch)
             _sort(options.bound, options.order, orientation, begin, end)
+
+
+@njit(cache=True)
+def _spell(target_words, options):  # type: ignore[no-untyped-def]
+    """Hashes of the options' words: polynomials in an odd number, modulo 2^64."""
+    for o in range(len(options.spelling)):
+        for j in range(options.word_start[o], options.word_start[o + 1]):
+            word = np.uint64(target_words[j] + 1) * np.uint64(0x9E3779B97F4A7C15)
+            word = (word ^ (word >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
+            options.spelling[o] = options.spelling[o] * BASE + (word ^ (word >> np.uint64(29)))
+            options.power[o] *= BASE
 
 
 @njit(cache=True)
@@ -359,10 +376,13 @@ def _batch(
         backward=np.zeros((total, 3)),
         forward=np.zeros((total, 3)),
         identity=np.zeros(total, np.int32),
+        spelling=np.zeros(total, np.uint64),
+        power=np.ones(total, np.uint64),
         word_start=word_start,
         words=lm_words,
         inner_state=np.zeros(len(target), np.int32),
         inner_rest=np.zeros(len(target)),
     )
+    _spell(target, options)
     _fill(lm.automaton, frozen(lm.high), lm.rise, weights, scores, reordering, unknown, options)
     return Batch(start, spans, options, scores, reordering, target, unknown, copied)

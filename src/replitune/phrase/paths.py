@@ -1,9 +1,10 @@
 """Paths through the search graph of a sentence, best first.
 
-Every way into a hypothesis was kept, so the n best paths are found in order, lazily: a path is the
-best path but for some deviations, and the next path deviates from one already found, either by the
-next way into the same hypothesis or further towards the start of the sentence (Lawler 1972; Huang
-& Chiang 2005, algorithm 3). Nothing is enumerated twice.
+Every way into a hypothesis was kept, so the n best paths are found in order, lazily (Huang & Chiang
+2005, algorithm 3): the next path to a node is the next path to one of the nodes before it, and one
+phrase more. With `distinct`, a path to a node whose words are those of a better one is left out
+there, so spurious ambiguity costs once and not in every continuation; as a continuation adds the
+same words and the same score to both, no translation loses its best path.
 """
 
 from __future__ import annotations
@@ -15,89 +16,103 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.leaf import leaf
-from replitune.phrase.stacks import ARC, sort_down
 
-ITEM = np.dtype(
+WAY = np.dtype(
     [
         ("score", "f8"),
-        ("suffix", "u8"),
-        ("parent", "i4"),
-        ("depth", "i4"),
-        ("node", "i4"),
-        ("rank", "i4"),
+        ("gain", "f8"),
+        ("back", "i4"),
+        ("option", "i4"),
+        ("start", "i4"),
+        ("end", "i4"),
+        ("path", "i4"),
+        ("unused", "i4"),
     ]
 )
-"""A path: that of `parent` until, `depth` phrases before the end, `node` is reached; there the
-way number `rank`; then always the best. parent -1, rank 0: the best path. suffix: hash of the
-words behind `node`."""
+"""A way into a node and its next path: path: a path to the node `back`, or NONE for the best one,
+which was not asked for yet; score: of the path with the phrase; gain: what the phrase adds."""
+
+PATH = np.dtype(
+    [
+        ("score", "f8"),
+        ("words", "u8"),
+        ("way", "i4"),
+        ("back", "i4"),
+        ("next", "i4"),
+        ("unused", "i4"),
+    ]
+)
+"""A path to a node: path `back` and then the phrase of `way` (-1: the empty path); words: hash of
+its words; next: the next path to the same node, or NONE, or UNKNOWN."""
+
+NONE, UNKNOWN = -1, -2
+NO_MORE, NO_ROOM = -1, -2
 
 
-@leaf
-def _above(items, i, j):  # type: ignore[no-untyped-def]
-    """Whether item i comes before item j."""
-    return items[i].score > items[j].score or (items[i].score == items[j].score and i < j)
+class Enumeration(NamedTuple):
+    """State of an enumeration.
+
+    paths: (P,); ways: (rows + arcs,), those of a node from way_start (rows,) on; heap: (rows +
+    arcs,) places of ways, best path first, way_count (rows,) of each node, -1: not visited; first,
+    last: (rows,) paths to each node; moved: (rows,) whether the first way of the heap has to go on
+    to its next path; asked: (most,) nodes whose next path is being looked for; claimed: hashes of
+    (node, words), 0 empty; counts: (MADE, ASKED, USED, CLAIMS, TOLD)"""
+
+    paths: NDArray[np.void]
+    ways: NDArray[np.void]
+    heap: NDArray[np.int32]
+    way_start: NDArray[np.int64]
+    way_count: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    moved: NDArray[np.bool_]
+    asked: NDArray[np.int64]
+    claimed: NDArray[np.uint64]
+    counts: NDArray[np.int64]
 
 
-@leaf
-def _push(heap, size, items, new):  # type: ignore[no-untyped-def]
-    i = size
-    while i > 0:
-        up = (i - 1) >> 1
-        if not _above(items, new, heap[up]):
-            break
-        heap[i] = heap[up]
-        i = up
-    heap[i] = new
+MADE, ASKED, USED, CLAIMS, TOLD = 0, 1, 2, 3, 4
 
 
-@leaf
-def _pop(heap, size, items):  # type: ignore[no-untyped-def]
-    """The first item; the heap has size - 1 items afterwards."""
-    top, moved = heap[0], heap[size - 1]
-    size -= 1
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and _above(items, heap[child + 1], heap[child]):
-            child += 1
-        if not _above(items, heap[child], moved):
-            break
-        heap[i] = heap[child]
-        i = child
-    heap[i] = moved
-    return top
+@njit(cache=True)
+def begin_paths(rows, arcs, final):  # type: ignore[no-untyped-def]
+    """The state before the first path to row `final`."""
+    # A path has at most as many phrases as the sentence has words.
+    most = 2
+    node = np.int64(final)
+    while rows[node].back >= 0:
+        most += rows[node].end - rows[node].start + 1
+        node = np.int64(rows[node].back)
+    every = len(rows) + len(arcs)
+    state = Enumeration(
+        np.empty(2048, PATH),
+        np.empty(every, WAY),
+        np.empty(every, np.int32),
+        np.empty(len(rows), np.int64),
+        np.full(len(rows), -1, np.int64),
+        np.full(len(rows), NONE, np.int64),
+        np.full(len(rows), NONE, np.int64),
+        np.zeros(len(rows), np.bool_),
+        np.empty(most, np.int64),
+        np.zeros(4096, np.uint64),
+        np.zeros(5, np.int64),
+    )
+    state.counts[TOLD] = NONE
+    return state
 
 
-@leaf
-def _ways(rows, arcs, node, ways, used, spare, totals, order):  # type: ignore[no-untyped-def]
-    """All ways into a hypothesis, best first, into ways[used:]; how many.
-
-    Of equally good ones the hypothesis' own is first, then those that came first. spare, totals,
-    order: room for as many"""
-    count = 1
-    arc = np.int64(rows[node].arcs)
-    while arc >= 0:
-        count += 1
-        arc = np.int64(arcs[arc].next)
-    own = spare[0]
-    own.score = rows[node].score
-    own.back = rows[node].back
-    own.option = rows[node].option
-    own.start = rows[node].start
-    own.end = rows[node].end
-    arc = np.int64(rows[node].arcs)
-    # The list runs from the last that came to the first.
-    for i in range(count - 1, 0, -1):
-        spare[i] = arcs[arc]
-        arc = np.int64(arcs[arc].next)
-    for i in range(count):
-        totals[i] = spare[i].score
-    sort_down(totals, order, count)
-    for i in range(count):
-        ways[used + i] = spare[order[i]]
-    return count
+@njit(cache=True)
+def paths_with_room(state):  # type: ignore[no-untyped-def]
+    """A copy of the state with room for more paths."""
+    claimed = np.zeros(4 * len(state.claimed), np.uint64)
+    for key in state.claimed:
+        if key != np.uint64(0):
+            _claim(claimed, key)
+    return Enumeration(
+        np.concatenate((state.paths, np.empty(len(state.paths), PATH))), state.ways, state.heap,
+        state.way_start, state.way_count, state.first, state.last, state.moved, state.asked,
+        claimed, state.counts,
+    )  # fmt: skip
 
 
 @leaf
@@ -114,167 +129,146 @@ def _claim(claimed, key):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _longer(suffix, target_words, begin, end):  # type: ignore[no-untyped-def]
-    """Hash of a suffix with the words target_words[begin:end] before it."""
-    for j in range(end - 1, begin - 1, -1):
-        suffix = (suffix ^ np.uint64(target_words[j] + 1)) * np.uint64(0x9E3779B97F4A7C15)
-        suffix ^= suffix >> np.uint64(32)
-    return suffix
-
-
-class Enumeration(NamedTuple):
-    """State of an enumeration: paths found and waiting, and sorted ways into the nodes visited.
-
-    items, heap: (I,); ways, spare, totals, order: (rows + arcs,); way_start, way_count: (rows,);
-    claimed: hashes of (node, words behind it) of the paths looked at, 0 empty; path: (most,);
-    counts: (MADE, WAITING, USED, CLAIMS)"""
-
-    items: NDArray[np.void]
-    heap: NDArray[np.int64]
-    ways: NDArray[np.void]
-    spare: NDArray[np.void]
-    totals: NDArray[np.float64]
-    order: NDArray[np.int64]
-    way_start: NDArray[np.int64]
-    way_count: NDArray[np.int64]
-    claimed: NDArray[np.uint64]
-    path: NDArray[np.void]
-    counts: NDArray[np.int64]
-
-
-MADE, WAITING, USED, CLAIMS = 0, 1, 2, 3
-
-
-@njit(cache=True)
-def begin_paths(rows, arcs, final, distinct):  # type: ignore[no-untyped-def]
-    """The state with the best path waiting."""
-    # A path has at most as many phrases as the sentence has words.
-    length = 1
-    node = np.int64(final)
-    while rows[node].back >= 0:
-        length += rows[node].end - rows[node].start + 1
-        node = np.int64(rows[node].back)
-    every = len(rows) + len(arcs)
-    state = Enumeration(
-        np.empty(4096, ITEM),
-        np.empty(4096, np.int64),
-        np.empty(every, ARC),
-        np.empty(every, ARC),
-        np.empty(every),
-        np.empty(every, np.int64),
-        np.full(len(rows), -1, np.int64),
-        np.zeros(len(rows), np.int64),
-        np.zeros(4096 if distinct else 1, np.uint64),
-        np.empty(length, ARC),
-        np.zeros(4, np.int64),
-    )
-    first = state.items[0]
-    first.score = rows[final].score
-    first.suffix = 0
-    first.parent = -1
-    first.depth = 0
-    first.node = final
-    first.rank = 0
-    state.heap[0] = 0
-    state.counts[MADE] = 1
-    state.counts[WAITING] = 1
-    return state
-
-
-@njit(cache=True)
-def paths_with_room(state):  # type: ignore[no-untyped-def]
-    """The state, or a copy with room for one more path's deviations."""
-    most = len(state.path)
-    items, heap, claimed = state.items, state.heap, state.claimed
-    if state.counts[MADE] + most > len(items):
-        items = np.concatenate((items, np.empty(len(items) + most, ITEM)))
-        heap = np.concatenate((heap, np.empty(len(heap) + most, np.int64)))
-    if len(claimed) > 1 and 2 * (state.counts[CLAIMS] + most) > len(claimed):
-        claimed = np.zeros(4 * len(claimed), np.uint64)
-        while 2 * (state.counts[CLAIMS] + most) > len(claimed):
-            claimed = np.zeros(4 * len(claimed), np.uint64)
-        for key in state.claimed:
-            if key != np.uint64(0):
-                _claim(claimed, key)
-    return Enumeration(
-        items, heap, state.ways, state.spare, state.totals, state.order, state.way_start,
-        state.way_count, claimed, state.path, state.counts,
-    )  # fmt: skip
+def _above(ways, i, j):  # type: ignore[no-untyped-def]
+    """Whether way i comes before way j."""
+    return ways[i].score > ways[j].score or (ways[i].score == ways[j].score and i < j)
 
 
 @leaf
-def next_path(state, rows, arcs, final, option_start, target_words, distinct):  # type: ignore[no-untyped-def]
-    """The next path, into state.path; (its length, hash of its words), length -1 when its words
-    are known. What deviates from it there or later joins those that wait; there must be room."""
-    items, heap, counts, path = state.items, state.heap, state.counts, state.path
-    ways, way_start, way_count = state.ways, state.way_start, state.way_count
-    made, waiting = counts[MADE], counts[WAITING]
-    item = _pop(heap, waiting, items)
-    waiting -= 1
-    # Go on from its last deviation.
-    score, parent, depth = items[item].score, items[item].parent, np.int64(items[item].depth)
-    suffix = items[item].suffix
-    node, rank = np.int64(items[item].node), np.int64(items[item].rank)
-    length = depth
-    known = False
-    while rows[node].back >= 0:
-        if way_start[node] < 0:
-            count = _ways(
-                rows, arcs, node, ways, counts[USED], state.spare, state.totals, state.order
-            )
-            way_start[node], way_count[node] = counts[USED], count
-            counts[USED] += count
-        if length > depth and distinct:
-            # Other phrases with the same words behind this node were looked at earlier, so
-            # they score more; whatever stands before the node, they are the better ones.
-            key = (suffix ^ (np.uint64(node) << np.uint64(40))) * np.uint64(0xBF58476D1CE4E5B9)
-            key = (key ^ (key >> np.uint64(29))) | np.uint64(1)
-            known = not _claim(state.claimed, key)
-            if known:
-                break
-            counts[CLAIMS] += 1
-        at = way_start[node] + rank
-        if rank + 1 < way_count[node]:
-            new = items[made]
-            new.score = score + (ways[at + 1].score - ways[at].score)
-            new.suffix = suffix
-            new.parent = parent if length == depth else item
-            new.depth = length
-            new.node = node
-            new.rank = rank + 1
-            _push(heap, waiting, items, made)
-            waiting += 1
-            made += 1
-        path[length] = ways[at]
-        option = np.int64(path[length].option)
+def _sift(heap, begin, size, at, ways):  # type: ignore[no-untyped-def]
+    """Move the way at heap[begin + at] down to where it belongs."""
+    moving = heap[begin + at]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and _above(ways, heap[begin + child + 1], heap[begin + child]):
+            child += 1
+        if not _above(ways, heap[begin + child], moving):
+            break
+        heap[begin + at] = heap[begin + child]
+        at = child
+    heap[begin + at] = moving
+
+
+@leaf
+def _visit(state, rows, arcs, node):  # type: ignore[no-untyped-def]
+    """Collect the ways into a node; the root has one path and no ways."""
+    ways, heap, counts = state.ways, state.heap, state.counts
+    begin = counts[USED]
+    state.way_start[node] = begin
+    if rows[node].back < 0:
+        state.way_count[node] = 0
+        root = state.paths[counts[MADE]]
+        root.score = rows[node].score
+        root.words = np.uint64(0)
+        root.way = NONE
+        root.back = NONE
+        root.next = NONE
+        state.first[node] = counts[MADE]
+        state.last[node] = counts[MADE]
+        counts[MADE] += 1
+        return
+    way = ways[begin]
+    way.score = rows[node].score
+    way.back = rows[node].back
+    way.option = rows[node].option
+    way.start = rows[node].start
+    way.end = rows[node].end
+    count = 1
+    arc = np.int64(rows[node].arcs)
+    while arc >= 0:
+        way = ways[begin + count]
+        way.score = arcs[arc].score
+        way.back = arcs[arc].back
+        way.option = arcs[arc].option
+        way.start = arcs[arc].start
+        way.end = arcs[arc].end
+        count += 1
+        arc = np.int64(arcs[arc].next)
+    for i in range(begin, begin + count):
+        ways[i].gain = ways[i].score - rows[ways[i].back].score
+        ways[i].path = NONE
+        heap[i] = i
+    for at in range(count // 2 - 1, -1, -1):
+        _sift(heap, begin, count, at, ways)
+    state.way_count[node] = count
+    counts[USED] += count
+
+
+@leaf
+def next_path(state, rows, arcs, final, spelling, power, distinct):  # type: ignore[no-untyped-def]
+    """The next path to row `final`, or NO_MORE, or NO_ROOM: then the state must grow first.
+
+    spelling, power: (O,) hashes of the options' words (see Options)"""
+    paths, ways, heap, counts = state.paths, state.ways, state.heap, state.counts
+    way_start, way_count, moved = state.way_start, state.way_count, state.moved
+    first, last, asked = state.first, state.last, state.asked
+    depth = counts[ASKED]
+    if depth == 0:
+        asked[0] = final
+        depth = 1
+    while depth > 0:
+        if counts[MADE] == len(paths) or 2 * (counts[CLAIMS] + 1) > len(state.claimed):
+            counts[ASKED] = depth
+            return np.int64(NO_ROOM)
+        node = asked[depth - 1]
+        if way_count[node] < 0:
+            _visit(state, rows, arcs, node)
+            if way_count[node] == 0:
+                depth -= 1
+                continue
+        begin = way_start[node]
+        if moved[node]:
+            way = ways[heap[begin]]
+            following = np.int64(paths[way.path].next)
+            if following == UNKNOWN:
+                asked[depth] = way.back
+                depth += 1
+                continue
+            moved[node] = False
+            if following == NONE:
+                way_count[node] -= 1
+                heap[begin] = heap[begin + way_count[node]]
+            else:
+                way.path = following
+                way.score = paths[following].score + way.gain
+            _sift(heap, begin, way_count[node], 0, ways)
+        if way_count[node] == 0:
+            paths[last[node]].next = NONE
+            depth -= 1
+            continue
+        at = np.int64(heap[begin])
+        way = ways[at]
+        if way.path == NONE:
+            if first[way.back] == NONE:
+                asked[depth] = way.back
+                depth += 1
+                continue
+            way.path = first[way.back]
+        moved[node] = True
+        words = paths[way.path].words * power[way.option] + spelling[way.option]
         if distinct:
-            suffix = _longer(suffix, target_words, option_start[option], option_start[option + 1])
-        node, rank = np.int64(path[length].back), np.int64(0)
-        length += 1
-    counts[MADE], counts[WAITING] = made, waiting
-    if known:
-        return np.int64(-1), suffix
-    _retrace(state, final, parent, depth)
-    return length, suffix
-
-
-@leaf
-def _retrace(state, final, parent, depth):  # type: ignore[no-untyped-def]
-    """Fill path[:depth]: the phrases behind a path's last deviation are those of the paths that it
-    deviates from, of which `parent` is the first."""
-    items, path = state.items, state.path
-    # Which way a path takes where: `order` is free now.
-    ranks = state.order
-    for j in range(depth):
-        ranks[j] = 0
-    below = depth
-    while parent >= 0:
-        at = np.int64(items[parent].depth)
-        if at < below:
-            ranks[at] = items[parent].rank
-            below = at
-        parent = items[parent].parent
-    node = np.int64(final)
-    for j in range(depth):
-        path[j] = state.ways[state.way_start[node] + ranks[j]]
-        node = np.int64(path[j].back)
+            key = (words ^ (np.uint64(node) << np.uint64(40))) * np.uint64(0xBF58476D1CE4E5B9)
+            if not _claim(state.claimed, (key ^ (key >> np.uint64(29))) | np.uint64(1)):
+                continue
+            counts[CLAIMS] += 1
+        made = counts[MADE]
+        new = paths[made]
+        new.score = way.score
+        new.words = words
+        new.way = at
+        new.back = way.path
+        new.next = UNKNOWN
+        if first[node] == NONE:
+            first[node] = made
+        else:
+            paths[last[node]].next = made
+        last[node] = made
+        counts[MADE] += 1
+        depth -= 1
+    counts[ASKED] = 0
+    if last[final] == counts[TOLD]:
+        return np.int64(NO_MORE)
+    counts[TOLD] = last[final]
+    return last[final]

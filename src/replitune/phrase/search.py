@@ -198,12 +198,13 @@ def group_rows(rows, base, count, group, tail, head, next_row):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def search(spans, options, automaton, terms, size, keep):  # type: ignore[no-untyped-def]
+def search(spans, options, automaton, terms, size, keep, memo):  # type: ignore[no-untyped-def]
     """Decode one sentence.
 
-    spans: (n, longest), n > 0. Returns (rows, first, arcs): the hypotheses kept, those with k
-    words translated being rows[first[k]:first[k + 1]], best first; arcs: with `keep`, the
-    recombined ones.
+    spans: (n, longest), n > 0; memo: (2^MEMO_BITS,) MEMO, of sentences with the same options,
+    zeros before the first. Returns (rows, first, arcs): the hypotheses kept, those with k words
+    translated being rows[first[k]:first[k + 1]], best first; arcs: with `keep`, the recombined
+    ones.
     """
     n, longest = spans.shape
     width = mask_width(n, terms.limit)
@@ -221,8 +222,6 @@ def search(spans, options, automaton, terms, size, keep):  # type: ignore[no-unt
     head = np.empty(size, np.int64)
     tail = np.empty(size, np.int64)
     group = np.full(64, -1, np.int64)
-
-    memo = np.zeros(1 << MEMO_BITS, MEMO)
 
     # Arrays are taken out of their tuples here: inside the loops it would count references.
     hypotheses, slots, counts, floor, top = (

@@ -111,7 +111,7 @@ class SearchSettings(Settings):
             "other limits cost and give.",
             ge=1,
         ),
-    ] = 400
+    ] = 320
     beam: Annotated[
         float,
         about(
@@ -125,12 +125,6 @@ class SearchSettings(Settings):
         int, about("Farthest jump in the source: 0 is monotone, -1 no limit.", ge=-1)
     ] = 6
     options: Annotated[int, about("Translation options kept per source phrase.", ge=1)] = 20
-    derivations: Annotated[
-        int,
-        about(
-            "For n distinct translations look at no more than n times this many derivations.", ge=1
-        ),
-    ] = 20
 
 
 class PhraseSystemSettings(SystemSettings):

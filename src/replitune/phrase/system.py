@@ -48,12 +48,11 @@ class PhraseSystem:
 
     def nbest(
         self, lines: Sequence[str], weights: NDArray[np.float64], size: int, threads: int = 1
-    ) -> tuple[NBest, list[str]]:
-        """The best derivation of each of `size` distinct translations of each line, and their
-        texts with the pieces of words joined."""
+    ) -> NBest:
+        """The best derivation of each of `size` distinct translations of each line; `joined` makes
+        text of its words."""
         decoder = Decoder(self.model, weights, self.settings)
-        found = decoder.nbest(self._split(lines), size, distinct=True, threads=threads)
-        return found, self.joined(found.texts())
+        return decoder.nbest(self._split(lines), size, distinct=True, threads=threads)
 
     def graphs(
         self,

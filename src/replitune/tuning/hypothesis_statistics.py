@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.tuning.interface import Hypotheses, WordStatistics
-
-if TYPE_CHECKING:
-    from replitune.tuning.lattice import Envelope
+from replitune.tuning.interface import WordStatistics
+from replitune.tuning.pool import mix
 
 
 class Statistics:
@@ -41,37 +40,72 @@ class Statistics:
         return self._rows[which]
 
 
-class LatticeHypotheses:
-    """What the envelopes of lattices hold; a hypothesis' statistics are computed once."""
+class KnownStatistics:
+    """As `Statistics`, of hypotheses given as words: only those that are new are spelt.
+
+    They are told apart by a hash of segment and words, which is 64 bits of the finaliser of
+    splitmix64 a word: two of a million hypotheses share one in a run of thirty million.
+    """
 
     def __init__(self, statistics: WordStatistics) -> None:
         self._statistics = statistics
-        self._rows: dict[tuple[int, bytes], int] = {}
-        self._table: NDArray | None = None
+        self._keys = np.empty(0, np.uint64)  # sorted
+        self._numbers = np.empty(0, np.int64)
+        self._table: NDArray[Any] | None = None
 
-    def of(self, envelope: Envelope) -> Hypotheses:
-        """An envelope's hypotheses as a pool takes them."""
-        rows, table = self.rows(envelope)
-        return Hypotheses(envelope.segments, envelope.features, table[rows])
+    def __call__(
+        self, segments: NDArray[Any], word_start: NDArray[np.int64], words: NDArray[np.int32]
+    ) -> NDArray[Any]:
+        """(M, K) statistics of hypotheses with the words words[word_start[i]:word_start[i + 1]]."""
+        rows, table = self.rows(segments, word_start, words)
+        return table[rows]
 
-    def rows(self, envelope: Envelope) -> tuple[NDArray[np.int64], NDArray]:
-        """(L,) rows of an envelope's hypotheses in a table of statistics; the table."""
-        segments = envelope.segments.tolist()
-        raw = envelope.words.tobytes()
-        bounds = (envelope.word_start * envelope.words.itemsize).tolist()
-        keys = [(s, raw[i:j]) for s, i, j in zip(segments, bounds[:-1], bounds[1:], strict=True)]
-        known = len(self._rows)
-        rows = np.array([self._rows.setdefault(key, len(self._rows)) for key in keys])
-        new = list(self._rows)[known:] if len(self._rows) > known else []
-        if new:
-            lengths = [len(words) // envelope.words.itemsize for _, words in new]
-            found = self._statistics(
-                np.array([s for s, _ in new], dtype=np.int64),
-                np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-                np.frombuffer(b"".join(words for _, words in new), envelope.words.dtype),
-            )
-            kind = np.int64 if found.dtype.kind in "iu" else np.float64
-            before = [] if self._table is None else [self._table]
-            self._table = np.concatenate([part.astype(kind) for part in (*before, found)])
+    def rows(
+        self, segments: NDArray[Any], word_start: NDArray[np.int64], words: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """(M,) rows of the hypotheses in a table of statistics; the table."""
+        keys = _word_keys(segments.astype(np.int64), word_start, words)
+        new = np.flatnonzero(self._find(keys) < 0)
+        if len(new):
+            _, first = np.unique(keys[new], return_index=True)
+            self._learn(keys, new[np.sort(first)], segments, word_start, words)
         assert self._table is not None
-        return rows, self._table
+        return self._find(keys), self._table
+
+    def _find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Row of each key, or -1."""
+        if not len(self._keys):
+            return np.full(len(keys), -1)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[at] == keys, self._numbers[at], -1)
+
+    def _learn(
+        self,
+        keys: NDArray[np.uint64],
+        new: NDArray[np.int64],
+        segments: NDArray[Any],
+        word_start: NDArray[np.int64],
+        words: NDArray[np.int32],
+    ) -> None:
+        lengths = np.diff(word_start)[new]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(starts[-1]) + np.repeat(word_start[new] - starts[:-1], lengths)
+        rows = self._statistics(segments[new], starts, words[at])
+        numbers = len(self._numbers) + np.arange(len(new))
+        self._table = rows if self._table is None else np.concatenate([self._table, rows])
+        every = np.concatenate([self._keys, keys[new]])
+        order = np.argsort(every)
+        self._keys = every[order]
+        self._numbers = np.concatenate([self._numbers, numbers])[order]
+
+
+@njit(cache=True)
+def _word_keys(segments, word_start, words):  # type: ignore[no-untyped-def]
+    """(M,) hashes of segments and words."""
+    out = np.empty(len(segments), np.uint64)
+    for i in range(len(out)):
+        key = mix(np.uint64(segments[i]) + np.uint64(0x9E3779B97F4A7C15))
+        for j in range(word_start[i], word_start[i + 1]):
+            key = mix(key ^ np.uint64(words[j]))
+        out[i] = key
+    return out

@@ -10,6 +10,7 @@ caught on; the last rounds climb the metric itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -38,12 +39,13 @@ class Mert(Tuner):
     name = "mert"
     on_files = {"survivors": 0.7}  # noqa: RUF012
 
-    restarts: Annotated[int, about("Random starts beside the given one.", ge=0)] = 20
+    restarts: Annotated[int, about("Random starts beside the given one.", ge=0)] = 10
     directions: Annotated[
         int,
         about(
             "Random directions in each round, beside the axes: each element uniform in (-1, 1), "
-            "the whole normalised, as in cdec.",
+            "the whole normalised, as in cdec. In the first round of a phase all starts have the "
+            "same.",
             ge=0,
         ),
     ] = 5
@@ -125,9 +127,13 @@ class Mert(Tuner):
         alive = list(range(len(starts)))
         with ThreadPoolExecutor(threads) as executor:
             for fraction in (*self.averaging, 0.0):
+                # What all starts look along first is prepared once.
+                shared = [search.along(d) for d in self._drawn(free, rng)]
 
-                def climb(i: int, fraction: float = fraction) -> _Climbed:
-                    return self._climb(search, starts[i], free, streams[i], fraction)
+                def climb(
+                    i: int, fraction: float = fraction, shared: list[Any] = shared
+                ) -> _Climbed:
+                    return self._climb(search, starts[i], free, streams[i], fraction, shared)
 
                 mapped = executor.map(climb, alive) if threads > 1 else map(climb, alive)
                 for i, (weights, utility, used) in zip(alive, mapped, strict=True):
@@ -164,32 +170,35 @@ class Mert(Tuner):
         free: NDArray[np.bool_],
         rng: np.random.Generator,
         fraction: float,
+        shared: Sequence[Any],
     ) -> _Climbed:
-        """One phase from one start."""
-        point = search.at(self._scaled(weights, free))
+        """One phase from one start; shared: the random directions of the first round."""
+        axes = np.flatnonzero(free)
         lines = 0
-        for _ in range(self.averaged_rounds if fraction else self.max_rounds):
+        for number in range(self.averaged_rounds if fraction else self.max_rounds):
+            # Scaling the weights changes no choice, and keeps steps comparable.
+            point = search.at(self._scaled(weights, free))
+            drawn = [search.along(d) for d in self._drawn(free, rng)] if number else shared
             gain = 0.0
-            for direction in self._directions(free, rng):
+            for i in rng.permutation(len(axes) + len(drawn)):
+                direction = search.axis(axes[i]) if i < len(axes) else drawn[i - len(axes)]
                 step = point.search(direction, fraction)
                 lines += 1
                 gain += step.best - step.here
-            # Scaling the weights changes no choice, and keeps steps comparable.
-            point = search.at(self._scaled(point.weights, free))
+            weights = point.weights
             if gain <= self.tolerance:
                 break
-        sums = search.sums(point.weights)
-        return point.weights, float(search.objective.utility(sums)), lines
+        utility = float(search.objective.utility(point.sums()))
+        return self._scaled(weights, free), utility, lines
 
     def _scaled(self, weights: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
         return l1_normalised(weights) if free.all() else weights
 
-    def _directions(
+    def _drawn(
         self, free: NDArray[np.bool_], rng: np.random.Generator
     ) -> list[NDArray[np.float64]]:
-        """One round's axes and random directions, in random order."""
-        axes = list(np.eye(len(free))[free])
-        for _ in range(self.directions):
-            drawn = np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0)
-            axes.append(drawn / np.linalg.norm(drawn))
-        return [axes[i] for i in rng.permutation(len(axes))]
+        """One round's random directions."""
+        drawn = [
+            np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0) for _ in range(self.directions)
+        ]
+        return [direction / np.linalg.norm(direction) for direction in drawn]

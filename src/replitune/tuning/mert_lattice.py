@@ -25,7 +25,7 @@ from replitune.tuning.interface import (
 from replitune.tuning.mert import Mert
 
 if TYPE_CHECKING:
-    from replitune.tuning.lattice import Lattices
+    from replitune.tuning.lattice import Envelope, Lattices
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
 
@@ -91,9 +91,12 @@ class MertLattice(Mert):
         threads: int = 1,
     ) -> TuningResult:
         """The weights, of those found in each round, with the best score on pool and lattices."""
-        from replitune.tuning.hypothesis_statistics import LatticeHypotheses
 
-        hypotheses = LatticeHypotheses(statistics)
+        def of(envelope: Envelope) -> Hypotheses:
+            segments = envelope.segments
+            rows = statistics(segments, envelope.word_start, envelope.words)
+            return Hypotheses(segments, envelope.features, rows)
+
         here = np.zeros(len(start))
         weights = l1_normalised(start)
         added: list[Hypotheses] = []
@@ -103,9 +106,7 @@ class MertLattice(Mert):
             known = len(pool)
             lines = list(np.eye(len(weights)))
             lines += list(rng.uniform(-1.0, 1.0, (self.directions, len(weights))))
-            found = together(
-                [hypotheses.of(lattices.envelope(weights, d, self.reach)) for d in lines]
-            )
+            found = together([of(lattices.envelope(weights, d, self.reach)) for d in lines])
             pool = pool.extend(found.segments, found.features, found.statistics)
             added.append(found)
             if not number:
@@ -115,7 +116,7 @@ class MertLattice(Mert):
             result = mert.tune(pool, objective, weights, rng, threads)
             weights = result.weights
             # Weights that are good on the pool may be bad on the lattices.
-            found = hypotheses.of(lattices.envelope(weights, here))
+            found = of(lattices.envelope(weights, here))
             pool = pool.extend(found.segments, found.features, found.statistics)
             added.append(found)
             utility = float(objective.utility(objective.sums(pool, weights)))

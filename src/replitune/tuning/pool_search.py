@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.tuning.linesearch import Line, Step, Workspace, best_step, sweep
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool, combine, segment_argmax, segment_ends
+
+
+@dataclass(frozen=True)
+class PoolDirection:
+    """A direction (F,) in the space of weights, and what its line searches need of the pool."""
+
+    vector: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    """(H,) direction . features."""
+    ends: NDArray[np.int64]
+    """(2, N) rows of least and greatest slope."""
 
 
 class PoolSearch:
@@ -23,25 +36,17 @@ class PoolSearch:
     def at(self, weights: NDArray[np.float64]) -> PoolPoint:
         return PoolPoint(self, weights)
 
-    def sums(self, weights: NDArray[np.float64]) -> NDArray:
-        """(K,) summed statistics of the model's choices."""
-        return self.objective.sums(self.pool, weights)
+    def along(self, vector: NDArray[np.float64]) -> PoolDirection:
+        """The direction `vector` (F,), for any number of searches."""
+        slopes = combine(vector, self.pool.features)
+        return PoolDirection(vector, slopes, segment_ends(slopes, self.pool.offsets))
 
-    def slopes(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(H,) direction . features."""
-        moving = np.flatnonzero(direction)
-        if len(moving) == 1 and direction[moving[0]] == 1.0:
-            return self.pool.features[moving[0]].astype(np.float64)
-        return combine(direction, self.pool.features)
-
-    def ends(
-        self, direction: NDArray[np.float64], slopes: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """(2, N) rows of least and greatest slope along `direction`; kept for the axes."""
-        moving = np.flatnonzero(direction)
-        if len(moving) == 1 and direction[moving[0]] > 0:
-            return self._ends[moving[0]]
-        return segment_ends(slopes, self.pool.offsets)
+    def axis(self, number: int) -> PoolDirection:
+        """The direction of one weight."""
+        vector = np.zeros(self.pool.n_features)
+        vector[number] = 1.0
+        slopes = self.pool.features[number].astype(np.float64)
+        return PoolDirection(vector, slopes, self._ends[number])
 
 
 class PoolPoint:
@@ -56,21 +61,25 @@ class PoolPoint:
         kind = pool.statistics.dtype.kind
         self.workspace = Workspace(len(pool), pool.statistics.shape[1], kind == "i")
 
-    def line(self, direction: NDArray[np.float64], slopes: NDArray[np.float64]) -> Line:
-        """The metric along `direction` (F,), in which the hypotheses have `slopes` (H,)."""
+    def sums(self) -> NDArray:
+        """(K,) summed statistics of the model's choices."""
+        chosen = self.space.pool.statistics[self.tops]
+        return chosen.sum(axis=0, dtype=np.int64 if chosen.dtype.kind == "i" else np.float64)
+
+    def line(self, direction: PoolDirection) -> Line:
+        """The metric along a direction."""
         pool = self.space.pool
         return sweep(
-            self.values, slopes, self.tops, self.space.ends(direction, slopes),
-            pool.statistics, pool.offsets, self.space.objective, self.workspace,
+            self.values, direction.slopes, self.tops, direction.ends, pool.statistics,
+            pool.offsets, self.space.objective, self.workspace,
         )  # fmt: skip
 
-    def search(self, direction: NDArray[np.float64], fraction: float = 0.0) -> Step:
-        """Go to the best place along `direction` (F,)."""
-        slopes = self.space.slopes(direction)
-        line = self.line(direction, slopes)
+    def search(self, direction: PoolDirection, fraction: float = 0.0) -> Step:
+        """Go to the best place along a direction."""
+        line = self.line(direction)
         step = best_step(line, round(fraction * len(line.utilities)))
         if step.gamma:
-            self.weights = self.weights + step.gamma * direction
-            self.values += step.gamma * slopes
+            self.weights = self.weights + step.gamma * direction.vector
+            self.values += step.gamma * direction.slopes
             self.tops = segment_argmax(self.values, self.space.pool.offsets)
         return step

@@ -113,8 +113,9 @@ class Pro(Tuner):
         if isinstance(self.interpolation, str):
             from replitune.tuning.pool_search import PoolSearch
 
-            point = PoolSearch(pool, objective).at(fitted)
-            point.search(start - fitted)
+            search = PoolSearch(pool, objective)
+            point = search.at(fitted)
+            point.search(search.along(start - fitted))
             return l1_normalised(point.weights)
         return l1_normalised(self.interpolation * fitted + (1.0 - self.interpolation) * start)
 

@@ -74,7 +74,7 @@ def main() -> None:
         print(line)
     if "n-best-list" in options:
         path, size = options["n-best-list"][:2]
-        lists, _ = system.nbest(lines, vector, int(size))
+        lists = system.nbest(lines, vector, int(size))
         lists.write(path)
 
 

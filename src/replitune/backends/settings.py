@@ -146,8 +146,8 @@ class SystemSettings(Settings):
     backend: Annotated[
         str,
         about(
-            "What makes the system's translations: `phrase`, `marian`, `moses`, `command`, "
-            "`corruption` or `outputs`, or a backend that another package brings "
+            "What makes the system's translations: `phrase`, `hiero`, `marian`, `moses`, "
+            "`command`, `corruption` or `outputs`, or a backend that another package brings "
             "(docs/backends.md)."
         ),
     ] = ""

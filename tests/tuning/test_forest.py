@@ -107,6 +107,22 @@ def test_an_empty_translation_has_one_hypothesis():
     assert np.diff(envelope.word_start)[[0, -1]].tolist() == [0, 0]
 
 
+def test_results_are_the_same_beside_many_others():
+    rng = np.random.default_rng(8)
+    each = [draw_forest(rng, 8) for _ in range(1500)]
+    weights, direction = rng.normal(size=F), rng.normal(size=F)
+    together = Forests.pack(each).envelope(weights, direction)
+    assert together.offsets[-1] > 5000
+    assert len(together.words) > 10_000
+    for s in range(0, 1500, 37):
+        alone = Forests.pack([each[s]]).envelope(weights, direction)
+        rows = slice(together.offsets[s], together.offsets[s + 1])
+        np.testing.assert_array_equal(together.features[rows], alone.features)
+        np.testing.assert_array_equal(together.begins[rows], alone.begins)
+        begin, end = together.word_start[[together.offsets[s], together.offsets[s + 1]]]
+        np.testing.assert_array_equal(together.words[begin:end], alone.words)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -281,35 +281,32 @@ def _envelopes(  # type: ignore[no-untyped-def]
             n = _keep(candidates, hull, cuts, h, reach, lines, n)
             first[node + 1] = n
         stack = np.empty((nodes[s] + 2, 2), np.int64)
+        whole = nodes[s] - 1
+        found = first[whole + 1] - first[whole] if nodes[s] else 1
+        begins = _more(begins, n_out, found)
+        out_start = _more(out_start, n_out + 1, found)
+        if n_out + found > len(out_features):
+            grown = np.zeros((2 * (n_out + found), len(features)))
+            grown[:n_out] = out_features[:n_out]
+            out_features = grown
         if nodes[s] == 0:  # the empty translation
-            if n_out + 2 > len(begins):
-                begins, out_start = _more(begins, n_out, 2), _more(out_start, n_out + 1, 2)
-                grown = np.zeros((2 * n_out + 2, len(features)))
-                grown[:n_out] = out_features[:n_out]
-                out_features = grown
             begins[n_out] = -np.inf
             out_start[n_out + 1] = out_start[n_out]
             n_out += 1
-        else:
-            whole = nodes[s] - 1
-            for line in range(first[whole], first[whole + 1]):
-                if n_out + 2 > len(begins) or n_out + 2 > len(out_features):
-                    begins, out_start = _more(begins, n_out, 2), _more(out_start, n_out + 1, 2)
-                    grown = np.zeros((2 * n_out + 2, len(features)))
-                    grown[:n_out] = out_features[:n_out]
-                    out_features = grown
-                while True:
-                    out_features[n_out] = 0.0
-                    end = _read(
-                        lines, line, symbol_start, symbols, features, stack, out_words,
-                        out_start[n_out], out_features[n_out],
-                    )  # fmt: skip
-                    if end <= len(out_words):
-                        break
-                    out_words = _more(out_words, out_start[n_out], end - out_start[n_out])
-                begins[n_out] = lines[line].begin
-                out_start[n_out + 1] = end
-                n_out += 1
+        for i in range(found if nodes[s] else 0):
+            line = first[whole] + i
+            while True:
+                out_features[n_out] = 0.0
+                end = _read(
+                    lines, line, symbol_start, symbols, features, stack, out_words,
+                    out_start[n_out], out_features[n_out],
+                )  # fmt: skip
+                if end <= len(out_words):
+                    break
+                out_words = _more(out_words, out_start[n_out], end - out_start[n_out])
+            begins[n_out] = lines[line].begin
+            out_start[n_out + 1] = end
+            n_out += 1
         out_offsets[s + 1] = n_out
     return (
         out_offsets,

@@ -130,7 +130,7 @@ def test_a_run_that_is_ended_leaves_no_process_and_goes_on(tmp_path: Path, numbe
     if number == signal.SIGINT:
         assert process.returncode == 130
         assert "to go on: replitune run --cores 2" in err
-    wait_for(lambda: not processes(tmp_path), 20)
+    wait_for(lambda: not processes(tmp_path))
     ran = run(tmp_path, with_program("cat {source}"), "--", "--until", "decode")
     assert ran.code == 0, ran.err
     assert (tmp_path / "results/tiny/decodes/t1/b/seed-002.txt").is_file()

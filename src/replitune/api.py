@@ -168,11 +168,12 @@ def scores(
     ComparisonReport
         ``print`` it; see its methods. `read_as` says what was guessed of the table.
     """
-    from replitune.readers.given import arrange
     from replitune.readers.memory import rows_in_memory
     from replitune.readers.registry import read_scores
     from replitune.readers.settings import ColumnNames
     from replitune.settings import read as read_settings
+    from replitune.statistics.given import arrange
+    from replitune.tuning.registry import TUNERS
 
     names: ColumnNames = read_settings(ColumnNames, dict(columns or {}), "columns")
     if isinstance(table, str | Path):
@@ -190,6 +191,7 @@ def scores(
         testset=testset,
         lower_is_better=lower_is_better,
         allow_missing=allow_missing,
+        groups=TUNERS.names,
     )
     tests = _tests(baseline, settings)
     _enough(given.stores[0].systems)

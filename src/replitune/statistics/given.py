@@ -7,7 +7,7 @@ own statistic, with a count of 1. A run with one score alone is a test set of on
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +27,6 @@ from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
 from replitune.statistics.store import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
-from replitune.tuning.registry import TUNERS
 
 OPTIONAL = ("metric", "testset", "language", "document")
 LOWER = ("ter", "wer", "cer", "metricx", "mqm", "perplexity", "loss", "error", "latency")
@@ -57,13 +56,15 @@ def arrange(
     testset: str | None = None,
     lower_is_better: bool | Sequence[str] = False,
     allow_missing: bool = False,
+    groups: Collection[str] = (),
 ) -> Given:
-    """The statistics of the chosen test set and metrics.
+    """The statistics of the chosen test set and metrics. `groups`: names of tuners, by which runs
+    are called that came from them.
 
     Systems and metrics are in the order of their first rows, runs and segments in that of their
     ids, so that the order of rows changes no number.
     """
-    return _Arranged(tables, metrics, testset, lower_is_better, allow_missing).given()
+    return _Arranged(tables, metrics, testset, lower_is_better, allow_missing, groups).given()
 
 
 class _Arranged:
@@ -76,6 +77,7 @@ class _Arranged:
         testset: str | None,
         lower_is_better: bool | Sequence[str],
         allow_missing: bool,
+        groups: Collection[str],
     ) -> None:
         self.tables = tables
         said: dict[str, list[str]] = {}
@@ -85,7 +87,7 @@ class _Arranged:
         self.read_as = [f"{few(names)}: {text}" for text, names in said.items()]
         self.warnings: list[str] = []
         self.wanted, self.asked, self.lower = metrics, testset, lower_is_better
-        self.allow_missing = allow_missing
+        self.allow_missing, self.groups = allow_missing, groups
         self.starts = np.cumsum([0, *(table.rows for table in tables)])
         for role in ("system", "replica", "segment", *OPTIONAL):
             self._require_in_all(role)
@@ -436,7 +438,6 @@ class _Arranged:
             names = tuple(documents.names[d] for d in segments[starts, 0])
             numbers = np.cumsum(starts, dtype=np.int32) - 1
         said = _hash_of_ids(segments, ids, documents)
-        groups = set(TUNERS.names)
         stores = []
         for m in chosen:
             found = values[m] if keep is None else values[m][:, keep]
@@ -457,7 +458,7 @@ class _Arranged:
                 statistics[..., 0] = own
                 prefixes = [Replica(id).prefix for id in replicas]
                 systems[name] = SystemStatistics(
-                    name, replicas, tuple(p if p in groups else None for p in prefixes), statistics
+                    name, replicas, tuple(p if p in self.groups else None for p in prefixes), statistics
                 )
             options = {"higher_is_better": False} if lower else {}
             metadata = StoreMetadata(

@@ -176,15 +176,17 @@ def scores(
     from replitune.tuning.registry import TUNERS
 
     names: ColumnNames = read_settings(ColumnNames, dict(columns or {}), "columns")
+    wanted = metrics or ()
     if isinstance(table, str | Path):
         table = [table]
     if isinstance(table, list | tuple):
-        rows = read_scores(table, names)
+        rows = read_scores(table, names, metrics=wanted)
     elif isinstance(table, Mapping) and all(map(_are_paths, table.values())):
         each = [(system, path) for system, paths in table.items() for path in paths]
-        rows = read_scores([path for _, path in each], names, [system for system, _ in each])
+        systems, paths = zip(*each, strict=True)
+        rows = read_scores(paths, names, systems, wanted)
     else:
-        rows = [rows_in_memory(table, names)]
+        rows = [rows_in_memory(table, names, wanted)]
     given = arrange(
         rows,
         metrics=metrics,

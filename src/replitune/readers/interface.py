@@ -97,14 +97,16 @@ class ScoreRows:
         return replace(self, whole={**self.whole, role: name})
 
     def of_system(self, system: str) -> ScoreRows:
-        """A name that was given for a file that does not tell one."""
-        if "system" in self.columns:
+        """A name that was given for a file that does not tell one, or tells another."""
+        own = self.columns.get("system")
+        if own is not None and len(own.unique()) > 1:
             raise ReplituneError(
                 "a file with a column of systems was given as one system", file=self.name,
                 found=f"{system}={self.name}", fix="leave the name out",
             )  # fmt: skip
+        columns = {role: column for role, column in self.columns.items() if role != "system"}
         said = tuple(text for text in self.read_as if "system is" not in text)
-        return replace(self.with_whole("system", system), read_as=said)
+        return replace(self.with_whole("system", system), columns=columns, read_as=said)
 
 
 class Reader(ABC):
@@ -117,8 +119,9 @@ class Reader(ABC):
 
     @staticmethod
     @abstractmethod
-    def read(path: Path, names: ColumnNames) -> ScoreRows:
-        """The whole file. `names`: of columns, where they are given."""
+    def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
+        """The whole file, or folder. `names`: of columns, where they are given. `metrics`: those
+        that are wanted, where some are; a reader may read others, too."""
 
 
 def few(items: Sequence[object], whole: int | None = None, separator: str = "; ") -> str:

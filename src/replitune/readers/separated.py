@@ -49,10 +49,10 @@ class Separated(Tabular):
                     delimiter=separator, newlines_in_values=True
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
-                    include_columns=list(choice.columns.values()),
+                    include_columns=[name for _, name in choice.columns],
                     column_types={
                         name: pa.float64() if role == "score" else text
-                        for role, name in choice.columns.items()
+                        for role, name in choice.columns
                     },
                     null_values=list(ABSENT),
                 ),

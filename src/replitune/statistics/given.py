@@ -114,13 +114,6 @@ class _Arranged:
     @cached_property
     def systems(self) -> Coded:
         found = self._column("system")
-        if found is None and len(self.tables) > 1:
-            names = [table.name.replace("\\", "/").rpartition("/")[2].partition(".")[0]
-                     for table in self.tables]  # fmt: skip
-            self.read_as.append(f"each file is a system: {', '.join(names)}")
-            if len(set(names)) == len(names):
-                sizes = [table.rows for table in self.tables]
-                return Coded(np.repeat(np.arange(len(names), dtype=np.int32), sizes), names)
         if found is None:
             raise ReplituneError(
                 "no column for the system", file=_file(self.tables[0]),
@@ -457,9 +450,8 @@ class _Arranged:
                 statistics = np.ones((*own.shape, 2))
                 statistics[..., 0] = own
                 prefixes = [Replica(id).prefix for id in replicas]
-                systems[name] = SystemStatistics(
-                    name, replicas, tuple(p if p in self.groups else None for p in prefixes), statistics
-                )
+                groups = tuple(p if p in self.groups else None for p in prefixes)
+                systems[name] = SystemStatistics(name, replicas, groups, statistics)
             options = {"higher_is_better": False} if lower else {}
             metadata = StoreMetadata(
                 metric=Entry("mean", options, metric.id).word, id=metric.id, signature=signature,

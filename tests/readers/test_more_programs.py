@@ -4,6 +4,7 @@ Eval Ever (instance_level_eval 0.2.1), promptfoo (EvaluateResult), mt-metrics-ev
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import zipfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import replitune as r
@@ -106,6 +108,26 @@ def log_of(model: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return header, samples
 
 
+def with_zstandard(path: Path) -> bytes:
+    """The same archive packed as Inspect packs now, which Python itself cannot write."""
+    buffer, sizes = io.BytesIO(), {}
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(buffer, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, pa.compress(data, "zstd", asbytes=True))
+            sizes[name] = len(data)
+        places = [(info.header_offset, info.filename) for info in new.infolist()]
+    packed = bytearray(buffer.getvalue())
+    central = packed.index(b"PK\x01\x02")
+    for start, name in places:
+        packed[start + 8 : start + 10] = (93).to_bytes(2, "little")
+        packed[start + 22 : start + 26] = sizes[name].to_bytes(4, "little")
+        packed[central + 10 : central + 12] = (93).to_bytes(2, "little")
+        packed[central + 24 : central + 28] = sizes[name].to_bytes(4, "little")
+        central += 46 + len(name)
+    return bytes(packed)
+
+
 def test_logs_of_inspect(tmp_path: Path):
     for model in MODELS:
         header, samples = log_of(model)
@@ -118,6 +140,9 @@ def test_logs_of_inspect(tmp_path: Path):
         report = r.scores(sorted(tmp_path.glob(f"*.{kind}"), reverse=True), **FAST)
         same(report, "match")
         assert any("parts left out where it is no number (90)" in said for said in report.read_as)
+    for model in MODELS:
+        (tmp_path / f"{model}.eval").write_bytes(with_zstandard(tmp_path / f"{model}.eval"))
+    same(r.scores(sorted(tmp_path.glob("*.eval"), reverse=True), **FAST), "match")
     (tmp_path / "small.eval").write_bytes((tmp_path / "small.eval").read_bytes()[:-30])
     with pytest.raises(r.ReplituneError, match="not a whole log of Inspect"):
         r.scores(sorted(tmp_path.glob("*.eval")), **FAST)

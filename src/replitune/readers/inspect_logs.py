@@ -5,6 +5,7 @@ an id and an epoch; each epoch is a run."""
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,9 @@ WORDS = {
 """Correct, partial, incorrect, no answer: the numbers that Inspect takes them for."""
 
 PREFIX = "score_"
+
+ZSTANDARD, LOCAL_HEADER = 93, 30
+"""Of zip files: the number of a way to pack, and the bytes before the name of a packed file."""
 
 TABLES: tuple[type[Tabular], ...] = (Parquet, JsonLines, Separated)
 
@@ -150,18 +154,25 @@ def _unpacked(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         with zipfile.ZipFile(path) as packed:
             names = packed.namelist()
             start = "header.json" if "header.json" in names else "_journal/start.json"
-            header = json.loads(packed.read(start))
             if "summaries.json" in names:
-                return header, json.loads(packed.read("summaries.json"))
+                return _member(packed, start), _member(packed, "summaries.json")
             parts = sorted(n for n in names if n.startswith("samples/") and n.endswith(".json"))
-            return header, [json.loads(packed.read(name)) for name in parts]
-    except NotImplementedError as error:
-        raise ReplituneError(
-            "a log that is packed in a way that this Python cannot unpack", file=path,
-            found=str(error), fix="inspect log convert --to json --output-dir DIR " + str(path),
-        ) from None  # fmt: skip
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+            return _member(packed, start), [_member(packed, name) for name in parts]
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
         raise ReplituneError(
             "not a whole log of Inspect", file=path, found=str(error),
             expected="an .eval file with header.json and samples",
         ) from None  # fmt: skip
+
+
+def _member(packed: zipfile.ZipFile, name: str) -> Any:
+    """One file of JSON in an archive; Python itself reads no zstandard there before 3.14."""
+    info = packed.getinfo(name)
+    if info.compress_type != ZSTANDARD or packed.fp is None:
+        return json.loads(packed.read(info))
+    import pyarrow as pa
+
+    packed.fp.seek(info.header_offset + LOCAL_HEADER - 4)
+    packed.fp.seek(sum(struct.unpack("<HH", packed.fp.read(4))), 1)
+    data = packed.fp.read(info.compress_size)
+    return json.loads(pa.decompress(data, info.file_size, "zstd", asbytes=True))

@@ -1,8 +1,8 @@
 """Segment scores that something else computed: COMET, BLEURT, human judgement.
 
-The file has the columns system, replica, segment (from 0) and score, and optionally
-document; as TSV or CSV with a header, JSON lines (each may be gzip), or Parquet. A segment
-without a row, or with an empty score, is missing: score 0, count 0, and counted.
+The file is one that a reader of scores knows (replitune.readers): a table with the columns system,
+replica, segment (from 0) and score, and perhaps document and metric, or what a program wrote. A
+segment without a row, or with an empty score, is missing: score 0, count 0, and counted.
 
 Or there is a file for each output, as scorers write them, with a number on each line (an empty
 line: missing): then the name has the places {system}, {replica} (run-001) or {number} (1).
@@ -18,14 +18,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.corpus.table import ScoreColumns, read_columns, score_of, segment_of
+from replitune.corpus.table import score_of
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import HigherIsBetter, MeanMetric
 from replitune.metrics.score_files import PLACES, ScoreFile, output_file, replica_number
+from replitune.readers.coding import WHOLE, Coded, coded, in_rows, together
+from replitune.readers.interface import ScoreRows, few
+from replitune.readers.registry import read_file
+from replitune.readers.settings import ColumnNames
 from replitune.running.files import read_lines, sha256_file
 from replitune.settings import check_arguments
 
-COLUMNS = ScoreColumns(("system", "replica", "segment"), ("score",), ("document",))
+Cells = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Segments, and the score of each, NaN where there is none."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,8 @@ class SegmentScores:
     """The content of a file of segment scores."""
 
     path: Path
-    scores: dict[str, dict[str, dict[int, float | None]]]
-    """system -> replica -> segment -> score, None where the row has none."""
+    scores: dict[str, dict[str, Cells]]
+    """system -> replica -> segments and scores."""
     documents: dict[int, str] | None
     """segment -> document, when the file has the column."""
 
@@ -77,7 +82,7 @@ class External(MeanMetric):
 
     @cached_property
     def segment_scores(self) -> SegmentScores:
-        return read_segment_scores(self.file)
+        return read_segment_scores(self.file, self.id)
 
     def system_statistics(
         self, system: str, replicas: Sequence[str], n_segments: int
@@ -88,15 +93,13 @@ class External(MeanMetric):
         """
         read = self._from_lists if self.is_many else self._from_table
         out = np.zeros((len(replicas), n_segments, 2))
-        for r, scores in enumerate(read(system, replicas, n_segments)):
-            for segment, score in scores.items():
-                if score is not None:
-                    out[r, segment] = score, 1.0
+        for r, (segments, scores) in enumerate(read(system, replicas, n_segments)):
+            known = ~np.isnan(scores)
+            out[r, segments[known], 0] = scores[known]
+            out[r, segments[known], 1] = 1.0
         return out, int(out[..., 1].size - out[..., 1].sum())
 
-    def _from_table(
-        self, system: str, replicas: Sequence[str], n_segments: int
-    ) -> Iterator[Mapping[int, float | None]]:
+    def _from_table(self, system: str, replicas: Sequence[str], n_segments: int) -> Iterator[Cells]:
         """Scores by segment of each replica, from one file."""
         content = self.segment_scores
         by_replica = content.scores.get(system)
@@ -111,19 +114,18 @@ class External(MeanMetric):
                 expected=system,
             )
         for replica in replicas:
-            scores = _of_replica(content.path, system, replica, replicas, by_replica)
-            if max(scores) >= n_segments:
+            cells = _of_replica(content.path, system, replica, replicas, by_replica)
+            last = int(cells[0].max())
+            if last >= n_segments:
                 raise ReplituneError(
                     f"system {system}, replica {replica}: more segments than the test set has",
                     file=content.path,
-                    found=f"segment {max(scores)}",
+                    found=f"segment {last}",
                     expected=f"segments 0 to {n_segments - 1}",
                 )
-            yield scores
+            yield cells
 
-    def _from_lists(
-        self, system: str, replicas: Sequence[str], n_segments: int
-    ) -> Iterator[Mapping[int, float | None]]:
+    def _from_lists(self, system: str, replicas: Sequence[str], n_segments: int) -> Iterator[Cells]:
         """The same from a file for each replica, with a line for each segment."""
         for replica in replicas:
             path = output_file(self.file, system, replica)
@@ -135,7 +137,8 @@ class External(MeanMetric):
                     found=f"{len(lines)} lines",
                     expected=f"{n_segments}, one for each segment",
                 )
-            yield {i: score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)}
+            found = [score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)]
+            yield np.arange(n_segments), np.array(found, dtype=np.float64)
 
 
 def _of_replica(
@@ -143,8 +146,8 @@ def _of_replica(
     system: str,
     replica: str,
     replicas: Sequence[str],
-    by_replica: Mapping[str, dict[int, float | None]],
-) -> dict[int, float | None]:
+    by_replica: Mapping[str, Cells],
+) -> Cells:
     if replica in by_replica:
         return by_replica[replica]
     number = replica_number(replica)
@@ -160,27 +163,88 @@ def _of_replica(
     )
 
 
-def read_segment_scores(path: str | Path) -> SegmentScores:
-    """Read and check a file of segment scores."""
-    path = Path(path)
-    scores: dict[str, dict[str, dict[int, float | None]]] = {}
-    documents: dict[int, str] = {}
-    for line, (system, replica, place, score, document) in read_columns(path, COLUMNS):
-        system, replica, segment = str(system), str(replica), segment_of(path, line, place)
-        of_replica = scores.setdefault(system, {}).setdefault(replica, {})
-        if segment in of_replica:
-            raise ReplituneError(
-                f"system {system}, replica {replica}, segment {segment} is there twice",
-                file=path,
-                line=line,
-                expected="one score each",
-            )
-        of_replica[segment] = score_of(path, line, score)
-        if document is not None and documents.setdefault(segment, str(document)) != str(document):
-            raise ReplituneError(
-                f"segment {segment} is in two documents",
-                file=path,
-                line=line,
-                found=f"{documents[segment]} and {document}",
-            )
-    return SegmentScores(path, scores, documents or None)
+def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentScores:
+    """Read and check a file of segment scores. `metric`: which, of a file with several."""
+    rows = read_file(path, ColumnNames(), () if metric is None else (metric,))
+    kept = _rows_of(rows, metric)
+    missing = [role for role in ("system", "segment") if role not in {*rows.columns, *rows.whole}]
+    if missing:
+        raise ReplituneError(
+            f"no column {', '.join(missing)}", file=path, found=", ".join(rows.called.values()),
+            expected="system, replica, segment, score",
+        )  # fmt: skip
+    system, replica, segment = (_coded(rows, role) for role in ("system", "replica", "segment"))
+    numbers = _numbers(rows, segment)
+    run, runs = together(system, replica)
+    cell = run.astype(np.int64) * (int(numbers.max()) + 1) + numbers
+    order = kept[np.argsort(cell[kept], kind="stable")]
+    again = order[1:][cell[order][1:] == cell[order][:-1]]
+    if len(again):
+        row = int(again.min())
+        named = f"system {system.names[system.codes[row]]}, replica "
+        named += f"{replica.names[replica.codes[row]]}, segment {numbers[row]}"
+        raise ReplituneError(
+            f"{named} is there twice", file=path, line=rows.line([row])[0],
+            expected="one score each",
+        )  # fmt: skip
+    values = in_rows([rows.columns["score"]])
+    scores: dict[str, dict[str, Cells]] = {}
+    starts = np.searchsorted(run[order], np.arange(len(runs) + 1))
+    for r, (s, k) in enumerate(runs):
+        own = order[starts[r] : starts[r + 1]]
+        if len(own):
+            of_system = scores.setdefault(system.names[s], {})
+            of_system[replica.names[k]] = (numbers[own], values[own])
+    return SegmentScores(Path(path), scores, _documents(rows, numbers))
+
+
+def _coded(rows: ScoreRows, role: str) -> Coded:
+    """A column, or what holds for all rows; a file that tells no runs is of one of each system."""
+    if role in rows.columns:
+        return coded([rows.columns[role]])
+    return Coded(np.zeros(rows.rows, np.int32), [rows.whole.get(role, "1")])
+
+
+def _rows_of(rows: ScoreRows, metric: str | None) -> NDArray[np.int64]:
+    """The rows of the metric; of a file that says but one, or none, all."""
+    if "metric" not in rows.columns:
+        return np.arange(rows.rows)
+    found = coded([rows.columns["metric"]])
+    if found.distinct == 1:
+        return np.arange(rows.rows)
+    if metric not in found.names:
+        raise ReplituneError(
+            f"{found.distinct} metrics in one file", file=rows.name, found=few(found.names),
+            fix=f"choose one by its name: external:file=...,id={found.names[0]}",
+        )  # fmt: skip
+    return np.flatnonzero(found.codes == found.names.index(metric))
+
+
+def _numbers(rows: ScoreRows, segment: Coded) -> NDArray[np.int64]:
+    """(R,) the number of each row's segment."""
+    ids = np.array([int(n) if WHOLE.fullmatch(n) else -1 for n in segment.names], np.int64)
+    if (ids < 0).any():
+        row = int(np.flatnonzero(ids[segment.codes] < 0)[0])
+        raise ReplituneError(
+            "the segment is not a whole number", file=rows.name, line=rows.line([row])[0],
+            found=repr(segment.names[segment.codes[row]]),
+            expected="its place in the test set, from 0",
+        )  # fmt: skip
+    return ids[segment.codes]
+
+
+def _documents(rows: ScoreRows, numbers: NDArray[np.int64]) -> dict[int, str] | None:
+    """The document of each segment."""
+    if "document" not in rows.columns:
+        return None
+    document = coded([rows.columns["document"]])
+    _, first, at = np.unique(numbers, return_index=True, return_inverse=True)
+    other = np.flatnonzero(document.codes != document.codes[first][at])
+    if len(other):
+        row = int(other[0])
+        names = [document.names[document.codes[i]] for i in (first[at[row]], row)]
+        raise ReplituneError(
+            f"segment {numbers[row]} is in two documents", file=rows.name,
+            line=rows.line([row])[0], found=" and ".join(names),
+        )  # fmt: skip
+    return {int(numbers[row]): document.names[document.codes[row]] for row in first}

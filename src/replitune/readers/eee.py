@@ -9,7 +9,7 @@ from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.json_lines import JsonLines
-from replitune.readers.records import Numbering, Records
+from replitune.readers.records import Numbering, Records, of_kind
 from replitune.readers.settings import ColumnNames
 
 KEYS = ("model_id", "evaluation_name", "evaluation_id", "sample_id", "evaluation")
@@ -36,11 +36,10 @@ class EveryEvalEver(Reader):
                 )  # fmt: skip
             model, testset = str(row["model_id"]), str(row["evaluation_name"])
             known = runs.setdefault((model, testset), Numbering())
-            evaluation = row["evaluation"]
-            score = evaluation.get("score") if isinstance(evaluation, dict) else None
+            score = of_kind(dict, row["evaluation"], path, line, "evaluation").get("score")
             rows.add(
                 line, number_of(score), system=model, testset=testset, segment=row["sample_id"],
-                replica=known[row["evaluation_id"]],
+                replica=known[str(row["evaluation_id"])],
             )  # fmt: skip
         called = {
             "system": "model_id", "testset": "evaluation_name", "segment": "sample_id",

@@ -18,7 +18,7 @@ from replitune.readers.columns import called_like
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.json_lines import JsonLines
 from replitune.readers.parquet import Parquet
-from replitune.readers.records import Numbering, Records, json_of
+from replitune.readers.records import Numbering, Records, json_of, of_kind
 from replitune.readers.separated import Separated
 from replitune.readers.settings import ColumnNames
 from replitune.readers.tabular import ABSENT, Tabular
@@ -62,7 +62,7 @@ class Inspect(Reader):
         for line, model, task, id, run, scores in samples:
             for scorer, value in scores.items():
                 score = _number(value)
-                if score is None and value is not None and value not in ABSENT:
+                if score is None and value is not None and str(value) not in ABSENT:
                     left_out[scorer] += 1
                     continue
                 own = {"system": model} if model else {}
@@ -109,7 +109,7 @@ def _listed(path: Path, table: type[Tabular], names: ColumnNames) -> Iterator[Sa
     evaluations: dict[tuple[str, str], Numbering] = {}
     for line, row in _rows(path, table):
         about = (str(row[model]) if model else "", str(row[task]) if task else "")
-        number = evaluations.setdefault(about, Numbering())[row.get("eval_id")]
+        number = evaluations.setdefault(about, Numbering())[str(row.get("eval_id"))]
         run = _whole(row["epoch"]) if number == "1" else f"{number}.{_whole(row['epoch'])}"
         yield line, *about, str(row["id"]), run, {scorers[n]: row[n] for n in scorers}
 
@@ -137,14 +137,21 @@ def _logged(path: Path, beginning: Beginning) -> Iterator[Sample]:
     if beginning.data[:2] == b"PK":
         header, samples = _unpacked(path)
     else:
-        header = json_of(path, "a log of Inspect")
-        samples = header.get("samples") or []
-    about = header.get("eval") or {}
+        header = of_kind(dict, json_of(path, "a log of Inspect"), path, 1, "log")
+        samples = of_kind(list, header.get("samples"), path, 1, "samples")
+    about = of_kind(dict, header.get("eval"), path, 1, "eval")
     model, task = str(about.get("model", "")), str(about.get("task", ""))
-    if not samples:
+    if not of_kind(list, samples, path, 1, "samples"):
         raise ReplituneError("a log without samples", file=path, expected="a log of Inspect")
-    for number, sample in enumerate(samples, start=1):
-        scores = {n: (s or {}).get("value") for n, s in (sample.get("scores") or {}).items()}
+    for number, item in enumerate(samples, start=1):
+        sample = of_kind(dict, item, path, number, "sample")
+        if sample.get("id") is None:
+            raise ReplituneError("a sample without an id", file=path, line=number)
+        given = of_kind(dict, sample.get("scores"), path, number, "scores")
+        scores = {
+            name: of_kind(dict, score, path, number, f"scores.{name}").get("value")
+            for name, score in given.items()
+        }
         yield number, model, task, str(sample["id"]), _whole(sample.get("epoch", 1)), scores
 
 

@@ -7,6 +7,7 @@ them: by default the first alone.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from typing import Any
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.json_lines import JsonLines
-from replitune.readers.records import Records
+from replitune.readers.records import Records, of_kind
 from replitune.readers.settings import ColumnNames
 
 SIGNS = ('"doc_id"', '"filtered_resps"', '"resps"')
@@ -49,14 +50,15 @@ class LmEval(Reader):
                     expected="samples of lm-evaluation-harness",
                 )  # fmt: skip
             answers = max(answers, _answers(row.get("resps")))
-            for name in row.get("metrics") or [key for key in row if key not in NO_METRICS]:
+            named = of_kind(list, row.get("metrics"), path, number, "metrics")
+            for name in map(str, named or [key for key in row if key not in NO_METRICS]):
                 value = row.get(name)
                 if not isinstance(value, bool | int | float):
                     left_out[name] += 1
                     continue
                 of = row.get("filter") or "none"
                 metric = name if of == "none" else f"{name}.{of}"
-                rows.add(number, float(value), segment=row["doc_id"], metric=metric)
+                rows.add(number, _float(value), segment=row["doc_id"], metric=metric)
         if not len(rows):
             raise ReplituneError(
                 "no metric with a number for each sample", file=path,
@@ -74,6 +76,13 @@ class LmEval(Reader):
             )
         called = {"segment": "doc_id", "metric": "metrics"}
         return rows.rows(called, said, {"system": system, "testset": task})
+
+
+def _float(value: bool | int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _answers(resps: Any) -> int:

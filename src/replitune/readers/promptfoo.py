@@ -13,7 +13,7 @@ from typing import Any
 from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
-from replitune.readers.records import Records, json_of
+from replitune.readers.records import Records, json_of, of_kind
 from replitune.readers.settings import ColumnNames
 
 LONGEST = 40
@@ -40,6 +40,8 @@ class Promptfoo(Reader):
             raise ReplituneError(
                 "no list of results", file=path, expected="results.results, a result for each test"
             )
+        for number, item in enumerate(found, start=1):
+            of_kind(dict, item.get("namedScores"), path, number, "namedScores")
         prompts = list(dict.fromkeys(_prompt(item) for item in found))
         each = [set(item.get("namedScores") or ()) for item in found]
         named = set.intersection(*each) if each else set()
@@ -80,7 +82,5 @@ def _provider(item: dict[str, Any]) -> str:
 def _prompt(item: dict[str, Any]) -> str:
     prompt = item.get("prompt")
     if isinstance(prompt, dict):
-        if item.get("promptIdx") is not None and not prompt.get("label"):
-            return f"prompt {item['promptIdx'] + 1}"
         return str(prompt.get("label") or prompt.get("raw"))
     return str(prompt)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from replitune.errors import ReplituneError
 from replitune.readers.interface import ScoreRows
 from replitune.running.files import read_text
+
+T = TypeVar("T", dict, list)
 
 
 class Records:
@@ -24,7 +27,13 @@ class Records:
         self.ids: dict[str, list[str]] = {}
 
     def add(self, line: int, score: float | None, **ids: object) -> None:
-        """`ids`: by what they are, those of `ColumnNames`. No score: it is missing."""
+        """`ids`: by what they are, those of `ColumnNames`. No score, or NaN: it is missing."""
+        if score is not None and not math.isfinite(score):
+            if math.isinf(score):
+                raise ReplituneError(
+                    "a score that is not finite", file=self.path, line=line, found=str(score)
+                )
+            score = None
         self.places.append(line)
         self.scores.append(score)
         for role, id in ids.items():
@@ -64,6 +73,21 @@ class Numbering(dict[Any, str]):
     def __missing__(self, key: object) -> str:
         self[key] = number = str(len(self) + 1)
         return number
+
+
+WORDS: dict[type, str] = {dict: "an object {...}", list: "a list [...]"}
+
+
+def of_kind(kind: type[T], value: Any, path: Path, line: int, what: str) -> T:
+    """A part of a JSON value, which is an object or a list; none is an empty one."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise ReplituneError(
+            f"`{what}` is not what it should be", file=path, line=line, found=repr(value)[:60],
+            expected=WORDS[kind],
+        )  # fmt: skip
+    return value
 
 
 def json_of(path: Path, expected: str) -> Any:

@@ -14,7 +14,7 @@ from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.json_lines import JsonLines
 from replitune.readers.names import stem
-from replitune.readers.records import Records
+from replitune.readers.records import Records, of_kind
 from replitune.readers.settings import ColumnNames
 
 PARTS = "_#_"
@@ -46,11 +46,11 @@ class Wmt(Reader):
             document = PARTS.join(rest[:2]) or id
             seen[id] += 1
             segment = id if seen[id] == 1 else f"{id}#{seen[id]}"
-            for system, said in (row.get("scores") or {}).items():
-                for metric, score in said.items():
+            for system, said in of_kind(dict, row.get("scores"), path, line, "scores").items():
+                for metric, score in of_kind(dict, said, path, line, system).items():
                     if isinstance(score, float | int) and not isinstance(score, bool):
                         rows.add(
-                            line, float(score), system=system, segment=segment, document=document,
+                            line, number_of(score), system=system, segment=segment, document=document,
                             metric=metric, language=language,
                         )  # fmt: skip
         if by_people:
@@ -68,7 +68,9 @@ def _of_document(rows: Records, line: int, row: dict[str, Any]) -> None:
             "no `document_id` or no `language_pair`", file=rows.path, line=line,
             found=", ".join(row)[:200],
         )  # fmt: skip
-    for metric, scores in row["metric_scores"].items():
+    for metric, scores in of_kind(
+        dict, row["metric_scores"], rows.path, line, "metric_scores"
+    ).items():
         for i, score in enumerate(scores if isinstance(scores, list) else [scores]):
             rows.add(
                 line, number_of(score), segment=f"{i}", document=document, metric=metric,

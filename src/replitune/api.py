@@ -101,7 +101,8 @@ def compare(
     texts: dict[str, Outputs] = {}
     scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
     for system, runs in systems.items():
-        outputs = read_outputs(_runs(system, runs), given.segments, name, system=system)
+        read = _texts_of_runs(_runs(system, runs), given)
+        outputs = read_outputs(read, given.segments, name, system=system)
         warnings += diagnose(system, outputs, given.references, words=0)
         texts[system] = outputs
         for scorer in scorers:
@@ -348,13 +349,30 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
             expected="a list of runs, each a list of lines or a path",
         )  # fmt: skip
     for run in runs:
-        if isinstance(run, str) and not Path(run).exists():
+        if isinstance(run, str) and not Path(run.partition("#")[0]).exists():
             raise ReplituneError(
                 "no such file", file=run,
                 expected="a path, or a list of lines; one run of lines is a list in the list",
                 fix=f"check the path; a relative one starts at {Path.cwd()}",
             )  # fmt: skip
     return runs
+
+
+def _texts_of_runs(runs: Sequence[Lines], testset: TestSet) -> list[Lines]:
+    """Each run as a text of lines: files of JSON lines may have several, and one of WMT's is one of
+    its systems."""
+    from replitune.backends.outputs import MANY, read_output, split_path
+    from replitune.corpus.documents_jsonl import is_jsonl, read_json_outputs
+
+    texts: list[Lines] = []
+    for run in runs:
+        if not isinstance(run, str | Path) or not MANY.fullmatch(str(run)):
+            texts.append(run)
+        elif is_jsonl(run):
+            texts += read_json_outputs(run, testset.documents)
+        else:
+            texts.append(read_output(*split_path(Path(run))))
+    return texts
 
 
 def _read_references(refs: Lines | Sequence[Lines], documents: Lines | None) -> tuple[str, TestSet]:

@@ -50,8 +50,8 @@ class Wmt(Reader):
                 for metric, score in of_kind(dict, said, path, line, system).items():
                     if isinstance(score, float | int) and not isinstance(score, bool):
                         rows.add(
-                            line, number_of(score), system=system, segment=segment, document=document,
-                            metric=metric, language=language,
+                            line, number_of(score), system=system, segment=segment,
+                            document=document, metric=metric, language=language,
                         )  # fmt: skip
         if by_people:
             return rows.rows({"segment": "doc_id", "metric": "scores"}, ["judgements of WMT"])

@@ -48,7 +48,7 @@ class OutputSettings(SystemSettings):
             "a list, or a mapping from tuner to these. `*` and `?` look on the disk, `{1..20}` and "
             "`{a,b}` do not; files are numbered in natural order. Of WMT XML or SGM with several "
             "systems, `file.xml#SYSTEM` is one of them; of TSV, `file.tsv#COLUMN` (name, or number "
-            "from 1) is a column; of JSON lines, `file.jsonl#PART` a system or one of several samples."
+            "from 1) is a column; of JSON lines, `file.jsonl#PART` is a system, or a sample."
         ),
     ] = msgspec.field(default_factory=dict)
     like: Annotated[

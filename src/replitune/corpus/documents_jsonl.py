@@ -1,12 +1,12 @@
-"""Texts as JSON lines: a document a line, as in the shared tasks of WMT25 and after, whose paragraphs
-are the segments; or a prompt a line with one output or several.
+"""Texts as JSON lines: a document a line, as in the shared tasks of WMT25 and after, whose
+paragraphs are the segments; or a prompt a line with one output or several.
 
     {"doc_id": "en-cs_CZ_#_news_#_d1", "src_text": "...", "refs": {"refA": {"ref": "..."}}}
     {"doc_id": "en-cs_CZ_#_news_#_d1", "hypothesis": "..."}
     {"id": "q1", "samples": ["...", "..."]}
 
-`file.jsonl#PART` is a part: of test sets a language pair, of outputs of several systems a system, of
-several samples one of them, from 1.
+`file.jsonl#PART` is a part: of test sets a language pair, of outputs of several systems a system,
+of several samples one of them, from 1.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
         return [[_one_line(_text(file, n, row, key)) for n, row in rows]]
     samples = len(first[key]) if isinstance(first[key], list) else 0
     for n, row in rows:
-        texts = row.get(key)
+        texts: Any = row.get(key)
         good = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
         if not good or len(texts) != samples or not samples:
             raise ReplituneError(
@@ -140,7 +140,7 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
 
 def _of(path: Path, line: int, row: dict[str, Any], key: str, part: str | None) -> str:
     """The text of one of several systems."""
-    texts = row.get(key)
+    texts: Any = row.get(key)
     names = list(texts) if isinstance(texts, dict) else []
     if part not in names:
         raise ReplituneError(

@@ -99,7 +99,8 @@ class TestSetFiles(Settings, frozen=True):
         Format | None,
         about(
             "How to read the files; without it, by their names. `blank-lines` is text in which a "
-            "blank line ends a document, `jsonl` a test set as results/<experiment>/corpus has it, or of WMT25 and after."
+            "blank line ends a document, `jsonl` a test set as results/<experiment>/corpus has it, "
+            "or of WMT25 and after."
         ),
     ] = None
     names: Annotated[

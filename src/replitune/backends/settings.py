@@ -147,7 +147,7 @@ class SystemSettings(Settings):
         str,
         about(
             "What makes the system's translations: `phrase`, `marian`, `moses`, `command`, "
-            "`corruption` or `outputs`, or a backend that another package brings "
+            "`corruption`, `outputs` or `scores`, or a backend that another package brings "
             "(docs/backends.md)."
         ),
     ] = ""

@@ -108,6 +108,10 @@ def read_content(
         return (documents_of_wmt if has_documents(path) else read_prepared_content)(path, role)
     if kind == "tsv":
         return read_tsv(path, role, columns)
+    if kind == "scores":
+        from replitune.corpus.score_table import read_segments
+
+        return read_segments(path)
     if kind == "sacrebleu":
         return read_sacrebleu(str(path), names)
     return read_wmt(path, kind).content(role, names)

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.corpus.table import score_of
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import HigherIsBetter, MeanMetric
 from replitune.metrics.score_files import PLACES, ScoreFile, output_file, replica_number
@@ -26,6 +25,7 @@ from replitune.readers.coding import WHOLE, Coded, coded, in_rows, together
 from replitune.readers.interface import ScoreRows, few
 from replitune.readers.registry import read_file
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import score_of
 from replitune.running.files import read_lines, sha256_file
 from replitune.settings import check_arguments
 

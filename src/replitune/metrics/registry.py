@@ -30,6 +30,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "chrf": "replitune.metrics.chrf:Chrf",
         "chrf++": "replitune.metrics.chrf:ChrfPlusPlus",
         "external": "replitune.metrics.external:External",
+        "given": "replitune.metrics.given:Given",
         "length": "replitune.metrics.length:Length",
         "mean": "replitune.metrics.base:MeanMetric",
         "meteor": "replitune.metrics.meteor:Meteor",

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError, nearest
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 from replitune.settings import settings_of
 
 CALLED = {

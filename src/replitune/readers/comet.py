@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows, few
 from replitune.readers.names import runs_of_files
 from replitune.readers.records import Records, json_of
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 from replitune.running.files import read_lines
 
 KEY = "COMET"

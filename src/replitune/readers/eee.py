@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.json_lines import JsonLines
 from replitune.readers.records import Numbering, Records, of_kind
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 
 KEYS = ("model_id", "evaluation_name", "evaluation_id", "sample_id", "evaluation")
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.columns import called_like
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.json_lines import JsonLines
 from replitune.readers.records import Records
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 
 IDS = ("system", "segment", "document", "testset", "language")
 

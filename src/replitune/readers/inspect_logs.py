@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.columns import called_like
 from replitune.readers.interface import Beginning, Reader, ScoreRows
@@ -21,6 +20,7 @@ from replitune.readers.parquet import Parquet
 from replitune.readers.records import Numbering, Records, json_of, of_kind
 from replitune.readers.separated import Separated
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 from replitune.readers.tabular import ABSENT, Tabular
 
 WORDS = {

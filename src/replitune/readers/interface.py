@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replitune.errors import ReplituneError
+from replitune.errors import ReplituneError, nearest
 from replitune.readers.settings import ColumnNames
 from replitune.running.files import GZIP_MAGIC
 
@@ -95,6 +95,29 @@ class ScoreRows:
 
     def with_whole(self, role: str, name: str) -> ScoreRows:
         return replace(self, whole={**self.whole, role: name})
+
+    def only(self, role: str, name: str) -> ScoreRows:
+        """The rows of one id."""
+        import pyarrow.compute as pc
+
+        if self.whole.get(role) == name:
+            return self
+        column = self.columns.get(role)
+        kept = [] if column is None else pc.indices_nonzero(
+            pc.equal(column.cast("string"), name)
+        ).to_numpy()  # fmt: skip
+        if not len(kept):
+            known = [self.whole.get(role)] if column is None else column.unique().to_pylist()
+            raise ReplituneError(
+                f"no {role} is called {name!r}", file=self.name, found=few(known),
+                fix="did you mean " + str(nearest(name, list(map(str, known)))) + "?"
+                if nearest(name, list(map(str, known))) else None,
+            )  # fmt: skip
+        return replace(
+            self,
+            columns={key: values.take(kept) for key, values in self.columns.items()},
+            line=lambda rows: self.line([int(kept[row]) for row in rows]),
+        )
 
     def of_system(self, system: str) -> ScoreRows:
         """A name that was given for a file that does not tell one, or tells another."""

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows, few
 from replitune.readers.records import Records
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 from replitune.running.files import read_lines
 
 SUFFIX = ".seg.score"

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.records import Records
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 from replitune.readers.tabular import ABSENT
 from replitune.running.files import read_lines
 

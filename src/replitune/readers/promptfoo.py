@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.records import Records, json_of, of_kind
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 
 LONGEST = 40
 """Characters of a prompt that may be part of the name of a system."""

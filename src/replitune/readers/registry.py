@@ -66,13 +66,21 @@ def read_scores(
         ]
     elif len(found) > 1 and not any(_says(rows, "system") for rows in found):
         found = _named_by_files(found)
-    runs: Counter[tuple[str, str | None]] = Counter()
-    for i, rows in enumerate(found):
+    return runs_in_order(found)
+
+
+def runs_in_order(found: Sequence[ScoreRows]) -> list[ScoreRows]:
+    """Files of one system that do not tell their runs as its runs."""
+    seen: Counter[tuple[str, str | None]] = Counter()
+    numbered = []
+    for rows in found:
         system = rows.whole.get("system")
         if system is not None and not _says(rows, "replica"):
-            runs[system, rows.whole.get("testset")] += 1
-            found[i] = rows.with_whole("replica", str(runs[system, rows.whole.get("testset")]))
-    return found
+            of = system, rows.whole.get("testset")
+            seen[of] += 1
+            rows = rows.with_whole("replica", str(seen[of]))
+        numbered.append(rows)
+    return numbered
 
 
 def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:

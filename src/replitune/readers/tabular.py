@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.columns import Choice, choose
 from replitune.readers.interface import Reader, ScoreRows, few
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 from replitune.running.files import GZIP_MAGIC, read_bytes
 
 ABSENT = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")

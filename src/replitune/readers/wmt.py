@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.json_lines import JsonLines
 from replitune.readers.names import stem
 from replitune.readers.records import Records, of_kind
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 
 PARTS = "_#_"
 """Between language pair, domain, document and segment in an id."""

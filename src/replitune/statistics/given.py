@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from replitune import __version__
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import MeanMetric
-from replitune.readers.coding import Coded, coded, in_rows, together
+from replitune.readers.coding import Coded, coded, in_order, in_rows, together
 from replitune.readers.columns import plain
 from replitune.readers.interface import FEW, ScoreRows, few
 from replitune.registry import Entry
@@ -40,6 +40,8 @@ class Given:
     testset: str | None
     """Its name, where the table has one."""
     stores: list[SegmentStatistics]
+    segments: list[str]
+    """Their ids, in order."""
     read_as: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -145,21 +147,7 @@ class _Arranged:
             rows = int(self.starts[-1])
             one = Coded(np.zeros(rows, np.int32), ["the run"])
             return one.codes, np.zeros((1, 2), np.int64), one, None
-        segment = segment.sorted()
-        if document is None:
-            ids = np.arange(segment.distinct)
-            return segment.codes, np.stack([0 * ids, ids], axis=1), segment, None
-        # documents in the order of their first segments
-        document = document.sorted()
-        row, pairs = together(document, segment)
-        first = np.full(document.distinct, segment.distinct)
-        np.minimum.at(first, pairs[:, 0], pairs[:, 1])
-        rank = np.empty(document.distinct, np.int64)
-        rank[np.argsort(first, kind="stable")] = np.arange(document.distinct)
-        order = np.lexsort((pairs[:, 1], rank[pairs[:, 0]]))
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        return place[row], pairs[order], segment, document
+        return in_order(segment, document)
 
     @cached_property
     def testsets(self) -> Coded | None:
@@ -430,7 +418,9 @@ class _Arranged:
             starts = np.r_[True, segments[1:, 0] != segments[:-1, 0]]
             names = tuple(documents.names[d] for d in segments[starts, 0])
             numbers = np.cumsum(starts, dtype=np.int32) - 1
-        said = _hash_of_ids(segments, ids, documents)
+        # so that statistics of other segments are not taken for these
+        lines = _lines_of_ids(segments, ids, documents)
+        said = sha256_lines(lines)
         stores = []
         for m in chosen:
             found = values[m] if keep is None else values[m][:, keep]
@@ -464,7 +454,7 @@ class _Arranged:
                     dict.fromkeys(systems, metadata),
                 )
             )  # fmt: skip
-        return Given(testset, stores, tuple(self.read_as), tuple(self.warnings))
+        return Given(testset, stores, lines, tuple(self.read_as), tuple(self.warnings))
 
 
 def _of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
@@ -474,13 +464,13 @@ def _of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
     return pa.chunked_array([same])
 
 
-def _hash_of_ids(segments: NDArray[np.int64], ids: Coded, documents: Coded | None) -> str:
-    """Of the segments, so that statistics of others are not taken for these."""
+def _lines_of_ids(segments: NDArray[np.int64], ids: Coded, documents: Coded | None) -> list[str]:
+    """Of each segment its id, after its document where there is one."""
     lines = [ids.names[n] for n in segments[:, 1].tolist()]
     if documents is not None:
         inside = (documents.names[d] for d in segments[:, 0].tolist())
         lines = [f"{document}\t{line}" for document, line in zip(inside, lines, strict=True)]
-    return sha256_lines(lines)
+    return lines
 
 
 def _file(table: ScoreRows) -> str | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from replitune.corpus.table import (
+from replitune.errors import ReplituneError
+from replitune.readers.table import (
     number_of,
     read_table,
     score_of,
     segment_of,
 )
-from replitune.errors import ReplituneError
 
 
 @pytest.mark.parametrize(

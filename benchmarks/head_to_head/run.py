@@ -82,7 +82,7 @@ def main() -> None:
         handle.flush()
         with subprocess.Popen(
             [options.peers, str(HERE / "peers.py"), handle.name], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None,
         ) as peers:  # fmt: skip
             assert peers.stdin is not None
             assert peers.stdout is not None

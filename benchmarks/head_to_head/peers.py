@@ -1,8 +1,8 @@
 """What the peers say about A and B; runs in an environment that has them.
 
 Reads JSON lines: {"split": 0, "a": [5 runs], "b": [5 runs]}, and writes one line for each split and
-program: {"split": 0, "program": "sacrebleu", "p": 0.3}. `runs` are numbers of lines of TEXTS, a JSON
-file of {"reference": [...], "outputs": [[...]], "scores": [[...]]}.
+program: {"split": 0, "program": "sacrebleu", "p": 0.3}. Runs are numbers of outputs in TEXTS, a
+JSON file of {"reference": [...], "outputs": [[...]], "scores": [[...]]}.
 """
 
 from __future__ import annotations

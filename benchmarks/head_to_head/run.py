@@ -1,6 +1,6 @@
 """The same system, five runs against five, through five programs; README.md says what is counted.
 
-    python benchmarks/head_to_head/run.py --data DIR --peers PYTHON [--splits 200] [--out FILE.csv]
+python benchmarks/head_to_head/run.py --data DIR --peers PYTHON [--splits 200] [--out FILE.csv]
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ def splits(number: int, runs: int) -> list[dict[str, Any]]:
 
 def ours(texts: dict[str, Any], split: dict[str, Any]) -> dict[str, float]:
     """p of `crossed` on texts and on scores, and of `clark` on texts."""
-    systems = {
-        name: [texts["outputs"][run] for run in split[name.lower()]] for name in ("A", "B")
-    }
+    systems = {name: [texts["outputs"][run] for run in split[name.lower()]] for name in ("A", "B")}
     report = replitune.compare(
         texts["reference"], systems, ["bleu:tokenize=none"], methods=["crossed", "clark"],
         intervals=[], threads=1,
@@ -108,7 +106,7 @@ def main() -> None:
         writer.writerows(
             [split, *(f"{row[name]:.4g}" for name in programs)] for split, row in table.items()
         )
-    print(f"| program | says \"different\", of {len(drawn)} |\n| --- | ---: |")
+    print(f'| program | says "different", of {len(drawn)} |\n| --- | ---: |')
     for name in programs:
         count = sum(row[name] < ALPHA for row in table.values())
         print(f"| {name} | {count} ({100 * count / len(drawn):.0f}%) |")

@@ -88,7 +88,7 @@ def compare(
     """
     from replitune.metrics.registry import METRICS
     from replitune.replicas import replica_ids
-    from replitune.statistics.diagnosis import diagnose, find_copies
+    from replitune.statistics.diagnosis import diagnose, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
     from replitune.statistics.scoring import Scored, Scorer
 
@@ -108,6 +108,10 @@ def compare(
         for scorer in scorers:
             result = scorer.score(system, replica_ids({"run": len(outputs)}), outputs)
             scored[scorer.metric.id].append(result)
+    runs_of = {system: len(outputs) for system, outputs in texts.items()}
+    tests, read_as = _of_single_outputs(tests, settings, runs_of)
+    signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
+    warnings += tokenised_twice(given.references[0], signatures)
     copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
     return _report(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
@@ -120,6 +124,7 @@ def compare(
         warnings=[*warnings, *copies],
         texts=given,
         outputs=texts,
+        read_as=read_as,
     )
 
 
@@ -202,6 +207,10 @@ def scores(
     if given.run_level:
         tests = _of_runs_alone(tests, settings)
         read_as += ("one score for each run: the test asks about new runs on this test set",)
+    elif design == "runs":
+        runs = {name: system.n for name, system in given.stores[0].systems.items()}
+        tests, said = _of_single_outputs(tests, settings, runs)
+        read_as += said
     return _report(
         given.stores,
         tests,
@@ -281,19 +290,70 @@ def read(results: str | Path) -> Report:
 
 
 def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
-    """The settings of the tests, checked."""
+    """The settings of the tests, checked. `scope` and `unit` are of every test that has them."""
     from replitune.errors import ReplituneError
     from replitune.settings import read as read_settings
     from replitune.significance.settings import Baseline, TestSettings
 
     if baseline is not None and "pairs" in given:
         raise ReplituneError("`baseline` and `pairs` together", fix="give one of them")
-    checked: TestSettings = read_settings(TestSettings, dict(given), "tests")
-    if baseline is None:
-        return checked
     import msgspec
 
+    own = {name: given[name] for name in OF_TESTS if given.get(name) is not None}
+    rest = {name: value for name, value in given.items() if name not in OF_TESTS}
+    checked: TestSettings = read_settings(TestSettings, rest, "tests")
+    if own:
+        checked = msgspec.structs.replace(checked, methods=_with_options(checked.methods, own))
+    if baseline is None:
+        return checked
     return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
+
+
+OF_TESTS = ("scope", "unit")
+"""Options of tests that may stand beside the settings of all."""
+
+
+def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """The same tests with these options, where they have them and were given none."""
+    from replitune.errors import ReplituneError
+    from replitune.registry import Entry
+    from replitune.significance.registry import TESTS
+
+    known = {entry.name: TESTS.settings(entry.name) for entry in methods}
+    for name in own:
+        if not any(name in settings for settings in known.values()):
+            raise ReplituneError(
+                f"none of these tests has the option {name}", found=", ".join(known),
+                expected="a test that has it, such as crossed",
+            )  # fmt: skip
+    changed = []
+    for entry in methods:
+        options = {name: value for name, value in own.items() if name in known[entry.name]}
+        options |= entry.options
+        changed.append(
+            Entry(entry.name, TESTS.entry({"name": entry.name, **options}).options, entry.id)
+        )
+    return tuple(changed)
+
+
+def _of_single_outputs(
+    tests: TestSettings, given: Mapping[str, Any], runs: Mapping[str, int]
+) -> tuple[TestSettings, tuple[str, ...]]:
+    """Where no tested pair has several runs on both sides, by default the test that asks about new
+    segments alone; and what is said of it."""
+    import msgspec
+
+    from replitune.registry import Entry
+    from replitune.significance.pairs import pairs_of_systems
+
+    pairs = pairs_of_systems(tests.pairs, list(runs))
+    asked = {name for name, value in given.items() if value is not None}
+    if asked & {"methods", "scope"} or any(min(runs[a], runs[b]) > 1 for a, b in pairs):
+        return tests, ()
+    options = {"scope": "segments", **({"unit": given["unit"]} if given.get("unit") else {})}
+    methods = (Entry("crossed", options, "crossed"),)
+    said = "pairs with one run of a system: the test asks about new segments, from these runs"
+    return msgspec.structs.replace(tests, methods=methods), (said,)
 
 
 def _are_paths(column: Any) -> bool:

@@ -27,6 +27,8 @@ from replitune.cli.options import (
     assignments,
     given_settings,
     matches,
+    metric_words,
+    pairs_of,
     safe_name,
     system_files,
 )
@@ -62,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--baseline",
         nargs="+",
         metavar="H",
-        help="outputs of the runs of the baseline; of a table of scores, its name",
+        help="outputs of the runs of the baseline, NAME=H with its name; of a table of scores, its "
+        "name",
     )
     parser.add_argument(
         "--system",
@@ -77,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="M",
         help="metrics, with options as METRIC:key=value,... (default: bleu); of a table of scores, "
-        "those of it that are wanted (default: all)",
+        "those of it that are wanted, or its columns (default: all)",
     )
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
     parser.add_argument(
@@ -104,6 +107,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-missing",
         action="store_true",
         help="leave segments out that some run of a table of scores has no score for",
+    )
+    parser.add_argument(
+        "--pairs",
+        nargs="+",
+        metavar="PAIR",
+        help="all, or A:B ... (default: all, or with --baseline every system against that one)",
+    )
+    parser.add_argument(
+        "--scope",
+        metavar="both|runs|segments",
+        help="of what a small p of the tests that have this option speaks (default both; of single "
+        "outputs segments)",
+    )
+    parser.add_argument(
+        "--unit",
+        metavar="auto|segment|document",
+        help="what is new in a new test set, of the tests that have this option (default auto)",
     )
     add_settings(parser, TestSettings, *SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
@@ -157,10 +177,10 @@ def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
     report: ComparisonReport = api.compare(
         [Path(path) for path in options.refs],
         _files(options),
-        options.metrics or api.METRICS,
+        metric_words(options.metrics) or api.METRICS,
         documents=options.docs,
         testset=safe_name(options.testset or api.TESTSET, "--testset"),
-        baseline="baseline" if options.baseline else None,
+        baseline=_baseline(options.baseline)[0] if options.baseline else None,
         **_shared(options),
     )
     return report
@@ -183,7 +203,7 @@ def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
     lower = options.lower_is_better
     report: ComparisonReport = api.scores(
         _score_files(options.scores),
-        metrics=options.metrics,
+        metrics=metric_words(options.metrics),
         columns=assignments(options.columns, ColumnNames, "--columns"),
         lower_is_better=lower or lower is not None,
         allow_missing=options.allow_missing,
@@ -212,19 +232,32 @@ def _score_files(words: list[str]) -> list[str] | dict[str, list[str]]:
 
 def _shared(options: argparse.Namespace) -> dict[str, Any]:
     """What is the same of texts and of numbers."""
+    pairs = {} if options.pairs is None else {"pairs": pairs_of(options.pairs)}
     return {
         "seed": options.seed,
         "threads": options.threads,
+        "scope": options.scope,
+        "unit": options.unit,
+        **pairs,
         **given_settings(options, ReplicaDesign, "design"),
         **given_settings(options, TestSettings, *SETTINGS),
     }
+
+
+def _baseline(words: list[str]) -> tuple[str, list[str]]:
+    """The name of the baseline, and its files: ``H H ...`` or ``NAME=H H ...``."""
+    name, equals, _ = words[0].partition("=")
+    if not equals or Path(words[0]).exists() or "/" in name:
+        return "baseline", words
+    return safe_name(name, "--baseline"), system_files(words, "--baseline")[1]
 
 
 def _files(options: argparse.Namespace) -> dict[str, list[str]]:
     """Output files by system; the baseline comes first."""
     files: dict[str, list[str]] = {}
     if options.baseline:
-        files["baseline"] = options.baseline
+        name, paths = _baseline(options.baseline)
+        files[name] = paths
     for given in options.system:
         name, paths = system_files(given, "--system")
         safe_name(name, "--system")

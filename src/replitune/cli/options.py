@@ -136,6 +136,19 @@ def assignments(words: Sequence[str], declared: Any, option: str) -> dict[str, A
     return values
 
 
+def metric_words(words: Sequence[str] | None) -> list[str]:
+    """``bleu chrf`` or ``bleu,chrf``: after a comma comes another metric, or ``key=value`` of the
+    one before."""
+    found: list[str] = []
+    for word in words or ():
+        for number, part in enumerate(word.split(",")):
+            if number and "=" in part.partition(":")[0]:
+                found[-1] += f",{part}"
+            elif part:
+                found.append(part)
+    return found
+
+
 def pairs_of(words: Sequence[str]) -> Any:
     """``all``, ``baseline=NAME`` or ``A:B ...`` as it would stand in an experiment file."""
     if list(words) == ["all"]:

@@ -15,23 +15,6 @@ from replitune.report.specification import WIDTH
 from support import Ran
 
 WORDS = ("the", "a", "red", "old", "cat", "dog", "house", "sea", "runs", "sees", "in", ",", ".")
-    "the",
-    "a",
-    "red",
-    "old",
-    "cat",
-    "dog",
-    "house",
-    "sea",
-    "runs",
-    "sees",
-    "finds",
-    "on",
-    "in",
-    "under",
-    ",",
-    ".",
-]
 
 
 @pytest.fixture

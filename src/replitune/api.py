@@ -79,7 +79,8 @@ def compare(
         What replicas are: ``"runs"``, or ``"samples"`` that are independent for each segment.
     **settings
         Of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
-        ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}``, ...
+        ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}`` or a
+        number, ...; and `scope` and `unit` of those tests that have them.
 
     Returns
     -------
@@ -95,6 +96,7 @@ def compare(
     tests = _tests(baseline, settings)
     _enough(systems)
     entries = METRICS.entries(metrics)
+    tests = _margins(tests, [entry.id for entry in entries], settings)
     name, given = _read_references(refs, documents)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
@@ -202,6 +204,7 @@ def scores(
         groups=TUNERS.names,
     )
     tests = _tests(baseline, settings)
+    tests = _margins(tests, [store.metric.id for store in given.stores], settings)
     _enough(given.stores[0].systems)
     read_as = given.read_as
     if given.run_level:
@@ -289,6 +292,20 @@ def read(results: str | Path) -> Report:
     return Report(read_material(job, unrepeatable(folder)))
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, Any]) -> TestSettings:
+    """With one margin for all metrics, where it was given as a number."""
+    import msgspec
+
+    margin = given.get("margin")
+    if not _is_number(margin):
+        return tests
+    return msgspec.structs.replace(tests, margin=dict.fromkeys(metrics, margin))
+
+
 def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
     """The settings of the tests, checked. `scope` and `unit` are of every test that has them."""
     from replitune.errors import ReplituneError
@@ -301,6 +318,8 @@ def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
 
     own = {name: given[name] for name in OF_TESTS if given.get(name) is not None}
     rest = {name: value for name, value in given.items() if name not in OF_TESTS}
+    if _is_number(rest.get("margin")):
+        read_settings(TestSettings, {"margin": {"all": rest.pop("margin")}}, "tests")
     checked: TestSettings = read_settings(TestSettings, rest, "tests")
     if own:
         checked = msgspec.structs.replace(checked, methods=_with_options(checked.methods, own))

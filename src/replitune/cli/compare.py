@@ -15,9 +15,10 @@ the metric, the document, the test set: docs/api.md.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from replitune.api import THREADS as THREADS
 from replitune.backends.settings import ReplicaDesign
@@ -35,10 +36,13 @@ from replitune.cli.options import (
 from replitune.errors import ReplituneError
 from replitune.readers.settings import ColumnNames
 from replitune.settings import settings_of
-from replitune.significance.settings import TestSettings
+from replitune.significance.settings import Rule, TestSettings
 
 if TYPE_CHECKING:
     from replitune.report.report import ComparisonReport
+
+NOT_SO = 3
+"""The exit code where `--fail-unless` is not met; a mistake is 2."""
 
 SETTINGS = (
     "methods", "intervals", "samples", "alpha", "correction", "family", "margin",
@@ -128,6 +132,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, TestSettings, *SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
     add_seed(parser)
+    parser.add_argument(
+        "--fail-unless",
+        choices=get_args(Rule),
+        help="exit with 3 unless every system is this against the baseline, or the second of two "
+        "against the first, under every metric; the last line of the output says so as JSON",
+    )
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
     parser.add_argument("--html", metavar="FILE", help="write the report as one page")
@@ -142,7 +152,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stats-dir", metavar="DIR", help="keep the segment statistics")
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> int:
     from replitune import api
     from replitune.report.terminal import print_comparison
 
@@ -162,6 +172,13 @@ def run(options: argparse.Namespace) -> None:
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print_comparison(report.comparison)
+    if options.fail_unless is None:
+        return 0
+    from replitune.results.decision import decide
+
+    decision = decide(report.results, options.fail_unless)
+    print(json.dumps(decision.as_json(), allow_nan=False))
+    return 0 if decision.ok else NOT_SO
 
 
 def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:

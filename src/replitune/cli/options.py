@@ -81,6 +81,12 @@ def given_settings(options: argparse.Namespace, declared: Any, *names: str) -> d
             continue
         hint, option = known[name].type, f"--{name.replace('_', '-')}"
         value: Any = text
+        if get_origin(bare(hint)) is dict and len(text) == 1 and "=" not in text[0]:
+            # one for all
+            values[name] = reading.read(
+                get_args(bare(hint))[1], from_text(float, text[0]), (option,)
+            )
+            continue
         if get_origin(bare(hint)) is dict:
             value = named_values(text, get_args(bare(hint))[1], option)
         elif isinstance(text, list):

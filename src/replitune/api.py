@@ -47,6 +47,7 @@ def compare(
     *,
     baseline: str | None = None,
     documents: Lines | None = None,
+    source: Lines | None = None,
     testset: str = TESTSET,
     seed: int = SEED,
     threads: int | None = None,
@@ -69,6 +70,8 @@ def compare(
         The system that all others are compared with; by default every pair is.
     documents
         The document id of each segment.
+    source
+        The source text, for metrics that read it.
     testset
         Name of the test set; it names random streams.
     seed
@@ -97,7 +100,7 @@ def compare(
     _enough(systems)
     entries = METRICS.entries(metrics)
     tests = _margins(tests, [entry.id for entry in entries], settings)
-    name, given = _read_references(refs, documents)
+    name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
     texts: dict[str, Outputs] = {}
@@ -454,7 +457,9 @@ def _texts_of_runs(runs: Sequence[Lines], testset: TestSet) -> list[Lines]:
     return texts
 
 
-def _read_references(refs: Lines | Sequence[Lines], documents: Lines | None) -> tuple[str, TestSet]:
+def _read_references(
+    refs: Lines | Sequence[Lines], documents: Lines | None, source: Lines | None
+) -> tuple[str, TestSet]:
     """What the references are called in messages, and the test set."""
     from replitune.corpus.reader import read_testset
     from replitune.corpus.testset import TestSet, require_contiguous
@@ -471,10 +476,14 @@ def _read_references(refs: Lines | Sequence[Lines], documents: Lines | None) -> 
         named = [lines_of(text, f"reference {r + 1}") for r, text in enumerate(streams)]
         testset = TestSet(references=tuple(lines for _, lines in named))
         name = str(named[0][0])
-    if documents is not None and testset.documents is None:
+    ids, text = testset.documents, testset.source
+    if documents is not None and ids is None:
         place, ids = lines_of(documents, "documents")
         require_contiguous(ids, place)
-        testset = TestSet(testset.references, testset.source, ids)
+    if source is not None:
+        _, text = lines_of(source, "source")
+    if (ids, text) != (testset.documents, testset.source):
+        testset = TestSet(testset.references, text, ids)
     return name, testset
 
 

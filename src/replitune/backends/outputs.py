@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from replitune.backends.interface import Complain, Given
-from replitune.backends.settings import MOST_REPLICAS, Resources, SystemSettings, Text
+from replitune.backends.settings import MOST_REPLICAS, SystemSettings, Text
 from replitune.errors import ReplituneError
 from replitune.registry import Name
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure
+from replitune.running.resources import Resources
 from replitune.settings import about, did_you_mean
 
 if TYPE_CHECKING:

@@ -86,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="metrics, with options as METRIC:key=value,... (default: bleu); of a table of scores, "
         "those of it that are wanted, or its columns (default: all)",
     )
+    parser.add_argument("--source", metavar="FILE", help="source text, for metrics that read it")
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
     parser.add_argument(
         "--testset",
@@ -196,6 +197,7 @@ def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
         _files(options),
         metric_words(options.metrics) or api.METRICS,
         documents=options.docs,
+        source=options.source,
         testset=safe_name(options.testset or api.TESTSET, "--testset"),
         baseline=_baseline(options.baseline)[0] if options.baseline else None,
         **_shared(options),
@@ -207,6 +209,7 @@ def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
     """Of a table of numbers."""
     for option, given in (
         ("--refs", options.refs), ("--system", options.system), ("--docs", options.docs),
+        ("--source", options.source),
     ):  # fmt: skip
         if given:
             raise ReplituneError(

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
 from replitune.report.findings import adjusted, difference
+from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
 from replitune.report.numbers import p_value, probability, score, signed
 from replitune.report.specification import WIDTH, Column, Table, limits
 from replitune.report.verdict import interval_name, lead_verdicts
@@ -64,6 +65,8 @@ def comparison_lines(
             f"ranks: those that a system may have, all together with confidence {level}; a system "
         )
         yield from wrapped(f"{text}of one cluster beats all systems of the clusters below", 0)
+    if any(published_name(result) and result.pairs for result in results):
+        yield from wrapped(CAPTION, 0)
     notes = _notes(results)
     if notes:
         yield "notes:"
@@ -214,11 +217,13 @@ def _pairs(result: Result) -> Table:
         said = {interval_name(result, lead(pair)) for pair in result.pairs if ends(result, pair)[0]}
         return next(iter(said)).replace("simultaneous", "simult.") if len(said) == 1 else "CI"
 
+    people = Column(HEADING, None, accuracy, percent, width=7)
     known = not result.neutral and any(next_run(result, pair) is not None for pair in result.pairs)
     return Table(
         columns=(
             Column("difference", None, lambda _, pair: f"{pair[1]} - {pair[0]}", left=True),
             Column("delta", None, difference, signed, in_units=True, width=8),
+            *([people] if published_name(result) else []),
             Column(interval().replace(" of this pair alone", ""), None, ends, limits, in_units=True,
                    width=18),
             *([Column("next run", None, next_run, probability, width=9)] if known else []),

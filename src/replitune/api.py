@@ -52,6 +52,7 @@ def compare(
     seed: int = SEED,
     threads: int | None = None,
     design: str = "runs",
+    human: str | Path | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by their outputs: scores, spread, and the significance of differences.
@@ -80,6 +81,8 @@ def compare(
         By default all cores; numbers do not depend on it.
     design
         What replicas are: ``"runs"``, or ``"samples"`` that are independent for each segment.
+    human
+        A file of judgements (docs/meta.md), whose ranking stands beside the metrics'.
     **settings
         Of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
         ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}`` or a
@@ -127,6 +130,7 @@ def compare(
         threads=threads,
         design=design,
         warnings=[*warnings, *copies],
+        human=human,
         texts=given,
         outputs=texts,
         read_as=read_as,
@@ -145,6 +149,7 @@ def scores(
     seed: int = SEED,
     threads: int | None = None,
     design: str = "runs",
+    human: str | Path | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by scores that something else computed: no texts, any metric or task.
@@ -171,7 +176,7 @@ def scores(
         The system that all others are compared with; by default every pair is.
     testset
         The one that is wanted, of a table with several; its name, of one without.
-    seed, threads, design, **settings
+    seed, threads, design, human, **settings
         As of `compare`.
 
     Returns
@@ -226,6 +231,7 @@ def scores(
         threads=threads,
         design=design,
         warnings=given.warnings,
+        human=human,
         read_as=read_as,
     )
 
@@ -329,6 +335,16 @@ def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
     if baseline is None:
         return checked
     return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
+
+
+def _of_people(tests: TestSettings) -> TestSettings:
+    """The test of judgements: one run of each system, all pairs, new segments."""
+    import msgspec
+
+    from replitune.registry import Entry
+
+    methods = (Entry("crossed", {"scope": "segments"}, "crossed"),)
+    return msgspec.structs.replace(tests, methods=methods, pairs="all", margin={}, intervals=())
 
 
 OF_TESTS = ("scope", "unit")
@@ -497,16 +513,30 @@ def _report(
     threads: int | None,
     design: str,
     warnings: Sequence[str],
+    human: str | Path | None = None,
     **more: Any,
 ) -> ComparisonReport:
     """`more`: what the report has beside results and statistics."""
+    from dataclasses import replace
+
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
     from replitune.running.blas import one_thread
 
     with one_thread():
+        judged: dict[str, Any] = {}
+        if human is not None:
+            from replitune.meta.judged import human_statistics
+
+            found, said = human_statistics(human, stores[0])
+            more["read_as"] = (*more.get("read_as", ()), *said)
+            for store in found:
+                of_people = _of_people(tests)
+                one = compare([store], of_people, testset=testset, seed=seed, threads=1)
+                judged |= one.metrics
+            stores = [*stores, *found]
         comparison = compare(
-            stores,
+            stores[: len(stores) - len(judged)],
             tests,
             testset=testset,
             seed=seed,
@@ -514,4 +544,5 @@ def _report(
             design=design,
             warnings=warnings,
         )
+    comparison = replace(comparison, metrics={**comparison.metrics, **judged})
     return ComparisonReport(comparison, stores, baseline, **more)

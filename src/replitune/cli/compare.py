@@ -86,6 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="metrics, with options as METRIC:key=value,... (default: bleu); of a table of scores, "
         "those of it that are wanted, or its columns (default: all)",
     )
+    parser.add_argument(
+        "--human",
+        metavar="FILE",
+        help="judgements of people, whose ranking stands beside the metrics' (docs/meta.md)",
+    )
     parser.add_argument("--source", metavar="FILE", help="source text, for metrics that read it")
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
     parser.add_argument(
@@ -258,6 +263,7 @@ def _shared(options: argparse.Namespace) -> dict[str, Any]:
         "threads": options.threads,
         "scope": options.scope,
         "unit": options.unit,
+        "human": options.human,
         **pairs,
         **given_settings(options, ReplicaDesign, "design"),
         **given_settings(options, TestSettings, *SETTINGS),

@@ -76,7 +76,7 @@ def choose(
             guessed[role] = (exact or found)[0]
     said = [
         f"{WORDS.get(role, role)} is `{name}`" for role, name in guessed.items()
-        if plain(name) != role
+        if plain(name) not in (role, WORDS.get(role))
     ]  # fmt: skip
     columns |= guessed
     score = columns.pop("score", None)

@@ -66,7 +66,7 @@ class Promptfoo(Reader):
                     number + 1, None if failed else number_of(value), system=system,
                     replica=runs[system, test], segment=test, metric=metric,
                 )  # fmt: skip
-        said = [f"results of promptfoo: {len(tests)} tests, {len(prompts)} prompts"]
+        said = [f"results of promptfoo; tests: {len(tests)}, prompts: {len(prompts)}"]
         if errors:
             said.append(f"{errors} results that ended in an error have no score")
         return rows.rows({"system": "provider", "segment": "vars", "metric": "score"}, said)

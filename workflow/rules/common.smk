@@ -88,7 +88,11 @@ def amounts(mem_mb, runtime, gpu=None):
             named = dict(wildcards.items())
             asked = EXPERIMENT.resources(named["system"]) if "system" in named else {}
             if "metric" in named:  # scoring needs no card of the system's
-                asked = {**asked, "gpu": 0, **EXPERIMENT.metric_resources(named["metric"])}
+                asked = {
+                    **asked,
+                    "gpu": 0,
+                    **EXPERIMENT.metric_resources(named["metric"]),
+                }
             return asked.get(name, usual) * (attempt if growing else 1)
 
         return of

@@ -22,7 +22,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load
 from replitune.ledger.manifest import read_manifest, stays_inside
 from replitune.meta.human import read_human
-from replitune.metrics.external import read_segment_scores
+from replitune.metrics.segment_scores import read_segment_scores
 from replitune.phrase.arpa import read_arpa, write_arpa
 from replitune.readers.coding import in_rows
 from replitune.readers.registry import read_file

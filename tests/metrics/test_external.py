@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.metrics.external import External, read_segment_scores
+from replitune.metrics.external import External
 from replitune.metrics.registry import get_metric
+from replitune.metrics.segment_scores import read_segment_scores
 
 ROWS = [
     {"system": "A", "replica": "run-001", "segment": 0, "score": 0.5, "document": "d"},

@@ -87,7 +87,7 @@ def amounts(mem_mb, runtime, gpu=None):
         def of(wildcards, attempt):
             named = dict(wildcards.items())
             asked = EXPERIMENT.resources(named["system"]) if "system" in named else {}
-            if "metric" in named:  # scoring needs no card of the system's
+            if {"system", "metric"} <= {*named}:  # scoring needs no card of the system
                 asked = {
                     **asked,
                     "gpu": 0,

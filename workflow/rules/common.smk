@@ -86,8 +86,14 @@ def amounts(mem_mb, runtime, gpu=None):
 
     def amount(name, usual, growing=True):
         def of(wildcards, attempt):
-            system = dict(wildcards.items()).get("system")
-            asked = EXPERIMENT.resources(system) if system else {}
+            named = dict(wildcards.items())
+            asked = EXPERIMENT.resources(named["system"]) if "system" in named else {}
+            if {"system", "metric"} <= {*named}:  # scoring needs no card of the system
+                asked = {
+                    **asked,
+                    "gpu": 0,
+                    **EXPERIMENT.metric_resources(named["metric"]),
+                }
             return asked.get(name, usual) * (attempt if growing else 1)
 
         return of
@@ -98,6 +104,10 @@ def amounts(mem_mb, runtime, gpu=None):
 
 def threads_of_system(wildcards):
     return EXPERIMENT.resources(wildcards.system).get("threads", 1)
+
+
+def threads_of_metric(wildcards):
+    return EXPERIMENT.metric_resources(wildcards.metric).get("threads", 1)
 
 
 def having(stage):

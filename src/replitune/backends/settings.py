@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from replitune.running.resources import Resources
 from replitune.settings import (
     WRONG,
     Kind,
@@ -114,31 +115,6 @@ Replicas = Annotated[dict[str, Any], Counts(ReplicaDesign)]
 """Those of an experiment: numbers as in `ReplicaCounts`, and what replicas are."""
 
 
-class Resources(Settings):
-    """What each training, tuning and decoding job of a system asks for. Changes no result."""
-
-    threads: Annotated[
-        int | None,
-        about("Threads of each job; its programs and libraries are told so. Default 1.", ge=1),
-    ] = None
-    gpu: Annotated[
-        int | None,
-        about(
-            "Graphics cards of each job. Run with `--resources gpu=N` where there are N; which "
-            "partition has them stands in the profile.",
-            ge=0,
-        ),
-    ] = None
-    mem_mb: Annotated[
-        int | None,
-        about("Memory of each job, on a cluster; more when it is tried again.", ge=1),
-    ] = None
-    runtime: Annotated[
-        int | None,
-        about("Minutes that each job may take, on a cluster; more when it is tried again.", ge=1),
-    ] = None
-
-
 class SystemSettings(Settings):
     """One system; a backend adds its own settings. A stage is given a part of them, so none of
     them is required: what must be there is asked for by the backend's `check`."""
@@ -147,7 +123,7 @@ class SystemSettings(Settings):
         str,
         about(
             "What makes the system's translations: `phrase`, `marian`, `moses`, `command`, "
-            "`corruption` or `outputs`, or a backend that another package brings "
+            "`corruption`, `outputs` or `scores`, or a backend that another package brings "
             "(docs/backends.md)."
         ),
     ] = ""

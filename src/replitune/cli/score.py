@@ -93,6 +93,7 @@ def score_outputs(
 ) -> None:
     """Score outputs by system and replica. `out` is a folder, or with one metric a .parquet file.
     Rows of unchanged replicas are taken over from what is there, unless told otherwise."""
+    from replitune.metrics.base import MeanMetric
     from replitune.statistics.diagnosis import diagnose, find_copies, is_note
     from replitune.statistics.outputs import read_outputs
     from replitune.statistics.store import write_store
@@ -104,7 +105,8 @@ def score_outputs(
     for name, given in systems.items():
         files, missing = _there(name, given, allow_missing)
         outputs = read_outputs(files.values(), testset.segments, references)
-        for sentence in diagnose(name, outputs, testset.references):
+        texts = not all(isinstance(scorer.metric, MeanMetric) for scorer in scorers)
+        for sentence in diagnose(name, outputs, testset.references) if texts else ():
             if is_note(sentence):
                 print(f"note: {sentence}")
             else:

@@ -105,6 +105,11 @@ class Experiment:
         asked = self.settings.systems[system].resources
         return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
 
+    def metric_resources(self, id: str) -> dict[str, int]:
+        """The same of the jobs of a metric, where it says so."""
+        asked = self.metric(id).options.get("resources")
+        return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
+
     def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
         """Programs, extras and files that these systems lack, each named once."""
         found = [error for system in systems for error in self.backends[system].missing()]

@@ -160,6 +160,8 @@ def _next_run(cell: Result, result: TestResult) -> list[str]:
     share, low, high = known
     if share is None or low is None or high is None or cell.neutral:
         return []
+    if min(result.n_a, result.n_b) < 2:  # one run says nothing of the next
+        return []
     new = result.details.get("superior_new")
     b_ahead = (result.delta > 0) == cell.higher_is_better
     ahead, behind = (result.b, result.a) if b_ahead else (result.a, result.b)

@@ -261,8 +261,9 @@ def _few(result: Result) -> list[str]:
     few = [name for name, summary in result.systems.items() if summary.n < FEW_REPLICAS]
     if not few:
         return []
+    of = ", ".join(few) if len(few) <= 3 else f"{len(few)} of {len(result.systems)} systems"
     return [
-        f"fewer than {FEW_REPLICAS} runs of {', '.join(few)}: chance in tuning or training "
+        f"fewer than {FEW_REPLICAS} runs of {of}: chance in tuning or training "
         "cannot be told from a difference between systems (Clark et al. 2011)"
     ]
 

@@ -70,7 +70,7 @@ class Scorer:
 
     @cached_property
     def prepared(self) -> Any:
-        return self.metric.prepare(self.testset.references)
+        return self.metric.prepare_texts(self.testset.references, self.testset.source)
 
     def score(
         self,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from replitune.settings import Settings, about
+from replitune.settings import Kind, Path_, Reading, Settings, about, json_schema, shown
 
 FEWEST = 3
 """Runs of each system at the first look: two have a level of .075 at .05."""
@@ -43,6 +43,24 @@ class RuleSettings(Settings, frozen=True):
     ] = 0.1
 
 
+class Decider(Kind):
+    """The one metric that decides."""
+
+    words = "the id of one metric"
+
+    def read(self, reading: Reading, value: Any, path: Path_) -> Any:
+        if isinstance(value, (list, tuple)):
+            return reading.wrong(
+                path, f"{len(value)} metrics cannot decide together", found=shown(value),
+                expected=self.words,
+                fix="name one; others are tested at the numbers of replicas that it asks for",
+            )  # fmt: skip
+        return reading.read(str, value, path)
+
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
+        return json_schema(str, definitions)
+
+
 class LookSettings(RuleSettings, frozen=True):
     """Numbers of replicas that the experiment decides itself; stands beside the numbers."""
 
@@ -63,7 +81,8 @@ class LookSettings(RuleSettings, frozen=True):
         ),
     ] = SCHEDULE
     metric: Annotated[
-        str | None,
+        Any,
+        Decider(),
         about(
             "The id of the one metric that decides; others are tested at the numbers of replicas "
             "that it asked for. The first one when it is not given."

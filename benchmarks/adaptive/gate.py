@@ -1,6 +1,6 @@
 """The gate of adaptive replication: does the rule hold its level, and what does it save?
 
-    PYTHONPATH=src python benchmarks/adaptive/gate.py gate.csv [--trials N] [--only PART]
+    PYTHONPATH=src python benchmarks/adaptive/gate.py gate.csv [--share X] [--only PART]
 
 writes the cells as rows, and says which limits hold; tables.py makes the table and the figure of
 docs/evidence.md from it. Cells, seeds, trials, limits and the rule are fixed here, before the run.
@@ -8,7 +8,8 @@ docs/evidence.md from it. Cells, seeds, trials, limits and the rule are fixed he
 **The rule**: the library's defaults, looks at 3, 5, 8, 12 and 20, doubt .1, futility .05, skip .1,
 Holm over pairs. Level .05 and level .01 are two experiments on the same draws.
 
-**Trials**: 20,000 a cell, 5,000 of seven systems, which cost thirty times as much.
+**Trials**: 20,000 a cell, 5,000 of seven systems, which cost thirty times as much: 20 CPU-minutes.
+`--share` runs the first so many of them; rows of `--only` take the place of those in gate.csv.
 
 **Cells**: those of `simulate.Cell`, 500 segments, `base` 3 runs: V_rep / V_seg is that of the first
 look. With documents, 20 effective ones.
@@ -38,6 +39,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 from simulate import (
@@ -259,6 +261,15 @@ def limits(rows: Iterable[Row]) -> Iterator[tuple[str, str, bool]]:
         )
 
 
+def read(path: Path) -> list[Row]:
+    kinds = get_type_hints(Row)
+    with open(path, newline="") as handle:
+        return [
+            Row(**{name: kinds[name](text) for name, text in row.items()})
+            for row in csv.DictReader(handle)
+        ]
+
+
 def place(row: Row) -> str:
     words = [f"h {row.h:g}", f"ratio {row.ratio:g}", row.noise]
     if row.part == "net":
@@ -275,17 +286,19 @@ def place(row: Row) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--share", type=float, default=1.0, help="of the trials (default all)")
     parser.add_argument("--only", default="", help="one part: net, level, power, family, reported")
     options = parser.parse_args()
     rows: list[Row] = []
     seconds: list[float] = []
     for cell in cells():
         if options.only in ("", cell.part):
-            trials = options.trials // (FAMILY if cell.part == "family" else 1)
-            rows += run(cell, trials, seconds)
+            trials = TRIALS // (FAMILY if cell.part == "family" else 1)
+            rows += run(cell, round(options.share * trials), seconds)
             print(f"{place(rows[-2])}: {rows[-2].rule:.4f} / {rows[-1].rule:.4f} "
                   f"{seconds[-1]:.1f} s", flush=True)  # fmt: skip
+    if options.only and options.out.exists():
+        rows = [r for r in read(options.out) if r.part != options.only] + rows
     with atomic_open(options.out) as handle:
         writer = csv.DictWriter(handle, fieldnames=list(vars(rows[0])), lineterminator="\n")
         writer.writeheader()

@@ -84,7 +84,7 @@ OF_ALL_REPLICAS = ("look", "score", "test", *BY_METRIC, "meta", "report")
 
 def looked(number):
     """The record of a look; the jobs that ask for it are planned anew when there is one."""
-    (path, _) = checkpoints.look.get(look=number).output
+    path, _ = checkpoints.look.get(look=number).output
     return known_record(path, Path(path).stat().st_mtime_ns)
 
 

@@ -19,7 +19,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.score_files import check_scores
 from replitune.registry import Entry, repeated
 from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain, settings_of
-from replitune.significance.looks.settings import FEWEST, LookSettings
+from replitune.significance.looks.settings import FEWEST, LookSettings, deciding
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import Baseline
@@ -269,7 +269,7 @@ def looks_fit(
         return
     if replicas.get("design") == "samples":
         complain(
-            ("replicas", "until"), "samples have no run effect that more of them could settle",
+            ("replicas", "design"), "samples have no run effect that more of them could settle",
             found="design: samples, until: settled", fix="leave `until` out",
         )  # fmt: skip
     _schedule_fits(complain, looks, replicas, systems)
@@ -352,21 +352,12 @@ def _test_decides(complain: Complain, tests: Any) -> None:
         )  # fmt: skip
 
 
-DECIDED_BY = ("scope", "unit", "strata", "paired")
-"""Options of the deciding test that looks take over."""
-
-
 def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
     """What `replicas` say of looks; None: their numbers are fixed."""
     if replicas.get("until") is None:
         return None
     known = settings_of(LookSettings)
     return LookSettings(**{key: value for key, value in replicas.items() if key in known})
-
-
-def deciding(tests: Any) -> Entry | None:
-    """The test that looks go by: the first `crossed`."""
-    return next((entry for entry in tests.tests() if entry.name == "crossed"), None)
 
 
 CHECKS: tuple[Callable[..., None], ...] = (

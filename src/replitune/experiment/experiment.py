@@ -15,13 +15,7 @@ from replitune.backends.interface import Backend, Given
 from replitune.corpus.settings import files_of, list_testsets, only
 from replitune.errors import ReplituneError
 from replitune.experiment import stages
-from replitune.experiment.checks import (
-    DECIDED_BY,
-    backends_of,
-    deciding,
-    looks_of,
-    replica_counts,
-)
+from replitune.experiment.checks import backends_of, looks_of, replica_counts
 from replitune.experiment.places import Places
 from replitune.experiment.settings import ExperimentSettings
 from replitune.experiment.stages import Stage
@@ -30,7 +24,7 @@ from replitune.registry import Entry
 from replitune.replicas import Replica, replica_ids
 from replitune.settings import plain
 from replitune.significance.looks.record import Plan, Record, make_sizes, read_record
-from replitune.significance.looks.settings import LookSettings
+from replitune.significance.looks.settings import LookSettings, decided_by, deciding
 from replitune.significance.pairs import pairs_of_systems
 
 BY_METRIC = ("power", "replication", "calibrate")
@@ -259,14 +253,12 @@ class Experiment:
             else replica_counts(self.backends[name], self.settings.replicas)
             for name in systems
         }  # fmt: skip
-        named = {option: method.options[option] for option in DECIDED_BY
-                 if option in method.options}  # fmt: skip
         return Plan(
             testset=testset,
             metric=looks.metric or self.metrics[0],
             suite=self.suites.get(testset, {}),
             method=method.id,
-            options=named,
+            options=decided_by(method),
             alpha=tests.alpha,
             families=self.families,
             correction="none" if tests.correction == "none" else "holm",
@@ -494,10 +486,10 @@ class Experiment:
             "design": self.design,
             "families": self.families,
             "dev": self.decoding("dev") if on_dev else [],
-            **(self._last_look() if self._is_decided(testset, metric) else {}),
+            **(self._last_look() if self.is_decided(testset, metric) else {}),
         }
 
-    def _is_decided(self, testset: str, metric: str) -> bool:
+    def is_decided(self, testset: str, metric: str) -> bool:
         """Whether these tests are those that decided the numbers of replicas."""
         return self.record is not None and (testset, metric) == (
             self.record.plan.testset, self.record.plan.metric

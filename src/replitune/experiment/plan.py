@@ -144,7 +144,31 @@ def cautions(experiment: Experiment) -> list[str]:
         found.append(
             f"{outside[0]} lies outside of the corpora: `replitune archive` will not pack it"
         )
-    return found
+    return [*found, *peeking(experiment)]
+
+
+def peeking(experiment: Experiment) -> list[str]:
+    """Replicas that are added after the tests of fewer have been seen."""
+    if experiment.looks is not None:
+        return []
+    try:
+        manifest = json.loads((experiment.folder / "manifest.json").read_text("utf-8"))
+        names = [str(name).split("/") for name in manifest["files"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    testset = experiment.tests[0]
+    grown = []
+    for system in experiment.systems:
+        before = sum(name[:3] == ["decodes", testset, system] for name in names)
+        now = len(experiment.replicas(system))
+        if 0 < before < now:
+            grown.append(f"{system} ({before} to {now})")
+    if not grown:
+        return []
+    return [
+        f"replicas are added after the tests of fewer could be seen: {', '.join(grown)}. Unless "
+        "that was planned, p is no longer at its level; `until: settled` plans it"
+    ]
 
 
 def _is_inside(path: Path, folder: Path) -> bool:

@@ -146,6 +146,27 @@ def all_looks(plan: Plan, stores: Sequence[SegmentStatistics]) -> Record:
     return Record(plan=plan, looks=looks)
 
 
+def looks_so_far(plan: Plan, stores: Sequence[SegmentStatistics]) -> list[Look]:
+    """The looks at replicas that are in hand, as far as these go: none when there are fewer than
+    the first one wants. The last one asks for what is not there, or is the end."""
+    have = {
+        name: min(
+            (sum(Replica(id).prefix == prefix_of(kind) for id in system.replicas)
+             for kind in plan.most[name]),
+            default=0,
+        )
+        for name, system in stores[0].systems.items()
+    }  # fmt: skip
+    looks: list[Look] = []
+    wanted = plan.first
+    while all(have.get(name, 0) >= min(n, *plan.most[name].values()) for name, n in wanted.items()):
+        looks.append(next_look(plan, looks, stores))
+        if not looks[-1].next:
+            break
+        wanted = looks[-1].wanted
+    return looks
+
+
 def together(marked: set[str], pairs: Sequence[tuple[str, str]]) -> set[str]:
     """With the systems whose replicas are paired with theirs: they advance together."""
     found = set(marked)

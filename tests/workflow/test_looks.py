@@ -125,7 +125,7 @@ def test_the_manifest_has_the_looks_and_the_results_verify(undisturbed: Snakemak
 
 def kill_when(runner: Snakemake, moment: Callable[[list[int]], bool]) -> bool:
     """`kill -9` of a run, and of all that it has started, at a moment; False: it was over."""
-    process = runner.start(TESTED, "--rerun-incomplete")
+    process = runner.start("--rerun-incomplete", TESTED)
     deadline = time.monotonic() + 300
     while process.poll() is None and time.monotonic() < deadline:
         below = list(descendants(process.pid))
@@ -149,7 +149,7 @@ def test_killed_in_a_look_and_between_looks_it_ends_in_the_same_bytes(
     in_a_look = kill_when(runner, lambda below: any(command_of(pid) == "look" for pid in below))
     assert in_a_look
     assert not (looks / "2.json").exists()
-    runner.run(TESTED, "--unlock")
+    runner.run("--unlock")
 
     def between(below: list[int]) -> bool:
         stages = {command_of(pid) for pid in below}
@@ -157,8 +157,8 @@ def test_killed_in_a_look_and_between_looks_it_ends_in_the_same_bytes(
 
     assert kill_when(runner, between)
     assert not (looks / "2.json").exists()
-    runner.run(TESTED, "--unlock")
-    runner.run(TESTED, "--rerun-incomplete")
+    runner.run("--unlock")
+    runner.run("--rerun-incomplete", TESTED)
     assert contents(tmp_path) == contents(undisturbed.folder)
 
 

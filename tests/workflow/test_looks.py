@@ -69,7 +69,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    kept = ("corpus", "decodes", "looks", "stats", "tests")
+    kept = ("decodes", "looks", "stats", "tests")
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for name in kept for path in sorted((folder / "results/f" / name).rglob("*"))

@@ -55,6 +55,12 @@ MOSES = {
 
 LOOKS = {**COMMAND, "replicas": {"seeds": 20, "until": "settled", "looks": [3, 5, 8]}}
 """How many replicas it needs, it decides itself."""
+LOOKS_AT_TUNERS = {
+    "experiment": "x",
+    "corpus": {"kind": "synthetic", "train": 100, "dev": 10, "tests": {"t": 10}},
+    "systems": {"a": {"backend": "phrase"}, "b": {"backend": "phrase", "subset": "top"}},
+    "replicas": {"mert": 20, "mira": 20, "until": "settled"},
+}
 LOOKS_AT_TWO = {**LOOKS, "corpus": {"kind": "synthetic", "tests": {"t": 10, "u": 10}}}
 
 MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
@@ -66,6 +72,7 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     (LOOKS, "replicas.looks", [], "at least 1 item"),
     (LOOKS, "replicas.looks", [3, 30], "a look at 30, and no system may have as many replicas"),
     (LOOKS, "replicas.seeds", 3, "is at all that there may be"),
+    (LOOKS_AT_TUNERS, "replicas.mira", 10, "as many replicas of each kind"),
     (LOOKS, "replicas.metric", "ter", "unknown metric 'ter' in replicas.metric"),
     (LOOKS, "replicas.metric", ["bleu", "ter"], "2 metrics cannot decide together"),
     (LOOKS, "replicas.testset", "u", "unknown test set 'u' in replicas.testset"),
@@ -256,7 +263,7 @@ def written(folder: Path, data: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("base", [SMT, FILES, NMT, COMMAND, MOSES, LOOKS])
+@pytest.mark.parametrize("base", [SMT, FILES, NMT, COMMAND, MOSES, LOOKS, LOOKS_AT_TUNERS])
 def test_without_a_mistake_nothing_is_said(tmp_path: Path, base: dict[str, Any]):
     load(written(tmp_path, base))
 

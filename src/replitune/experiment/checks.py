@@ -307,6 +307,15 @@ def _schedule_fits(
         for name, backend in backends_of(systems).items()
         if not isinstance(backend, Given)
     }
+    unlike = {
+        ("systems", name, "replicas") if systems[name].replicas else ("replicas",): counts
+        for name, counts in made.items() if len({*counts.values()}) > 1
+    }  # fmt: skip
+    for place, counts in unlike.items():
+        complain(
+            place, "every look takes a system on by as many replicas of each kind",
+            found=said(counts), expected="the same number of each",
+        )  # fmt: skip
     most = {name: max(counts.values()) for name, counts in made.items() if counts}
     if not most:
         complain(

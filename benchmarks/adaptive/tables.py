@@ -124,6 +124,9 @@ def picture(rows: list[Row]) -> Figure:
             )  # fmt: skip
         panels.axhline(SCHEDULE[-1], color="black", lw=0.8)
         panels.set_xscale("log")
+        panels.minorticks_off()
+        panels.set_xticks(RATIOS, [f"{ratio:g}" for ratio in RATIOS])
+        panels.set_yticks(range(0, SCHEDULE[-1] + 1, 5))
         panels.set_ylim(0, SCHEDULE[-1] + 1)
         panels.set_xlabel("V_rep / V_seg at three runs")
         panels.set_ylabel("mean runs of each system")

@@ -181,6 +181,7 @@ def test_another_schedule_starts_the_record_over_and_says_so(
     begun = read_record(tmp_path / "results/f/looks/1.json")
     assert [one.plan.doubt for one in begun.abandoned] == [0.1]
     assert begun.abandoned[0].looks == len(record_of(undisturbed.folder).looks)
+    assert not (tmp_path / "results/f/looks/2.json").exists()
     # the same again, as after an interruption, forgets nothing and adds nothing
     again = subprocess.run(ran.args, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "starts over" not in again.stderr

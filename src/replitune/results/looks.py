@@ -97,7 +97,15 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
     for line in said(record):
         print(line)
     write_record(out, record)
+    for path in later(out.parent, number):  # of a plan that was given up, or to be made again
+        path.unlink(missing_ok=True)
     return record
+
+
+def later(folder: Path, number: int) -> list[Path]:
+    """What later looks wrote."""
+    found = [*folder.glob("[0-9]*.json"), *folder.glob("[0-9]*.parquet")]
+    return [path for path in found if path.stem.isdigit() and int(path.stem) > number]
 
 
 def given_up(plan: Plan, folder: Path) -> list[Abandoned]:

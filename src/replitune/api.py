@@ -295,7 +295,7 @@ def read(results: str | Path) -> Report:
     from replitune.report.report import Report
 
     folder = Path(results)
-    experiment = experiment_of(read_manifest(folder), folder.absolute().parent)
+    experiment = experiment_of(read_manifest(folder), folder.absolute().parent).as_looked()
     job = experiment.stage("report")
     assert isinstance(job, stages.Report)
     return Report(read_material(job, unrepeatable(folder)))

@@ -55,8 +55,8 @@ class Counts(Kind):
     """Numbers of replicas by what they come from, in the order in which they are given; perhaps
     with some settings beside them."""
 
-    def __init__(self, beside: type[Settings] | None = None) -> None:
-        self.beside = {} if beside is None else settings_of(beside)
+    def __init__(self, *beside: type[Settings]) -> None:
+        self.beside = {name: one for given in beside for name, one in settings_of(given).items()}
 
     @property
     def keys(self) -> list[str]:
@@ -110,9 +110,6 @@ class Counts(Kind):
 
 ReplicaCounts = Annotated[dict[str, int], Counts()]
 """How many times a system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`)."""
-
-Replicas = Annotated[dict[str, Any], Counts(ReplicaDesign)]
-"""Those of an experiment: numbers as in `ReplicaCounts`, and what replicas are."""
 
 
 class SystemSettings(Settings):

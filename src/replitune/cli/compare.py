@@ -37,6 +37,7 @@ from replitune.errors import ReplituneError
 from replitune.extras import needs
 from replitune.readers.settings import ColumnNames
 from replitune.settings import settings_of
+from replitune.significance.looks.settings import SCHEDULE
 from replitune.significance.settings import Rule, TestSettings
 
 if TYPE_CHECKING:
@@ -145,6 +146,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="exit with 3 unless every system is this against the baseline, or the second of two "
         "against the first, under every metric; the last line of the output says so as JSON",
     )
+    parser.add_argument(
+        "--looks", nargs="*", type=int, metavar="N",
+        help="read the runs in order, look at these numbers of them (default "
+        f"{' '.join(map(str, SCHEDULE))}), and say whether fewer would have done, by the first "
+        "metric: docs/adaptive.md",
+    )  # fmt: skip
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
     parser.add_argument("--html", metavar="FILE", help="write the report as one page")
@@ -181,6 +188,8 @@ def run(options: argparse.Namespace) -> int:
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print_comparison(report.comparison)
+    if options.looks is not None:
+        _print_looks(report, options.looks)
     if options.fail_unless is None:
         return 0
     from replitune.results.decision import decide
@@ -188,6 +197,17 @@ def run(options: argparse.Namespace) -> int:
     decision = decide(report.results, options.fail_unless)
     print(json.dumps(decision.as_json(), allow_nan=False))
     return 0 if decision.ok else NOT_SO
+
+
+def _print_looks(report: ComparisonReport, schedule: list[int]) -> None:
+    from replitune.report.terminal_looks import PLANNED, look_table, stopped
+
+    record = report.looks(schedule or SCHEDULE)
+    cell = report.results[0]
+    print(f"\nlooks by {cell.name}, p adjusted for looks and pairs\n")
+    print(look_table(record, cell.decimals))
+    print(f"\n{stopped(record)}")
+    print(f"note: {PLANNED}", file=sys.stderr)
 
 
 def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:

@@ -30,6 +30,7 @@ COMMANDS = {
     "score": "segment statistics of outputs, as Parquet",
     "test": "significance tests on segment statistics",
     "power": "what n replicas and N segments would detect",
+    "next": "who needs how many more runs, by the rule of adaptive replication",
     "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",

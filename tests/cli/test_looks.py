@@ -82,7 +82,7 @@ def test_next_wants_three_runs_first(tmp_path: Path, capsys: pytest.CaptureFixtu
     stats = stored(tmp_path, shift=0.5, runs=(2, 3))
     assert main(["next", str(stats)]) == 0
     said = capsys.readouterr().out
-    assert "A: 1 more runs (it has 2)" in said
+    assert "A: 1 more run (it has 2)" in said
     assert "B:" not in said
 
 

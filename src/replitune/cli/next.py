@@ -93,16 +93,19 @@ def of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> SegmentSta
     return chosen[0]
 
 
-def _prices(options: argparse.Namespace, systems: list[str]) -> dict[str, float] | None:
-    """CPU seconds of one run of each system; None where nothing tells them."""
+def _prices(options: argparse.Namespace, systems: list[str]) -> dict[str, float]:
+    """CPU seconds of one run of each system, of those where something tells them."""
     from replitune.ledger.prices import prices_of
 
     planning = PlanningSettings(**given_settings(options, PlanningSettings, "cpu_per_run"))
-    if options.manifest is None and planning.cpu_per_run is None:
-        return None
-    return {
-        name: prices_of(
-            options.manifest, [name], options.testset or "", run=planning.cpu_per_run, segment=0.001
-        ).run
-        for name in systems
-    }
+    if planning.cpu_per_run is not None:
+        return dict.fromkeys(systems, planning.cpu_per_run)
+    found: dict[str, float] = {}
+    for name in systems if options.manifest is not None else ():
+        try:
+            found[name] = prices_of(options.manifest, [name], segment=1.0).run
+        except ReplituneError as error:
+            if "is not known" not in error.message:
+                raise
+            print(f"note: {error.message}: nothing was tuned or trained", file=sys.stderr)
+    return found

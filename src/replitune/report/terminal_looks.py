@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from replitune.report.numbers import p_value, signed
 from replitune.report.specification import Column, Table
+from replitune.report.wording import count
 from replitune.results.in_hand import Advice
 from replitune.significance.looks.record import FUTILE, SETTLED, Look, PairLook, Plan, Record
 from replitune.significance.variances import ENOUGH
@@ -57,20 +58,21 @@ def stopped(record: Record) -> str:
     return f"{used} of {most} replicas would have been enough: {each}"
 
 
-def advice_lines(advice: Advice, price: dict[str, float] | None = None) -> Iterator[str]:
-    """What to do next: more runs of which systems, more segments, or nothing."""
+def advice_lines(advice: Advice, price: Mapping[str, float]) -> Iterator[str]:
+    """What to do next: more runs of which systems, more segments, or nothing. `price`: CPU seconds
+    of one run of systems, where they are known."""
     from replitune.significance.studies.cheapest import time_said
 
     record, plan = advice.record, advice.plan
     wanted = advice.wanted
     for name, more in wanted.items():
         have = sum(advice.have[name].values())
-        cost = f", about {time_said(more * price[name])} of CPU" if price else ""
-        yield f"{name}: {more} more runs (it has {have}){cost}"
-    if wanted and price:
+        cost = f", about {time_said(more * price[name])} of CPU" if name in price else ""
+        yield f"{name}: {count(more, 'more run')} (it has {have}){cost}"
+    if wanted and wanted.keys() <= price.keys():
         total = sum(more * price[name] for name, more in wanted.items())
         cost = time_said(total)
-        yield f"in all {sum(wanted.values())} runs, about {cost} of CPU; then look again"
+        yield f"in all {count(sum(wanted.values()), 'run')}, about {cost} of CPU; then look again"
     if record is None or wanted:
         return
     for row in record.looks[-1].pairs:

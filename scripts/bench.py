@@ -103,6 +103,10 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
     def tuners() -> list[str]:
         return [str(Path(options.nbest) / name) for name in ("nbest.txt", "ref.txt", "init.ini")]
 
+    def scores() -> list[str]:
+        python = folder_of_peers("scores", "evalstats", "evalsig")
+        return ["--peers", str(python)] if python else []
+
     def peers() -> list[str]:
         found = ["--compare-mt", compare_mt(), "--multeval", options.multeval]
         return [*found, "--moses", options.moses, "--nbest", options.nbest]
@@ -110,6 +114,7 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
     return {
         "bench_jobs.py": list,
         "bench_peers.py": peers if real else None,
+        "bench_scores.py": scores,
         "bench_metrics.py": list if real else None,
         "bench_ter_chrf.py": list if real else None,
         "bench_significance.py": list if real else None,
@@ -122,20 +127,28 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
 
 
 def compare_mt() -> str:
-    """The program compare-mt from PyPI, in an environment of its own because its libraries are
-    older than ours; empty where it cannot be had."""
-    folder = ROOT / ".bench" / "compare-mt"
-    program = folder / "bin" / "compare-mt"
-    if not program.exists():
-        # six: compare-mt imports it and does not ask for it
+    """The program compare-mt; empty where it cannot be had."""
+    # six: compare-mt imports it and does not ask for it
+    python = folder_of_peers("compare-mt", "compare-mt", "six")
+    program = None if python is None else python.with_name("compare-mt")
+    return str(program) if program is not None and program.exists() else ""
+
+
+def folder_of_peers(name: str, *packages: str) -> Path | None:
+    """Python of an environment of its own with packages from PyPI, whose libraries may be older
+    than ours; None where it cannot be had."""
+    folder = ROOT / ".bench" / name
+    python, done = folder / "bin" / "python", folder / "installed"
+    if not done.exists():
         for command in (
             [sys.executable, "-m", "venv", str(folder)],
-            [str(folder / "bin" / "pip"), "install", "--quiet", "compare-mt", "six"],
+            [str(folder / "bin" / "pip"), "install", "--quiet", *packages],
         ):
             if subprocess.run(command, check=False).returncode:
-                print("-- compare-mt could not be installed, left out", file=sys.stderr)
-                return ""
-    return str(program) if program.exists() else ""
+                print(f"-- {name} could not be installed, left out", file=sys.stderr)
+                return None
+        done.touch()
+    return python
 
 
 def run(arguments: list[str], data: str, **more: str) -> subprocess.CompletedProcess[str]:

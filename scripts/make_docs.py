@@ -20,6 +20,7 @@ from replitune.experiment.settings import Asked, ExperimentSettings, Studies
 from replitune.metrics.registry import METRICS
 from replitune.registry import Registry
 from replitune.settings import Setting, Settings, json_schema, plain, settings_of, words_of
+from replitune.significance.looks.settings import LookSettings
 from replitune.significance.registry import INTERVALS, TESTS
 from replitune.tuning.registry import TUNERS
 
@@ -137,6 +138,7 @@ def pages() -> Iterator[str]:
                 yield from section(f"### `{setting.name}` of backend `{name}`", nested)
     yield from section("## resources of a system", model_of(setting_of("phrase", "resources").type))
     yield from section("## replicas, beside their numbers", ReplicaDesign)
+    yield from section("### Numbers that the experiment decides itself", LookSettings)
     yield from section("## tuning", type(default("tuning")))
     yield from registry("tuner", "## Tuners", TUNERS)
     yield from registry("metric", "## Metrics", METRICS)

@@ -47,10 +47,12 @@ def compare(
     *,
     baseline: str | None = None,
     documents: Lines | None = None,
+    source: Lines | None = None,
     testset: str = TESTSET,
     seed: int = SEED,
     threads: int | None = None,
     design: str = "runs",
+    human: str | Path | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by their outputs: scores, spread, and the significance of differences.
@@ -69,6 +71,8 @@ def compare(
         The system that all others are compared with; by default every pair is.
     documents
         The document id of each segment.
+    source
+        The source text, for metrics that read it.
     testset
         Name of the test set; it names random streams.
     seed
@@ -77,9 +81,12 @@ def compare(
         By default all cores; numbers do not depend on it.
     design
         What replicas are: ``"runs"``, or ``"samples"`` that are independent for each segment.
+    human
+        A file of judgements (docs/meta.md), whose ranking stands beside the metrics'.
     **settings
         Of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
-        ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}``, ...
+        ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}`` or a
+        number, ...; and `scope` and `unit` of those tests that have them.
 
     Returns
     -------
@@ -88,25 +95,31 @@ def compare(
     """
     from replitune.metrics.registry import METRICS
     from replitune.replicas import replica_ids
-    from replitune.statistics.diagnosis import diagnose, find_copies
+    from replitune.statistics.diagnosis import diagnose, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
     from replitune.statistics.scoring import Scored, Scorer
 
     tests = _tests(baseline, settings)
     _enough(systems)
     entries = METRICS.entries(metrics)
-    name, given = _read_references(refs, documents)
+    tests = _margins(tests, [entry.id for entry in entries], settings)
+    name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
     texts: dict[str, Outputs] = {}
     scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
     for system, runs in systems.items():
-        outputs = read_outputs(_runs(system, runs), given.segments, name, system=system)
+        read = _texts_of_runs(_runs(system, runs), given)
+        outputs = read_outputs(read, given.segments, name, system=system)
         warnings += diagnose(system, outputs, given.references, words=0)
         texts[system] = outputs
         for scorer in scorers:
             result = scorer.score(system, replica_ids({"run": len(outputs)}), outputs)
             scored[scorer.metric.id].append(result)
+    runs_of = {system: len(outputs) for system, outputs in texts.items()}
+    tests, read_as = _of_single_outputs(tests, settings, runs_of)
+    signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
+    warnings += tokenised_twice(given.references[0], signatures)
     copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
     return _report(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
@@ -117,8 +130,10 @@ def compare(
         threads=threads,
         design=design,
         warnings=[*warnings, *copies],
+        human=human,
         texts=given,
         outputs=texts,
+        read_as=read_as,
     )
 
 
@@ -134,6 +149,7 @@ def scores(
     seed: int = SEED,
     threads: int | None = None,
     design: str = "runs",
+    human: str | Path | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by scores that something else computed: no texts, any metric or task.
@@ -160,7 +176,7 @@ def scores(
         The system that all others are compared with; by default every pair is.
     testset
         The one that is wanted, of a table with several; its name, of one without.
-    seed, threads, design, **settings
+    seed, threads, design, human, **settings
         As of `compare`.
 
     Returns
@@ -168,35 +184,44 @@ def scores(
     ComparisonReport
         ``print`` it; see its methods. `read_as` says what was guessed of the table.
     """
-    from replitune.readers.given import arrange
     from replitune.readers.memory import rows_in_memory
     from replitune.readers.registry import read_scores
     from replitune.readers.settings import ColumnNames
     from replitune.settings import read as read_settings
+    from replitune.statistics.given import arrange
+    from replitune.tuning.registry import TUNERS
 
     names: ColumnNames = read_settings(ColumnNames, dict(columns or {}), "columns")
+    wanted = metrics or ()
     if isinstance(table, str | Path):
         table = [table]
     if isinstance(table, list | tuple):
-        rows = read_scores(table, names)
+        rows = read_scores(table, names, metrics=wanted)
     elif isinstance(table, Mapping) and all(map(_are_paths, table.values())):
         each = [(system, path) for system, paths in table.items() for path in paths]
-        rows = read_scores([path for _, path in each], names, [system for system, _ in each])
+        systems, paths = zip(*each, strict=True)
+        rows = read_scores(paths, names, systems, wanted)
     else:
-        rows = [rows_in_memory(table, names)]
+        rows = [rows_in_memory(table, names, wanted)]
     given = arrange(
         rows,
         metrics=metrics,
         testset=testset,
         lower_is_better=lower_is_better,
         allow_missing=allow_missing,
+        groups=TUNERS.names,
     )
     tests = _tests(baseline, settings)
+    tests = _margins(tests, [store.metric.id for store in given.stores], settings)
     _enough(given.stores[0].systems)
     read_as = given.read_as
     if given.run_level:
         tests = _of_runs_alone(tests, settings)
         read_as += ("one score for each run: the test asks about new runs on this test set",)
+    elif design == "runs":
+        runs = {name: system.n for name, system in given.stores[0].systems.items()}
+        tests, said = _of_single_outputs(tests, settings, runs)
+        read_as += said
     return _report(
         given.stores,
         tests,
@@ -206,6 +231,7 @@ def scores(
         threads=threads,
         design=design,
         warnings=given.warnings,
+        human=human,
         read_as=read_as,
     )
 
@@ -269,26 +295,103 @@ def read(results: str | Path) -> Report:
     from replitune.report.report import Report
 
     folder = Path(results)
-    experiment = experiment_of(read_manifest(folder), folder.absolute().parent)
+    experiment = experiment_of(read_manifest(folder), folder.absolute().parent).as_looked()
     job = experiment.stage("report")
     assert isinstance(job, stages.Report)
     return Report(read_material(job, unrepeatable(folder)))
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, Any]) -> TestSettings:
+    """With one margin for all metrics, where it was given as a number."""
+    import msgspec
+
+    margin = given.get("margin")
+    if not _is_number(margin):
+        return tests
+    return msgspec.structs.replace(tests, margin=dict.fromkeys(metrics, margin))
+
+
 def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
-    """The settings of the tests, checked."""
+    """The settings of the tests, checked. `scope` and `unit` are of every test that has them."""
     from replitune.errors import ReplituneError
     from replitune.settings import read as read_settings
     from replitune.significance.settings import Baseline, TestSettings
 
     if baseline is not None and "pairs" in given:
         raise ReplituneError("`baseline` and `pairs` together", fix="give one of them")
-    checked: TestSettings = read_settings(TestSettings, dict(given), "tests")
-    if baseline is None:
-        return checked
     import msgspec
 
+    own = {name: given[name] for name in OF_TESTS if given.get(name) is not None}
+    rest = {name: value for name, value in given.items() if name not in OF_TESTS}
+    if _is_number(rest.get("margin")):
+        read_settings(TestSettings, {"margin": {"all": rest.pop("margin")}}, "tests")
+    checked: TestSettings = read_settings(TestSettings, rest, "tests")
+    if own:
+        checked = msgspec.structs.replace(checked, methods=_with_options(checked.methods, own))
+    if baseline is None:
+        return checked
     return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
+
+
+def _of_people(tests: TestSettings) -> TestSettings:
+    """The test of judgements: one run of each system, all pairs, new segments."""
+    import msgspec
+
+    from replitune.registry import Entry
+
+    methods = (Entry("crossed", {"scope": "segments"}, "crossed"),)
+    return msgspec.structs.replace(tests, methods=methods, pairs="all", margin={}, intervals=())
+
+
+OF_TESTS = ("scope", "unit")
+"""Options of tests that may stand beside the settings of all."""
+
+
+def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """The same tests with these options, where they have them and were given none."""
+    from replitune.errors import ReplituneError
+    from replitune.registry import Entry
+    from replitune.significance.registry import TESTS
+
+    known = {entry.name: TESTS.settings(entry.name) for entry in methods}
+    for name in own:
+        if not any(name in settings for settings in known.values()):
+            raise ReplituneError(
+                f"none of these tests has the option {name}", found=", ".join(known),
+                expected="a test that has it, such as crossed",
+            )  # fmt: skip
+    changed = []
+    for entry in methods:
+        options = {name: value for name, value in own.items() if name in known[entry.name]}
+        options |= entry.options
+        changed.append(
+            Entry(entry.name, TESTS.entry({"name": entry.name, **options}).options, entry.id)
+        )
+    return tuple(changed)
+
+
+def _of_single_outputs(
+    tests: TestSettings, given: Mapping[str, Any], runs: Mapping[str, int]
+) -> tuple[TestSettings, tuple[str, ...]]:
+    """Where no tested pair has several runs on both sides, by default the test that asks about new
+    segments alone; and what is said of it."""
+    import msgspec
+
+    from replitune.registry import Entry
+    from replitune.significance.pairs import pairs_of_systems
+
+    pairs = pairs_of_systems(tests.pairs, list(runs))
+    asked = {name for name, value in given.items() if value is not None}
+    if asked & {"methods", "scope"} or any(min(runs[a], runs[b]) > 1 for a, b in pairs):
+        return tests, ()
+    options = {"scope": "segments", **({"unit": given["unit"]} if given.get("unit") else {})}
+    methods = (Entry("crossed", options, "crossed"),)
+    said = "pairs with one run of a system: the test asks about new segments, from these runs"
+    return msgspec.structs.replace(tests, methods=methods), (said,)
 
 
 def _are_paths(column: Any) -> bool:
@@ -344,7 +447,7 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
             expected="a list of runs, each a list of lines or a path",
         )  # fmt: skip
     for run in runs:
-        if isinstance(run, str) and not Path(run).exists():
+        if isinstance(run, str) and not Path(run.partition("#")[0]).exists():
             raise ReplituneError(
                 "no such file", file=run,
                 expected="a path, or a list of lines; one run of lines is a list in the list",
@@ -353,7 +456,26 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
     return runs
 
 
-def _read_references(refs: Lines | Sequence[Lines], documents: Lines | None) -> tuple[str, TestSet]:
+def _texts_of_runs(runs: Sequence[Lines], testset: TestSet) -> list[Lines]:
+    """Each run as a text of lines: files of JSON lines may have several, and one of WMT's is one of
+    its systems."""
+    from replitune.backends.outputs import MANY, read_output, split_path
+    from replitune.corpus.documents_jsonl import is_jsonl, read_json_outputs
+
+    texts: list[Lines] = []
+    for run in runs:
+        if not isinstance(run, str | Path) or not MANY.fullmatch(str(run)):
+            texts.append(run)
+        elif is_jsonl(run):
+            texts += read_json_outputs(run, testset.documents)
+        else:
+            texts.append(read_output(*split_path(Path(run))))
+    return texts
+
+
+def _read_references(
+    refs: Lines | Sequence[Lines], documents: Lines | None, source: Lines | None
+) -> tuple[str, TestSet]:
     """What the references are called in messages, and the test set."""
     from replitune.corpus.reader import read_testset
     from replitune.corpus.testset import TestSet, require_contiguous
@@ -370,10 +492,14 @@ def _read_references(refs: Lines | Sequence[Lines], documents: Lines | None) -> 
         named = [lines_of(text, f"reference {r + 1}") for r, text in enumerate(streams)]
         testset = TestSet(references=tuple(lines for _, lines in named))
         name = str(named[0][0])
-    if documents is not None and testset.documents is None:
+    ids, text = testset.documents, testset.source
+    if documents is not None and ids is None:
         place, ids = lines_of(documents, "documents")
         require_contiguous(ids, place)
-        testset = TestSet(testset.references, testset.source, ids)
+    if source is not None:
+        _, text = lines_of(source, "source")
+    if (ids, text) != (testset.documents, testset.source):
+        testset = TestSet(testset.references, text, ids)
     return name, testset
 
 
@@ -387,16 +513,30 @@ def _report(
     threads: int | None,
     design: str,
     warnings: Sequence[str],
+    human: str | Path | None = None,
     **more: Any,
 ) -> ComparisonReport:
     """`more`: what the report has beside results and statistics."""
+    from dataclasses import replace
+
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
     from replitune.running.blas import one_thread
 
     with one_thread():
+        judged: dict[str, Any] = {}
+        if human is not None:
+            from replitune.meta.judged import human_statistics
+
+            found, said = human_statistics(human, stores[0])
+            more["read_as"] = (*more.get("read_as", ()), *said)
+            for store in found:
+                of_people = _of_people(tests)
+                one = compare([store], of_people, testset=testset, seed=seed, threads=1)
+                judged |= one.metrics
+            stores = [*stores, *found]
         comparison = compare(
-            stores,
+            stores[: len(stores) - len(judged)],
             tests,
             testset=testset,
             seed=seed,
@@ -404,4 +544,5 @@ def _report(
             design=design,
             warnings=warnings,
         )
+    comparison = replace(comparison, metrics={**comparison.metrics, **judged})
     return ComparisonReport(comparison, stores, baseline, **more)

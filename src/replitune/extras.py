@@ -22,10 +22,12 @@ EXTRAS = {
     "phrase": Extra("training phrase-based systems", ("thot",)),
     "plots": Extra("figures and pages", ("matplotlib", "jinja2")),
     "nmt": Extra("neural systems by Marian", ("pymarian", "sentencepiece")),
+    "notice": Extra("how often people notice a difference", ("mt_thresholds",)),
     "meteor": Extra("METEOR", ("pycocoevalcap",)),
     "slurm": Extra("Slurm clusters", ("snakemake_executor_plugin_slurm",)),
 }
-"""Of pyproject.toml, those that people ask for; `all` has all of them."""
+"""Of pyproject.toml, those that people ask for; `all` has all of them but `notice`,
+which adds a column to reports."""
 
 
 def lacking(extra: str) -> list[str]:

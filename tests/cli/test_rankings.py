@@ -51,7 +51,12 @@ def test_clusters_are_printed_and_in_the_json(replitune: Callable[..., Ran], sto
             [False, False, True, True], [False, False, True, True],
             [False] * 4, [False] * 4,
         ]  # fmt: skip
-        assert f"{method}: {', '.join(first)} > {', '.join(second)}" in ran.out
+    assert f"riezler: {', '.join(first)} > {', '.join(second)}" in ran.out
+    table = [line.split() for line in ran.out.splitlines() if line[:12].strip().isdecimal()]
+    assert [row[:3] for row in table] == [
+        [str(cluster), ranks, name]
+        for cluster, ranks, names in ((1, "1-2", first), (2, "3-4", second)) for name in names
+    ]  # fmt: skip
 
 
 def test_pairs_with_a_baseline_only_leave_no_clusters(replitune: Callable[..., Ran], store: Path):

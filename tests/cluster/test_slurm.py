@@ -39,9 +39,11 @@ PROFILE = [
 ]  # fmt: skip
 
 
-def start(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.Popen[bytes]:
+def start(
+    folder: Path, environment: dict[str, str], *arguments: str, experiment: dict = EXPERIMENT
+) -> subprocess.Popen[bytes]:
     folder.mkdir(exist_ok=True)
-    (folder / "x.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
+    (folder / "x.yaml").write_text(yaml.safe_dump(experiment, sort_keys=False))
     command = [str(Path(sys.executable).parent / "snakemake"), "--configfile", "x.yaml"]
     command += ["--snakefile", str(ROOT / "workflow/Snakefile"), *arguments]
     with open(folder / "out.txt", "wb") as out:
@@ -52,7 +54,7 @@ def start(folder: Path, environment: dict[str, str], *arguments: str) -> subproc
 
 def contents(folder: Path) -> dict[str, str]:
     results = folder / "results" / "c"
-    kept = ("corpus", "decodes", "stats", "tests", "tables", "figures")
+    kept = ("corpus", "decodes", "looks", "stats", "tests", "tables", "figures")
     return {
         path.relative_to(results).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for name in kept
@@ -155,3 +157,20 @@ def minutes(text: str) -> float:
     parts = [int(part) for part in rest.split(":")]
     seconds = sum(part * 60**i for i, part in enumerate(reversed(parts)))
     return int(days or 0) * 24 * 60 + seconds / 60
+
+
+def test_looks_change_no_byte(slurm: Slurm, tmp_path: Path):
+    """Jobs on nodes know of the looks before them."""
+    experiment = {
+        **EXPERIMENT,
+        "systems": {**EXPERIMENT["systems"], "c": {"backend": "corruption", "errors": 0.27}},
+        "replicas": {"seeds": 5, "until": "settled", "looks": [3, 4]},
+        "tests": {"methods": ["crossed"], "intervals": []},
+    }
+    local, folder = tmp_path / "local", tmp_path / "slurm"
+    here = start(local, dict(os.environ), "--cores", "2", experiment=experiment)
+    assert here.wait(900) == 0, (local / "out.txt").read_text()[-3000:]
+    remote = start(folder, slurm.environment, *PROFILE, experiment=experiment)
+    assert remote.wait(1500) == 0, (folder / "out.txt").read_text()[-3000:]
+    assert contents(folder) == contents(local)
+    assert "looks/2.json" in contents(folder)

@@ -53,7 +53,39 @@ MOSES = {
     "replicas": {"mert": 2},
 }
 
+LOOKS = {**COMMAND, "replicas": {"seeds": 20, "until": "settled", "looks": [3, 5, 8]}}
+"""How many replicas it needs, it decides itself."""
+LOOKS_AT_TUNERS = {
+    "experiment": "x",
+    "corpus": {"kind": "synthetic", "train": 100, "dev": 10, "tests": {"t": 10}},
+    "systems": {"a": {"backend": "phrase"}, "b": {"backend": "phrase", "subset": "top"}},
+    "replicas": {"mert": 20, "mira": 20, "until": "settled"},
+}
+LOOKS_AT_TWO = {**LOOKS, "corpus": {"kind": "synthetic", "tests": {"t": 10, "u": 10}}}
+
 MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
+    # looks
+    (LOOKS, "replicas.until", "done", "expected: settled"),
+    (LOOKS, "replicas.looks", [2, 5], "the first look is at 2"),
+    (LOOKS, "replicas.looks", [3, 8, 5], "looks do not rise"),
+    (LOOKS, "replicas.looks", [3, 3], "looks do not rise"),
+    (LOOKS, "replicas.looks", [], "at least 1 item"),
+    (LOOKS, "replicas.looks", [3, 30], "a look at 30, and no system may have as many replicas"),
+    (LOOKS, "replicas.seeds", 3, "is at all that there may be"),
+    (LOOKS_AT_TUNERS, "replicas.mira", 10, "as many replicas of each kind"),
+    (LOOKS, "replicas.metric", "ter", "unknown metric 'ter' in replicas.metric"),
+    (LOOKS, "replicas.metric", ["bleu", "ter"], "2 metrics cannot decide together"),
+    (LOOKS, "replicas.testset", "u", "unknown test set 'u' in replicas.testset"),
+    (LOOKS_AT_TWO, "replicas.looks", [3, 5], "it is not said which test set decides"),
+    (LOOKS, "replicas.design", "samples", "samples have no run effect"),
+    (LOOKS, "replicas.doubt", 2, "at most 1"),
+    (LOOKS, "replicas.start", 3, "unknown key `start` in replicas"),
+    (LOOKS, "tests.methods", ["clark"], "goes by `crossed`"),
+    (LOOKS, "tests.methods", [{"name": "crossed", "scope": "segments"}], "scope: segments"),
+    (LOOKS, "tests.methods", [{"name": "crossed", "alternative": "less"}], "alternative: less"),
+    (LOOKS, "tests.correction", "bh", "has no correction `bh`"),
+    (COMMAND, "replicas.looks", [3, 5], "replicas.looks without `until: settled`"),
+    (FILES, "replicas", {"seeds": 5, "until": "settled"}, "no system makes replicas"),
     # suites, margins, designs
     (SMT, "tests.suites", {"s": ["t1", "t3"]}, "unknown test set 't3' in tests.suites.s"),
     (SMT, "tests.suites", {"s": ["t1"]}, "a suite of one test set"),
@@ -205,7 +237,13 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
 ]  # fmt: skip
 
 
-TWO_COMPLAINTS = ("systems.a.files", "systems.a.weights", "systems.b.replicas", "tests.pairs")
+TWO_COMPLAINTS = (
+    "replicas.looks",
+    "systems.a.files",
+    "systems.a.weights",
+    "systems.b.replicas",
+    "tests.pairs",
+)
 """Mistakes of which two things are wrong: a test set that is named wrongly has no files."""
 
 
@@ -225,7 +263,7 @@ def written(folder: Path, data: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("base", [SMT, FILES, NMT, COMMAND, MOSES])
+@pytest.mark.parametrize("base", [SMT, FILES, NMT, COMMAND, MOSES, LOOKS, LOOKS_AT_TUNERS])
 def test_without_a_mistake_nothing_is_said(tmp_path: Path, base: dict[str, Any]):
     load(written(tmp_path, base))
 

@@ -44,8 +44,37 @@ SCORES = (
 )
 SCORE_LINES = (
     b'{"system": "a", "replica": 1, "segment": 0, "score": 0.5}\n'
-    b'{"system": "a", "replica": "r", "segment": 1, "score": null, "document": "d"}\n'
+    b'{"system": "a", "replica": 2, "segment": 1, "score": null, "document": "d"}\n'
 )
+LM_EVAL = (
+    b'{"doc_id": 0, "doc": {"q": 1}, "resps": [["a", "b"]], "filtered_resps": ["a"], "filter": '
+    b'"none", "metrics": ["acc"], "acc": 1.0}\n'
+)
+EVERY_EVAL_EVER = (
+    b'{"evaluation_id": "e", "model_id": "m", "evaluation_name": "n", "sample_id": "1", '
+    b'"evaluation": {"score": 0.5, "is_correct": true}}\n'
+)
+PROMPTFOO = (
+    b'{"evalId": "e", "results": {"results": [{"promptIdx": 0, "testIdx": 0, "vars": {"q": "1"}, '
+    b'"provider": {"id": "p"}, "prompt": {"label": "l"}, "score": 1, "namedScores": {"n": 2}}]}}'
+)
+WMT_SCORES = (
+    b'{"language_pair": "en-cs_CZ", "document_id": "d", "metric_scores": {"chrF": [1.5, 2]}}\n'
+)
+WMT_JUDGED = (
+    b'{"doc_id": "en-cs_CZ_#_news_#_d_#_0", "tgt_text": {"A": "t"}, "scores": {"A": {"human": 7.0'
+    b', "errors": []}}}\n'
+)
+INSPECT = b'id,epoch,model,score_match\nq1,1,m,C\nq1,2,m,"I"\n'
+INSPECT_LOG = (
+    b'{"eval": {"run_id": "r", "task": "t", "model": "m"}, "samples": [{"id": 1, "epoch": 1, '
+    b'"scores": {"match": {"value": "C"}}}]}'
+)
+SEG_SCORE = b"A\t0.5\nA\tNone\nB\t1e-3\nB\t2\n"
+NUMBERS = b"0.5\n-1\n\n3e4\n0.7\n"
+GENERATIONS = b'{"id": "a", "model": "m", "scores": [1, 0.5, true]}\n'
+ARRAY = b'[{"system": "a", "replica": 1, "id": "x", "score": 0.5}]'
+COMET = b'{\n "a.run1.txt": [{"src": "s", "mt": "t", "ref": "r", "COMET": 0.5}]}'
 JUDGEMENTS = b'System,"Seg Id",score,annotator\nA,0,70,"x, y"\nA,1,,z\nB,1,-.5,"x, y"\n'
 RANKED = b"SYS SID RAW.SCR Z.SCR N\nA 0 70 .5 1\nB 0 40\t-.5 1\n"
 BY_ORDER = b"A\t70\nA\tNone\nB 40\n"

@@ -22,8 +22,11 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load
 from replitune.ledger.manifest import read_manifest, stays_inside
 from replitune.meta.human import read_human
-from replitune.metrics.external import read_segment_scores
+from replitune.metrics.segment_scores import read_segment_scores
 from replitune.phrase.arpa import read_arpa, write_arpa
+from replitune.readers.coding import in_rows
+from replitune.readers.registry import read_file
+from replitune.readers.settings import ColumnNames
 from replitune.running.files import read_lines
 from replitune.statistics.store import read_stores
 from replitune.tuning.nbest_files import read_nbest
@@ -129,10 +132,17 @@ def weights(path: Path) -> None:
 
 def scores(path: Path) -> None:
     for replicas in read_segment_scores(path).scores.values():
-        for rows in replicas.values():
-            for segment, score in rows.items():
-                assert segment >= 0
-                assert score is None or math.isfinite(score)
+        for segments, found in replicas.values():
+            assert (segments >= 0).all()
+            assert not np.isinf(found).any()
+
+
+def rows(path: Path) -> None:
+    found = read_file(path, ColumnNames())
+    assert found.rows
+    assert all(len(column) == found.rows for column in found.columns.values())
+    assert np.isfinite(in_rows([found.columns["score"].drop_null()])).all()
+    assert all(line >= 1 for line in found.line([0, found.rows - 1]))
 
 
 def judgements(path: Path) -> None:
@@ -185,6 +195,24 @@ TARGETS: dict[str, Target] = {
     "scores-tsv": Target(scores, "s.tsv", (seeds.SCORES,)),
     "scores-jsonl": Target(scores, "s.jsonl", (seeds.SCORE_LINES,)),
     "scores-csv": Target(scores, "s.csv", (seeds.SCORES.replace(b"\t", b","),)),
+    "scores-of-programs": Target(
+        rows,
+        "s.json",
+        (
+            seeds.LM_EVAL,
+            seeds.EVERY_EVAL_EVER,
+            seeds.PROMPTFOO,
+            seeds.WMT_SCORES,
+            seeds.WMT_JUDGED,
+            seeds.INSPECT,
+            seeds.INSPECT_LOG,
+            seeds.SEG_SCORE,
+            seeds.NUMBERS,
+            seeds.GENERATIONS,
+            seeds.ARRAY,
+            seeds.COMET,
+        ),
+    ),
     "judgements": Target(judgements, "h.csv", (seeds.JUDGEMENTS, seeds.RANKED, seeds.BY_ORDER)),
     "parquet": Target(store, "s.parquet", (seeds.parquet(),)),
     "experiment": Target(experiment, "x.yaml", (seeds.EXPERIMENT, seeds.ALIASES)),

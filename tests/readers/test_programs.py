@@ -154,6 +154,6 @@ def test_what_is_wrong_with_a_program_s_file_is_said(
 
 def test_a_table_with_systems_takes_no_name(tmp_path: Path):
     path = tmp_path / "t.csv"
-    path.write_text("system,replica,segment,score\na,1,1,0.5\n")
+    path.write_text("system,replica,segment,score\na,1,1,0.5\nb,1,1,0.5\n")
     with pytest.raises(r.ReplituneError, match="column of systems"):
         r.scores({"a": [path], "b": [path]}, **FAST)

@@ -113,10 +113,13 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
     assert [row[7] for row in page_rows(page, "metrics")] == [p_value(row.p) for row in better]
     figures = re.findall(r'id="figure-([^"]+)".*?<figcaption>(.*?)</figcaption>', page, re.DOTALL)
     assert {name.rpartition(".")[2] for name, _ in figures} == {*FIGURES.names} - {"tuners",
-            "convergence"}, "one tuner, and no history"  # fmt: skip
+            "convergence", "looks", "runs"}, "one tuner, no history, no looks"  # fmt: skip
     for name, caption in figures:
         assert re.search(r"\d", caption), f"n stands in the caption of {name}"
-    assert {path.stem for path in (folder / "tables").glob("*.csv")} == {*TABLES.names} - {"suites"}
+    assert {path.stem for path in (folder / "tables").glob("*.csv")} == {*TABLES.names} - {
+        "suites",
+        "looks",
+    }
 
 
 def test_tables_and_figures_say_what_they_are():

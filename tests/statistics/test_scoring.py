@@ -111,7 +111,7 @@ def test_rows_are_taken_over_only_when_scored_in_the_same_way(tmp_path):
 
     def taken_over(metric, testset):
         outputs = Outputs.of(lines)
-        return Scorer(metric, testset, "t").score("A", run, outputs, tmp_path / "A.parquet")
+        return Scorer(metric, testset, "t").score("A", run, outputs, [tmp_path / "A.parquet"])
 
     again = taken_over("bleu", testset)
     assert (again.taken_over, again.computed) == (1, 0)

@@ -2,11 +2,13 @@
 # the job is told and what it reads comes from `EXPERIMENT.stage(...)`.
 
 import re
+from functools import lru_cache
 
 from replitune.experiment.experiment import BY_METRIC, Experiment
 from replitune.experiment.reading import resolve
 from replitune.experiment.stages import TESTS
 from replitune.experiment.yaml_file import find_source
+from replitune.significance.looks.record import read_record
 
 
 def read_experiment():
@@ -54,16 +56,39 @@ def allowed(wildcards, output):
 
 def told(stage, **names):
     """What the job of a stage is told, of these names or those of its wildcards."""
-    return lambda wildcards: EXPERIMENT.stage(
-        stage, **names or dict(wildcards.items())
-    ).json
+    return lambda wildcards: staged(stage, names or dict(wildcards.items())).json
 
 
 def reads(stage, **names):
     """What it reads."""
-    return lambda wildcards: EXPERIMENT.stage(
-        stage, **names or dict(wildcards.items())
-    ).planned
+    return lambda wildcards: staged(stage, names or dict(wildcards.items())).planned
+
+
+def staged(stage, names):
+    """The job of a stage, once it is known how many replicas there are."""
+    if not EXPERIMENT.looks or stage not in OF_ALL_REPLICAS:
+        return EXPERIMENT.stage(stage, **names)
+    if stage == "look":
+        if int(names["look"]) > 1:
+            looked(int(names["look"]) - 1)
+        return EXPERIMENT.stage(stage, **names)
+    number = 1
+    while not (record := looked(number)).settled:
+        number += 1
+    return EXPERIMENT.after(record).stage(stage, **names)
+
+
+# the stages that wait for looks
+OF_ALL_REPLICAS = ("look", "score", "test", *BY_METRIC, "meta", "report")
+
+
+def looked(number):
+    """The record of a look; the jobs that ask for it are planned anew when there is one."""
+    path, _ = checkpoints.look.get(look=number).output
+    return known_record(path, Path(path).stat().st_mtime_ns)
+
+
+known_record = lru_cache(maxsize=None)(lambda path, changed: read_record(path))
 
 
 def given_files(system, testset):
@@ -86,8 +111,14 @@ def amounts(mem_mb, runtime, gpu=None):
 
     def amount(name, usual, growing=True):
         def of(wildcards, attempt):
-            system = dict(wildcards.items()).get("system")
-            asked = EXPERIMENT.resources(system) if system else {}
+            named = dict(wildcards.items())
+            asked = EXPERIMENT.resources(named["system"]) if "system" in named else {}
+            if {"system", "metric"} <= {*named}:  # scoring needs no card of the system
+                asked = {
+                    **asked,
+                    "gpu": 0,
+                    **EXPERIMENT.metric_resources(named["metric"]),
+                }
             return asked.get(name, usual) * (attempt if growing else 1)
 
         return of
@@ -98,6 +129,10 @@ def amounts(mem_mb, runtime, gpu=None):
 
 def threads_of_system(wildcards):
     return EXPERIMENT.resources(wildcards.system).get("threads", 1)
+
+
+def threads_of_metric(wildcards):
+    return EXPERIMENT.metric_resources(wildcards.metric).get("threads", 1)
 
 
 def having(stage):

@@ -12,9 +12,9 @@ rule score:
         **logs("score", "{testset}", "{metric}", "{system}"),
     conda:
         PROGRAMS
-    threads: 1
+    threads: threads_of_metric
     resources:
-        **amounts(mem_mb=2000, runtime=30),
+        **amounts(mem_mb=2000, runtime=30, gpu=0),
     params:
         job=told("score"),
         allow=allowed,

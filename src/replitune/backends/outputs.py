@@ -1,7 +1,8 @@
 """`backend: outputs`: translations that are on disk, a file for each replica.
 
-A file is text, one segment a line; or WMT XML or SGM, or TSV, which may hold many systems: then
-`file.xml#SYSTEM` names one of them, and `file.tsv#COLUMN` a column by name or number.
+A file is text, one segment a line; or WMT XML or SGM, TSV, or JSON lines, which may hold many
+systems: then `file.xml#SYSTEM` names one of them, `file.tsv#COLUMN` a column by name or number, and
+`file.jsonl#PART` a system or one of several samples.
 """
 
 from __future__ import annotations
@@ -17,17 +18,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from replitune.backends.interface import Complain, Given
-from replitune.backends.settings import MOST_REPLICAS, Resources, SystemSettings, Text
+from replitune.backends.settings import MOST_REPLICAS, SystemSettings, Text
 from replitune.errors import ReplituneError
 from replitune.registry import Name
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure
+from replitune.running.resources import Resources
 from replitune.settings import about, did_you_mean
 
 if TYPE_CHECKING:
     from replitune.corpus.settings import Column
 
-MANY = re.compile(r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv)(?:\.gz)?)(?:#(?P<part>.*))?", re.I | re.S)
+MANY = re.compile(
+    r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv|jsonl)(?:\.gz)?)(?:#(?P<part>.*))?", re.I | re.S
+)
 """Files that may hold several outputs, and which one is meant."""
 
 
@@ -45,7 +49,7 @@ class OutputSettings(SystemSettings):
             "a list, or a mapping from tuner to these. `*` and `?` look on the disk, `{1..20}` and "
             "`{a,b}` do not; files are numbered in natural order. Of WMT XML or SGM with several "
             "systems, `file.xml#SYSTEM` is one of them; of TSV, `file.tsv#COLUMN` (name, or number "
-            "from 1) is a column."
+            "from 1) is a column; of JSON lines, `file.jsonl#PART` is a system, or a sample."
         ),
     ] = msgspec.field(default_factory=dict)
     like: Annotated[
@@ -113,7 +117,7 @@ class OutputFiles(Given):
         """The file of each replica, and which of its outputs."""
         what = f"system {self.system}, test set {testset}"
         found = output_files(what, self.settings.files[testset], corpora)
-        return {replica: _split(path) for replica, path in found.items()}
+        return {replica: split_path(path) for replica, path in found.items()}
 
     def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
         like = self.settings.like.get(testset)
@@ -133,7 +137,7 @@ class OutputFiles(Given):
         return outputs
 
 
-def _split(path: Path) -> tuple[Path, str | None]:
+def split_path(path: Path) -> tuple[Path, str | None]:
     """`file.xml#SYSTEM` in two; a file that is there under the whole name is that file."""
     match = MANY.fullmatch(str(path))
     if match is None or match["part"] is None or path.exists():
@@ -152,11 +156,26 @@ def read_output(path: Path, part: str | None = None, like: Path | None = None) -
     kind = match["kind"].lower() if match else "text"
     if kind == "tsv":
         return _column(path, part)
+    if kind == "jsonl":
+        return _of_json(path, part, like)
     if kind == "text":
         return read_lines(path)
     lines = read_wmt_system(path, part, like=like)
     require_line_text(path, lines)
     return lines
+
+
+def _of_json(path: Path, part: str | None, like: Path | None) -> list[str]:
+    from replitune.corpus.documents_jsonl import read_json_outputs
+    from replitune.corpus.reader import read_testset
+
+    documents = None if like is None else read_testset(like).documents
+    runs = read_json_outputs(path if part is None else f"{path}#{part}", documents)
+    if len(runs) > 1:
+        raise ReplituneError(
+            f"{len(runs)} samples in one file", file=path, fix=f"name one: {path.name}#1"
+        )
+    return runs[0]
 
 
 def _column(path: Path, part: str | None) -> list[str]:

@@ -19,6 +19,7 @@ BACKENDS: Registry[type[Backend]] = Registry(
         "moses": "replitune.backends.moses:Moses",
         "marian": "replitune.backends.marian.backend:Marian",
         "outputs": "replitune.backends.outputs:OutputFiles",
+        "scores": "replitune.backends.scores:ScoreFiles",
     },
     group="replitune.backends",
     accepts=lambda found: isinstance(found, type) and issubclass(found, Backend),

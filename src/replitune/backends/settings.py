@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from replitune.running.resources import Resources
 from replitune.settings import (
     WRONG,
     Kind,
@@ -54,8 +55,8 @@ class Counts(Kind):
     """Numbers of replicas by what they come from, in the order in which they are given; perhaps
     with some settings beside them."""
 
-    def __init__(self, beside: type[Settings] | None = None) -> None:
-        self.beside = {} if beside is None else settings_of(beside)
+    def __init__(self, *beside: type[Settings]) -> None:
+        self.beside = {name: one for given in beside for name, one in settings_of(given).items()}
 
     @property
     def keys(self) -> list[str]:
@@ -110,34 +111,6 @@ class Counts(Kind):
 ReplicaCounts = Annotated[dict[str, int], Counts()]
 """How many times a system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`)."""
 
-Replicas = Annotated[dict[str, Any], Counts(ReplicaDesign)]
-"""Those of an experiment: numbers as in `ReplicaCounts`, and what replicas are."""
-
-
-class Resources(Settings):
-    """What each training, tuning and decoding job of a system asks for. Changes no result."""
-
-    threads: Annotated[
-        int | None,
-        about("Threads of each job; its programs and libraries are told so. Default 1.", ge=1),
-    ] = None
-    gpu: Annotated[
-        int | None,
-        about(
-            "Graphics cards of each job. Run with `--resources gpu=N` where there are N; which "
-            "partition has them stands in the profile.",
-            ge=0,
-        ),
-    ] = None
-    mem_mb: Annotated[
-        int | None,
-        about("Memory of each job, on a cluster; more when it is tried again.", ge=1),
-    ] = None
-    runtime: Annotated[
-        int | None,
-        about("Minutes that each job may take, on a cluster; more when it is tried again.", ge=1),
-    ] = None
-
 
 class SystemSettings(Settings):
     """One system; a backend adds its own settings. A stage is given a part of them, so none of
@@ -147,8 +120,8 @@ class SystemSettings(Settings):
         str,
         about(
             "What makes the system's translations: `phrase`, `hiero`, `marian`, `moses`, "
-            "`command`, `corruption` or `outputs`, or a backend that another package brings "
-            "(docs/backends.md)."
+            "`command`, `corruption`, `outputs` or `scores`, or a backend that another package "
+            "brings (docs/backends.md)."
         ),
     ] = ""
     replicas: Annotated[

@@ -43,12 +43,21 @@ def run(options: argparse.Namespace) -> None:
         raise ExperimentError(errors)
     for caution in cautions(experiment):
         print(f"warning: {caution}", file=sys.stderr)
-    replicas = {name: len(experiment.replicas(name)) for name in experiment.systems}
+    replicas = {name: str(len(experiment.replicas(name))) for name in experiment.systems}
+    if experiment.looks is not None:
+        for name, n in experiment.plan.first.items():
+            first = sum(experiment.plan.counts(name, n).values())
+            if str(first) != replicas[name]:
+                replicas[name] = f"{first} to {replicas[name]}"
     print(f"{options.experiment}: experiment {experiment.name} is fine")
     print(f"  systems:   {', '.join(f'{name} ({n} replicas)' for name, n in replicas.items())}")
     print(f"  test sets: {', '.join(experiment.testsets)}")
     print(f"  metrics:   {', '.join(entry.word for entry in settings.metrics)}")
     print(f"  tests:     {', '.join(entry.word for entry in settings.tests.methods)}")
+    if experiment.looks is not None:
+        plan = experiment.plan
+        sizes = sorted({n for sizes in plan.sizes.values() for n in sizes})
+        print(f"  looks:     at {', '.join(map(str, sizes))}, by {plan.metric} on {plan.testset}")
     if options.data:
         stages = costs(experiment, Path(options.results))
         print("\n  stage         jobs   CPU seconds")
@@ -58,5 +67,7 @@ def run(options: argparse.Namespace) -> None:
         known = [cost.seconds for cost in stages if cost.seconds is not None]
         total = f"{sum(known):>11,.0f}" if known else "          ?"
         print(f"  {'in all':<12} {sum(cost.jobs for cost in stages):>5}   {total}")
+        if experiment.looks is not None:
+            print("  the most that there may be: looks may ask for less")
         if len(known) < len(stages):
             print("  ?: no earlier run in the results says what these jobs cost")

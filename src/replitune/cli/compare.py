@@ -15,9 +15,10 @@ the metric, the document, the test set: docs/api.md.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from replitune.api import THREADS as THREADS
 from replitune.backends.settings import ReplicaDesign
@@ -27,6 +28,8 @@ from replitune.cli.options import (
     assignments,
     given_settings,
     matches,
+    metric_words,
+    pairs_of,
     safe_name,
     system_files,
 )
@@ -34,10 +37,14 @@ from replitune.errors import ReplituneError
 from replitune.extras import needs
 from replitune.readers.settings import ColumnNames
 from replitune.settings import settings_of
-from replitune.significance.settings import TestSettings
+from replitune.significance.looks.settings import SCHEDULE
+from replitune.significance.settings import Rule, TestSettings
 
 if TYPE_CHECKING:
     from replitune.report.report import ComparisonReport
+
+NOT_SO = 3
+"""The exit code where `--fail-unless` is not met; a mistake is 2."""
 
 SETTINGS = (
     "methods", "intervals", "samples", "alpha", "correction", "family", "margin",
@@ -63,7 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--baseline",
         nargs="+",
         metavar="H",
-        help="outputs of the runs of the baseline; of a table of scores, its name",
+        help="outputs of the runs of the baseline, NAME=H with its name; of a table of scores, its "
+        "name",
     )
     parser.add_argument(
         "--system",
@@ -78,8 +86,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="M",
         help="metrics, with options as METRIC:key=value,... (default: bleu); of a table of scores, "
-        "those of it that are wanted (default: all)",
+        "those of it that are wanted, or its columns (default: all)",
     )
+    parser.add_argument(
+        "--human",
+        metavar="FILE",
+        help="judgements of people, whose ranking stands beside the metrics' (docs/meta.md)",
+    )
+    parser.add_argument("--source", metavar="FILE", help="source text, for metrics that read it")
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
     parser.add_argument(
         "--testset",
@@ -106,9 +120,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave segments out that some run of a table of scores has no score for",
     )
+    parser.add_argument(
+        "--pairs",
+        nargs="+",
+        metavar="PAIR",
+        help="all, or A:B ... (default: all, or with --baseline every system against that one)",
+    )
+    parser.add_argument(
+        "--scope",
+        metavar="both|runs|segments",
+        help="of what a small p of the tests that have this option speaks (default both; of single "
+        "outputs segments)",
+    )
+    parser.add_argument(
+        "--unit",
+        metavar="auto|segment|document",
+        help="what is new in a new test set, of the tests that have this option (default auto)",
+    )
     add_settings(parser, TestSettings, *SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
     add_seed(parser)
+    parser.add_argument(
+        "--fail-unless",
+        choices=get_args(Rule),
+        help="exit with 3 unless every system is this against the baseline, or the second of two "
+        "against the first, under every metric; the last line of the output says so as JSON",
+    )
+    parser.add_argument(
+        "--looks", nargs="*", type=int, metavar="N",
+        help="read the runs in order, look at these numbers of them (default "
+        f"{' '.join(map(str, SCHEDULE))}), and say whether fewer would have done, by the first "
+        "metric: docs/adaptive.md",
+    )  # fmt: skip
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
     parser.add_argument("--html", metavar="FILE", help="write the report as one page")
@@ -123,7 +166,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stats-dir", metavar="DIR", help="keep the segment statistics")
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> int:
     from replitune import api
     from replitune.report.terminal import print_comparison
 
@@ -145,6 +188,26 @@ def run(options: argparse.Namespace) -> None:
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print_comparison(report.comparison)
+    if options.looks is not None:
+        _print_looks(report, options.looks)
+    if options.fail_unless is None:
+        return 0
+    from replitune.results.decision import decide
+
+    decision = decide(report.results, options.fail_unless)
+    print(json.dumps(decision.as_json(), allow_nan=False))
+    return 0 if decision.ok else NOT_SO
+
+
+def _print_looks(report: ComparisonReport, schedule: list[int]) -> None:
+    from replitune.report.terminal_looks import PLANNED, look_table, stopped
+
+    record = report.looks(schedule or SCHEDULE)
+    cell = report.results[0]
+    print(f"\nlooks by {cell.name}, p adjusted for looks and pairs\n")
+    print(look_table(record, cell.decimals))
+    print(f"\n{stopped(record)}")
+    print(f"note: {PLANNED}", file=sys.stderr)
 
 
 def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
@@ -160,10 +223,11 @@ def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
     report: ComparisonReport = api.compare(
         [Path(path) for path in options.refs],
         _files(options),
-        options.metrics or api.METRICS,
+        metric_words(options.metrics) or api.METRICS,
         documents=options.docs,
+        source=options.source,
         testset=safe_name(options.testset or api.TESTSET, "--testset"),
-        baseline="baseline" if options.baseline else None,
+        baseline=_baseline(options.baseline)[0] if options.baseline else None,
         **_shared(options),
     )
     return report
@@ -173,6 +237,7 @@ def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
     """Of a table of numbers."""
     for option, given in (
         ("--refs", options.refs), ("--system", options.system), ("--docs", options.docs),
+        ("--source", options.source),
     ):  # fmt: skip
         if given:
             raise ReplituneError(
@@ -186,7 +251,7 @@ def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
     lower = options.lower_is_better
     report: ComparisonReport = api.scores(
         _score_files(options.scores),
-        metrics=options.metrics,
+        metrics=metric_words(options.metrics),
         columns=assignments(options.columns, ColumnNames, "--columns"),
         lower_is_better=lower or lower is not None,
         allow_missing=options.allow_missing,
@@ -215,19 +280,33 @@ def _score_files(words: list[str]) -> list[str] | dict[str, list[str]]:
 
 def _shared(options: argparse.Namespace) -> dict[str, Any]:
     """What is the same of texts and of numbers."""
+    pairs = {} if options.pairs is None else {"pairs": pairs_of(options.pairs)}
     return {
         "seed": options.seed,
         "threads": options.threads,
+        "scope": options.scope,
+        "unit": options.unit,
+        "human": options.human,
+        **pairs,
         **given_settings(options, ReplicaDesign, "design"),
         **given_settings(options, TestSettings, *SETTINGS),
     }
+
+
+def _baseline(words: list[str]) -> tuple[str, list[str]]:
+    """The name of the baseline, and its files: ``H H ...`` or ``NAME=H H ...``."""
+    name, equals, _ = words[0].partition("=")
+    if not equals or Path(words[0]).exists() or "/" in name:
+        return "baseline", words
+    return safe_name(name, "--baseline"), system_files(words, "--baseline")[1]
 
 
 def _files(options: argparse.Namespace) -> dict[str, list[str]]:
     """Output files by system; the baseline comes first."""
     files: dict[str, list[str]] = {}
     if options.baseline:
-        files["baseline"] = options.baseline
+        name, paths = _baseline(options.baseline)
+        files[name] = paths
     for given in options.system:
         name, paths = system_files(given, "--system")
         safe_name(name, "--system")

@@ -169,16 +169,16 @@ def collect(job: stages.Collect, options: argparse.Namespace) -> None:
 
 
 def score(job: stages.Score, options: argparse.Namespace) -> None:
+    """All replicas of a system, or those that a look has asked for."""
     from replitune.cli.score import score_outputs
     from replitune.corpus.testset import read_prepared
     from replitune.ledger.records import is_as_made
     from replitune.metrics.registry import METRICS
-    from replitune.replicas import replica_ids
     from replitune.statistics.scoring import Scorer
 
     references = job.at.testset(job.testset)
-    out = Path(job.at.store(job.testset, job.id, job.system))
-    files = dict(zip(replica_ids(job.replicas), job.decodes, strict=True))
+    out = Path(str(job.outputs["store"]))
+    files = dict(zip(job.members, job.decodes, strict=True))
     score_outputs(
         {job.system: files},
         [Scorer(METRICS.entry(job.metric), read_prepared(references), job.testset)],
@@ -186,7 +186,18 @@ def score(job: stages.Score, options: argparse.Namespace) -> None:
         references,
         allow_missing=options.allow_failures,
         take_over=options.record is None or is_as_made(options.record, out),
+        made=paths_of(job.scored),
+        may_be_empty=isinstance(job, stages.Batch),
     )
+
+
+def look(job: stages.Look, options: argparse.Namespace) -> None:
+    from replitune.results.looks import look_again
+
+    look_again(
+        job.plan, Path(job.at.look(job.number)), job.number,
+        {name: [Path(path) for path in job.stores(name)] for name in job.testsets},
+    )  # fmt: skip
 
 
 def as_command(job: Stage, options: argparse.Namespace) -> None:
@@ -202,7 +213,8 @@ def manifest(job: stages.Manifest, options: argparse.Namespace) -> None:
 
 JOBS: dict[str, Callable[[Any, argparse.Namespace], None]] = {
     "corpus": corpus, "account": account, "kernels": as_command, "train": train, "tune": tune,
-    "train_replica": tune, "decode": decode, "collect": collect, "score": score,
+    "train_replica": tune, "decode": decode, "collect": collect, "batch": score,
+    "look": look, "score": score,
     "test": as_command, "power": as_command, "replication": as_command, "calibrate": as_command,
     "meta": as_command, "report": as_command, "manifest": manifest,
 }  # fmt: skip

@@ -16,7 +16,7 @@ from replitune.experiment import stages
 from replitune.registry import Entry
 from replitune.running.files import atomic_open
 
-TEXTLESS = ("meteor", "external", "mean")
+TEXTLESS = ("meteor", "bleurt", "comet", "command", "external", "given", "mean")
 """Metrics without kernels of their own."""
 
 SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {

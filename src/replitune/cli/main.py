@@ -30,6 +30,7 @@ COMMANDS = {
     "score": "segment statistics of outputs, as Parquet",
     "test": "significance tests on segment statistics",
     "power": "what n replicas and N segments would detect",
+    "next": "who needs how many more runs, by the rule of adaptive replication",
     "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
@@ -108,6 +109,8 @@ def _run(arguments: list[str]) -> int:
         print(completion("".join(arguments[1:2]), COMMANDS, parsers), end="")
         return 0
     name = arguments[0]
+    if name == "eval" or (name == "compare" and any(w.startswith("--hyps-") for w in arguments)):
+        raise _from_multeval(arguments)
     if name not in COMMANDS:
         close = nearest(name, list(COMMANDS))
         raise ReplituneError(
@@ -144,6 +147,14 @@ def _run(arguments: list[str]) -> int:
             else:
                 traceback.print_exc()
             return 1
+
+
+def _from_multeval(arguments: list[str]) -> ReplituneError:
+    from replitune.cli.multeval import translated
+
+    line, left_out = translated(arguments)
+    missing = f"{', '.join(left_out)}: not here" if left_out else None
+    return ReplituneError("this is a line of multeval", found=missing, fix=f"type: {line}")
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:

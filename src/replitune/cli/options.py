@@ -81,6 +81,12 @@ def given_settings(options: argparse.Namespace, declared: Any, *names: str) -> d
             continue
         hint, option = known[name].type, f"--{name.replace('_', '-')}"
         value: Any = text
+        if get_origin(bare(hint)) is dict and len(text) == 1 and "=" not in text[0]:
+            # one for all
+            values[name] = reading.read(
+                get_args(bare(hint))[1], from_text(float, text[0]), (option,)
+            )
+            continue
         if get_origin(bare(hint)) is dict:
             value = named_values(text, get_args(bare(hint))[1], option)
         elif isinstance(text, list):
@@ -134,6 +140,19 @@ def assignments(words: Sequence[str], declared: Any, option: str) -> dict[str, A
     if reading.mistakes:
         raise reading.mistakes[0].error()
     return values
+
+
+def metric_words(words: Sequence[str] | None) -> list[str]:
+    """``bleu chrf`` or ``bleu,chrf``: after a comma comes another metric, or ``key=value`` of the
+    one before."""
+    found: list[str] = []
+    for word in words or ():
+        for number, part in enumerate(word.split(",")):
+            if number and "=" in part.partition(":")[0]:
+                found[-1] += f",{part}"
+            elif part:
+                found.append(part)
+    return found
 
 
 def pairs_of(words: Sequence[str]) -> Any:

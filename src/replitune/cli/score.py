@@ -90,9 +90,13 @@ def score_outputs(
     *,
     allow_missing: bool = False,
     take_over: bool = True,
+    made: Sequence[Path] = (),
+    may_be_empty: bool = False,
 ) -> None:
     """Score outputs by system and replica. `out` is a folder, or with one metric a .parquet file.
-    Rows of unchanged replicas are taken over from what is there, unless told otherwise."""
+    Rows of unchanged replicas are taken over from what is there, unless told otherwise, and from
+    the files `made`. A system may have lost all its replicas where that is said."""
+    from replitune.metrics.base import MeanMetric
     from replitune.statistics.diagnosis import diagnose, find_copies, is_note
     from replitune.statistics.outputs import read_outputs
     from replitune.statistics.store import write_store
@@ -102,9 +106,10 @@ def score_outputs(
     collected = []
     hashes: dict[str, list[str]] = {}
     for name, given in systems.items():
-        files, missing = _there(name, given, allow_missing)
+        files, missing = _there(name, given, allow_missing, may_be_empty)
         outputs = read_outputs(files.values(), testset.segments, references)
-        for sentence in diagnose(name, outputs, testset.references):
+        texts = files and not all(isinstance(s.metric, MeanMetric) for s in scorers)
+        for sentence in diagnose(name, outputs, testset.references) if texts else ():
             if is_note(sentence):
                 print(f"note: {sentence}")
             else:
@@ -112,7 +117,7 @@ def score_outputs(
         hashes[name] = outputs.sha256
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
-            previous = path if take_over else None
+            previous = [*made, *([path] if take_over else [])]
             scored = replace(
                 scorer.score(name, list(files), outputs, previous=previous), missing=missing
             )
@@ -145,7 +150,7 @@ def score_outputs(
 
 
 def _there(
-    name: str, files: Mapping[Replica, str], allow_missing: bool
+    name: str, files: Mapping[Replica, str], allow_missing: bool, may_be_empty: bool
 ) -> tuple[dict[Replica, str], dict[str, str]]:
     """The outputs that could be made, and why the others could not."""
     failures = {replica: read_failure(file) for replica, file in files.items()}
@@ -159,7 +164,7 @@ def _there(
             + ", ".join(missing),
             file=sys.stderr,
         )
-    if len(missing) == len(files):
+    if len(missing) == len(files) and not may_be_empty:
         raise ReplituneError(
             f"no replica of system {name} could be made", found=next(iter(missing.values()))
         )

@@ -88,11 +88,13 @@ def run(options: argparse.Namespace) -> None:
 
 def job(job: stages.Test, options: argparse.Namespace) -> None:
     from replitune.results.comparing import compare, compare_suite
+    from replitune.significance.looks.record import read_record
     from replitune.statistics.store import read_systems
 
     settings = read(TestSettings, job.tests, "tests")
     given: dict[str, Any] = {
         "seed": job.seed, "systems": job.systems, "design": job.design, "families": job.families,
+        "looks": read_record(job.at.look(job.looks)) if job.looks else None,
     }  # fmt: skip
     if job.suite:
         stores = {testset: [read_systems(job.stores(testset))] for testset in job.suite}

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replitune.corpus.content import FileContent, Role, require_same_documents
+from replitune.corpus.documents_jsonl import has_documents, split_part
+from replitune.corpus.documents_jsonl import read_documents as documents_of_wmt
 from replitune.corpus.plain import (
     read_blank_separated,
     read_plain,
@@ -35,7 +37,7 @@ def recognise(path: str | Path) -> Format:
     name = str(path)
     if name.startswith(SACREBLEU):
         return "sacrebleu"
-    suffix = Path(name.lower().removesuffix(".gz")).suffix
+    suffix = Path(str(split_part(path)[0]).lower().removesuffix(".gz")).suffix
     return SUFFIXES.get(suffix, "text")
 
 
@@ -103,9 +105,13 @@ def read_content(
     if kind == "blank-lines":
         return read_blank_separated(path, role)
     if kind == "jsonl":
-        return read_prepared_content(path, role)
+        return (documents_of_wmt if has_documents(path) else read_prepared_content)(path, role)
     if kind == "tsv":
         return read_tsv(path, role, columns)
+    if kind == "scores":
+        from replitune.corpus.score_table import read_segments
+
+        return read_segments(path)
     if kind == "sacrebleu":
         return read_sacrebleu(str(path), names)
     return read_wmt(path, kind).content(role, names)

@@ -28,7 +28,7 @@ Files = File | Annotated[list[File], about(min_length=1)]
 Column = str | int
 """A name from the header, or a number from 1."""
 
-Format = Literal["text", "blank-lines", "tsv", "sgm", "xml", "jsonl", "sacrebleu"]
+Format = Literal["text", "blank-lines", "tsv", "sgm", "xml", "jsonl", "scores", "sacrebleu"]
 
 
 class Columns(Settings, frozen=True):
@@ -99,7 +99,8 @@ class TestSetFiles(Settings, frozen=True):
         Format | None,
         about(
             "How to read the files; without it, by their names. `blank-lines` is text in which a "
-            "blank line ends a document, `jsonl` a test set as results/<experiment>/corpus has it."
+            "blank line ends a document, `jsonl` a test set as results/<experiment>/corpus has it, "
+            "or of WMT25 and after, `scores` a table of scores, whose segments are the test set."
         ),
     ] = None
     names: Annotated[

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from replitune.corpus.content import FileContent, Role
 from replitune.corpus.settings import Column, Columns, as_list
-from replitune.corpus.table import read_table_of_segments
 from replitune.errors import ReplituneError
+from replitune.readers.table import read_table_of_segments
 
 SOURCE = re.compile(r"src|source(_sentence|_text)?", re.IGNORECASE)
 REFERENCE = re.compile(r"(ref|reference|target|tgt)[-_ ]?([0-9]+|[a-z])?", re.IGNORECASE)

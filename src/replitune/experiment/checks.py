@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from replitune.backends.interface import Backend, Given
@@ -17,7 +18,8 @@ from replitune.corpus.settings import FilesCorpus, TestSetFiles
 from replitune.errors import ReplituneError
 from replitune.metrics.score_files import check_scores
 from replitune.registry import Entry, repeated
-from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain
+from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain, settings_of
+from replitune.significance.looks.settings import FEWEST, LookSettings, deciding
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import Baseline
@@ -251,9 +253,126 @@ def replicas_are_there(
                     )  # fmt: skip
 
 
+def looks_fit(
+    complain: Complain, replicas: Mapping[str, Any], systems: Mapping[str, Any],
+    metrics: Sequence[Entry], tests: Any, corpus: Any,
+) -> None:  # fmt: skip
+    """An experiment that decides how many replicas it needs."""
+    looks = looks_of(replicas)
+    if looks is None:
+        for key in replicas:
+            if key in settings_of(LookSettings) and key != "until":
+                complain(
+                    ("replicas", key), f"replicas.{key} without `until: settled`",
+                    fix=f"say `until: settled`, or leave `{key}` out",
+                )  # fmt: skip
+        return
+    if replicas.get("design") == "samples":
+        complain(
+            ("replicas", "design"), "samples have no run effect that more of them could settle",
+            found="design: samples, until: settled", fix="leave `until` out",
+        )  # fmt: skip
+    _schedule_fits(complain, looks, replicas, systems)
+    ids = [entry.id for entry in metrics]
+    if looks.metric is not None and looks.metric not in ids:
+        unknown(complain, ("replicas", "metric"), "metric", looks.metric, ids)
+    tested = [*corpus.tests, *tests.suites]
+    if looks.testset is not None and looks.testset not in tested:
+        unknown(complain, ("replicas", "testset"), "test set", looks.testset, tested)
+    if looks.testset is None and len(corpus.tests) > 1:
+        complain(
+            ("replicas",), "it is not said which test set decides", found=", ".join(tested),
+            expected="one of them", fix="name it as replicas.testset; a suite is one verdict "
+            "over several",
+        )  # fmt: skip
+    _test_decides(complain, tests)
+
+
+def _schedule_fits(
+    complain: Complain, looks: LookSettings, replicas: Mapping[str, Any], systems: Mapping[str, Any]
+) -> None:
+    schedule, path = looks.looks, ("replicas", "looks")
+    shown = ", ".join(map(str, schedule))
+    if schedule[0] < FEWEST:
+        complain(
+            (*path, 0) if "looks" in replicas else ("replicas",),
+            f"the first look is at {schedule[0]}", found=shown, expected=f"{FEWEST} or more",
+            fix="two replicas would find a difference at .05 in .075 of experiments without one",
+        )  # fmt: skip
+    if any(b <= a for a, b in pairwise(schedule)):
+        complain(path, "looks do not rise", found=shown, expected="each above the one before")
+        return
+    made = {
+        name: replica_counts(backend, replicas)
+        for name, backend in backends_of(systems).items()
+        if not isinstance(backend, Given)
+    }
+    unlike = {
+        ("systems", name, "replicas") if systems[name].replicas else ("replicas",): counts
+        for name, counts in made.items() if len({*counts.values()}) > 1
+    }  # fmt: skip
+    for place, counts in unlike.items():
+        complain(
+            place, "every look takes a system on by as many replicas of each kind",
+            found=said(counts), expected="the same number of each",
+        )  # fmt: skip
+    most = {name: max(counts.values()) for name, counts in made.items() if counts}
+    if not most:
+        complain(
+            ("replicas", "until"), "no system makes replicas, so there is nothing to decide",
+            fix="replitune compare --looks looks at outputs that are there",
+        )  # fmt: skip
+    elif max(most.values()) <= schedule[0]:
+        complain(
+            ("replicas",), f"the first look, at {schedule[0]}, is at all that there may be",
+            found=f"at most {max(most.values())}", fix="allow more, or leave `until` out",
+        )  # fmt: skip
+    elif "looks" in replicas and schedule[-1] > max(most.values()):
+        complain(
+            path, f"a look at {schedule[-1]}, and no system may have as many replicas",
+            found=f"at most {max(most.values())}", fix="allow more, or leave that look out",
+        )  # fmt: skip
+
+
+def _test_decides(complain: Complain, tests: Any) -> None:
+    method = deciding(tests)
+    if method is None:
+        complain(
+            ("tests", "methods"), "`until: settled` goes by `crossed`, which is no test here",
+            found=", ".join(entry.id for entry in tests.methods), fix="add `crossed`",
+        )  # fmt: skip
+        return
+    names = [entry.name for entry in tests.methods]
+    place = ("tests", "methods", names.index("crossed"))
+    for option, fitting in (
+        ("scope", ("both", "runs")), ("alternative", ("two-sided",)), ("variance", ("own",)),
+    ):  # fmt: skip
+        given = method.options.get(option)
+        if given is not None and given not in fitting:
+            complain(
+                place, f"`until: settled` goes by the first `crossed`, which has {option}: {given}",
+                expected=f"{option}: {' or '.join(fitting)}",
+                fix="put a `crossed` without it first, and give the other an `id`",
+            )  # fmt: skip
+    if tests.correction == "bh":
+        complain(
+            ("tests", "correction"), "`until: settled` has no correction `bh`",
+            expected="max-t or holm (looks are corrected by Holm), or none",
+        )  # fmt: skip
+
+
+def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
+    """What `replicas` say of looks; None: their numbers are fixed."""
+    if replicas.get("until") is None:
+        return None
+    known = settings_of(LookSettings)
+    return LookSettings(**{key: value for key, value in replicas.items() if key in known})
+
+
 CHECKS: tuple[Callable[..., None], ...] = (
     has_testsets, pairs_exist, suites_fit, metrics_differ, tests_differ, studies_fit, scores_fit,
     texts_are_there, systems_fit, shares_are_equal, replicas_are_there,
+    looks_fit,
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from replitune.backends.interface import Backend, Given
 from replitune.corpus.settings import files_of, list_testsets, only
 from replitune.errors import ReplituneError
 from replitune.experiment import stages
-from replitune.experiment.checks import backends_of, replica_counts
+from replitune.experiment.checks import backends_of, looks_of, replica_counts
 from replitune.experiment.places import Places
 from replitune.experiment.settings import ExperimentSettings
 from replitune.experiment.stages import Stage
@@ -23,6 +23,8 @@ from replitune.metrics.score_files import has_scores, output_file, scores_file, 
 from replitune.registry import Entry
 from replitune.replicas import Replica, replica_ids
 from replitune.settings import plain
+from replitune.significance.looks.record import Plan, Record, make_sizes, read_record
+from replitune.significance.looks.settings import LookSettings, decided_by, deciding
 from replitune.significance.pairs import pairs_of_systems
 
 BY_METRIC = ("power", "replication", "calibrate")
@@ -35,8 +37,13 @@ FEWEST = 3
 class Experiment:
     """Settings (see :mod:`replitune.experiment.reading`) with what follows from them."""
 
-    def __init__(self, settings: ExperimentSettings, results: str | Path = "results") -> None:
+    def __init__(
+        self, settings: ExperimentSettings, results: str | Path = "results",
+        record: Record | None = None,
+    ) -> None:  # fmt: skip
+        """With a `record` of looks, the replicas are those that looks have asked for."""
         self.settings = settings
+        self.record = record
         self.name = settings.experiment
         self.seed = settings.seed
         self.folder = Path(results) / self.name
@@ -105,6 +112,11 @@ class Experiment:
         asked = self.settings.systems[system].resources
         return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
 
+    def metric_resources(self, id: str) -> dict[str, int]:
+        """The same of the jobs of a metric, where it says so."""
+        asked = self.metric(id).options.get("resources")
+        return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
+
     def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
         """Programs, extras and files that these systems lack, each named once."""
         found = [error for system in systems for error in self.backends[system].missing()]
@@ -122,6 +134,8 @@ class Experiment:
     def replicas(self, system: str) -> list[Replica]:
         if system in self.outputs:
             return list(next(iter(self.outputs[system].values())))
+        if self.record is not None and system in self.record.plan.sizes:
+            return replica_ids(self.record.counts[system])
         return replica_ids(replica_counts(self.backends[system], self.settings.replicas))
 
     def replica_counts(self, system: str) -> dict[str, int]:
@@ -220,6 +234,65 @@ class Experiment:
     def families(self) -> int:
         """How many families of pairs are corrected together."""
         return self.settings.tests.families(len(self.metrics), len(self.tested))
+
+    # ---- looks
+
+    @property
+    def looks(self) -> LookSettings | None:
+        """Those of an experiment that decides how many replicas it needs; None: the numbers are
+        fixed."""
+        return looks_of(self.settings.replicas)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is fixed before the first look."""
+        looks, tests = self.looks, self.settings.tests
+        assert looks is not None
+        testset = looks.testset or self.tests[0]
+        method = deciding(tests)
+        assert method is not None
+        systems = self.decoding(testset)
+        given = {name for name in systems if name in self.outputs}
+        most = {
+            name: {"run": len(self.replicas(name))} if name in given
+            else replica_counts(self.backends[name], self.settings.replicas)
+            for name in systems
+        }  # fmt: skip
+        return Plan(
+            testset=testset,
+            metric=looks.metric or self.metrics[0],
+            suite=self.suites.get(testset, {}),
+            method=method.id,
+            options=decided_by(method),
+            alpha=tests.alpha,
+            families=self.families,
+            correction="none" if tests.correction == "none" else "holm",
+            doubt=looks.doubt,
+            futility=looks.futility,
+            skip=looks.skip,
+            pairs=pairs_of_systems(tests.pairs, systems),
+            most=most,
+            # files that are there cost nothing: all of them are looked at from the first look on
+            sizes={
+                name: make_sizes(counts, () if name in given else looks.looks)
+                for name, counts in most.items()
+            },
+        )
+
+    def after(self, record: Record) -> Experiment:
+        """The same with the replicas that looks have asked for."""
+        return Experiment(self.settings, self.folder.parent, record)
+
+    def as_looked(self) -> Experiment:
+        """The same with the replicas that the looks on disk have asked for."""
+        if self.looks is None:
+            return self
+        last = None
+        while Path(path := self.at.look(1 if last is None else len(last.looks) + 1)).exists():
+            last = read_record(path)
+            if last.settled:
+                break
+        return self if last is None else self.after(last)
 
     # ---- studies
 
@@ -368,7 +441,35 @@ class Experiment:
             "id": metric,
             "metric": entry.mapping,
             "replicas": self.replica_counts(system),
+            **self._batches(testset, metric, system),
         }
+
+    def _batches(self, testset: str, metric: str, system: str) -> dict[str, Any]:
+        """Of the scores that decide: what looks have made of them."""
+        record = self.record
+        if record is None or system not in record.plan.sizes or not self._decides(testset, metric):
+            return {}
+        sizes = record.plan.sizes[system]
+        return {"batches": [n for n in sizes if n <= record.wanted[system]]}
+
+    def _decides(self, testset: str, metric: str) -> bool:
+        plan = self.plan
+        return metric == plan.metric and testset in (plan.suite or (plan.testset,))
+
+    def _batch(self, testset: str, metric: str, system: str, n: str) -> dict[str, Any]:
+        size = int(n)
+        return {
+            **self._score(testset, metric, system),
+            "replicas": self.plan.counts(system, size),
+            "after": self.plan.counts(system, self.plan.before(system, size)),
+            "n": size,
+        }
+
+    def _look(self, look: str) -> dict[str, Any]:
+        number, wanted = int(look), self.plan.first
+        if number > 1:
+            wanted = read_record(self.at.look(number - 1)).wanted
+        return {"number": number, "plan": self.plan, "wanted": wanted}
 
     def _of_stores(self, testset: str, metric: str) -> dict[str, Any]:
         return {
@@ -390,7 +491,17 @@ class Experiment:
             "design": self.design,
             "families": self.families,
             "dev": self.decoding("dev") if on_dev else [],
+            **(self._last_look() if self.is_decided(testset, metric) else {}),
         }
+
+    def is_decided(self, testset: str, metric: str) -> bool:
+        """Whether these tests are those that decided the numbers of replicas."""
+        return self.record is not None and (testset, metric) == (
+            self.record.plan.testset, self.record.plan.metric
+        )  # fmt: skip
+
+    def _last_look(self) -> dict[str, Any]:
+        return {} if self.record is None else {"looks": len(self.record.looks)}
 
     def _study(self, name: str) -> Any:
         """Of a study: its settings, and of the experiment's tests what it depends on."""
@@ -439,6 +550,7 @@ class Experiment:
             "alpha": tests.alpha,
             "family": tests.family,
             "samples": tests.samples,
+            **self._last_look(),
         }
 
     def _manifest(self) -> dict[str, Any]:

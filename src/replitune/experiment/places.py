@@ -78,6 +78,14 @@ class Places:
         """Of `kind`: one of `TESTS`."""
         return self.at("tests", testset, f"{metric}{kind}.parquet")
 
+    def look(self, number: int | str, kind: str = ".json") -> str:
+        """The record of the looks up to this one; of `kind` `.parquet`, as rows."""
+        return self.at("looks", f"{number}{kind}")
+
+    def batch(self, testset: str, metric: str, system: str, n: int | str) -> str:
+        """Segment statistics of the replicas with which a system comes to n of each kind."""
+        return self.at("looks", "stats", testset, metric, system, f"{n}.parquet")
+
     def study(self, study: str, testset: str, metric: str | None = None) -> str:
         names = (testset,) if metric is None else (testset, metric)
         return self.at("studies", study, *names[:-1], f"{names[-1]}.parquet")

@@ -26,7 +26,7 @@ class Cost:
 
 
 def count_jobs(experiment: Experiment) -> dict[str, int]:
-    """The jobs of a run from nothing, by stage."""
+    """The jobs of a run from nothing, by stage; with looks, the most that there may be."""
     replicas = {system: len(experiment.replicas(system)) for system in experiment.systems}
 
     def per_replica(stage: str) -> int:
@@ -45,6 +45,7 @@ def count_jobs(experiment: Experiment) -> dict[str, int]:
         "train": len(experiment.having("train")),
         "tune": per_replica("tune") + per_replica("train_replica"),
         "decode": per_replica("decode") + len(experiment.given_outputs),
+        **_looks(experiment),
         "score": len(scored),
         "test": len(experiment.tested) * len(experiment.metrics),
         **{study: len(experiment.study_cells(study)) for study in BY_METRIC},
@@ -53,6 +54,17 @@ def count_jobs(experiment: Experiment) -> dict[str, int]:
         "manifest": 1,
     }
     return {stage: n for stage, n in counts.items() if n}
+
+
+def _looks(experiment: Experiment) -> dict[str, int]:
+    if experiment.looks is None:
+        return {}
+    plan = experiment.plan
+    testsets = len(plan.suite) or 1
+    return {
+        "batch": testsets * sum(map(len, plan.sizes.values())),
+        "look": 1 + sum(len(sizes) - 1 for sizes in plan.sizes.values()),
+    }
 
 
 def costs(experiment: Experiment, results: Path) -> list[Cost]:
@@ -144,7 +156,31 @@ def cautions(experiment: Experiment) -> list[str]:
         found.append(
             f"{outside[0]} lies outside of the corpora: `replitune archive` will not pack it"
         )
-    return found
+    return [*found, *peeking(experiment)]
+
+
+def peeking(experiment: Experiment) -> list[str]:
+    """Replicas that are added after the tests of fewer have been seen."""
+    if experiment.looks is not None:
+        return []
+    try:
+        manifest = json.loads((experiment.folder / "manifest.json").read_text("utf-8"))
+        names = [str(name).split("/") for name in manifest["files"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    testset = experiment.tests[0]
+    grown = []
+    for system in experiment.systems:
+        before = sum(name[:3] == ["decodes", testset, system] for name in names)
+        now = len(experiment.replicas(system))
+        if 0 < before < now:
+            grown.append(f"{system} ({before} to {now})")
+    if not grown:
+        return []
+    return [
+        f"replicas are added after the tests of fewer could be seen: {', '.join(grown)}. Unless "
+        "that was planned, p is no longer at its level; `until: settled` plans it"
+    ]
 
 
 def _is_inside(path: Path, folder: Path) -> bool:

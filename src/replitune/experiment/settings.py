@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from replitune.backends.registry import BACKENDS
-from replitune.backends.settings import Replicas
+from replitune.backends.settings import Counts, ReplicaDesign
 from replitune.corpus.settings import CORPUS
 from replitune.meta.settings import MetaSettings
 from replitune.metrics.registry import METRICS
@@ -27,6 +27,7 @@ from replitune.settings import (
     about,
     json_schema,
 )
+from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
 from replitune.significance.studies.settings import (
     CalibrateSettings,
@@ -34,6 +35,10 @@ from replitune.significance.studies.settings import (
     ReplicationSettings,
 )
 from replitune.tuning.settings import Tuning
+
+Replicas = Annotated[dict[str, Any], Counts(ReplicaDesign, LookSettings)]
+"""Numbers as in `ReplicaCounts`, what replicas are, and whether the experiment decides how many of
+them it needs."""
 
 
 class Systems(Kind):
@@ -126,7 +131,8 @@ class ExperimentSettings(Settings, kw_only=True):
             "Each system takes what its backend can make, so that both may stand here. May be set "
             "per system. Not used by the `outputs` backend, whose files are its replicas. With "
             "`design: samples`, replicas are outputs drawn for each segment independently, and not "
-            "runs."
+            "runs. With `until: settled`, the numbers are the most that there may be, and the "
+            "experiment decides how many it needs."
         ),
     ] = msgspec.field(default_factory=lambda: {"seeds": 5})
     allow_missing_replicas: Annotated[

@@ -19,8 +19,9 @@ import msgspec
 
 from replitune.experiment.places import TESTS, Places
 from replitune.metrics.score_files import output_file
-from replitune.replicas import replica_ids
+from replitune.replicas import Replica, replica_ids
 from replitune.settings import Settings
+from replitune.significance.looks.record import Plan
 
 Counts = dict[str, int]
 """Replicas by what they come from: ``{"mert": 20}`` is mert-001 to mert-020. Paths of replicas
@@ -261,29 +262,92 @@ class Score(Stage):
     id: str
     """Of the metric."""
     replicas: Counts
+    batches: list[int] | msgspec.UnsetType = msgspec.UNSET
+    """Numbers of replicas of each kind at which looks have scored them already."""
+
+    @property
+    def members(self) -> list[Replica]:
+        return replica_ids(self.replicas)
 
     @property
     def decodes(self) -> list[str]:
-        return decodes(self.at, self.testset, self.system, self.replicas)
+        return [self.at.decode(self.testset, self.system, one.id) for one in self.members]
 
     @property
     def scores(self) -> list[str]:
         """The files of scores that something else computed."""
         file = self.metric.get("file")
-        ids = [replica.id for replica in replica_ids(self.replicas)]
-        named = [str(output_file(file, self.system, id)) for id in ids] if file else []
+        named = [str(output_file(file, self.system, one.id)) for one in self.members if file]
         return list(dict.fromkeys(named))
+
+    @property
+    def scored(self) -> Files:
+        """Statistics that looks have made already, and whose rows are taken over."""
+        known = self.batches or []
+        made = [self.at.batch(self.testset, self.id, self.system, n) for n in known]
+        return {"batches": made} if made else {}
 
     @property
     def inputs(self) -> Files:
         return {
             "testset": self.at.testset(self.testset), "decodes": self.decodes,
-            "scores": self.scores,
+            "scores": self.scores, **self.scored,
         }  # fmt: skip
 
     @property
     def outputs(self) -> Files:
         return {"store": self.at.store(self.testset, self.id, self.system)}
+
+
+class Batch(Score, kw_only=True):
+    """Segment statistics of the replicas that a look wants on top of those of the look before."""
+
+    NAME = "batch"
+    n: int
+    """Of each kind, with them."""
+    after: Counts
+    """Those that there are without them."""
+
+    @property
+    def members(self) -> list[Replica]:
+        known = {*replica_ids(self.after)}
+        return [one for one in replica_ids(self.replicas) if one not in known]
+
+    @property
+    def outputs(self) -> Files:
+        return {"store": self.at.batch(self.testset, self.id, self.system, self.n)}
+
+
+class Look(Stage):
+    """One look at all pairs: what is settled, and which systems get more replicas."""
+
+    NAME = "look"
+    number: int
+    plan: Plan
+    wanted: Counts
+    """By system, replicas of each kind at this look."""
+
+    @property
+    def testsets(self) -> list[str]:
+        return [*self.plan.suite] or [self.plan.testset]
+
+    def stores(self, testset: str) -> list[str]:
+        return [
+            self.at.batch(testset, self.plan.metric, system, size)
+            for system, n in self.wanted.items()
+            for size in self.plan.sizes[system] if size <= n
+        ]  # fmt: skip
+
+    @property
+    def inputs(self) -> Files:
+        stores = [path for testset in self.testsets for path in self.stores(testset)]
+        former = [self.at.look(self.number - 1)] if self.number > 1 else []
+        return {"stores": stores, "former": former}
+
+    @property
+    def outputs(self) -> Files:
+        number = self.number
+        return {"record": self.at.look(number), "rows": self.at.look(number, ".parquet")}
 
 
 class StoreStage(Stage):
@@ -317,11 +381,14 @@ class Test(StoreStage):
     """How many families like this one are corrected together."""
     dev: list[str]
     """The systems with scores on dev."""
+    looks: int | msgspec.UnsetType = msgspec.UNSET
+    """The last look, where these scores have decided how many replicas there are."""
 
     @property
     def inputs(self) -> Files:
         dev = [self.at.store("dev", self.metric, system) for system in self.dev]
-        return {**super().inputs, "dev": dev}
+        looks: Files = {"looks": self.at.look(self.looks)} if self.looks else {}
+        return {**super().inputs, "dev": dev, **looks}
 
     @property
     def outputs(self) -> Files:
@@ -412,6 +479,8 @@ class Report(Stage):
     alpha: float
     family: str
     samples: int
+    looks: int | msgspec.UnsetType = msgspec.UNSET
+    """The last look, where looks have decided how many replicas there are."""
 
     @property
     def tested(self) -> list[str]:
@@ -451,9 +520,10 @@ class Report(Stage):
 
     @property
     def inputs(self) -> Files:
+        looks: Files = {"looks": self.at.look(self.looks)} if self.looks else {}
         return {
             "account": self.at.inputs, "numbers": self.numbers, "texts": self.texts,
-            "runs": self.runs,
+            "runs": self.runs, **looks,
         }  # fmt: skip
 
     @property
@@ -494,8 +564,8 @@ class Kernels(Stage):
 STAGES: dict[str, type[Stage]] = {
     stage.NAME: stage
     for stage in (
-        Corpus, Account, Kernels, Train, Tune, TrainReplica, Decode, Collect, Score, Test, Power,
-        Replication, Calibrate, Meta, Report, Manifest,
+        Corpus, Account, Kernels, Train, Tune, TrainReplica, Decode, Collect, Batch, Look, Score,
+        Test, Power, Replication, Calibrate, Meta, Report, Manifest,
     )
 }  # fmt: skip
 """By name, in the order of the workflow."""

@@ -55,7 +55,7 @@ def write_manifest(folder: Path, given: Mapping[str, Any]) -> None:
 
 def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """What is to be written: every file below `folder` with its hash."""
-    experiment = Experiment(without_scales(given), results=folder.parent)
+    experiment = Experiment(without_scales(given), results=folder.parent).as_looked()
     jobs = records(folder)
     manifest: dict[str, Any] = {
         "replitune": __version__,

@@ -62,7 +62,7 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
     found = Verification()
     check_files(folder, manifest, found)
     check_inputs(manifest, base, found)
-    experiment = experiment_of(manifest, folder.parent)
+    experiment = experiment_of(manifest, folder.parent).as_looked()
     for testset in experiment.testsets:
         check_origins(folder, experiment, testset, found)
     for testset in experiment.tested:
@@ -195,6 +195,7 @@ def derive_tests(
             system for system in experiment.systems
             if all(system in store.systems for store in stores.values())
         ],
+        "looks": experiment.record if experiment.is_decided(testset, metric) else None,
     }  # fmt: skip
     tests = experiment.settings.tests
     if suite:
@@ -243,7 +244,7 @@ def compare_tables(here: Path, again: Path) -> list[str]:
     return rows or ["the same values, written by another version"]
 
 
-REPRODUCED = ("decodes/", "stats/", "tests/", "studies/", "tables/")
+REPRODUCED = ("decodes/", "looks/", "stats/", "tests/", "studies/", "tables/")
 """What a second run has to make to the same bytes."""
 
 

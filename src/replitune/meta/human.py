@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replitune.corpus.table import Table, number_of, read_table, score_of, segment_of
 from replitune.errors import ReplituneError
+from replitune.readers.table import Table, number_of, read_table, score_of, segment_of
 from replitune.running.files import read_text, split_lines
 
 NAMES = {

@@ -55,6 +55,10 @@ class Metric(ABC):
         """Work done once per test set (tokenising references, information weights, ...)."""
         return refs
 
+    def prepare_texts(self, refs: Sequence[Sequence[str]], source: Sequence[str] | None) -> Any:
+        """The same for a metric that also reads the source."""
+        return self.prepare(refs)
+
     @abstractmethod
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: Any

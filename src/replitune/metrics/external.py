@@ -1,8 +1,8 @@
 """Segment scores that something else computed: COMET, BLEURT, human judgement.
 
-The file has the columns system, replica, segment (from 0) and score, and optionally
-document; as TSV or CSV with a header, JSON lines (each may be gzip), or Parquet. A segment
-without a row, or with an empty score, is missing: score 0, count 0, and counted.
+The file is one that a reader of scores knows (replitune.readers): a table with the columns system,
+replica, segment (from 0) and score, and perhaps document and metric, or what a program wrote. A
+segment without a row, or with an empty score, is missing: score 0, count 0, and counted.
 
 Or there is a file for each output, as scorers write them, with a number on each line (an empty
 line: missing): then the name has the places {system}, {replica} (run-001) or {number} (1).
@@ -11,32 +11,22 @@ line: missing): then the name has the places {system}, {replica} (run-001) or {n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.corpus.table import ScoreColumns, read_columns, score_of, segment_of
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import HigherIsBetter, MeanMetric
 from replitune.metrics.score_files import PLACES, ScoreFile, output_file, replica_number
+from replitune.readers.table import score_of
 from replitune.running.files import read_lines, sha256_file
 from replitune.settings import check_arguments
 
-COLUMNS = ScoreColumns(("system", "replica", "segment"), ("score",), ("document",))
-
-
-@dataclass(frozen=True)
-class SegmentScores:
-    """The content of a file of segment scores."""
-
-    path: Path
-    scores: dict[str, dict[str, dict[int, float | None]]]
-    """system -> replica -> segment -> score, None where the row has none."""
-    documents: dict[int, str] | None
-    """segment -> document, when the file has the column."""
+if TYPE_CHECKING:
+    from replitune.metrics.segment_scores import Cells, SegmentScores
 
 
 class External(MeanMetric):
@@ -77,7 +67,9 @@ class External(MeanMetric):
 
     @cached_property
     def segment_scores(self) -> SegmentScores:
-        return read_segment_scores(self.file)
+        from replitune.metrics.segment_scores import read_segment_scores
+
+        return read_segment_scores(self.file, self.id)
 
     def system_statistics(
         self, system: str, replicas: Sequence[str], n_segments: int
@@ -88,15 +80,13 @@ class External(MeanMetric):
         """
         read = self._from_lists if self.is_many else self._from_table
         out = np.zeros((len(replicas), n_segments, 2))
-        for r, scores in enumerate(read(system, replicas, n_segments)):
-            for segment, score in scores.items():
-                if score is not None:
-                    out[r, segment] = score, 1.0
+        for r, (segments, scores) in enumerate(read(system, replicas, n_segments)):
+            known = ~np.isnan(scores)
+            out[r, segments[known], 0] = scores[known]
+            out[r, segments[known], 1] = 1.0
         return out, int(out[..., 1].size - out[..., 1].sum())
 
-    def _from_table(
-        self, system: str, replicas: Sequence[str], n_segments: int
-    ) -> Iterator[Mapping[int, float | None]]:
+    def _from_table(self, system: str, replicas: Sequence[str], n_segments: int) -> Iterator[Cells]:
         """Scores by segment of each replica, from one file."""
         content = self.segment_scores
         by_replica = content.scores.get(system)
@@ -111,19 +101,18 @@ class External(MeanMetric):
                 expected=system,
             )
         for replica in replicas:
-            scores = _of_replica(content.path, system, replica, replicas, by_replica)
-            if max(scores) >= n_segments:
+            cells = _of_replica(content.path, system, replica, replicas, by_replica)
+            last = int(cells[0].max())
+            if last >= n_segments:
                 raise ReplituneError(
                     f"system {system}, replica {replica}: more segments than the test set has",
                     file=content.path,
-                    found=f"segment {max(scores)}",
+                    found=f"segment {last}",
                     expected=f"segments 0 to {n_segments - 1}",
                 )
-            yield scores
+            yield cells
 
-    def _from_lists(
-        self, system: str, replicas: Sequence[str], n_segments: int
-    ) -> Iterator[Mapping[int, float | None]]:
+    def _from_lists(self, system: str, replicas: Sequence[str], n_segments: int) -> Iterator[Cells]:
         """The same from a file for each replica, with a line for each segment."""
         for replica in replicas:
             path = output_file(self.file, system, replica)
@@ -135,7 +124,8 @@ class External(MeanMetric):
                     found=f"{len(lines)} lines",
                     expected=f"{n_segments}, one for each segment",
                 )
-            yield {i: score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)}
+            found = [score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)]
+            yield np.arange(n_segments), np.array(found, dtype=np.float64)
 
 
 def _of_replica(
@@ -143,8 +133,8 @@ def _of_replica(
     system: str,
     replica: str,
     replicas: Sequence[str],
-    by_replica: Mapping[str, dict[int, float | None]],
-) -> dict[int, float | None]:
+    by_replica: Mapping[str, Cells],
+) -> Cells:
     if replica in by_replica:
         return by_replica[replica]
     number = replica_number(replica)
@@ -158,29 +148,3 @@ def _of_replica(
         found=f"replicas {', '.join(sorted(by_replica)) or '(none)'}",
         expected=", ".join(replicas),
     )
-
-
-def read_segment_scores(path: str | Path) -> SegmentScores:
-    """Read and check a file of segment scores."""
-    path = Path(path)
-    scores: dict[str, dict[str, dict[int, float | None]]] = {}
-    documents: dict[int, str] = {}
-    for line, (system, replica, place, score, document) in read_columns(path, COLUMNS):
-        system, replica, segment = str(system), str(replica), segment_of(path, line, place)
-        of_replica = scores.setdefault(system, {}).setdefault(replica, {})
-        if segment in of_replica:
-            raise ReplituneError(
-                f"system {system}, replica {replica}, segment {segment} is there twice",
-                file=path,
-                line=line,
-                expected="one score each",
-            )
-        of_replica[segment] = score_of(path, line, score)
-        if document is not None and documents.setdefault(segment, str(document)) != str(document):
-            raise ReplituneError(
-                f"segment {segment} is in two documents",
-                file=path,
-                line=line,
-                found=f"{documents[segment]} and {document}",
-            )
-    return SegmentScores(path, scores, documents or None)

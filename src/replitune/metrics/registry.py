@@ -27,9 +27,13 @@ METRICS: Registry[type[Metric]] = Registry(
     {
         "bleu": "replitune.metrics.bleu:Bleu",
         "bleu+1": "replitune.metrics.bleu:BleuPlusOne",
+        "bleurt": "replitune.metrics.external_program:Bleurt",
         "chrf": "replitune.metrics.chrf:Chrf",
         "chrf++": "replitune.metrics.chrf:ChrfPlusPlus",
+        "comet": "replitune.metrics.external_program:Comet",
+        "command": "replitune.metrics.external_program:CommandMetric",
         "external": "replitune.metrics.external:External",
+        "given": "replitune.metrics.given:Given",
         "length": "replitune.metrics.length:Length",
         "mean": "replitune.metrics.base:MeanMetric",
         "meteor": "replitune.metrics.meteor:Meteor",

@@ -103,6 +103,28 @@ def together(first: Coded, second: Coded) -> tuple[NDArray[np.int32], NDArray[np
     return joined.codes, np.stack([pairs // second.distinct, pairs % second.distinct], axis=1)
 
 
+def in_order(
+    segment: Coded, document: Coded | None
+) -> tuple[NDArray[np.int32], NDArray[np.int64], Coded, Coded | None]:
+    """Segments in an order that does not depend on that of rows: of each row the number of its
+    segment; of each segment its document and its id; and these. Documents are in the order of their
+    first segments."""
+    segment = segment.sorted()
+    if document is None:
+        ids = np.arange(segment.distinct)
+        return segment.codes, np.stack([0 * ids, ids], axis=1), segment, None
+    document = document.sorted()
+    row, pairs = together(document, segment)
+    first = np.full(document.distinct, segment.distinct)
+    np.minimum.at(first, pairs[:, 0], pairs[:, 1])
+    rank = np.empty(document.distinct, np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(document.distinct)
+    order = np.lexsort((pairs[:, 1], rank[pairs[:, 0]]))
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return place[row], pairs[order], segment, document
+
+
 def in_rows(columns: Sequence[pa.ChunkedArray]) -> NDArray[np.float64]:
     """The scores of all tables, NaN where there is none."""
     return np.concatenate([np.asarray(pc.fill_null(column, np.nan)) for column in columns])

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError, nearest
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 from replitune.settings import settings_of
 
 CALLED = {
@@ -25,8 +25,6 @@ CALLED = {
 }
 """Names of columns that tell what they are; blanks, case and signs do not count."""
 
-NEEDED = ("score",)
-
 WORDS = {"replica": "run", "testset": "test set"}
 """What people call them."""
 
@@ -35,14 +33,27 @@ WORDS = {"replica": "run", "testset": "test set"}
 class Choice:
     """The column of each thing that a table has."""
 
-    columns: Mapping[str, str]
-    read_as: tuple[str, ...]
+    ids: Mapping[str, str]
+    """By what they are."""
+    scores: tuple[str, ...]
+    """One, or of a table with a column for each metric several."""
+    read_as: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """What each column is, and what it is called."""
+        return [*self.ids.items(), *(("score", name) for name in self.scores)]
 
 
 def choose(
-    header: Sequence[str], first: Mapping[str, Any], given: ColumnNames, file: str
+    header: Sequence[str],
+    first: Mapping[str, Any],
+    given: ColumnNames,
+    file: str,
+    metrics: Sequence[str] = (),
 ) -> Choice:
-    """`first`: the cells of the first row, by column."""
+    """`first`: the cells of the first row, by column. `metrics`: those that are wanted, which may
+    be columns."""
     for name in header:
         if list(header).count(name) > 1:
             raise ReplituneError(f"two columns are called {name!r}", file=file, line=1,
@@ -63,13 +74,30 @@ def choose(
             )  # fmt: skip
         if found:
             guessed[role] = (exact or found)[0]
-    if "score" not in columns and "score" not in guessed:
-        guessed["score"] = _only_number(header, first, {*columns.values(), *guessed.values()}, file)
-    said = ", ".join(
+    said = [
         f"{WORDS.get(role, role)} is `{name}`" for role, name in guessed.items()
-        if plain(name) != role
-    )  # fmt: skip
-    return Choice({**columns, **guessed}, (said,) if said else ())
+        if plain(name) not in (role, WORDS.get(role))
+    ]  # fmt: skip
+    columns |= guessed
+    score = columns.pop("score", None)
+    wanted = metrics and all(name in header for name in metrics)
+    if given.score is None and "metric" not in columns and wanted:
+        return Choice(columns, tuple(dict.fromkeys(metrics)), _together(said))
+    if score is not None:
+        return Choice(columns, (score,), _together(said))
+    only = _only_number(header, first, set(columns.values()), file)
+    return Choice(columns, (only,), _together([*said, f"score is `{only}`"]))
+
+
+def _together(said: Sequence[str]) -> tuple[str, ...]:
+    return (", ".join(said),) if said else ()
+
+
+def called_like(role: str, header: Sequence[str]) -> str | None:
+    """The one column whose name tells what it is."""
+    found = [name for name in header if plain(name) in CALLED[role].split()]
+    exact = [name for name in found if plain(name) == role]
+    return (exact or found)[0] if len(found) == 1 or len(exact) == 1 else None
 
 
 def plain(name: str) -> str:
@@ -90,11 +118,16 @@ def _only_number(
     header: Sequence[str], first: Mapping[str, Any], taken: set[str], file: str
 ) -> str:
     """The one column of numbers that is nothing else."""
-    left = [name for name in header if name not in taken and number_of(first.get(name)) is not None]
+    left = [
+        name for name in header
+        if name not in taken
+        and (isinstance(first.get(name), bool) or number_of(first.get(name)) is not None)
+    ]  # fmt: skip
     if len(left) == 1:
         return left[0]
+    several = f", or several of them as metrics: --metrics {' '.join(left)}" if left else ""
     raise ReplituneError(
         "which column is the score?", file=file, found=", ".join(header) or "no columns",
         expected="a column `score`",
-        fix=f"say which: --columns score={left[0] if left else 'NAME'}",
+        fix=f"say which: --columns score={left[0] if left else 'NAME'}{several}",
     )  # fmt: skip

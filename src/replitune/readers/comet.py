@@ -3,25 +3,20 @@ its COMET; or its lines, ``FILE<tab>Segment 0<tab>score: 0.8123``."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows, few
+from replitune.readers.names import runs_of_files
+from replitune.readers.records import Records, json_of
 from replitune.readers.settings import ColumnNames
-from replitune.running.files import read_lines, read_text
+from replitune.readers.table import number_of
+from replitune.running.files import read_lines
 
 KEY = "COMET"
 PRINTED = re.compile(r"(.*)\tSegment (\d+)\tscore: (\S+)(?:\t.*)?")
-
-RUN = re.compile(r"(.+?)[._-](?:(?:run|seed)[._-]?)?(\d+)", re.ASCII)
-"""The name of a system, and the number of a run."""
 
 
 class Comet(Reader):
@@ -35,36 +30,18 @@ class Comet(Reader):
         return bool(beginning.lines) and PRINTED.fullmatch(beginning.lines[0]) is not None
 
     @staticmethod
-    def read(path: Path, names: ColumnNames) -> ScoreRows:
+    def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         packed = Beginning.of(path).text.lstrip()[:1] == "{"
         found = list((_of_json if packed else _of_lines)(path))
         files = list(dict.fromkeys(file for _, file, _, _ in found))
-        runs = {file: _system_and_run(file) for file in files}
-        if len(set(runs.values())) < len(files):
-            runs = {file: (file, "1") for file in files}
+        runs = runs_of_files(files)
+        rows = Records(path)
+        for line, file, segment, score in found:
+            system, run = runs[file]
+            rows.add(line, score, system=system, replica=run, segment=segment)
         said = [f"{file} is {system} run {run}" for file, (system, run) in runs.items()]
-        text = pa.string()
-        return ScoreRows(
-            name=str(path),
-            columns={
-                "system": _column([runs[file][0] for _, file, _, _ in found], text),
-                "replica": _column([runs[file][1] for _, file, _, _ in found], text),
-                "segment": _column([segment for _, _, segment, _ in found], pa.int64()),
-                "score": pa.chunked_array([np.array([score for *_, score in found])]),
-            },
-            line=lambda rows: [found[row][0] for row in rows],
-            called={
-                "system": "file",
-                "replica": "file",
-                "segment": "segment",
-                "score": KEY.lower(),
-            },
-            read_as=(f"scores of comet-score; {few(said)}",),
-        )
-
-
-def _column(values: list[object], kind: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.array(values, kind)])
+        called = {"system": "file", "replica": "file", "score": KEY.lower()}
+        return rows.rows(called, (f"scores of comet-score; {few(said)}",))
 
 
 Found = tuple[int, str, int, float]
@@ -72,13 +49,7 @@ Found = tuple[int, str, int, float]
 
 
 def _of_json(path: Path) -> Iterator[Found]:
-    try:
-        content = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise ReplituneError(
-            "not whole JSON", file=path, line=getattr(error, "lineno", None), found=str(error),
-            expected="what comet-score writes with --to_json",
-        ) from None  # fmt: skip
+    content = json_of(path, "what comet-score writes with --to_json")
     for file, segments in content.items():
         for i, segment in enumerate(segments if isinstance(segments, list) else [segments]):
             score = number_of(segment.get(KEY)) if isinstance(segment, dict) else None
@@ -104,10 +75,3 @@ def _of_lines(path: Path) -> Iterator[Found]:
         if score is None:
             raise ReplituneError("a score that is not finite", file=path, line=number, found=line)
         yield number, found[1], int(found[2]), score
-
-
-def _system_and_run(file: str) -> tuple[str, str]:
-    """``out/new.run2.txt`` is run 2 of new."""
-    stem = re.sub(r"(?:\.(?:txt|out|hyp|mt|gz|[a-z]{2}))+$", "", Path(file).name)
-    found = RUN.fullmatch(stem)
-    return (found[1], found[2]) if found else (stem or file, "1")

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replitune.errors import ReplituneError
+from replitune.errors import ReplituneError, nearest
 from replitune.readers.settings import ColumnNames
 from replitune.running.files import GZIP_MAGIC
 
@@ -96,15 +96,40 @@ class ScoreRows:
     def with_whole(self, role: str, name: str) -> ScoreRows:
         return replace(self, whole={**self.whole, role: name})
 
+    def only(self, role: str, name: str) -> ScoreRows:
+        """The rows of one id."""
+        import pyarrow.compute as pc
+
+        if self.whole.get(role) == name:
+            return self
+        column = self.columns.get(role)
+        kept = [] if column is None else pc.indices_nonzero(
+            pc.equal(column.cast("string"), name)
+        ).to_numpy()  # fmt: skip
+        if not len(kept):
+            known = [self.whole.get(role)] if column is None else column.unique().to_pylist()
+            raise ReplituneError(
+                f"no {role} is called {name!r}", file=self.name, found=few(known),
+                fix="did you mean " + str(nearest(name, list(map(str, known)))) + "?"
+                if nearest(name, list(map(str, known))) else None,
+            )  # fmt: skip
+        return replace(
+            self,
+            columns={key: values.take(kept) for key, values in self.columns.items()},
+            line=lambda rows: self.line([int(kept[row]) for row in rows]),
+        )
+
     def of_system(self, system: str) -> ScoreRows:
-        """A name that was given for a file that does not tell one."""
-        if "system" in self.columns:
+        """A name that was given for a file that does not tell one, or tells another."""
+        own = self.columns.get("system")
+        if own is not None and len(own.unique()) > 1:
             raise ReplituneError(
                 "a file with a column of systems was given as one system", file=self.name,
                 found=f"{system}={self.name}", fix="leave the name out",
             )  # fmt: skip
+        columns = {role: column for role, column in self.columns.items() if role != "system"}
         said = tuple(text for text in self.read_as if "system is" not in text)
-        return replace(self.with_whole("system", system), read_as=said)
+        return replace(self.with_whole("system", system), columns=columns, read_as=said)
 
 
 class Reader(ABC):
@@ -117,8 +142,9 @@ class Reader(ABC):
 
     @staticmethod
     @abstractmethod
-    def read(path: Path, names: ColumnNames) -> ScoreRows:
-        """The whole file. `names`: of columns, where they are given."""
+    def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
+        """The whole file, or folder. `names`: of columns, where they are given. `metrics`: those
+        that are wanted, where some are; a reader may read others, too."""
 
 
 def few(items: Sequence[object], whole: int | None = None, separator: str = "; ") -> str:

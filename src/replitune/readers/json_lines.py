@@ -39,7 +39,7 @@ class JsonLines(Tabular):
     def load(path: Path, choice: Choice) -> pa.Table:
         first = JsonLines.header(path)[1]
         fields = []
-        for role, name in choice.columns.items():
+        for role, name in choice.columns:
             kind = KINDS.get(type(first[name]), pa.float64())
             if role == "score" and kind == pa.int64():
                 kind = pa.float64()

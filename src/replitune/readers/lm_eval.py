@@ -7,18 +7,17 @@ them: by default the first alone.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.json_lines import JsonLines
+from replitune.readers.records import Records, of_kind
 from replitune.readers.settings import ColumnNames
 
 SIGNS = ('"doc_id"', '"filtered_resps"', '"resps"')
@@ -40,9 +39,8 @@ class LmEval(Reader):
         return text[:1] == "{" and '"doc_id"' in text and any(s in text for s in SIGNS[1:])
 
     @staticmethod
-    def read(path: Path, names: ColumnNames) -> ScoreRows:
-        lines: list[int] = []
-        cells: dict[str, list[Any]] = {"segment": [], "metric": [], "score": []}
+    def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
+        rows = Records(path)
         left_out: Counter[str] = Counter()
         answers = 1
         for number, row in JsonLines.numbered(path):
@@ -52,17 +50,16 @@ class LmEval(Reader):
                     expected="samples of lm-evaluation-harness",
                 )  # fmt: skip
             answers = max(answers, _answers(row.get("resps")))
-            for name in row.get("metrics") or [key for key in row if key not in NO_METRICS]:
+            named = of_kind(list, row.get("metrics"), path, number, "metrics")
+            for name in map(str, named or [key for key in row if key not in NO_METRICS]):
                 value = row.get(name)
                 if not isinstance(value, bool | int | float):
                     left_out[name] += 1
                     continue
                 of = row.get("filter") or "none"
-                cells["segment"].append(str(row["doc_id"]))
-                cells["metric"].append(name if of == "none" else f"{name}.{of}")
-                cells["score"].append(float(value))
-                lines.append(number)
-        if not lines:
+                metric = name if of == "none" else f"{name}.{of}"
+                rows.add(number, _float(value), segment=row["doc_id"], metric=metric)
+        if not len(rows):
             raise ReplituneError(
                 "no metric with a number for each sample", file=path,
                 found=", ".join(left_out) or "no samples",
@@ -77,19 +74,15 @@ class LmEval(Reader):
                 f"{answers} answers to each question; the scores are of what its filter "
                 "leaves of them, by default of the first alone"
             )
-        text = pa.string()
-        return ScoreRows(
-            name=str(path),
-            columns={
-                "segment": pa.chunked_array([pa.array(cells["segment"], text)]),
-                "metric": pa.chunked_array([pa.array(cells["metric"], text)]),
-                "score": pa.chunked_array([np.array(cells["score"])]),
-            },
-            line=lambda rows: [lines[row] for row in rows],
-            called={"segment": "doc_id", "metric": "metrics", "score": "score"},
-            read_as=tuple(said),
-            whole={"system": system, "testset": task},
-        )
+        called = {"segment": "doc_id", "metric": "metrics"}
+        return rows.rows(called, said, {"system": system, "testset": task})
+
+
+def _float(value: bool | int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _answers(resps: Any) -> int:

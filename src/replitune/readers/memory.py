@@ -17,11 +17,11 @@ from replitune.readers.tabular import rows_of
 NAME = "the table"
 
 
-def rows_in_memory(table: Any, names: ColumnNames) -> ScoreRows:
+def rows_in_memory(table: Any, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
     """The rows of a DataFrame, a pyarrow table, or a mapping of columns; they count from 0."""
     found = _as_arrow(table)
     first = found.slice(0, 1).to_pylist()
-    choice = choose(found.column_names, first[0] if first else {}, names, NAME)
+    choice = choose(found.column_names, first[0] if first else {}, names, NAME, metrics)
     return rows_of(found, choice, NAME, list, is_file=False)
 
 

@@ -36,7 +36,7 @@ class Parquet(Tabular):
 
     @staticmethod
     def load(path: Path, choice: Choice) -> pa.Table:
-        columns = list(choice.columns.values())
+        columns = [name for _, name in choice.columns]
         schema = pq.read_schema(path)
         kinds = (pa.string(), pa.large_string())
         texts = [name for name in columns if schema.field(name).type in kinds]

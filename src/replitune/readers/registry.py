@@ -28,8 +28,16 @@ READERS: Registry[type[Reader]] = Registry(
     "reader of scores",
     {
         "lm-eval": "replitune.readers.lm_eval:LmEval",
+        "every-eval-ever": "replitune.readers.eee:EveryEvalEver",
+        "inspect": "replitune.readers.inspect_logs:Inspect",
+        "promptfoo": "replitune.readers.promptfoo:Promptfoo",
+        "wmt": "replitune.readers.wmt:Wmt",
+        "mt-metrics-eval": "replitune.readers.mt_metrics_eval:MtMetricsEval",
         "comet": "replitune.readers.comet:Comet",
+        "generations": "replitune.readers.generations:Generations",
+        "numbers": "replitune.readers.numbers:Numbers",
         "parquet": "replitune.readers.parquet:Parquet",
+        "json": "replitune.readers.json_array:JsonArray",
         "jsonl": "replitune.readers.json_lines:JsonLines",
         "separated": "replitune.readers.separated:Separated",
     },
@@ -40,34 +48,86 @@ READERS: Registry[type[Reader]] = Registry(
 
 
 def read_scores(
-    paths: Sequence[str | Path], names: ColumnNames, systems: Sequence[str | None] | None = None
+    paths: Sequence[str | Path],
+    names: ColumnNames,
+    systems: Sequence[str | None] | None = None,
+    metrics: Sequence[str] = (),
 ) -> list[ScoreRows]:
     """Every file by the reader that knows it. `systems`: of each file, where it is known.
 
-    Files of one system that do not tell their runs are its runs, in their order.
+    Files of one system that do not tell their runs are its runs, in their order; of several files
+    that name no system, their names tell it.
     """
+    found = [read_file(path, names, metrics) for path in paths]
+    if systems is not None:
+        found = [
+            rows if system is None else rows.of_system(system)
+            for rows, system in zip(found, systems, strict=True)
+        ]
+    elif len(found) > 1 and not any(_says(rows, "system") for rows in found):
+        found = _named_by_files(found)
+    return runs_in_order(found)
+
+
+def runs_in_order(found: Sequence[ScoreRows]) -> list[ScoreRows]:
+    """Files of one system that do not tell their runs as its runs."""
+    seen: Counter[tuple[str, str | None]] = Counter()
+    numbered = []
+    for rows in found:
+        system = rows.whole.get("system")
+        if system is not None and not _says(rows, "replica"):
+            of = system, rows.whole.get("testset")
+            seen[of] += 1
+            rows = rows.with_whole("replica", str(seen[of]))
+        numbered.append(rows)
+    return numbered
+
+
+def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
+    """One file, or folder, by the reader that knows it."""
     from replitune.readers.interface import Beginning
 
-    found = []
+    beginning = Beginning.of(path)
     # those of other packages first: ours take any table
     order = sorted(READERS.names, key=lambda name: name in READERS.own)
-    for path, system in zip(paths, systems or [None] * len(paths), strict=True):
-        beginning = Beginning.of(path)
-        reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
-        if reader is None:
-            raise ReplituneError(
-                "not a file of scores", file=path, found=_shown(beginning.data),
-                expected="a table as CSV, TSV, JSON lines or Parquet, with a column `score`",
-            )  # fmt: skip
-        rows = reader.read(beginning.path, names)
-        found.append(rows if system is None else rows.of_system(system))
-    runs: Counter[tuple[str, str | None]] = Counter()
-    for i, rows in enumerate(found):
-        system = rows.whole.get("system")
-        if system is not None and "replica" not in {*rows.columns, *rows.whole}:
-            runs[system, rows.whole.get("testset")] += 1
-            found[i] = rows.with_whole("replica", str(runs[system, rows.whole.get("testset")]))
-    return found
+    reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
+    if reader is None:
+        raise ReplituneError(
+            "not a file of scores", file=path, found=_shown(beginning.data),
+            expected="a table as CSV, TSV, JSON lines or Parquet, with a column `score`",
+        )  # fmt: skip
+    return reader.read(beginning.path, names, metrics)
+
+
+def _says(rows: ScoreRows, role: str) -> bool:
+    return role in {*rows.columns, *rows.whole}
+
+
+def _named_by_files(found: Sequence[ScoreRows]) -> list[ScoreRows]:
+    """`new.run2.csv` is run 2 of new; where files tell their runs, each is a system."""
+    from dataclasses import replace
+
+    from replitune.readers.interface import few
+    from replitune.readers.names import runs_of_files, system_and_run
+
+    files = [rows.name for rows in found]
+    named: dict[str, tuple[str, str | None]] = {}
+    if any(_says(rows, "replica") for rows in found):
+        named |= {file: (system_and_run(file)[0], None) for file in files}
+    else:
+        named |= runs_of_files(files)
+    if len(set(named.values())) == len(files) == len({name for name, _ in named.values()}):
+        said = f"each file is a system: {', '.join(name for name, _ in named.values())}"
+    else:
+        listed = [f"{system} {run}" for system, run in named.values()]
+        said = f"systems and runs by the names of files: {few(listed, separator=', ')}"
+    renamed = []
+    for rows in found:
+        system, run = named[rows.name]
+        rows = rows.with_whole("system", system)
+        rows = rows if run is None else rows.with_whole("replica", run)
+        renamed.append(replace(rows, read_as=(*rows.read_as, said)))
+    return renamed
 
 
 def _shown(data: bytes) -> str:

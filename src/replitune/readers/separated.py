@@ -35,8 +35,13 @@ class Separated(Tabular):
     def header(path: Path) -> tuple[list[str], dict[str, Any]]:
         lines = Beginning.of(path).lines
         rows = csv.reader(lines, delimiter=_separator(lines[0]) or ",")
-        names = next(rows, [])
-        return names, dict(zip(names, next(rows, []), strict=False))
+        try:
+            names = next(rows, [])
+            return names, dict(zip(names, next(rows, []), strict=False))
+        except csv.Error as error:
+            raise ReplituneError(
+                "not a line of CSV", file=path, line=rows.line_num, found=str(error)
+            ) from None
 
     @staticmethod
     def load(path: Path, choice: Choice) -> pa.Table:
@@ -49,10 +54,10 @@ class Separated(Tabular):
                     delimiter=separator, newlines_in_values=True
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
-                    include_columns=list(choice.columns.values()),
+                    include_columns=[name for _, name in choice.columns],
                     column_types={
                         name: pa.float64() if role == "score" else text
-                        for role, name in choice.columns.items()
+                        for role, name in choice.columns
                     },
                     null_values=list(ABSENT),
                 ),

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from replitune.corpus.table import number_of
 from replitune.errors import ReplituneError
 from replitune.readers.columns import Choice, choose
 from replitune.readers.interface import Reader, ScoreRows, few
 from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
 from replitune.running.files import GZIP_MAGIC, read_bytes
 
 ABSENT = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
@@ -32,11 +34,11 @@ class Tabular(Reader):
     """Whether all cells are texts, also those of numbers."""
 
     @classmethod
-    def read(cls, path: Path, names: ColumnNames) -> ScoreRows:
+    def read(cls, path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         header, first = cls.header(path)
         if not first:
             raise no_rows(str(path))
-        choice = choose(header, first, names, str(path))
+        choice = choose(header, first, names, str(path), metrics)
         try:
             table = cls.load(path, choice)
         except pa.ArrowException as error:
@@ -72,13 +74,12 @@ class Tabular(Reader):
         kinds: dict[str, type] = {}
         wrong: list[str] = []
         first_line, whole = 0, 0
-        score = choice.columns["score"]
         for number, row in cls.numbered(path):
-            for column in choice.columns.values():
+            for role, column in choice.columns:
                 cell = row.get(column)
-                if cell is None or (column == score and cell in ABSENT):
+                if cell is None or (role == "score" and cell in ABSENT):
                     continue
-                if column == score:
+                if role == "score":
                     good = isinstance(cell, int | float)
                     good = good or (cls.IS_TEXT and number_of(cell) is not None)
                 else:
@@ -92,7 +93,8 @@ class Tabular(Reader):
             raise ReplituneError(
                 "a cell that is not what its column is", file=path, line=first_line,
                 found=few(wrong, whole),
-                expected=f"numbers in `{score}`, and ids of one kind in each other column",
+                expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in each "
+                "other column",
             )  # fmt: skip
 
     @classmethod
@@ -140,21 +142,53 @@ def rows_of(
             found=f"{place} {few(some, len(rows))}", expected=expected,
         )  # fmt: skip
 
+    file = name if is_file else None
     columns: dict[str, pa.ChunkedArray] = {}
-    for role, called in choice.columns.items():
+    scores: list[pa.ChunkedArray] = []
+    for role, called in choice.columns:
         column = table[called]
         if pa.types.is_null(column.type):
             column = column.cast(pa.float64() if role == "score" else pa.string())
         if role == "score":
-            columns[role] = _scores(column, called, name if is_file else None)
-            bad = pc.fill_null(pc.is_inf(columns[role]), False)
+            scores.append(_scores(column, called, file))
+            bad = pc.fill_null(pc.is_inf(scores[-1]), False)
             if pc.any(bad).as_py():
                 refuse("a score that is not finite", bad, "finite numbers")
             continue
         if column.null_count:
             refuse(f"an empty cell in column `{called}`", pc.is_null(column), f"a {role}")
-        columns[role] = _ids(column, called, name if is_file else None)
-    return ScoreRows(name, columns, line, choice.columns, choice.read_as, is_file)
+        columns[role] = _ids(column, called, file)
+    names = {**choice.ids, "score": choice.scores[0]}
+    if len(scores) == 1:
+        columns["score"] = scores[0]
+        return ScoreRows(name, columns, line, names, choice.read_as, is_file)
+    return _one_below_the_other(
+        ScoreRows(name, columns, line, names, choice.read_as, is_file), choice.scores, scores
+    )
+
+
+def _one_below_the_other(
+    rows: ScoreRows, metrics: Sequence[str], scores: Sequence[pa.ChunkedArray]
+) -> ScoreRows:
+    """Of a table with a column for each metric: `rows` has no scores yet."""
+    size, line = len(scores[0]), rows.line
+    columns = {
+        role: pa.chunked_array(column.chunks * len(metrics), column.type)
+        for role, column in rows.columns.items()
+    }
+    columns["metric"] = pa.chunked_array(
+        [
+            pa.DictionaryArray.from_arrays(np.full(size, m, np.int32), list(metrics))
+            for m in range(len(metrics))
+        ]
+    )
+    columns["score"] = pa.chunked_array([chunk for column in scores for chunk in column.chunks])
+    return replace(
+        rows,
+        columns=columns,
+        line=lambda found: line([row % size for row in found]),
+        called={**rows.called, "metric": ", ".join(metrics)},
+    )
 
 
 def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedArray:

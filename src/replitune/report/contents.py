@@ -22,6 +22,7 @@ TABLES: Registry[Callable[[Material], Table | None]] = Registry(
         "overview": "replitune.report.tables_scores:overview",
         "systems": "replitune.report.tables_scores:systems",
         "pairs": "replitune.report.tables_tests:pairs",
+        "looks": "replitune.report.tables_looks:looks",
         "variances": "replitune.report.tables_tests:variances",
         "suites": "replitune.report.tables_tests:suites",
         "p": "replitune.report.tables_tests:p",
@@ -45,6 +46,8 @@ FIGURES: Registry[Callable[[Material], Figures]] = Registry(
     "figure",
     {
         "replicas": "replitune.report.figures_scores:replicas",
+        "looks": "replitune.report.figures_looks:looks",
+        "runs": "replitune.report.figures_looks:runs",
         "intervals": "replitune.report.figures_scores:intervals",
         "fits": "replitune.report.figures_scores:fits",
         "heatmap": "replitune.report.figures_tests:heatmap",

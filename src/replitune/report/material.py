@@ -13,6 +13,7 @@ from replitune.meta.rows import MetaRow
 from replitune.report.document_scores import DocumentScores
 from replitune.report.segment_browser import Segments
 from replitune.results.result import Result
+from replitune.significance.looks.record import Record
 from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
 from replitune.significance.studies.replication import ReplicationRow, Threshold, threshold
@@ -49,6 +50,8 @@ class Material:
     power: Sequence[tuple[Result, list[PowerRow]]] = ()
     replication: Sequence[tuple[Result, list[ReplicationRow]]] = ()
     calibrate: Sequence[tuple[Result, list[CalibrationRow]]] = ()
+    looks: Record | None = None
+    """Where the experiment has decided itself how many replicas it needs."""
     meta: Mapping[str, list[MetaRow]] = field(default_factory=dict)
     """By test set."""
 

@@ -5,6 +5,20 @@ from __future__ import annotations
 from replitune import __version__
 from replitune.report.material import Material
 from replitune.report.wording import corrected
+from replitune.significance.looks.record import Record
+
+
+def _looks(record: Record) -> str:
+    plan, (used, most) = record.plan, record.runs
+    sizes = sorted({n for sizes in plan.sizes.values() for n in sizes})
+    return (
+        f"How many of at most {most} replicas were made ({used}) was decided by "
+        f"{len(record.looks)} of the looks fixed beforehand, at {', '.join(map(str, sizes))} "
+        f"replicas, by {plan.metric} on {plan.testset}: a difference was settled when the replicas "
+        f"not made would undo it with less than {plan.doubt:g} times its level, and given up when "
+        f"they would settle it with less than {100 * plan.futility:g}%. "
+    )
+
 
 CITED = {
     "riezler": "approximate randomisation over segments (Riezler and Maxwell, 2005)",
@@ -43,6 +57,7 @@ def methods(material: Material) -> list[str]:
         else f"Every system was tuned or trained {times} times, and scores are means over these "
         "replicas, following Clark et al. (2011)"
     )
+    looked = "" if material.looks is None else _looks(material.looks)
     tested = (
         f"Differences were tested at {material.alpha:g} by {described}. Resampling tests use "
         f"{material.samples:,} samples; {adjusted}."
@@ -50,7 +65,7 @@ def methods(material: Material) -> list[str]:
         else "No differences were tested."
     )
     return [
-        f"{replicated}. {tested} Computed with replitune {__version__}.",
+        f"{replicated}. {looked}{tested} Computed with replitune {__version__}.",
         f"Metrics: {metrics}.",
         "p is the probability of a difference at least as large if there were none, over what the "
         "test generalises to. It is not the probability that the systems are equal, and a small "

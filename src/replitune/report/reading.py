@@ -24,6 +24,7 @@ from replitune.report.wording import named
 from replitune.results.result import Result
 from replitune.results.rows import read_rows
 from replitune.running.files import read_lines, read_text, sha256_lines
+from replitune.significance.looks.record import read_record
 from replitune.significance.registry import TESTS
 from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
@@ -67,6 +68,7 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
         histories=read_histories(job),
         corpus=json.loads(read_text(job.at.inputs))["warnings"],
         unrepeatable=unrepeatable,
+        looks=read_record(job.at.look(job.looks)) if job.looks else None,
         **studies,
         meta={t: read_rows(job.at.study("meta", t), MetaRow) for t in job.judged},
     )

@@ -33,8 +33,11 @@ from replitune.report.verdict import Verdict, lead_verdicts
 from replitune.report.warnings import warnings
 from replitune.report.wording import named
 from replitune.results.comparing import Results
+from replitune.results.in_hand import look_settings, looks_in_hand
 from replitune.results.result import Result
 from replitune.running.files import atomic_open
+from replitune.significance.looks.record import Record
+from replitune.significance.looks.settings import SCHEDULE
 from replitune.statistics.outputs import Outputs
 from replitune.statistics.store import SegmentStatistics, write_store
 
@@ -275,6 +278,29 @@ class ComparisonReport(Report):
             scores = sentence_scores(store.metric, system, replica)
             outputs.append(Output(name, replica, lines, scores))
         return Segments.of(cell, testset, outputs)
+
+    def looks(
+        self, looks: Sequence[int] = SCHEDULE, metric: str | None = None, **rule: float
+    ) -> Record:
+        """Whether fewer runs would have done: looks at the first 3, 5, ... runs of each system, by
+        the rule of adaptive replication (docs/adaptive.md). The runs in hand are taken for the most
+        that there may be; p of the record is adjusted for looks.
+
+        Parameters
+        ----------
+        looks
+            Numbers of runs, rising, from 3 on.
+        metric
+            The one that decides; the first one by default.
+        **rule
+            ``doubt``, ``futility``, ``skip``: under `replicas` in docs/configuration.md.
+        """
+        stores = [store for store in self.stores if metric in (None, store.metric.id)]
+        if not stores:
+            known = ", ".join(store.metric.id for store in self.stores)
+            raise ReplituneError(f"no metric {metric!r} here", expected=known)
+        settings = look_settings(looks=list(looks), **rule)
+        return looks_in_hand(stores[:1], self.comparison.settings, settings)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, unrounded: the object described in docs/compare.schema.json."""

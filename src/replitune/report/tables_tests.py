@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from replitune.report.findings import adjusted, difference, significant
 from replitune.report.material import Material
+from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
 from replitune.report.numbers import MISSING, p_value, score, signed
 from replitune.report.specification import Column, Table, ends, exact
 from replitune.report.tables_scores import CELL
@@ -46,18 +47,20 @@ def pairs(material: Material) -> Table:
     that the test could have returned, and what a small p generalises to."""
     alpha = material.alpha
     rows = [(cell, result) for cell in material.cells for result in cell.tests]
+    noticed = any(published_name(cell) for cell in material.cells)
     counted = any(result.details.get("won") is not None for _, result in rows)
     return Table(
         title="Differences and their tests",
         caption="Differences between systems: p by each test, adjusted p "
         f"({corrected(material.cells, material.family)}; † at or below {alpha:g}), and what a "
-        "small p generalises to.",
+        "small p generalises to." + (f" {CAPTION}." if noticed else ""),
         columns=(
             *CELL,
             *PAIR_OF_ROW,
             METHOD,
             *exact("score_a", "score_b"),
             Column("delta", "delta", show=signed, in_units=True),
+            *([Column(HEADING, HEADING, _noticed, percent)] if noticed else []),
             *ends(),
             *([Column("won / tied / lost", None, _counted)] if counted else []),
             *exact("se", "df"),
@@ -74,6 +77,10 @@ def pairs(material: Material) -> Table:
         rows=rows,
         filters=4,
     )  # fmt: skip
+
+
+def _noticed(cell: Result, result: TestResult) -> float | None:
+    return accuracy(cell, (result.a, result.b))
 
 
 def _detail(name: str) -> Callable[[Result, TestResult], float | None]:

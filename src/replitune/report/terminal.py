@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
 from replitune.report.findings import adjusted, difference
+from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
 from replitune.report.numbers import p_value, probability, score, signed
 from replitune.report.specification import WIDTH, Column, Table, limits
 from replitune.report.verdict import interval_name, lead_verdicts
@@ -15,6 +16,8 @@ from replitune.report.wording import corrected, named
 from replitune.results.comparing import Results
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
+from replitune.significance.multiple import Ranking
+from replitune.significance.one_system import SystemSummary
 
 
 def print_comparison(comparison: Results) -> None:
@@ -36,7 +39,12 @@ def comparison_lines(
         yield f"{name} ({'; '.join((*_size(result), better))})"
         yield from table_lines(_systems(result))
         yield ""
-        if result.tests:
+        if len(result.pairs) > MOST_PAIRS:
+            yield from wrapped(
+                f"{len(result.pairs)} differences: --html, --latex, --json have them; --pairs or "
+                "--baseline chooses"
+            )
+        elif result.tests:
             yield from table_lines(_pairs(result), repeated=3)
         yield from (*_clusters(result), *_verdicts(result), f"  signature: {result.signature}", "")
     tests = [test for result in results for test in result.tests]
@@ -45,10 +53,20 @@ def comparison_lines(
         yield from wrapped(f"p: {how}, * at or below {results[0].alpha:g}; it speaks of", 0)
     for method, scope in {test.method: test.generalises_to for test in tests}.items():
         yield from wrapped(f"{method}: {scope}")
-    if any("superior_new" in test.details for test in tests):
+    if any(len(result.pairs) <= MOST_PAIRS for result in results) and any(
+        "superior_new" in test.details for test in tests
+    ):
         text = "next run: probability that the next run of the first system scores above the next "
         text += "one of the second, on a new test set of this size"
         yield from wrapped(text, 0)
+    if any(_ranking(result) for result in results):
+        level = f"{100 * (1 - results[0].alpha):g}%"
+        text = (
+            f"ranks: those that a system may have, all together with confidence {level}; a system "
+        )
+        yield from wrapped(f"{text}of one cluster beats all systems of the clusters below", 0)
+    if any(published_name(result) and result.pairs for result in results):
+        yield from wrapped(CAPTION, 0)
     notes = _notes(results)
     if notes:
         yield "notes:"
@@ -80,14 +98,23 @@ def _notes(results: Sequence[Result]) -> list[str]:
     for (method, _), texts in kinds.items():
         text, places = next(iter(texts.items()))
         others = {place for found in texts.values() for place in found} - {*places}
-        like = f"; and the like of {some_of(sorted(others))}" if others else ""
-        where = some_of([*dict.fromkeys(places)])
+        like = f"; and the like of {_places(sorted(others))}" if others else ""
+        where = _places([*dict.fromkeys(places)])
         said.setdefault(f"{text} ({where}){like}", []).append(method)
     return [f"{', '.join(methods)}: {text}" for text, methods in said.items()]
 
 
+def _places(where: list[str]) -> str:
+    """A few by their names, of many the number."""
+    return ", ".join(where) if len(where) <= 3 else f"{where[0]} and {len(where) - 1} more"
+
+
 MOST_VERDICTS = 6
 """Pairs of one metric whose verdicts are printed; the table has all."""
+
+MOST_PAIRS = 20
+"""Pairs of one metric that are printed, so that a table fits a screen; the other formats have
+all."""
 
 
 def _verdicts(result: Result) -> list[str]:
@@ -124,19 +151,44 @@ def some_of(where: list[str]) -> str:
     return ", ".join(where[:3]) + (f" and {len(where) - 3} more" if len(where) > 3 else "")
 
 
+def _ranking(result: Result) -> Ranking | None:
+    """For three systems and more: their order by the lead test, where all pairs were tested and all
+    decisions hold together."""
+    if len(result.systems) < 3:
+        return None
+    ranking = result.rankings().get(result.lead_method)
+    return None if ranking is None or ranking.clusters is None else ranking
+
+
 def _systems(result: Result) -> Table:
+    ranking = _ranking(result)
+    names = list(result.systems) if ranking is None else list(ranking.systems)
+    ranks = {} if ranking is None else dict(zip(names, ranking.ranks or (), strict=True))
+    clusters = () if ranking is None else ranking.clusters or ()
+    cluster = {name: k for k, names in enumerate(clusters, start=1) for name in names}
+
+    def rank(_: Result, summary: SystemSummary) -> str:
+        best, worst = ranks[summary.name]
+        return str(best) if best == worst else f"{best}-{worst}"
+
+    several = any(summary.n > 1 for summary in result.systems.values())
+    ranked = (
+        Column("cluster", None, lambda _, summary: cluster[summary.name]),
+        Column("ranks", None, rank),
+    )
     return Table(
         columns=(
-            Column("system", "name", left=True),
+            *(ranked if ranking is not None else ()),
+            Column("system", "name", left=True, gap=3 if ranking is not None else 1),
             Column("n", "n", width=4),
             Column("score", "avg", show=score, in_units=True, width=8),
             *(
                 Column(name, name, show=score, in_units=True, width=7)
-                for name in ("s_sel", "s_test")
+                for name in (("s_sel", "s_test") if several else ("s_sel",))
             ),
-            Column("median run", "median_replica", left=True, gap=3),
+            *([Column("median run", "median_replica", left=True, gap=3)] if several else []),
         ),
-        rows=[(result, summary) for summary in result.systems.values()],
+        rows=[(result, result.systems[name]) for name in names],
     )
 
 
@@ -165,11 +217,13 @@ def _pairs(result: Result) -> Table:
         said = {interval_name(result, lead(pair)) for pair in result.pairs if ends(result, pair)[0]}
         return next(iter(said)).replace("simultaneous", "simult.") if len(said) == 1 else "CI"
 
+    people = Column(HEADING, None, accuracy, percent, width=7)
     known = not result.neutral and any(next_run(result, pair) is not None for pair in result.pairs)
     return Table(
         columns=(
             Column("difference", None, lambda _, pair: f"{pair[1]} - {pair[0]}", left=True),
             Column("delta", None, difference, signed, in_units=True, width=8),
+            *([people] if published_name(result) else []),
             Column(interval().replace(" of this pair alone", ""), None, ends, limits, in_units=True,
                    width=18),
             *([Column("next run", None, next_run, probability, width=9)] if known else []),
@@ -180,13 +234,13 @@ def _pairs(result: Result) -> Table:
 
 
 def _clusters(result: Result) -> list[str]:
-    """For three systems and more: each system beats all those behind a `>`."""
-    if len(result.systems) < 3:
+    """By tests beside the one that leads: each system beats all those behind a `>`."""
+    if _ranking(result) is None:
         return []
     rows = [
         line
         for method, ranking in result.rankings().items()
-        if ranking.clusters is not None
+        if ranking.clusters is not None and method != result.lead_method
         for line in wrapped(f"{method}: {' > '.join(map(', '.join, ranking.clusters))}", 4)
     ]
     return ["", "  clusters (each system beats all behind a >)", *rows] if rows else []

@@ -9,12 +9,15 @@ from replitune.report.material import Material
 from replitune.report.numbers import p_equation, p_value, probability, score
 from replitune.report.wording import CORRECTIONS, count, runs_of
 from replitune.results.result import Result
-from replitune.significance.base import TestResult
-from replitune.significance.variances import bottleneck
+from replitune.significance.base import Note, TestResult
+from replitune.significance.variances import ENOUGH, bottleneck
 
 SHOWN = 6
 """As many pairs of one metric stand on the first screen. Of more, the first metric shows those
 with the baseline or the best system, the others the best and its rival; the rest unfolds."""
+
+LOOKS = ("looks-settled", "looks-futile", "looks-open")
+"""Notes that verdicts say."""
 
 HYPOTHESES = {"greater": "is better than", "less": "is worse than"}
 """What a small p of a one-sided test says of B."""
@@ -109,7 +112,12 @@ def _how(cell: Result, result: TestResult) -> str:
         words.append(f"{CORRECTIONS[result.correction]} over {len(cell.pairs)} pairs")
     elif len(cell.pairs) > 1:
         words.append("uncorrected")
-    if result.replica_a is None:
+    looks = _looks(result)
+    if looks is not None:
+        words.append("adjusted for looks")
+    if looks is not None and looks.code == "looks-settled":
+        words.append(looks.text)
+    elif result.replica_a is None:
         words.append(f"{result.n_a} + {count(result.n_b, runs_of(cell, result))}")
     else:
         words.append(f"runs {result.replica_a} and {result.replica_b}")
@@ -143,9 +151,28 @@ def interval_name(cell: Result, result: TestResult) -> str:
     return f"{100 * own:g}% CI of this pair alone"
 
 
+def _looks(result: TestResult) -> Note | None:
+    """How the looks at this pair ended."""
+    return next((note for note in result.notes if note.code in LOOKS), None)
+
+
+def _undecided(cell: Result, result: TestResult) -> list[str]:
+    """What looks say of a pair that they have not settled."""
+    looks = _looks(result)
+    if looks is None or looks.code == "looks-settled":
+        return []
+    said = [f"{looks.text[:1].upper()}{looks.text[1:]}."]
+    rows, unit = result.variances, "document" if "document" in result.unit else "segment"
+    of_set = [row.share or 0.0 for row in rows if row.source.startswith("system x")]
+    if looks.code == "looks-futile" and of_set and of_set[0] >= ENOUGH:
+        said.append(f"Add {unit}s.")
+    return said
+
+
 def _closing(cell: Result, result: TestResult) -> str:
     """What the next run would show, on how many test sets, and whether one run decides."""
     said = [
+        *_undecided(cell, result),
         *_next_run(cell, result),
         *_on_testsets(cell, result),
         *_bottleneck(cell, result),
@@ -159,6 +186,8 @@ def _next_run(cell: Result, result: TestResult) -> list[str]:
     known = [result.details.get(k) for k in ("superior", "superior_low", "superior_high")]
     share, low, high = known
     if share is None or low is None or high is None or cell.neutral:
+        return []
+    if min(result.n_a, result.n_b) < 2:  # one run says nothing of the next
         return []
     new = result.details.get("superior_new")
     b_ahead = (result.delta > 0) == cell.higher_is_better

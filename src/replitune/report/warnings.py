@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.numbers import p_equation
+from replitune.report.verdict import LOOKS
 from replitune.report.wording import count
 from replitune.results.result import Result
 from replitune.significance.base import Note
@@ -64,10 +65,46 @@ def warnings(material: Material) -> list[Warning]:
     ]
     return [
         *(warning for warning in found if warning.places),
+        *_looks(material),
         *_unreachable(cells, alpha),
         *_disagreements(cells, alpha),
         *_notes(cells),
     ]
+
+
+def _looks(material: Material) -> list[Warning]:
+    """What to know where looks have decided how many replicas there are."""
+    record = material.looks
+    if record is None:
+        return []
+    plan = record.plan
+    places = [
+        f"{system}: {', '.join(lost)}" for system, look in record.looks[-1].systems.items()
+        for lost in [look.missing] if lost
+    ]  # fmt: skip
+    still = [
+        f"{system} stays at {sizes[0]}, which is all that there is"
+        for system, sizes in plan.sizes.items() if len(sizes) == 1
+    ]  # fmt: skip
+    found = [
+        Warning(
+            "Numbers of replicas were decided by looks",
+            f"By {plan.metric} on {plan.testset}, whose p and intervals by {plan.method} are "
+            "adjusted for it. All other p, of other metrics, test sets and tests, are as if these "
+            "numbers had been fixed before, and are not to be chosen from. Differences that are "
+            "settled early are exaggerated: by about a sixth where all runs would find them in "
+            "85 of 100 experiments.",
+            (*places, *still),
+        )
+    ]
+    if record.abandoned:
+        looks = sum(one.looks for one in record.abandoned)
+        found.append(Warning(
+            "What was fixed before the first look was changed",
+            f"After {looks} looks the record was started over, by somebody who could know what "
+            "they said: p is no longer quite at its level.",
+        ))  # fmt: skip
+    return found
 
 
 def _missing(cells: Sequence[Result]) -> tuple[str, ...]:
@@ -156,6 +193,8 @@ def _notes(cells: Sequence[Result]) -> list[Warning]:
     for cell in cells:
         for result in cell.tests:
             for note in result.notes:
+                if note.code in LOOKS:
+                    continue  # the verdict says it
                 about = note.about or f"{result.b} − {result.a}"
                 add(result.method, note, f"{cell.testset}, {cell.name}, {about}")
         for system in cell.systems.values():

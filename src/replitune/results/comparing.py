@@ -11,10 +11,12 @@ import numpy as np
 
 from replitune import __version__
 from replitune.errors import ReplituneError
+from replitune.results.looks import settle
 from replitune.results.result import Overlap, Result
 from replitune.significance.base import TestResult
 from replitune.significance.draws import named_draws
 from replitune.significance.intervals import overlap_ratio
+from replitune.significance.looks.record import Record
 from replitune.significance.one_system import SystemSummary, summarise
 from replitune.significance.pairs import require_system
 from replitune.significance.run import run_tests
@@ -78,6 +80,7 @@ def compare(
     design: str = "runs",
     families: int | None = None,
     warnings: Sequence[str] = (),
+    looks: Record | None = None,
 ) -> Results:
     """Spread of every system and tests of every pair.
 
@@ -93,6 +96,8 @@ def compare(
         What replicas are: runs, or samples.
     families
         How many families of pairs are corrected together; by default those of these metrics.
+    looks
+        Those at this test set, by which its metric has decided how many replicas there are.
     """
     first = stores[0]
     names = _names(stores, systems)
@@ -149,7 +154,7 @@ def compare(
             higher_is_better=store.metric.higher_is_better,
             alpha=settings.alpha,
             systems=summaries,
-            tests=tuple(tests[id]),
+            tests=_with_looks(tests[id], id, looks),
             overlaps=_overlaps(summaries, tests[id], 1 - settings.alpha),
             missing={
                 name: store.metadata[name].missing[name]
@@ -179,6 +184,7 @@ def compare_suite(
     systems: Sequence[str] | None = None,
     design: str = "runs",
     families: int | None = None,
+    looks: Record | None = None,
 ) -> Results:
     """The same over all test sets of a suite: `testsets` has what each metric says of each."""
     stores = [store for found in testsets.values() for store in found]
@@ -216,7 +222,7 @@ def compare_suite(
             systems={
                 name: summarise_suite(parts, shares, name, alpha=settings.alpha) for name in names
             },
-            tests=tuple(tests),
+            tests=_with_looks(tests, id, looks),
             suite=dict(weights),
         )
     return Results(
@@ -228,6 +234,14 @@ def compare_suite(
         documents=sum(found[0].n_documents for found in testsets.values()),
         few=_few(results[ids[0]]),
     )
+
+
+def _with_looks(
+    tests: Sequence[TestResult], metric: str, looks: Record | None
+) -> tuple[TestResult, ...]:
+    if looks is None or looks.plan.metric != metric:
+        return tuple(tests)
+    return tuple(settle(tests, looks))
 
 
 def _of_metric(stores: Sequence[SegmentStatistics], id: str, testset: str) -> SegmentStatistics:
@@ -261,8 +275,9 @@ def _few(result: Result) -> list[str]:
     few = [name for name, summary in result.systems.items() if summary.n < FEW_REPLICAS]
     if not few:
         return []
+    of = ", ".join(few) if len(few) <= 3 else f"{len(few)} of {len(result.systems)} systems"
     return [
-        f"fewer than {FEW_REPLICAS} runs of {', '.join(few)}: chance in tuning or training "
+        f"fewer than {FEW_REPLICAS} runs of {of}: chance in tuning or training "
         "cannot be told from a difference between systems (Clark et al. 2011)"
     ]
 

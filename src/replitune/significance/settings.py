@@ -28,6 +28,9 @@ Correction = Literal["max-t", "holm", "bh", "none"]
 
 Family = Literal["pairs", "pairs x metrics", "all"]
 
+Rule = Literal["better", "not-worse", "same"]
+"""What a system may have to be, for a program that decides."""
+
 Methods = tuple[Annotated[Entry, Named(TESTS)], ...]
 
 

@@ -80,6 +80,21 @@ def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
     return None
 
 
+def tokenised_twice(refs: Sequence[str], signatures: Mapping[str, str]) -> list[str]:
+    """One sentence where texts look tokenised and metrics tokenise them again. `signatures`: of the
+    metrics, by their ids."""
+    again = [id for id, signature in signatures.items() if "tok:13a" in signature.split("|")]
+    step = max(1, -(-len(refs) // SAMPLE))
+    share = _separated(refs[::step])
+    if not again or share is None or share < _MOST:
+        return []
+    names = ", ".join(again)
+    return [
+        f"the texts look tokenised ({share:.0%} of the references' punctuation stands alone), "
+        f"and {names} tokenises them again (13a): {again[0]}:tokenize=none takes them as they are"
+    ]
+
+
 def _separated(lines: Sequence[str]) -> float | None:
     """Of the punctuation marks at the end of a word, the share preceded by a space."""
     text = "\n".join((*lines, ""))

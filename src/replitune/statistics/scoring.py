@@ -70,22 +70,23 @@ class Scorer:
 
     @cached_property
     def prepared(self) -> Any:
-        return self.metric.prepare(self.testset.references)
+        return self.metric.prepare_texts(self.testset.references, self.testset.source)
 
     def score(
         self,
         name: str,
         replicas: Sequence[Replica],
         outputs: Outputs,
-        previous: str | Path | None = None,
+        previous: Sequence[str | Path] = (),
     ) -> Scored:
-        """The statistics of one system; rows of replicas that the file `previous` has, scored in
+        """The statistics of one system; rows of replicas that the files `previous` have, scored in
         the same way, are taken over from there."""
         ids = tuple(replica.id for replica in replicas)
         known: dict[str, NDArray[Any]] = {}
         computed = unscored = 0
         if self.metric.needs_text:
-            known = {} if previous is None else self._known_rows(previous)
+            for path in previous:
+                known |= self._known_rows(path)
             statistics, computed = self._score_outputs(name, outputs, known)
         elif isinstance(self.metric, External):
             segments = self.testset.segments

@@ -10,7 +10,6 @@ caught on; the last rounds climb the metric itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -39,13 +38,12 @@ class Mert(Tuner):
     name = "mert"
     on_files = {"survivors": 0.7}  # noqa: RUF012
 
-    restarts: Annotated[int, about("Random starts beside the given one.", ge=0)] = 10
+    restarts: Annotated[int, about("Random starts beside the given one.", ge=0)] = 20
     directions: Annotated[
         int,
         about(
             "Random directions in each round, beside the axes: each element uniform in (-1, 1), "
-            "the whole normalised, as in cdec. In the first round of a phase all starts have the "
-            "same.",
+            "the whole normalised, as in cdec.",
             ge=0,
         ),
     ] = 5
@@ -127,13 +125,9 @@ class Mert(Tuner):
         alive = list(range(len(starts)))
         with ThreadPoolExecutor(threads) as executor:
             for fraction in (*self.averaging, 0.0):
-                # What all starts look along first is prepared once.
-                shared = [search.along(d) for d in self._drawn(free, rng)]
 
-                def climb(
-                    i: int, fraction: float = fraction, shared: list[Any] = shared
-                ) -> _Climbed:
-                    return self._climb(search, starts[i], free, streams[i], fraction, shared)
+                def climb(i: int, fraction: float = fraction) -> _Climbed:
+                    return self._climb(search, starts[i], free, streams[i], fraction)
 
                 mapped = executor.map(climb, alive) if threads > 1 else map(climb, alive)
                 for i, (weights, utility, used) in zip(alive, mapped, strict=True):
@@ -170,18 +164,18 @@ class Mert(Tuner):
         free: NDArray[np.bool_],
         rng: np.random.Generator,
         fraction: float,
-        shared: Sequence[Any],
     ) -> _Climbed:
-        """One phase from one start; shared: the random directions of the first round."""
+        """One phase from one start."""
         axes = np.flatnonzero(free)
         lines = 0
-        for number in range(self.averaged_rounds if fraction else self.max_rounds):
+        for _ in range(self.averaged_rounds if fraction else self.max_rounds):
             # Scaling the weights changes no choice, and keeps steps comparable.
             point = search.at(self._scaled(weights, free))
-            drawn = [search.along(d) for d in self._drawn(free, rng)] if number else shared
+            drawn = self._drawn(free, rng)
             gain = 0.0
             for i in rng.permutation(len(axes) + len(drawn)):
-                direction = search.axis(axes[i]) if i < len(axes) else drawn[i - len(axes)]
+                at = i - len(axes)
+                direction = search.axis(axes[i]) if at < 0 else search.along(drawn[at])
                 step = point.search(direction, fraction)
                 lines += 1
                 gain += step.best - step.here

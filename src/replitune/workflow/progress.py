@@ -170,8 +170,9 @@ class Progress:
 
     @property
     def jobs(self) -> tuple[int, int]:
-        """Of this run: done, and all."""
-        return len(self.finished), sum((self.planned or Counter()).values())
+        """Of this run: done, and all that are known of: looks may ask for more."""
+        known = sum((self.planned or Counter()).values())
+        return len(self.finished), max(known, len(self.finished) + len(self.running))
 
     @property
     def cpu_seconds(self) -> float:

@@ -7,7 +7,7 @@ own statistic, with a count of 1. A run with one score alone is a test set of on
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from replitune import __version__
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import MeanMetric
-from replitune.readers.coding import Coded, coded, in_rows, together
+from replitune.readers.coding import Coded, coded, in_order, in_rows, together
 from replitune.readers.columns import plain
 from replitune.readers.interface import FEW, ScoreRows, few
 from replitune.registry import Entry
@@ -27,7 +27,6 @@ from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
 from replitune.statistics.store import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
-from replitune.tuning.registry import TUNERS
 
 OPTIONAL = ("metric", "testset", "language", "document")
 LOWER = ("ter", "wer", "cer", "metricx", "mqm", "perplexity", "loss", "error", "latency")
@@ -41,6 +40,8 @@ class Given:
     testset: str | None
     """Its name, where the table has one."""
     stores: list[SegmentStatistics]
+    segments: list[str]
+    """Their ids, in order."""
     read_as: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -57,13 +58,15 @@ def arrange(
     testset: str | None = None,
     lower_is_better: bool | Sequence[str] = False,
     allow_missing: bool = False,
+    groups: Collection[str] = (),
 ) -> Given:
-    """The statistics of the chosen test set and metrics.
+    """The statistics of the chosen test set and metrics. `groups`: names of tuners, by which runs
+    are called that came from them.
 
     Systems and metrics are in the order of their first rows, runs and segments in that of their
     ids, so that the order of rows changes no number.
     """
-    return _Arranged(tables, metrics, testset, lower_is_better, allow_missing).given()
+    return _Arranged(tables, metrics, testset, lower_is_better, allow_missing, groups).given()
 
 
 class _Arranged:
@@ -76,6 +79,7 @@ class _Arranged:
         testset: str | None,
         lower_is_better: bool | Sequence[str],
         allow_missing: bool,
+        groups: Collection[str],
     ) -> None:
         self.tables = tables
         said: dict[str, list[str]] = {}
@@ -85,7 +89,7 @@ class _Arranged:
         self.read_as = [f"{few(names)}: {text}" for text, names in said.items()]
         self.warnings: list[str] = []
         self.wanted, self.asked, self.lower = metrics, testset, lower_is_better
-        self.allow_missing = allow_missing
+        self.allow_missing, self.groups = allow_missing, groups
         self.starts = np.cumsum([0, *(table.rows for table in tables)])
         for role in ("system", "replica", "segment", *OPTIONAL):
             self._require_in_all(role)
@@ -112,13 +116,6 @@ class _Arranged:
     @cached_property
     def systems(self) -> Coded:
         found = self._column("system")
-        if found is None and len(self.tables) > 1:
-            names = [table.name.replace("\\", "/").rpartition("/")[2].partition(".")[0]
-                     for table in self.tables]  # fmt: skip
-            self.read_as.append(f"each file is a system: {', '.join(names)}")
-            if len(set(names)) == len(names):
-                sizes = [table.rows for table in self.tables]
-                return Coded(np.repeat(np.arange(len(names), dtype=np.int32), sizes), names)
         if found is None:
             raise ReplituneError(
                 "no column for the system", file=_file(self.tables[0]),
@@ -150,21 +147,7 @@ class _Arranged:
             rows = int(self.starts[-1])
             one = Coded(np.zeros(rows, np.int32), ["the run"])
             return one.codes, np.zeros((1, 2), np.int64), one, None
-        segment = segment.sorted()
-        if document is None:
-            ids = np.arange(segment.distinct)
-            return segment.codes, np.stack([0 * ids, ids], axis=1), segment, None
-        # documents in the order of their first segments
-        document = document.sorted()
-        row, pairs = together(document, segment)
-        first = np.full(document.distinct, segment.distinct)
-        np.minimum.at(first, pairs[:, 0], pairs[:, 1])
-        rank = np.empty(document.distinct, np.int64)
-        rank[np.argsort(first, kind="stable")] = np.arange(document.distinct)
-        order = np.lexsort((pairs[:, 1], rank[pairs[:, 0]]))
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        return place[row], pairs[order], segment, document
+        return in_order(segment, document)
 
     @cached_property
     def testsets(self) -> Coded | None:
@@ -435,8 +418,9 @@ class _Arranged:
             starts = np.r_[True, segments[1:, 0] != segments[:-1, 0]]
             names = tuple(documents.names[d] for d in segments[starts, 0])
             numbers = np.cumsum(starts, dtype=np.int32) - 1
-        said = _hash_of_ids(segments, ids, documents)
-        groups = set(TUNERS.names)
+        # so that statistics of other segments are not taken for these
+        lines = _lines_of_ids(segments, ids, documents)
+        said = sha256_lines(lines)
         stores = []
         for m in chosen:
             found = values[m] if keep is None else values[m][:, keep]
@@ -456,9 +440,8 @@ class _Arranged:
                 statistics = np.ones((*own.shape, 2))
                 statistics[..., 0] = own
                 prefixes = [Replica(id).prefix for id in replicas]
-                systems[name] = SystemStatistics(
-                    name, replicas, tuple(p if p in groups else None for p in prefixes), statistics
-                )
+                groups = tuple(p if p in self.groups else None for p in prefixes)
+                systems[name] = SystemStatistics(name, replicas, groups, statistics)
             options = {"higher_is_better": False} if lower else {}
             metadata = StoreMetadata(
                 metric=Entry("mean", options, metric.id).word, id=metric.id, signature=signature,
@@ -471,7 +454,7 @@ class _Arranged:
                     dict.fromkeys(systems, metadata),
                 )
             )  # fmt: skip
-        return Given(testset, stores, tuple(self.read_as), tuple(self.warnings))
+        return Given(testset, stores, lines, tuple(self.read_as), tuple(self.warnings))
 
 
 def _of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
@@ -481,13 +464,13 @@ def _of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
     return pa.chunked_array([same])
 
 
-def _hash_of_ids(segments: NDArray[np.int64], ids: Coded, documents: Coded | None) -> str:
-    """Of the segments, so that statistics of others are not taken for these."""
+def _lines_of_ids(segments: NDArray[np.int64], ids: Coded, documents: Coded | None) -> list[str]:
+    """Of each segment its id, after its document where there is one."""
     lines = [ids.names[n] for n in segments[:, 1].tolist()]
     if documents is not None:
         inside = (documents.names[d] for d in segments[:, 0].tolist())
         lines = [f"{document}\t{line}" for document, line in zip(inside, lines, strict=True)]
-    return sha256_lines(lines)
+    return lines
 
 
 def _file(table: ScoreRows) -> str | None:

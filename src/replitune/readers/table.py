@@ -1,14 +1,13 @@
 """Tables of texts, scores and judgements: columns by name, and rows with the number of their line.
 
 Text is separated by tabs (no quoting: a field is all between two tabs), by commas with the quoting
-of CSV, or by blanks; gz or not. Scores may also come as JSON lines or as Parquet.
+of CSV, or by blanks; gz or not.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,6 @@ from typing import Any
 
 from replitune.errors import ReplituneError, nearest
 from replitune.running.files import read_lines, read_text, split_lines
-
-Row = tuple[int, list[Any]]
-"""The number of its line (in Parquet of the row, from 1), and its cells."""
 
 
 @dataclass(frozen=True)
@@ -100,91 +96,6 @@ def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) 
             yield number, row
 
     return Table(path, first if has_header else [], len(first), full_rows())
-
-
-@dataclass(frozen=True)
-class ScoreColumns:
-    """The columns of a table of scores that are read, in this order."""
-
-    keys: tuple[str, ...]
-    values: tuple[str, ...]
-    """Must be there, too; but in JSON, a line without one has no value."""
-    optional: tuple[str, ...] = ()
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        return (*self.keys, *self.values)
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        return (*self.keys, *self.values, *self.optional)
-
-
-def read_columns(path: str | Path, columns: ScoreColumns) -> Iterator[Row]:
-    """The cells of some columns of a file of any kind, told by its name; None for those of columns
-    that it does not have."""
-    path = Path(path)
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix in (".parquet", ".pq"):
-        return _parquet_columns(path, columns)
-    if suffix in (".jsonl", ".ndjson", ".json"):
-        return _json_columns(path, columns)
-    return _text_columns(path, columns)
-
-
-def _text_columns(path: Path, columns: ScoreColumns) -> Iterator[Row]:
-    table = read_table(path)
-    _require(path, columns.required, table.header, 1)
-    places = [table.place(name) if name in table.header else None for name in columns.all]
-    for line, row in table.rows:
-        yield line, [None if place is None else row[place] for place in places]
-
-
-def _json_columns(path: Path, columns: ScoreColumns) -> Iterator[Row]:
-    for line, text in enumerate(read_lines(path), start=1):
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ReplituneError(
-                "not a line of JSON", file=path, line=line, found=str(error)
-            ) from None
-        if not isinstance(row, dict):
-            raise ReplituneError(
-                "not a JSON object", file=path, line=line, expected="{...} on each line"
-            )
-        _require(path, columns.keys, list(row), line)
-        yield line, [row.get(name) for name in columns.all]
-
-
-def _parquet_columns(path: Path, columns: ScoreColumns) -> Iterator[Row]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not path.exists():
-        raise ReplituneError("no such file", file=path)
-    try:
-        content = pq.ParquetFile(path)
-        names = content.schema_arrow.names
-        _require(path, columns.required, names)
-        line = 0
-        for batch in content.iter_batches(columns=[name for name in columns.all if name in names]):
-            for row in batch.to_pylist():
-                line += 1
-                yield line, [row.get(name) for name in columns.all]
-    except pa.ArrowException as error:
-        raise ReplituneError("not a readable Parquet file", file=path, found=str(error)) from None
-
-
-def _require(
-    path: Path, required: Sequence[str], names: Sequence[str], line: int | None = None
-) -> None:
-    missing = [name for name in required if name not in names]
-    if missing:
-        raise ReplituneError(
-            f"no column {', '.join(missing)}", file=path, line=line,
-            found=", ".join(names) or "nothing", expected=", ".join(required),
-        )  # fmt: skip
 
 
 # ---- cells

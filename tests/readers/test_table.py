@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from replitune.corpus.table import (
-    ScoreColumns,
+from replitune.errors import ReplituneError
+from replitune.readers.table import (
     number_of,
-    read_columns,
     read_table,
     score_of,
     segment_of,
 )
-from replitune.errors import ReplituneError
 
 
 @pytest.mark.parametrize(
@@ -56,17 +54,6 @@ def test_a_bad_row_is_named_with_its_line(tmp_path, text, message, line):
     with pytest.raises(ReplituneError, match=message) as caught:
         list(read_table(path).rows)
     assert (caught.value.file, caught.value.line) == (str(path), line)
-
-
-def test_a_line_of_json_may_lack_a_value_and_a_table_no_column(tmp_path):
-    columns = ScoreColumns(("system",), ("score",), ("document",))
-    path = tmp_path / "t.jsonl"
-    path.write_text('{"system": "A"}\n{"score": 1, "system": "B", "more": 2}\n')
-    assert list(read_columns(path, columns)) == [(1, ["A", None, None]), (2, ["B", 1, None])]
-    path = tmp_path / "t.tsv"
-    path.write_text("system\tdocument\nA\td\n")
-    with pytest.raises(ReplituneError, match="no column score"):
-        list(read_columns(path, columns))
 
 
 def test_cells(tmp_path):

@@ -1,0 +1,140 @@
+"""`backend: scores`: systems of which there are scores, and no texts. The files are those of
+`replitune compare --scores`; the test set is `format: scores`, the metrics are `given`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from replitune.backends.interface import Complain, Given
+from replitune.backends.outputs import Files, output_files
+from replitune.backends.settings import SystemSettings, Text
+from replitune.errors import ReplituneError
+from replitune.readers.settings import ColumnNames
+from replitune.registry import Name
+from replitune.replicas import Replica, replica_ids
+from replitune.running.resources import Resources
+from replitune.settings import about, did_you_mean
+from replitune.tuning.registry import TUNERS
+
+
+class ScoreSettings(SystemSettings):
+    """Scores that are on disk: tables, or what programs write (docs/api.md)."""
+
+    files: Annotated[
+        dict[Name, Files],
+        about(
+            "For each test set the files: a pattern or a list. With `replicas`, tables that tell "
+            "the runs; without, each file is a run. `table.csv#TESTSET` is one of several test "
+            "sets."
+        ),
+    ] = msgspec.field(default_factory=dict)
+    called: Annotated[
+        Text | None,
+        about("What the system is called in tables of several systems; by default by its name."),
+    ] = None
+    columns: Annotated[
+        ColumnNames, about("What the columns are called; what is not given is guessed.")
+    ] = ColumnNames()
+
+    def __post_init__(self) -> None:
+        if self.resources != Resources():
+            raise ReplituneError("a system of scores has no `resources`")
+
+
+class ScoreFiles(Given):
+    """Reads a table once for each system and test set."""
+
+    name = "scores"
+    Settings = ScoreSettings
+    settings: ScoreSettings
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        return ("seeds", *TUNERS.names)
+
+    @property
+    def testsets(self) -> list[str]:
+        return list(self.settings.files)
+
+    def testset_settings(self, testset: str) -> Mapping[str, Any]:
+        own = self.settings
+        found: dict[str, Any] = {"files": {testset: own.files[testset]}, "columns": own.columns}
+        found |= {} if own.called is None else {"called": own.called}
+        return found | ({} if own.replicas is None else {"replicas": own.replicas})
+
+    def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
+        here = ("systems", self.system)
+        tests = list(experiment["corpus"]["tests"])
+        for testset in self.testsets:
+            if testset not in tests:
+                complain(
+                    (*here, "files", testset),
+                    f"unknown test set {testset!r} in system {self.system}",
+                    expected=", ".join(tests), fix=did_you_mean(testset, tests),
+                )  # fmt: skip
+        for testset in tests:
+            if testset not in self.testsets:
+                complain(
+                    (*here, "files"), f"system {self.system} has no files for test set {testset}",
+                    fix="name them, or remove the test set",
+                )  # fmt: skip
+
+    def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:
+        from replitune.corpus.score_table import split_testset
+
+        what = f"system {self.system}, test set {testset}"
+        named = output_files(what, self.settings.files[testset], corpora)
+        paths = [split_testset(path)[0] for path in named.values()]
+        if self.settings.replicas is None:
+            return dict(zip(named, paths, strict=True))
+        replicas = replica_ids(self.settings.replicas)
+        if len(paths) > len(replicas):
+            raise ReplituneError(
+                f"more files than replicas: {what}", found=f"{len(paths)} files",
+                expected=f"at most {len(replicas)}",
+            )  # fmt: skip
+        return {replica: paths[min(i, len(paths) - 1)] for i, replica in enumerate(replicas)}
+
+    def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
+        from replitune.corpus.score_table import split_testset
+        from replitune.metrics.given import score_line
+        from replitune.readers.registry import read_file, runs_in_order
+        from replitune.statistics.given import arrange
+
+        what = f"system {self.system}, test set {testset}"
+        given = output_files(what, self.settings.files[testset], corpora)
+        _, chosen = split_testset(next(iter(given.values())))
+        replicas = list(self.files(testset, corpora))
+        paths = list(dict.fromkeys(split_testset(path)[0] for path in given.values()))
+        called = self.settings.called or self.system
+        tables = [read_file(path, self.settings.columns) for path in paths]
+        own = [
+            rows.only("system", called) if "system" in rows.columns else rows.of_system(called)
+            for rows in tables
+        ]
+        found = arrange(runs_in_order(own), testset=chosen)
+        (system,) = found.stores[0].systems
+        runs = found.stores[0].systems[system].replicas
+        if len(runs) != len(replicas) or len(found.segments) != segments:
+            raise ReplituneError(
+                f"not what is declared: {what}", file=paths[0],
+                found=f"{len(runs)} runs of {len(found.segments)} segments",
+                expected=f"{len(replicas)} runs of {segments} segments",
+                fix="`replicas: {seeds: N}` says how many runs the tables have; the test set is "
+                "read from a table of the same segments",
+            )  # fmt: skip
+        ids = [line.rpartition("\t")[2] for line in found.segments]
+        by_metric = {
+            store.metric.id: store.systems[system].statistics[..., 0] for store in found.stores
+        }
+        return {
+            replica: [
+                score_line(id, {name: float(s[r, i]) for name, s in by_metric.items()})
+                for i, id in enumerate(ids)
+            ]
+            for r, replica in enumerate(replicas)
+        }

@@ -1,0 +1,54 @@
+"""What somebody types who comes from multeval, as a line of ours."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+OPTIONS = {
+    "--refs": "--refs", "--metrics": "--metrics", "--latex": "--latex", "--rankDir": "--rank",
+    "--sentLevelDir": "--sentence-scores", "--threads": "--threads", "--boot-samples": "--samples",
+    "--ar-shuffles": "--samples",
+}  # fmt: skip
+
+
+def translated(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The line, and the options of multeval that have no place in it."""
+    given: dict[str, list[str]] = {}
+    option = ""
+    for word in arguments[1:]:
+        if word.startswith("--"):
+            option = word
+            given.setdefault(option, [])
+        else:
+            given.setdefault(option, []).append(word)
+    line, left_out = ["replitune", "compare"], []
+    samples = max(
+        (int(number) for name in ("--boot-samples", "--ar-shuffles")
+         for number in given.get(name, ()) if number.isdecimal()),
+        default=None,
+    )  # fmt: skip
+    for name, words in given.items():
+        if name == "--hyps-baseline":
+            line += ["--baseline", *words]
+        elif name.startswith("--hyps-") and words:
+            line += ["--system", f"{name.removeprefix('--hyps-')}={words[0]}", *words[1:]]
+        elif name == "--metrics":
+            line += [name, *(_metric(word, given) for word in words)]
+        elif OPTIONS.get(name) == "--samples":
+            continue
+        elif name in OPTIONS:
+            line += [OPTIONS[name], *words]
+        elif not name.startswith(("--meteor.", "--bleu.", "--ter.")):
+            left_out.append(name)
+    if samples is not None:
+        line += ["--samples", str(samples)]
+    return shlex.join(line), left_out
+
+
+def _metric(word: str, given: dict[str, list[str]]) -> str:
+    """multeval takes texts as tokenised, and METEOR needs its language."""
+    if word in ("bleu", "length"):
+        return f"{word}:tokenize=none"
+    language = given.get("--meteor.language")
+    return f"{word}:language={language[0]}" if word == "meteor" and language else word

@@ -1,0 +1,111 @@
+"""What to do next with the replicas in hand: more runs of which systems, more segments, nothing.
+
+  replitune next results/X/stats --metric bleu --most 20 --manifest results/X
+
+By the rule of adaptive replication (docs/adaptive.md), as if the looks had been planned before. An
+experiment with `until: settled` needs no such advice: `replitune run` goes on by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from replitune.cli.options import add_settings, given_settings
+from replitune.cli.stores import (
+    add_store_options,
+    add_suite,
+    given_pairs,
+    one_testset,
+    stores_of_suite,
+    with_systems,
+)
+from replitune.errors import ReplituneError
+from replitune.significance.looks.settings import LookSettings
+from replitune.significance.settings import TestSettings
+from replitune.significance.studies.settings import PlanningSettings
+from replitune.statistics.store import SegmentStatistics
+
+RULE = ("looks", "doubt", "futility", "skip")
+TESTED = ("methods", "alpha", "correction", "paired_replicas")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_store_options(parser, seed=False)
+    add_suite(parser)
+    parser.add_argument(
+        "--metric", metavar="ID", help="the one metric that decides (needed where there are more)"
+    )
+    parser.add_argument(
+        "--most", type=int, metavar="N",
+        help="the most replicas of each kind that a system may have (default: the last look)",
+    )  # fmt: skip
+    add_settings(parser, LookSettings, *RULE)
+    add_settings(parser, TestSettings, *TESTED)
+    add_settings(parser, PlanningSettings, "cpu_per_run")
+    parser.add_argument(
+        "--manifest", metavar="FILE", help="manifest.json of an experiment that tells the prices"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    from replitune.report.terminal_looks import PLANNED, advice_lines, look_table
+    from replitune.results.in_hand import advise, look_settings
+
+    settings = look_settings(**given_settings(options, LookSettings, *RULE))
+    tests = TestSettings(
+        pairs=given_pairs(options), **given_settings(options, TestSettings, *TESTED)
+    )
+    most = settings.looks[-1] if options.most is None else options.most
+    if most <= settings.looks[0]:
+        raise ReplituneError(
+            "--most is the first look", found=str(most),
+            expected=f"more than {settings.looks[0]}",
+        )  # fmt: skip
+    if options.suite is not None:
+        testsets = stores_of_suite(options.store, options.suite)
+        weights = {name: weight for name, (weight, _) in testsets.items()}
+        stores = [of_metric(found, options.metric) for _, found in testsets.values()]
+    else:
+        weights, stores = None, [
+            of_metric(one_testset(options.store, options.testset), options.metric)
+        ]  # fmt: skip
+    if options.systems is not None:
+        stores = [with_systems(store, options.systems) for store in stores]
+    advice = advise(stores, tests, settings, most, weights)
+    if advice.record is not None:
+        print(f"{look_table(advice.record)}\n")
+    for line in advice_lines(advice, _prices(options, list(advice.wanted))):
+        print(line)
+    print(f"note: {PLANNED}", file=sys.stderr)
+
+
+def of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> SegmentStatistics:
+    """The one that decides."""
+    known = [store.metric.id for store in stores]
+    chosen = [store for store in stores if id in (None, store.metric.id)]
+    if len(chosen) != 1:
+        raise ReplituneError(
+            "one metric decides", found=f"--metric {id}" if id else ", ".join(known),
+            expected=f"one of {', '.join(known)}", fix="choose one with --metric",
+        )  # fmt: skip
+    return chosen[0]
+
+
+def _prices(options: argparse.Namespace, systems: list[str]) -> dict[str, float]:
+    """CPU seconds of one run of each system, of those where something tells them."""
+    from replitune.ledger.prices import prices_of
+
+    planning = PlanningSettings(**given_settings(options, PlanningSettings, "cpu_per_run"))
+    if planning.cpu_per_run is not None:
+        return dict.fromkeys(systems, planning.cpu_per_run)
+    found: dict[str, float] = {}
+    for name in systems if options.manifest is not None else ():
+        try:
+            found[name] = prices_of(options.manifest, [name], segment=1.0).run
+        except ReplituneError as error:
+            if "is not known" not in error.message:
+                raise
+            print(f"note: {error.message}: nothing was tuned or trained", file=sys.stderr)
+    return found

@@ -1,0 +1,215 @@
+"""Texts as JSON lines: a document a line, as in the shared tasks of WMT25 and after, whose
+paragraphs are the segments; or a prompt a line with one output or several.
+
+    {"doc_id": "en-cs_CZ_#_news_#_d1", "src_text": "...", "refs": {"refA": {"ref": "..."}}}
+    {"doc_id": "en-cs_CZ_#_news_#_d1", "hypothesis": "..."}
+    {"id": "q1", "samples": ["...", "..."]}
+
+`file.jsonl#PART` is a part: of test sets a language pair, of outputs of several systems a system,
+of several samples one of them, from 1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from replitune.corpus.content import FileContent, Role
+from replitune.errors import ReplituneError
+from replitune.running.files import read_lines
+
+PARAGRAPHS = "\n\n"
+"""Between the paragraphs of a document; a line feed within one is a blank."""
+
+PAIR_ENDS = "_#_"
+"""Between the language pair and the rest of the id of a document."""
+
+OUTPUT = (
+    "hypothesis", "output", "outputs", "samples", "generation", "generations", "translation",
+    "translations", "completion", "completions", "response", "responses", "prediction", "text",
+)  # fmt: skip
+"""Keys of what a system wrote, the first that is there."""
+
+
+def split_part(path: str | Path) -> tuple[Path, str | None]:
+    """``file.jsonl#PART`` in two; a file that is there under the whole name is that file."""
+    name, sign, part = str(path).rpartition("#")
+    if sign and name.lower().removesuffix(".gz").endswith(".jsonl") and not Path(path).exists():
+        return Path(name), part
+    return Path(path), None
+
+
+def is_jsonl(path: str | Path) -> bool:
+    return str(split_part(path)[0]).lower().removesuffix(".gz").endswith(".jsonl")
+
+
+def has_documents(path: str | Path) -> bool:
+    """Whether it is a test set of WMT, by its first line."""
+    file, _ = split_part(path)
+    first = next(iter(read_lines(file)), "")
+    return '"doc_id"' in first and ('"refs"' in first or '"src_text"' in first)
+
+
+def read_documents(path: str | Path, role: Role) -> FileContent:
+    """References, by their names, source and documents of one language pair."""
+    file, part = split_part(path)
+    documents: list[tuple[str, list[str], dict[str, list[str]]]] = []
+    pairs: dict[str, None] = {}
+    for line, row in _rows(file):
+        id = _text(file, line, row, "doc_id")
+        pair = id.partition(PAIR_ENDS)[0]
+        pairs[pair] = None
+        if part not in (None, pair):
+            continue
+        refs = row.get("refs") or {}
+        named = {
+            name: _paragraphs(ref["ref"] if isinstance(ref, dict) else ref)
+            for name, ref in (refs.items() if isinstance(refs, dict) else ())
+        }
+        documents.append((id, _paragraphs(row.get("src_text", "")), named))
+    if part is not None and part not in pairs:
+        raise ReplituneError("no such language pair", file=file, found=part,
+                             expected=", ".join(pairs))  # fmt: skip
+    if len(pairs) > 1 and part is None:
+        raise ReplituneError(
+            f"{len(pairs)} language pairs in one file", file=file, found=", ".join(pairs),
+            fix=f"choose one: {file.name}#{next(iter(pairs))}",
+        )  # fmt: skip
+    names = [name for name in documents[0][2] if all(name in refs for _, _, refs in documents)]
+    for id, source, refs in documents:
+        for name in names:
+            if len(refs[name]) != len(source):
+                raise ReplituneError(
+                    f"document {id} has not one paragraph of {name} for each of its source",
+                    file=file, found=f"{len(refs[name])}", expected=f"{len(source)}",
+                )  # fmt: skip
+    if role == "reference" and not names:
+        raise ReplituneError("no reference that all documents have", file=file)
+    ids = [id for id, source, _ in documents for _ in source]
+    return FileContent(
+        path,
+        [[text for _, _, refs in documents for text in refs[name]] for name in names],
+        [text for _, source, _ in documents for text in source],
+        ids,
+    )
+
+
+def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list[list[str]]:
+    """The outputs of one system, a list of lines for each run. `documents`: of each segment of the
+    test set, by which documents are put in order, and others left out."""
+    file, part = split_part(path)
+    rows = list(_rows(file))
+    if not rows:
+        raise ReplituneError("no outputs in this file", file=file)
+    (line, first) = rows[0]
+    key = next((key for key in (*OUTPUT, "tgt_text") if key in first), None)
+    if key is None:
+        raise ReplituneError(
+            "no text of a system", file=file, line=line, found=", ".join(first)[:200],
+            expected=f"one of the keys {', '.join(OUTPUT)}",
+        )  # fmt: skip
+    if isinstance(first[key], dict):
+        return [_in_order(file, [(n, r.get("doc_id"), _of(file, n, r, key, part)) for n, r in rows],
+                          documents)]  # fmt: skip
+    if "doc_id" in first and isinstance(first[key], str):
+        found = [(n, row.get("doc_id"), _text(file, n, row, key)) for n, row in rows]
+        return [_in_order(file, found, documents)]
+    if isinstance(first[key], str):
+        return [[_one_line(_text(file, n, row, key)) for n, row in rows]]
+    samples = len(first[key]) if isinstance(first[key], list) else 0
+    for n, row in rows:
+        texts: Any = row.get(key)
+        good = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+        if not good or len(texts) != samples or not samples:
+            raise ReplituneError(
+                f"not {samples or 'any'} samples", file=file, line=n,
+                found=f"{key}: {len(texts) if good else repr(texts)[:40]}",
+                expected="as many texts as on the first line",
+            )  # fmt: skip
+    runs = [[_one_line(row[key][k]) for _, row in rows] for k in range(samples)]
+    if part is None:
+        return runs
+    if not part.isdecimal() or not 1 <= int(part) <= samples:
+        raise ReplituneError("no such sample", file=file, found=part,
+                             expected=f"a number from 1 to {samples}")  # fmt: skip
+    return [runs[int(part) - 1]]
+
+
+def _of(path: Path, line: int, row: dict[str, Any], key: str, part: str | None) -> str:
+    """The text of one of several systems."""
+    texts: Any = row.get(key)
+    names = list(texts) if isinstance(texts, dict) else []
+    if part not in names:
+        raise ReplituneError(
+            "which system?" if part is None else f"no output of system {part}", file=path,
+            line=line, found=", ".join(names) or "none",
+            fix=f"name it: {path.name}#{names[0]}" if names else None,
+        )  # fmt: skip
+    return str(texts[part])
+
+
+def _in_order(
+    path: Path, found: Sequence[tuple[int, Any, str]], documents: Sequence[str] | None
+) -> list[str]:
+    """Paragraphs of documents in the order of the test set."""
+    by_id: dict[str, tuple[int, list[str]]] = {}
+    for line, id, text in found:
+        if str(id) in by_id:
+            raise ReplituneError(f"document {id} is there twice", file=path, line=line,
+                                 found=f"also on line {by_id[str(id)][0]}")  # fmt: skip
+        by_id[str(id)] = (line, _paragraphs(text))
+    if documents is None:
+        return [text for _, texts in by_id.values() for text in texts]
+    lines: list[str] = []
+    for id, group in groupby(documents):
+        count = len(list(group))
+        if id not in by_id:
+            raise ReplituneError(f"no document {id}", file=path, found=f"{len(by_id)} documents",
+                                 expected="all documents of the test set")  # fmt: skip
+        line, texts = by_id[id]
+        if len(texts) != count:
+            raise ReplituneError(
+                f"document {id} has another number of paragraphs than the test set", file=path,
+                line=line, found=f"{len(texts)}", expected=f"{count}",
+                fix="translate paragraph by paragraph, with an empty line between them",
+            )  # fmt: skip
+        lines += texts
+    return lines
+
+
+def _paragraphs(text: object) -> list[str]:
+    if isinstance(text, list):
+        return [_one_line(str(part)) for part in text]
+    return [_one_line(part) for part in str(text).split(PARAGRAPHS)]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(part.strip("\r") for part in text.split("\n"))
+
+
+def _text(path: Path, line: int, row: dict[str, Any], key: str) -> str:
+    if not isinstance(row.get(key), str):
+        raise ReplituneError(
+            f"no text `{key}`", file=path, line=line, found=repr(row.get(key))[:60]
+        )
+    return str(row[key])
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ReplituneError(
+                "not a line of JSON", file=path, line=number, found=str(error),
+                fix="was the file cut off? write it again",
+            ) from None  # fmt: skip
+        if not isinstance(row, dict):
+            raise ReplituneError("not a JSON object", file=path, line=number, found=line[:60],
+                                 expected="{...} on each line")  # fmt: skip
+        yield number, row

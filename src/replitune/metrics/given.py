@@ -1,0 +1,87 @@
+"""Scores that a system of `backend: scores` brings along: its output of a segment is one line of
+JSON, ``{"id": "q1", "scores": {"accuracy": 1.0}}``, with the id that the test set has, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.metrics.base import HigherIsBetter, MeanMetric
+from replitune.settings import about, check_arguments
+
+
+def score_line(id: str, scores: Mapping[str, float | None]) -> str:
+    """The output of one segment."""
+    return json.dumps({"id": id, "scores": scores}, ensure_ascii=False)
+
+
+class Given(MeanMetric):
+    """Mean of given scores."""
+
+    name = "given"
+    needs_text = True
+
+    @check_arguments
+    def __init__(
+        self,
+        id: str | None = None,
+        metric: Annotated[
+            str | None,
+            about("Which of the metrics of the tables; by default the one called as the id."),
+        ] = None,
+        higher_is_better: HigherIsBetter = True,
+    ) -> None:
+        super().__init__(id, higher_is_better)
+        self.metric = metric
+
+    @property
+    def wanted(self) -> str:
+        return self.metric or self.id
+
+    def signature(self) -> str:
+        return f"{super().signature()}|scores:{self.wanted}"
+
+    def prepare(self, refs: Sequence[Sequence[str]]) -> Any:
+        return refs[0]
+
+    def segment_statistics(
+        self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: Any
+    ) -> NDArray[Any]:
+        out = np.zeros((len(hyps), 2))
+        for i, (line, segment) in enumerate(zip(hyps, segments.tolist(), strict=True)):
+            scores = _scores(line, prepared[segment])
+            if self.wanted in scores:
+                score = scores[self.wanted]
+            elif self.metric is None and self.id == self.name and len(scores) == 1:
+                (score,) = scores.values()
+            else:
+                raise ReplituneError(
+                    f"no scores of {self.wanted}", found=", ".join(scores),
+                    fix="give the metric the name that it has in the table, as its id",
+                )  # fmt: skip
+            if score is not None:
+                out[i] = score, 1.0
+        return out
+
+
+def _scores(line: str, id: str) -> dict[str, float | None]:
+    try:
+        row = json.loads(line)
+        own, scores = row["id"], row["scores"]
+    except (ValueError, KeyError, TypeError):
+        raise ReplituneError(
+            "an output that is no line of scores", found=line[:80],
+            expected='{"id": "q1", "scores": {"accuracy": 1.0}}',
+            fix="the metric `given` is of systems of `backend: scores`",
+        ) from None  # fmt: skip
+    if own != id:
+        raise ReplituneError(
+            "scores of another segment than the test set's", found=own, expected=id,
+            fix="read the test set from the same table, `format: scores`",
+        )  # fmt: skip
+    return dict(scores)

@@ -1,0 +1,185 @@
+"""Evaluations of Inspect: its logs (``.eval``, or ``.json`` after ``inspect log convert``), and the
+tables of samples that ``samples_df()`` makes, written as CSV, Parquet or JSON lines. A sample has
+an id and an epoch; each epoch is a run."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from replitune.errors import ReplituneError
+from replitune.readers.columns import called_like
+from replitune.readers.interface import Beginning, Reader, ScoreRows
+from replitune.readers.json_lines import JsonLines
+from replitune.readers.parquet import Parquet
+from replitune.readers.records import Numbering, Records, json_of, of_kind
+from replitune.readers.separated import Separated
+from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
+from replitune.readers.tabular import ABSENT, Tabular
+
+WORDS = {
+    "C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0,
+    "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0,
+}  # fmt: skip
+"""Correct, partial, incorrect, no answer: the numbers that Inspect takes them for."""
+
+PREFIX = "score_"
+
+ZSTANDARD, LOCAL_HEADER = 93, 30
+"""Of zip files: the number of a way to pack, and the bytes before the name of a packed file."""
+
+TABLES: tuple[type[Tabular], ...] = (Parquet, JsonLines, Separated)
+
+Sample = tuple[int, str, str, str, str, Mapping[str, Any]]
+"""Line, model, task, id, run, scores by scorer."""
+
+
+class Inspect(Reader):
+    """The model is the system, the task the test set, a scorer a metric."""
+
+    @staticmethod
+    def recognises(beginning: Beginning) -> bool:
+        if beginning.data[:4] == b"PK\x03\x04":
+            return beginning.path.suffix == ".eval" or b"_journal/" in beginning.data
+        text = beginning.text
+        if text.lstrip()[:1] == "{" and '"eval"' in text and '"run_id"' in text:
+            return '"task"' in text
+        return _table(beginning) is not None
+
+    @staticmethod
+    def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
+        beginning = Beginning.of(path)
+        table = _table(beginning)
+        samples = _logged(path, beginning) if table is None else _listed(path, table, names)
+        rows = Records(path)
+        left_out: Counter[str] = Counter()
+        for line, model, task, id, run, scores in samples:
+            for scorer, value in scores.items():
+                score = _number(value)
+                if score is None and value is not None and str(value) not in ABSENT:
+                    left_out[scorer] += 1
+                    continue
+                own = {"system": model} if model else {}
+                own |= {"testset": task} if task else {}
+                rows.add(line, score, segment=id, replica=run, metric=scorer, **own)
+        said = ["samples of Inspect; each epoch is a run"]
+        for scorer, count in left_out.items():
+            said.append(f"{scorer} left out where it is no number ({count:,})")
+        called = {"system": "model", "segment": "id", "replica": "epoch", "testset": "task",
+                  "metric": "scores"}  # fmt: skip
+        return rows.rows(called, said)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and value in WORDS:
+        return WORDS[value]
+    return number_of(value)
+
+
+def _table(beginning: Beginning) -> type[Tabular] | None:
+    """Of which kind a table of samples is; None: it is no such table."""
+    kind = next((table for table in TABLES if table.recognises(beginning)), None)
+    if kind is None or (kind is not Parquet and "epoch" not in beginning.text):
+        return None
+    try:
+        header, _ = kind.header(beginning.path)
+    except ReplituneError:
+        return None  # JSON of another kind, or damaged, which another reader says
+    scored = any(name.startswith(PREFIX) for name in header)
+    return kind if scored and {"id", "epoch"} <= {*header} else None
+
+
+def _listed(path: Path, table: type[Tabular], names: ColumnNames) -> Iterator[Sample]:
+    """The rows of a table. Of one model there may be several evaluations, of as many epochs."""
+    header, _ = table.header(path)
+    scorers = {
+        name: name.removeprefix(PREFIX) for name in header
+        if name.startswith(PREFIX) and not name.endswith("_metadata")
+    }  # fmt: skip
+    model = names.system or called_like("system", header)
+    task = names.testset or next((n for n in ("task_name", "task") if n in header), None)
+    evaluations: dict[tuple[str, str], Numbering] = {}
+    for line, row in _rows(path, table):
+        about = (str(row[model]) if model else "", str(row[task]) if task else "")
+        number = evaluations.setdefault(about, Numbering())[str(row.get("eval_id"))]
+        run = _whole(row["epoch"]) if number == "1" else f"{number}.{_whole(row['epoch'])}"
+        yield line, *about, str(row["id"]), run, {scorers[n]: row[n] for n in scorers}
+
+
+def _whole(epoch: Any) -> str:
+    value = number_of(epoch)
+    return str(epoch) if value is None else str(int(value))
+
+
+def _rows(path: Path, table: type[Tabular]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if table is not Parquet:
+        yield from table.numbered(path)
+        return
+    import pyarrow.parquet as pq
+
+    line = 0
+    for batch in pq.ParquetFile(path).iter_batches():
+        for row in batch.to_pylist():
+            line += 1
+            yield line, row
+
+
+def _logged(path: Path, beginning: Beginning) -> Iterator[Sample]:
+    """The samples of a log, which is of one evaluation of one model."""
+    if beginning.data[:2] == b"PK":
+        header, samples = _unpacked(path)
+    else:
+        header = of_kind(dict, json_of(path, "a log of Inspect"), path, 1, "log")
+        samples = of_kind(list, header.get("samples"), path, 1, "samples")
+    about = of_kind(dict, header.get("eval"), path, 1, "eval")
+    model, task = str(about.get("model", "")), str(about.get("task", ""))
+    if not of_kind(list, samples, path, 1, "samples"):
+        raise ReplituneError("a log without samples", file=path, expected="a log of Inspect")
+    for number, item in enumerate(samples, start=1):
+        sample = of_kind(dict, item, path, number, "sample")
+        if sample.get("id") is None:
+            raise ReplituneError("a sample without an id", file=path, line=number)
+        given = of_kind(dict, sample.get("scores"), path, number, "scores")
+        scores = {
+            name: of_kind(dict, score, path, number, f"scores.{name}").get("value")
+            for name, score in given.items()
+        }
+        yield number, model, task, str(sample["id"]), _whole(sample.get("epoch", 1)), scores
+
+
+def _unpacked(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The header of an ``.eval`` file, and its samples."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = packed.namelist()
+            start = "header.json" if "header.json" in names else "_journal/start.json"
+            if "summaries.json" in names:
+                return _member(packed, start), _member(packed, "summaries.json")
+            parts = sorted(n for n in names if n.startswith("samples/") and n.endswith(".json"))
+            return _member(packed, start), [_member(packed, name) for name in parts]
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
+        raise ReplituneError(
+            "not a whole log of Inspect", file=path, found=str(error),
+            expected="an .eval file with header.json and samples",
+        ) from None  # fmt: skip
+
+
+def _member(packed: zipfile.ZipFile, name: str) -> Any:
+    """One file of JSON in an archive; Python itself reads no zstandard there before 3.14."""
+    info = packed.getinfo(name)
+    if info.compress_type != ZSTANDARD or packed.fp is None:
+        return json.loads(packed.read(info))
+    import pyarrow as pa
+
+    packed.fp.seek(info.header_offset + LOCAL_HEADER - 4)
+    packed.fp.seek(sum(struct.unpack("<HH", packed.fp.read(4))), 1)
+    data = packed.fp.read(info.compress_size)
+    return json.loads(pa.decompress(data, info.file_size, "zstd", asbytes=True))

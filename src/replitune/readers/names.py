@@ -1,0 +1,37 @@
+"""Systems and runs by the names of files, where a file says neither."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+RUN = re.compile(r"(.+?)[._-](?:(?:run|seed|epoch|sample)[._-]?(\d+)|(0\d+))", re.ASCII)
+"""The name of a system, and the number of a run: a bare number may be part of the name of a model,
+unless it begins with 0."""
+
+ENDS = re.compile(
+    r"(?:\.(?:txt|out|hyp|mt|gz|scores?|seg|json|jsonl|csv|tsv|parquet|eval|[a-z]{2}))+$"
+)
+
+
+def system_and_run(file: str) -> tuple[str, str | None]:
+    """``out/new.run2.txt`` is run 2 of new."""
+    name = file.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    stem = ENDS.sub("", name) or name
+    found = RUN.fullmatch(stem)
+    return (found[1], found[2] or found[3]) if found else (stem, None)
+
+
+def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """System and run of each; where two would be the same, each file is a system."""
+    read = {file: system_and_run(file) for file in files}
+    found = {file: (system, run or "1") for file, (system, run) in read.items()}
+    if len(set(found.values())) < len(files):
+        return {file: (file, "1") for file in files}
+    return found
+
+
+def stem(path: Path) -> str:
+    """The name of a file without what says of which kind it is."""
+    return ENDS.sub("", path.name) or path.name

@@ -1,0 +1,86 @@
+"""``promptfoo eval --output results.json``: a result for each (provider, prompt, test), with a
+score and perhaps named scores. A test that is there several times (``--repeat``) has several
+runs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from replitune.errors import ReplituneError
+from replitune.readers.interface import Beginning, Reader, ScoreRows
+from replitune.readers.records import Records, json_of, of_kind
+from replitune.readers.settings import ColumnNames
+from replitune.readers.table import number_of
+
+LONGEST = 40
+"""Characters of a prompt that may be part of the name of a system."""
+
+
+class Promptfoo(Reader):
+    """A system is a provider, or with several prompts a provider with a prompt; a segment is a
+    test, known by its variables."""
+
+    @staticmethod
+    def recognises(beginning: Beginning) -> bool:
+        text = beginning.text
+        return text.lstrip()[:1] == "{" and '"results"' in text and (
+            '"evalId"' in text or '"promptIdx"' in text
+        )  # fmt: skip
+
+    @staticmethod
+    def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
+        content = json_of(path, "what `promptfoo eval --output results.json` writes")
+        found = content.get("results") if isinstance(content, dict) else None
+        found = found.get("results") if isinstance(found, dict) else found
+        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+            raise ReplituneError(
+                "no list of results", file=path, expected="results.results, a result for each test"
+            )
+        for number, item in enumerate(found, start=1):
+            of_kind(dict, item.get("namedScores"), path, number, "namedScores")
+        prompts = list(dict.fromkeys(_prompt(item) for item in found))
+        each = [set(item.get("namedScores") or ()) for item in found]
+        named = set.intersection(*each) if each else set()
+        tests: dict[str, int] = {}
+        runs: Counter[tuple[str, int]] = Counter()
+        rows, errors = Records(path), 0
+        for number, item in enumerate(found):
+            system = _provider(item)
+            if len(prompts) > 1:
+                text = _prompt(item)
+                short = len(text) <= LONGEST and text.isprintable()
+                system += f" {text if short else f'prompt {prompts.index(text) + 1}'}"
+            key = json.dumps(item.get("vars", item.get("testIdx")), sort_keys=True)
+            test = tests.setdefault(key, len(tests))
+            runs[system, test] += 1
+            failed = item.get("failureReason") == 2 or number_of(item.get("score")) is None
+            errors += failed
+            own = item.get("namedScores") or {}
+            for metric in ("score", *sorted(named)):
+                value = item.get("score") if metric == "score" else own[metric]
+                rows.add(
+                    number + 1, None if failed else number_of(value), system=system,
+                    replica=runs[system, test], segment=test, metric=metric,
+                )  # fmt: skip
+        said = [f"results of promptfoo; tests: {len(tests)}, prompts: {len(prompts)}"]
+        if errors:
+            said.append(f"{errors} results that ended in an error have no score")
+        return rows.rows({"system": "provider", "segment": "vars", "metric": "score"}, said)
+
+
+def _provider(item: dict[str, Any]) -> str:
+    provider = item.get("provider")
+    if isinstance(provider, dict):
+        return str(provider.get("label") or provider.get("id"))
+    return str(provider)
+
+
+def _prompt(item: dict[str, Any]) -> str:
+    prompt = item.get("prompt")
+    if isinstance(prompt, dict):
+        return str(prompt.get("label") or prompt.get("raw"))
+    return str(prompt)

@@ -1,0 +1,58 @@
+"""The table of looks."""
+
+from __future__ import annotations
+
+from replitune.report.material import Material
+from replitune.report.numbers import p_value, signed
+from replitune.report.specification import Column, Table, ends, exact
+from replitune.report.tables_tests import PAIR_OF_ROW
+from replitune.results.looks import look_rows
+from replitune.results.result import Result
+from replitune.significance.looks.record import Record
+
+
+def decider(material: Material, record: Record) -> Result | None:
+    """The (test set, metric) that has decided."""
+    plan = record.plan
+    return next(
+        (c for c in material.cells if (c.testset, c.metric) == (plan.testset, plan.metric)), None
+    )
+
+
+def looks(material: Material) -> Table | None:
+    """Every look at every pair of an experiment that decides itself how many replicas it needs:
+    difference, the rule's interval, p of the look, the smallest p so far, and what was decided."""
+    record = material.looks
+    cell = None if record is None else decider(material, record)
+    if record is None or cell is None:
+        return None
+    used, most = record.runs
+    return Table(
+        title="Looks",
+        caption=f"Looks at {cell.testset} by {cell.name}: replicas of A and B, their difference "
+        "with the rule's interval, p of the look and the smallest so far, and what was decided. "
+        f"{used} of at most {most} replicas were made.",
+        columns=(
+            Column("look", "look"),
+            *PAIR_OF_ROW,
+            Column("n", None, lambda _, row: f"{row.n_a} + {row.n_b}"),
+            *exact("n_a", "n_b"),
+            Column("delta", "delta", show=signed, in_units=True),
+            *ends(),
+            *exact("variance", "movement", "level", "p_alone"),
+            Column("p look", "p_look", show=p_value),
+            Column("p", "p", show=p_value),
+            Column("p adj.", "p_adjusted", show=p_value),
+            Column("decision", "decision", left=True),
+            Column("more runs of", None, _more, left=True),
+            *exact("more_a", "more_b", "note"),
+        ),
+        rows=[(cell, row) for row in look_rows(record)],
+        filters=2,
+    )  # fmt: skip
+
+
+def _more(_: object, row: object) -> str:
+    """The systems that a pair asks for more runs of."""
+    asked = [getattr(row, side) for side in ("a", "b") if getattr(row, f"more_{side}")]
+    return ", ".join(asked) or "–"

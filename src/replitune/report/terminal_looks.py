@@ -1,0 +1,93 @@
+"""Looks in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from replitune.report.numbers import p_value, signed
+from replitune.report.specification import Column, Table
+from replitune.report.wording import count
+from replitune.results.in_hand import Advice
+from replitune.significance.looks.record import FUTILE, SETTLED, Look, PairLook, Plan, Record
+from replitune.significance.variances import ENOUGH
+
+PLANNED = (
+    "p is at its level where these looks, the most replicas and the metric were fixed before the "
+    "first run was looked at; looking on until p is small finds differences that are not there"
+)
+
+
+def look_table(record: Record, decimals: int = 2) -> Table:
+    """Every look at every pair."""
+
+    def interval(look: Look, row: PairLook) -> str:
+        if row.ci_low is None or row.ci_high is None:
+            return ""
+        return f"[{row.ci_low:.{decimals}f}, {row.ci_high:.{decimals}f}]"
+
+    return Table(
+        columns=(
+            Column("look", None, lambda look, _: look.number, width=4),
+            Column("pair", None, lambda _, row: f"{row.b} - {row.a}", left=True, width=16, gap=2),
+            Column("n", None, lambda _, row: f"{row.n_a} + {row.n_b}", width=7),
+            Column("delta", None, lambda _, row: row.delta,
+                   lambda x: "–" if x is None else signed(x, decimals), width=7),
+            Column("CI", None, interval, left=True, gap=2, width=16),
+            Column("p", None, lambda _, row: row.p_adjusted, p_value, width=6),
+            Column("", None, _decided, left=True, gap=2),
+        ),
+        rows=[(look, row) for look in record.looks for row in look.pairs],
+    )  # fmt: skip
+
+
+def _decided(_: Look, row: PairLook) -> str:
+    asked = [name for name, more in ((row.a, row.more_a), (row.b, row.more_b)) if more]
+    more = f": more runs of {' and '.join(asked)}" if asked else ""
+    return f"{row.note or row.decision}{more}"
+
+
+def stopped(record: Record) -> str:
+    """Whether the replicas in hand were more than needed."""
+    used, most = record.runs
+    if used == most:
+        return f"all {most} replicas were needed"
+    each = ", ".join(
+        f"{sum(counts.values())} of {sum(record.plan.most[name].values())} of {name}"
+        for name, counts in record.counts.items()
+    )
+    return f"{used} of {most} replicas would have been enough: {each}"
+
+
+def advice_lines(advice: Advice, price: Mapping[str, float]) -> Iterator[str]:
+    """What to do next: more runs of which systems, more segments, or nothing. `price`: CPU seconds
+    of one run of systems, where they are known."""
+    from replitune.significance.studies.cheapest import time_said
+
+    record, plan = advice.record, advice.plan
+    wanted = advice.wanted
+    for name, more in wanted.items():
+        have = sum(advice.have[name].values())
+        cost = f", about {time_said(more * price[name])} of CPU" if name in price else ""
+        yield f"{name}: {count(more, 'more run')} (it has {have}){cost}"
+    if wanted and wanted.keys() <= price.keys():
+        total = sum(more * price[name] for name, more in wanted.items())
+        cost = time_said(total)
+        yield f"in all {count(sum(wanted.values()), 'run')}, about {cost} of CPU; then look again"
+    if record is None or wanted:
+        return
+    for row in record.looks[-1].pairs:
+        yield f"{row.b} - {row.a}: {_outcome(plan, row)}"
+
+
+def _outcome(plan: Plan, row: PairLook) -> str:
+    if row.decision == SETTLED:
+        return "settled, nothing to do"
+    if row.note:
+        return f"{row.note}: more of the same would tell nothing"
+    share = row.parts[-1] / sum(row.parts) if sum(row.parts) > 0 else 0.0
+    of_set = f"{100 * share:.0f}% of the variance is the test set's"
+    if row.decision == FUTILE:
+        said = f"more runs are unlikely ({100 * plan.futility:g}%) to settle it; {of_set}"
+    else:
+        said = f"not settled, and its runs leave little open; {of_set}"
+    return f"{said}: more segments" if share >= ENOUGH else said

@@ -1,0 +1,145 @@
+"""Looks at replicas that somebody has already: could one have stopped earlier, and what is next?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from replitune.errors import ReplituneError
+from replitune.replicas import Replica, replica_ids
+from replitune.settings import read
+from replitune.significance.looks.looking import all_looks, looks_so_far
+from replitune.significance.looks.record import Look, Plan, Record, make_sizes
+from replitune.significance.looks.settings import FEWEST, LookSettings, decided_by, deciding
+from replitune.significance.pairs import pairs_of_systems
+from replitune.significance.settings import TestSettings
+from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.systems import SystemStatistics
+
+
+def look_settings(**given: Any) -> LookSettings:
+    """Checked: where to look, and the rule."""
+    settings: LookSettings = read(LookSettings, given, "looks")
+    rising = sorted({*settings.looks})
+    if settings.looks[0] < FEWEST or list(settings.looks) != rising:
+        raise ReplituneError(
+            "looks rise, from 3 on", found=", ".join(map(str, settings.looks)),
+            expected=f"such as {', '.join(map(str, LookSettings().looks))}",
+        )  # fmt: skip
+    return settings
+
+
+def looks_in_hand(
+    stores: Sequence[SegmentStatistics], tests: TestSettings, settings: LookSettings,
+    weights: Mapping[str, float] | None = None,
+) -> Record:  # fmt: skip
+    """Every look at the replicas in hand, which are taken for the most that there may be."""
+    named = [numbered(store) for store in stores]
+    plan = plan_of(named, tests, settings, weights)
+    return all_looks(plan, named)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do after the replicas in hand."""
+
+    plan: Plan
+    looks: list[Look]
+    """As far as these replicas go."""
+    have: Mapping[str, Mapping[str, int]]
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        """By system, how many more replicas, of all kinds together."""
+        at = self.looks[-1].wanted if self.looks else self.plan.first
+        if self.looks and not self.looks[-1].next:
+            return {}
+        found = {}
+        for name, n in at.items():
+            counts = self.plan.counts(name, n)
+            more = sum(max(k - self.have[name].get(kind, 0), 0) for kind, k in counts.items())
+            if more:
+                found[name] = more
+        return found
+
+    @property
+    def record(self) -> Record | None:
+        return Record(plan=self.plan, looks=self.looks) if self.looks else None
+
+
+def advise(
+    stores: Sequence[SegmentStatistics], tests: TestSettings, settings: LookSettings, most: int,
+    weights: Mapping[str, float] | None = None,
+) -> Advice:  # fmt: skip
+    """What the rule says next of the replicas in hand, of at most so many of each kind."""
+    named = [numbered(store) for store in stores]
+    plan = plan_of(named, tests, settings, weights, most)
+    have = {name: kinds_of(system) for name, system in named[0].systems.items()}
+    return Advice(plan, looks_so_far(plan, named), have)
+
+
+def plan_of(
+    stores: Sequence[SegmentStatistics], tests: TestSettings, settings: LookSettings,
+    weights: Mapping[str, float] | None = None, most: int | None = None,
+) -> Plan:  # fmt: skip
+    """Of replicas in hand; `most` of each kind, or as many as there are."""
+    store = stores[0]
+    method = deciding(tests)
+    if method is None:
+        raise ReplituneError(
+            "looks go by `crossed`, which is no test here",
+            found=", ".join(entry.id for entry in tests.methods), fix="add `crossed`",
+        )  # fmt: skip
+    kinds = {name: kinds_of(system) for name, system in store.systems.items()}
+    tops = {
+        name: {kind: n if most is None else max(n, most) for kind, n in counts.items()}
+        for name, counts in kinds.items()
+    }
+    return Plan(
+        testset="+".join(weights) if weights else store.testset,
+        metric=store.metric.id,
+        suite=dict(weights or {}),
+        method=method.id,
+        options=decided_by(method),
+        alpha=tests.alpha,
+        families=1,
+        correction="none" if tests.correction == "none" else "holm",
+        doubt=settings.doubt,
+        futility=settings.futility,
+        skip=settings.skip,
+        pairs=pairs_of_systems(tests.pairs, list(store.systems)),
+        most=tops,
+        sizes={name: make_sizes(counts, settings.looks) for name, counts in tops.items()},
+    )
+
+
+def kinds_of(system: SystemStatistics) -> dict[str, int]:
+    """Numbers of replicas by what they come from."""
+    prefixes = [Replica(id).prefix for id in system.replicas]
+    return {
+        "seeds" if prefix == "seed" else prefix: prefixes.count(prefix)
+        for prefix in dict.fromkeys(prefixes)
+    }
+
+
+def numbered(store: SegmentStatistics) -> SegmentStatistics:
+    """With replicas called by kind and number, from 1 and without gaps, in the order of their
+    names, as looks want them."""
+    return replace(store, systems={name: _numbered(s) for name, s in store.systems.items()})
+
+
+def _numbered(system: SystemStatistics) -> SystemStatistics:
+    known = {one.id for one in replica_ids(kinds_of(system))} if all(
+        "-" in id for id in system.replicas
+    ) else set()  # fmt: skip
+    if known == {*system.replicas}:
+        return system
+    order = sorted(range(system.n), key=lambda r: system.replicas[r])
+    counts: dict[str, int] = {}
+    ids = [""] * system.n
+    for r in order:
+        kind = system.groups[r] or "run"
+        counts[kind] = counts.get(kind, 0) + 1
+        ids[r] = f"{kind}-{counts[kind]:03d}"
+    return SystemStatistics(system.name, tuple(ids), system.groups, system.statistics)

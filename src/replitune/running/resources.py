@@ -1,0 +1,32 @@
+"""What jobs ask for. Light: the Snakefile imports it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from replitune.settings import Settings, about
+
+
+class Resources(Settings):
+    """What the jobs of a system or of a metric ask for. Changes no result."""
+
+    threads: Annotated[
+        int | None,
+        about("Threads of each job; its programs and libraries are told so. Default 1.", ge=1),
+    ] = None
+    gpu: Annotated[
+        int | None,
+        about(
+            "Graphics cards of each job. Run with `--resources gpu=N` where there are N; which "
+            "partition has them stands in the profile.",
+            ge=0,
+        ),
+    ] = None
+    mem_mb: Annotated[
+        int | None,
+        about("Memory of each job, on a cluster; more when it is tried again.", ge=1),
+    ] = None
+    runtime: Annotated[
+        int | None,
+        about("Minutes that each job may take, on a cluster; more when it is tried again.", ge=1),
+    ] = None

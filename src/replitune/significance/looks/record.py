@@ -1,0 +1,200 @@
+"""What is fixed before the first look, and what every look found: the record of an experiment.
+
+Light on purpose: the Snakefile reads it. As JSON it has everything; as Parquet a row for each look
+and pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from replitune.errors import ReplituneError
+from replitune.replicas import Replica, replica_ids
+
+SETTLED = "settled"
+"""The difference is significant, and would be with all runs."""
+FUTILE = "futile"
+"""It is not, and more runs would hardly change that."""
+OPEN = "open"
+NO_P = "no p"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is fixed beforehand. A change of it starts the record over."""
+
+    testset: str
+    metric: str
+    suite: dict[str, float]
+    """Weights of the test sets, where `testset` is the name of a suite."""
+    method: str
+    """Label of the test."""
+    options: dict[str, str | bool]
+    """Of the test: scope, unit, strata, paired."""
+    alpha: float
+    families: int
+    correction: str
+    """holm or none."""
+    doubt: float
+    futility: float
+    skip: float
+    pairs: list[tuple[str, str]]
+    most: dict[str, dict[str, int]]
+    """The most replicas of each system, by what they come from."""
+    sizes: dict[str, list[int]]
+    """Replicas of each kind at the looks of each system."""
+
+    def counts(self, system: str, n: int) -> dict[str, int]:
+        """Replicas of a system that stands at n of each kind."""
+        return {kind: min(n, most) for kind, most in self.most[system].items()}
+
+    def replicas(self, system: str, n: int, after: int = 0) -> list[Replica]:
+        """Their names; those that come on top of `after` of each kind."""
+        known = {*replica_ids(self.counts(system, after))}
+        return [one for one in replica_ids(self.counts(system, n)) if one not in known]
+
+    @property
+    def first(self) -> dict[str, int]:
+        """Replicas of each kind that the first look wants."""
+        return {system: sizes[0] for system, sizes in self.sizes.items()}
+
+    def following(self, system: str, n: int) -> int | None:
+        """Replicas of each kind at the next look of a system; None when it has the most."""
+        return next((size for size in self.sizes[system] if size > n), None)
+
+    def before(self, system: str, n: int) -> int:
+        """Those of the look before, 0 of the first."""
+        return max((size for size in self.sizes[system] if size < n), default=0)
+
+
+class SystemLook(msgspec.Struct, frozen=True, kw_only=True):
+    """One system at a look."""
+
+    n: int
+    """Replicas of each kind that were asked for."""
+    replicas: list[str]
+    """Those that there are, in order."""
+    missing: dict[str, str] = {}
+    """Those that could not be made, and why."""
+
+
+class PairLook(msgspec.Struct, frozen=True, kw_only=True):
+    """One pair at a look; what does not apply is null."""
+
+    a: str
+    b: str
+    n_a: int
+    n_b: int
+    delta: float | None
+    variance: float | None = None
+    """Var(delta)."""
+    parts: list[float] = []
+    """Its parts: of the runs of A and of B (and tuner), the last one the test set's own."""
+    nus: list[float] = []
+    """Their degrees of freedom."""
+    left: list[float] = []
+    """Of the parts of runs, what more runs would take away."""
+    p_alone: float | None = None
+    """Ordinary p, as if this were the only look."""
+    p_look: float | None = None
+    """p of this look, by the rule."""
+    p: float | None = None
+    """The smallest of all looks so far."""
+    p_adjusted: float | None = None
+    """The same, adjusted for all pairs."""
+    level: float | None = None
+    """Which p would have been enough."""
+    ci_low: float | None = None
+    ci_high: float | None = None
+    """The rule's interval, of this pair alone."""
+    movement: float | None = None
+    """Standard deviation of what more runs add to delta."""
+    decision: str = OPEN
+    more_a: bool = False
+    more_b: bool = False
+    """It asks for more runs of A, of B."""
+    note: str | None = None
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """One look at all pairs."""
+
+    number: int
+    systems: dict[str, SystemLook]
+    pairs: list[PairLook]
+    next: dict[str, int]
+    """Systems that get more runs, and how many of each kind they will have."""
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        """Replicas of each kind at the next look, or at the end."""
+        return {**{name: system.n for name, system in self.systems.items()}, **self.next}
+
+
+class Abandoned(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that was given up because what was fixed beforehand was changed."""
+
+    looks: int
+    plan: Plan
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """All looks so far."""
+
+    plan: Plan
+    looks: list[Look]
+    abandoned: list[Abandoned] = []
+    schema: int = 1
+
+    @property
+    def settled(self) -> bool:
+        """No system gets more runs."""
+        return not self.looks[-1].next
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        return self.looks[-1].wanted
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Replicas of each system by what they come from, as far as looks have asked."""
+        return {system: self.plan.counts(system, n) for system, n in self.wanted.items()}
+
+    def last(self, a: str, b: str) -> PairLook | None:
+        """What the last look said of a pair."""
+        return next((pair for pair in self.looks[-1].pairs if (pair.a, pair.b) == (a, b)), None)
+
+    def settled_at(self, a: str, b: str) -> PairLook | None:
+        """The look at which a pair was settled."""
+        for look in self.looks:
+            for pair in look.pairs:
+                if (pair.a, pair.b) == (a, b) and pair.decision == SETTLED:
+                    return pair
+        return None
+
+    @property
+    def runs(self) -> tuple[int, int]:
+        """Replicas that were asked for, and the most that there may be."""
+        used = sum(n for counts in self.counts.values() for n in counts.values())
+        return used, sum(n for counts in self.plan.most.values() for n in counts.values())
+
+    def json(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+
+def read_record(path: str | Path) -> Record:
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=Record)
+    except (OSError, ValueError) as error:
+        raise ReplituneError(
+            "not a record of looks", file=path, found=str(error),
+            fix="remove it and run the workflow again; it is made anew",
+        ) from None  # fmt: skip
+
+
+def make_sizes(most: Mapping[str, int], looks: Sequence[int]) -> list[int]:
+    """The looks of a system: those below the most that it may have, and this."""
+    last = max(most.values())
+    return [*(n for n in looks if n < last), last]

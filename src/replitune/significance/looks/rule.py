@@ -1,0 +1,158 @@
+"""Would all the runs that may be made give the same verdict on this test set?
+
+All looks share one test set: noise of segments is common to all of them, and only that of runs
+shrinks. So an interim look does not ask whether a difference is significant yet. With V_k the parts
+of Var(delta) that runs add at n_k of at most N_k replicas, F_k = V_k n_k / N_k is what would be
+left of them in the end, and L_k = V_k - F_k is by how much delta may still move:
+
+    reach(q) = C({F_k, W}, q) sqrt(V - sum V_k + sum F_k)    half the last interval at level q
+    rejected at q:   |delta| >= reach(q) + C({L_k}, doubt q) sqrt(sum L_k)
+    futile at q:     |delta| + C({L_k}, 2 futility) sqrt(sum L_k) < reach(q)
+
+C is the two-sided critical value of `critical`, W the test set's own part. With all replicas this
+is the ordinary test. docs/adaptive.md says what it gives; `benchmarks/adaptive` measures it.
+
+Arrays may be led by other axes: of pairs, of simulated experiments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from replitune.significance.critical import Parts, Scope, layers, tails
+from replitune.significance.looks.settings import RuleSettings
+
+Array = NDArray[np.float64]
+STEPS = 60
+"""Bisections of log p: more than its digits."""
+LOWEST = -230.0
+"""log of the smallest p."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """One difference at a look, and what it may become."""
+
+    delta: Array
+    """(...)"""
+    now: Parts
+    """Var(delta) at this look."""
+    last: Parts
+    """With all the replicas that there may be, as far as this look can tell."""
+    left: Array
+    """(..., R) L_k: the variance of what more runs add to delta."""
+    nus: Array
+    """(..., R) degrees of freedom of these."""
+    rule: RuleSettings
+
+    @property
+    def movement(self) -> Array:
+        """(...) standard deviation of what more runs add to delta."""
+        return np.sqrt(self.left.sum(axis=-1))
+
+    def reach(self, level: ArrayLike) -> Array:
+        """Half the interval with all replicas."""
+        c = critical(self.last.values, self.last.nus, level)
+        return c * np.sqrt(np.maximum(self.last.variance, 0.0))
+
+    def needed(self, level: ArrayLike) -> Array:
+        """The |delta| from which on it is settled that it is not 0; half the rule's interval."""
+        beyond = critical(self.left, self.nus, self.rule.doubt * np.asarray(level))
+        return self.reach(level) + beyond * self.movement
+
+    def futile(self, level: ArrayLike) -> NDArray[np.bool_]:
+        """More runs would hardly reject at this level."""
+        gain = critical(self.left, self.nus, 2 * self.rule.futility) * self.movement
+        return np.abs(self.delta) + gain < self.reach(level)
+
+    def shares(self) -> Array:
+        """(..., R) of what runs leave open."""
+        total = self.left.sum(axis=-1, keepdims=True)
+        return np.divide(self.left, total, out=np.zeros_like(self.left), where=total > 0)
+
+    def p(self) -> Array:
+        """(...) the level at which |delta| is just `needed`; with all replicas, the ordinary p."""
+        size = np.abs(np.asarray(self.delta, np.float64))
+        low, high = np.full(size.shape, LOWEST), np.zeros(size.shape)
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            enough = size >= self.needed(np.exp(middle))
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return np.where(self.movement > 0, np.exp(high), self.p_now())
+
+    def p_now(self) -> Array:
+        """(...) the ordinary p of the replicas at hand, as if nobody had looked before."""
+        size = np.abs(np.atleast_1d(np.asarray(self.delta, np.float64)))
+        values, nus = np.broadcast_arrays(self.now.values, self.now.nus)
+        varies = np.atleast_1d(np.asarray(self.now.variance) > 0)
+        flat = values.reshape(-1, values.shape[-1]), nus.reshape(-1, nus.shape[-1])
+        p = np.where(size.ravel() > 0, 0.0, 1.0)
+        at = np.flatnonzero(varies.ravel() & (flat[0].sum(axis=1) > 0))
+        if len(at):
+            se = np.sqrt(np.atleast_1d(self.now.variance).ravel()[at])
+            weight, df = layers(flat[0][at], flat[1][at])
+            p[at] = np.minimum(1.0, 2 * tails(weight, df, size.ravel()[at] / se))
+        return p.reshape(np.shape(self.delta))
+
+
+def outlook(
+    delta: ArrayLike, parts: Parts, share: Array, rule: RuleSettings, scope: Scope = "both"
+) -> Outlook:
+    """From the parts of a `scope` with runs, of which the first R are V_rep; share (..., R):
+    n_k / N_k of each."""
+    R = share.shape[-1]
+    runs = parts.values[..., :R]
+    last = runs * share
+    left = runs - last
+    variance = parts.variance - left.sum(axis=-1)
+    values = np.concatenate([last, parts.values[..., R:]], axis=-1)
+    return Outlook(
+        np.asarray(delta, np.float64), parts, Parts(variance, values, parts.nus), left,
+        np.asarray(parts.nus)[..., :R], rule,
+    )  # fmt: skip
+
+
+def critical(values: Array, nus: Array, level: ArrayLike) -> Array:
+    """Two-sided critical values (...) at levels (...) of parts (..., K); of parts that are all 0,
+    whose weight is 0, any number."""
+    from scipy.special import stdtrit
+
+    total = values.sum(axis=-1, keepdims=True)
+    weight, df = layers(np.where(total > 0, values, 1.0), nus)
+    q = np.asarray(level, np.float64)[..., np.newaxis] / 2
+    return (weight * -stdtrit(df, np.maximum(q, 1e-300))).sum(axis=-1)
+
+
+def step_down(p: Array, alpha: float, correction: str) -> tuple[NDArray[np.bool_], Array]:
+    """Of families of pairs (..., m): what is rejected, and the level (...) that the next pair has
+    to reach. Holm's, or each pair by itself. m is fixed, so that what was rejected once stays so
+    while p only fall."""
+    m = p.shape[-1]
+    if correction == "none":
+        return p <= alpha, np.full(p.shape[:-1], alpha)
+    order = np.argsort(p, axis=-1, kind="stable")
+    passed = np.take_along_axis(p, order, -1) <= alpha / (m - np.arange(m))
+    rejected = np.zeros(p.shape, bool)
+    np.put_along_axis(rejected, order, np.logical_and.accumulate(passed, axis=-1), axis=-1)
+    return rejected, alpha / np.maximum(m - rejected.sum(axis=-1), 1)
+
+
+def adjusted(p: Array, correction: str) -> Array:
+    """Holm's p (m,), or as they are."""
+    if correction == "none":
+        return p
+    from replitune.significance.multiple import adjust
+
+    return np.array(adjust(p.tolist(), "holm"), dtype=np.float64)
+
+
+def asks(
+    rejected: NDArray[np.bool_], futile: NDArray[np.bool_], shares: Array, skip: float
+) -> NDArray[np.bool_]:
+    """(..., m, 2) whether each pair (..., m) asks for more runs of A and of B, whose shares
+    (..., m, 2) of what runs leave open are known."""
+    found: NDArray[np.bool_] = ~(rejected | futile)[..., np.newaxis] & (shares > skip)
+    return found

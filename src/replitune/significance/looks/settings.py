@@ -1,0 +1,108 @@
+"""What an experiment says of its looks. Light on purpose: the Snakefile imports it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from replitune.registry import Entry
+from replitune.settings import Kind, Path_, Reading, Settings, about, json_schema, shown
+
+FEWEST = 3
+"""Runs of each system at the first look: two have a level of .075 at .05."""
+SCHEDULE = (3, 5, 8, 12, 20)
+"""Those of the simulations."""
+
+
+class RuleSettings(Settings, frozen=True):
+    """The rule that ends the looks."""
+
+    doubt: Annotated[
+        float,
+        about(
+            "A difference is settled when the runs that are not made would undo it with less than "
+            "this times the level of its test. 0.05 where every run is looked at.",
+            gt=0,
+            le=1,
+        ),
+    ] = 0.1
+    futility: Annotated[
+        float,
+        about(
+            "A pair gets no more runs when they would settle it with less than this probability.",
+            gt=0,
+            lt=0.5,
+        ),
+    ] = 0.05
+    skip: Annotated[
+        float,
+        about(
+            "A system gets no more runs when no more than this share of what runs leave open in a "
+            "pair is its own.",
+            ge=0,
+            lt=0.5,
+        ),
+    ] = 0.1
+
+
+class Decider(Kind):
+    """The one metric that decides."""
+
+    words = "the id of one metric"
+
+    def read(self, reading: Reading, value: Any, path: Path_) -> Any:
+        if isinstance(value, (list, tuple)):
+            return reading.wrong(
+                path, f"{len(value)} metrics cannot decide together", found=shown(value),
+                expected=self.words,
+                fix="name one; others are tested at the numbers of replicas that it asks for",
+            )  # fmt: skip
+        return reading.read(str, value, path)
+
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
+        return json_schema(str, definitions)
+
+
+class LookSettings(RuleSettings, frozen=True):
+    """Numbers of replicas that the experiment decides itself; stands beside the numbers."""
+
+    until: Annotated[
+        Literal["settled"] | None,
+        about(
+            "`settled`: the numbers of replicas are the most that there may be. Every system gets "
+            "as many as the first look wants, and more only while they could change a verdict: "
+            "docs/adaptive.md. Without it, the numbers are made."
+        ),
+    ] = None
+    looks: Annotated[
+        tuple[Annotated[int, about(ge=1)], ...],
+        about(
+            "Numbers of replicas of each kind at which the verdicts are looked at, rising, from 3 "
+            "on. The most that a system may have is its last look.",
+            min_length=1,
+        ),
+    ] = SCHEDULE
+    metric: Annotated[
+        Any,
+        Decider(),
+        about(
+            "The id of the one metric that decides; others are tested at the numbers of replicas "
+            "that it asked for. The first one when it is not given."
+        ),
+    ] = None
+    testset: Annotated[
+        str | None,
+        about(
+            "The test set or the suite that decides. May be left out where there is one test set."
+        ),
+    ] = None
+
+
+def deciding(tests: Any) -> Entry | None:
+    """The test that looks go by, of the settings of tests: the first `crossed`."""
+    return next((entry for entry in tests.tests() if entry.name == "crossed"), None)
+
+
+def decided_by(method: Entry) -> dict[str, Any]:
+    """Its options that looks take over."""
+    known = ("scope", "unit", "strata", "paired")
+    return {name: method.options[name] for name in known if name in method.options}

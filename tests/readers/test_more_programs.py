@@ -1,0 +1,326 @@
+"""Files of more programs, made after their documented schemas: Inspect (samples_df and logs), Every
+Eval Ever (instance_level_eval 0.2.1), promptfoo (EvaluateResult), mt-metrics-eval (README), WMT25
+(wmt25-general-mt), pymarian-eval (a number a line), and generations with n samples a prompt."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import replitune as r
+from support import Ran
+
+FAST = {"samples": 99, "methods": ["crossed"], "intervals": [], "threads": 1}
+MODELS, ITEMS, EPOCHS = ("small", "large"), 30, 3
+
+
+def answers() -> Iterator[tuple[str, int, int, bool]]:
+    """Model, epoch, item, and whether it was right."""
+    for m, model in enumerate(MODELS):
+        for epoch in range(1, EPOCHS + 1):
+            draw = random.Random(f"{model} {epoch}")
+            for item in range(ITEMS):
+                yield model, epoch, item, draw.random() < 0.4 + 0.3 * m
+
+
+def jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def expected() -> dict[str, dict[str, float]]:
+    sums: dict[str, dict[str, float]] = {}
+    for model, epoch, _, right in answers():
+        runs = sums.setdefault(model, {})
+        runs[f"run-{epoch:03d}"] = runs.get(f"run-{epoch:03d}", 0.0) + right / ITEMS
+    return sums
+
+
+def scores_of(report: Any, metric: str | None = None) -> dict[str, dict[str, float]]:
+    chosen = next(res for res in report.results if metric in (None, res.metric))
+    return {name: dict(summary.scores) for name, summary in chosen.systems.items()}
+
+
+def same(report: Any, metric: str | None = None) -> None:
+    found, right = scores_of(report, metric), expected()
+    assert found.keys() == right.keys()
+    for name, runs in right.items():
+        assert found[name] == pytest.approx(runs), name
+
+
+def samples_table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "sample_id": f"u{model}{epoch}{item}", "eval_id": f"e{model}", "model": model,
+            "task_name": "gsm8k", "id": str(item), "epoch": epoch, "input": "1 + 1, \"two\"?",
+            "target": "2", "score_match": "C" if right else "I", "score_judge": 0.5 + right / 4,
+            "total_time": 1.5,
+        }
+        for model, epoch, item, right in answers()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["s.csv", "s.parquet", "s.jsonl"])
+def test_sample_tables_of_inspect(tmp_path: Path, name: str):
+    table = samples_table()
+    if name == "s.csv":
+        table.to_csv(tmp_path / name)
+    elif name == "s.jsonl":
+        table.to_json(tmp_path / name, orient="records", lines=True)
+    else:
+        table.to_parquet(tmp_path / name)
+    report = r.scores(tmp_path / name, **FAST)
+    same(report, "match")
+    assert [result.metric for result in report.results] == ["match", "judge"]
+    assert report.results[0].testset == "gsm8k"
+    assert "each epoch is a run" in report.read_as[0]
+
+
+def test_several_evaluations_of_a_model_are_several_runs(tmp_path: Path):
+    table = samples_table()
+    table["eval_id"] += (table.epoch == 3).map({True: "b", False: "a"})
+    table.loc[table.epoch == 3, "epoch"] = 1
+    table.to_csv(tmp_path / "s.csv", index=False)
+    found = scores_of(r.scores(tmp_path / "s.csv", metrics=["match"], **FAST))
+    assert {name: sorted(runs.values()) for name, runs in found.items()} == {
+        name: pytest.approx(sorted(runs.values())) for name, runs in expected().items()
+    }
+
+
+def log_of(model: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    header = {"version": 2, "status": "success", "eval": {
+        "run_id": "r", "task": "gsm8k", "task_id": "t", "model": model,
+    }}  # fmt: skip
+    samples = [
+        {"id": item, "epoch": epoch, "input": "?", "target": "2",
+         "scores": {"match": {"value": "C" if right else "I"}, "parts": {"value": {"a": 1}}}}
+        for name, epoch, item, right in answers() if name == model
+    ]  # fmt: skip
+    return header, samples
+
+
+def with_zstandard(path: Path) -> bytes:
+    """The same archive packed as Inspect packs now, which Python itself cannot write."""
+    buffer, sizes = io.BytesIO(), {}
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(buffer, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, pa.compress(data, "zstd", asbytes=True))
+            sizes[name] = len(data)
+        places = [(info.header_offset, info.filename) for info in new.infolist()]
+    packed = bytearray(buffer.getvalue())
+    central = packed.index(b"PK\x01\x02")
+    for start, name in places:
+        packed[start + 8 : start + 10] = (93).to_bytes(2, "little")
+        packed[start + 22 : start + 26] = sizes[name].to_bytes(4, "little")
+        packed[central + 10 : central + 12] = (93).to_bytes(2, "little")
+        packed[central + 24 : central + 28] = sizes[name].to_bytes(4, "little")
+        central += 46 + len(name)
+    return bytes(packed)
+
+
+def test_logs_of_inspect(tmp_path: Path):
+    for model in MODELS:
+        header, samples = log_of(model)
+        text = json.dumps({**header, "samples": samples}, indent=2)
+        (tmp_path / f"{model}.json").write_text(text)
+        with zipfile.ZipFile(tmp_path / f"{model}.eval", "w") as packed:
+            packed.writestr("header.json", json.dumps(header))
+            packed.writestr("summaries.json", json.dumps(samples))
+    for kind in ("json", "eval"):
+        report = r.scores(sorted(tmp_path.glob(f"*.{kind}"), reverse=True), **FAST)
+        same(report, "match")
+        assert any("parts left out where it is no number (90)" in said for said in report.read_as)
+    for model in MODELS:
+        (tmp_path / f"{model}.eval").write_bytes(with_zstandard(tmp_path / f"{model}.eval"))
+    same(r.scores(sorted(tmp_path.glob("*.eval"), reverse=True), **FAST), "match")
+    (tmp_path / "small.eval").write_bytes((tmp_path / "small.eval").read_bytes()[:-30])
+    with pytest.raises(r.ReplituneError, match="not a whole log of Inspect"):
+        r.scores(sorted(tmp_path.glob("*.eval")), **FAST)
+
+
+def test_instances_of_every_eval_ever(tmp_path: Path):
+    rows = [
+        {
+            "schema_version": "0.2.1", "evaluation_id": f"gsm8k/{model}/{epoch}",
+            "model_id": model, "evaluation_name": "GSM8K", "sample_id": f"gsm8k_{item:04d}",
+            "interaction_type": "single_turn", "input": {"raw": "1 + 1?", "reference": ["2"]},
+            "output": {"raw": ["2"]}, "answer_attribution": [],
+            "evaluation": {"score": float(right), "is_correct": right},
+        }
+        for model, epoch, item, right in answers()
+    ]  # fmt: skip
+    report = r.scores(jsonl(tmp_path / "s.jsonl", rows), **FAST)
+    same(report)
+    assert report.results[0].testset == "GSM8K"
+    del rows[1]["evaluation"]
+    with pytest.raises(r.ReplituneError, match=r"s.jsonl:2: no evaluation"):
+        r.scores(jsonl(tmp_path / "s.jsonl", rows), **FAST)
+
+
+def promptfoo(rows: list[tuple[str, str, int, bool]]) -> dict[str, Any]:
+    """Repeated tests have other numbers and the same variables."""
+    results = [
+        {
+            "promptIdx": 0, "testIdx": number, "vars": {"q": f"{item} + 1?"},
+            "provider": {"id": f"org:{model}", "label": model},
+            "prompt": {"raw": f"{prompt} {{{{q}}}}", "label": prompt},
+            "response": {"output": "2"}, "success": right, "score": float(right),
+            "failureReason": 0, "namedScores": {"length": 3.0},
+        }
+        for number, (model, prompt, item, right) in enumerate(rows)
+    ]  # fmt: skip
+    return {"evalId": "eval-abc", "results": {"version": 3, "results": results}, "config": {}}
+
+
+def test_results_of_promptfoo(tmp_path: Path):
+    rows = [(model, "short", item, right) for model, _, item, right in answers()]
+    content = promptfoo(rows)
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(content, indent=2))
+    report = r.scores(path, **FAST)
+    same(report, "score")
+    assert [result.metric for result in report.results] == ["score", "length"]
+    content["results"]["results"][4] |= {"failureReason": 2, "score": 0}
+    path.write_text(json.dumps(content))
+    with pytest.raises(r.ReplituneError, match="scores are missing"):
+        r.scores(path, **FAST)
+    rows = [("m", "short" if model == "small" else "long", i, ok) for model, _, i, ok in answers()]
+    path.write_text(json.dumps(promptfoo(rows)))
+    assert list(scores_of(r.scores(path, **FAST))) == ["m short", "m long"]
+
+
+def test_folders_of_mt_metrics_eval(tmp_path: Path):
+    root = tmp_path / "wmt30"
+    (root / "metric-scores" / "en-de").mkdir(parents=True)
+    (root / "human-scores").mkdir()
+    (root / "documents").mkdir()
+    (root / "documents" / "en-de.docs").write_text(
+        "".join(f"news\tdoc{item // 5}\n" for item in range(ITEMS))
+    )
+    lines = [f"{model}\t{int(right)}\n" for model, e, _, right in answers() if e == 1]
+    (root / "metric-scores" / "en-de" / "COMET-refA.seg.score").write_text("".join(lines))
+    human = [line.replace("\t0", "\tNone") if n % 7 == 0 else line for n, line in enumerate(lines)]
+    (root / "human-scores" / "en-de.mqm.seg.score").write_text("".join(human))
+    report = r.scores(root, metrics=["COMET-refA"], **FAST)
+    (result,) = report.results
+    assert (result.testset, result.metric) == ("wmt30.en-de", "COMET-refA")
+    assert report.stores[0].n_documents == 6
+    assert result.systems["large"].scores["run-001"] == pytest.approx(
+        expected()["large"]["run-001"]
+    )
+    one = r.scores(root / "metric-scores" / "en-de" / "COMET-refA.seg.score", **FAST)
+    assert scores_of(one) == scores_of(report)
+    assert one.results[0].metric == "COMET-refA"
+    both = r.scores(root, allow_missing=True, **FAST)
+    assert [result.metric for result in both.results] == ["COMET-refA", "human.mqm"]
+
+
+def test_scores_of_each_system_by_lines(replitune: Callable[..., Ran], tmp_path: Path):
+    for model in MODELS:
+        for epoch in (1, 2, 3):
+            right = [ok for name, e, _, ok in answers() if (name, e) == (model, epoch)]
+            lines = [f"{0.25 + ok / 2:.4f}" for ok in right]
+            mean = sum(map(float, lines)) / len(lines)
+            path = tmp_path / f"{model}.run{epoch}.score"
+            path.write_text("\n".join([*lines, f"{mean:.4f}"]) + "\n")
+    paths = sorted(tmp_path.glob("*.score"), reverse=True)
+    report = r.scores(paths, **FAST)
+    found = scores_of(report)
+    assert found["large"]["run-002"] == pytest.approx(0.25 + expected()["large"]["run-002"] / 2)
+    assert report.stores[0].segments == ITEMS
+    assert any("the last line is the mean" in said for said in report.read_as)
+    ran = replitune(
+        "compare", "--scores", f"A={tmp_path}/small.run*.score", f"B={tmp_path}/large.run*.score",
+        "--samples", 99,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "B - A" in ran.out
+
+
+def test_scores_and_judgements_of_wmt(tmp_path: Path):
+    for model in MODELS:
+        right = [float(ok) for name, e, _, ok in answers() if (name, e) == (model, 1)]
+        rows = [
+            {"language_pair": "en-cs_CZ", "domain": "news", "document_id": f"d{d}",
+             "metric_scores": {"XCOMET-XL": right[5 * d : 5 * d + 5],
+                               "chrF++": [50.0 + s for s in right[5 * d : 5 * d + 5]]}}
+            for d in range(ITEMS // 5)
+        ]  # fmt: skip
+        jsonl(tmp_path / f"{model}.jsonl", rows)
+    report = r.scores([tmp_path / "small.jsonl", tmp_path / "large.jsonl"], **FAST)
+    assert [result.metric for result in report.results] == ["XCOMET-XL", "chrF++"]
+    assert report.results[0].testset == "en-cs_CZ"
+    assert report.stores[0].n_documents == 6
+    assert scores_of(report)["large"]["run-001"] == pytest.approx(expected()["large"]["run-001"])
+    said = {name: dict[int, bool]() for name in MODELS}
+    for name, epoch, item, ok in answers():
+        if epoch == 1:
+            said[name][item] = ok
+    rows = [
+        {"doc_id": f"en-cs_CZ_#_news_#_doc{item // 5}_#_{item}", "src_text": "s",
+         "tgt_text": dict.fromkeys(MODELS, "t"),
+         "scores": {name: {"human": float(said[name][item]), "errors": []} for name in MODELS}}
+        for item in range(ITEMS)
+    ]  # fmt: skip
+    judged = r.scores(jsonl(tmp_path / "human.jsonl", rows), **FAST)
+    assert judged.results[0].metric == "human"
+    assert judged.stores[0].n_documents == 6
+    assert scores_of(judged) == scores_of(report, "XCOMET-XL")
+
+
+def test_generations_with_n_samples_a_prompt(tmp_path: Path):
+    by_item: dict[tuple[str, int], list[bool]] = {}
+    for model, _, item, right in answers():
+        by_item.setdefault((model, item), []).append(right)
+    rows = [
+        {"model": model, "id": f"q{item}", "samples": ["2"] * EPOCHS, "correct": right}
+        for (model, item), right in by_item.items()
+    ]
+    report = r.scores(jsonl(tmp_path / "g.jsonl", rows), design="samples", **FAST)
+    same(report)
+    assert report.results[0].metric == "correct"
+    rows[3]["correct"] = [True]
+    with pytest.raises(r.ReplituneError, match=r"g.jsonl:4: not 3 samples"):
+        r.scores(jsonl(tmp_path / "g.jsonl", rows), **FAST)
+
+
+def wide() -> pd.DataFrame:
+    return pd.DataFrame(
+        {"system": model, "run": epoch, "id": item, "bleu": 20.0 + right, "comet": float(right)}
+        for model, epoch, item, right in answers()
+    )
+
+
+def test_several_columns_are_several_metrics(replitune: Callable[..., Ran], tmp_path: Path):
+    table = wide()
+    table.to_csv(tmp_path / "w.csv", index=False)
+    report = r.scores(tmp_path / "w.csv", metrics=["comet", "bleu"], **FAST)
+    same(report, "comet")
+    assert [result.metric for result in report.results] == ["comet", "bleu"]
+    assert r.scores(table, metrics=["comet", "bleu"], **FAST).to_json() == report.to_json()
+    assert len(r.scores(table, metrics=["bleu"], **FAST).results) == 1
+    ran = replitune("compare", "--scores", tmp_path / "w.csv")
+    assert ran.code == 2
+    assert "--metrics bleu comet" in ran.err
+    table.loc[3, "bleu"] = float("nan")
+    with pytest.raises(r.ReplituneError, match="row 3"):
+        r.scores(table, metrics=["comet", "bleu"], **FAST)
+
+
+def test_an_array_of_records_is_a_table(tmp_path: Path):
+    table = wide()
+    table.to_json(tmp_path / "w.json", orient="records", indent=1)
+    same(r.scores(tmp_path / "w.json", columns={"score": "comet"}, **FAST))
+    (tmp_path / "w.json").write_text('[{"system": "a", "id": 1, "score": 0.5}, 3]')
+    with pytest.raises(r.ReplituneError, match=r"w.json:2: not a JSON object"):
+        r.scores(tmp_path / "w.json", **FAST)

@@ -1,0 +1,195 @@
+"""An experiment that decides itself how many replicas it needs, killed and resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from replitune.significance.looks.record import Record, read_record
+
+from ..faults.harness import command_of, descendants
+from .conftest import Snakemake, manifest
+
+pytestmark = pytest.mark.workflow
+
+# words are lost, other ones in each run; the second run fails
+DECODE = (
+    "test {number} != 2 && awk -v r={number} '{{ for (i = 1; i <= NF; i++)"
+    ' if ((NR * 7 + i * 3 + r * 5) % (r + 4)) printf "%s ", $i; print "" }}\''
+    " {source} > {output}"
+)
+ADAPTIVE = {
+    "experiment": "f",
+    "corpus": {"kind": "synthetic", "tests": {"t": 40}},
+    "systems": {
+        "a": {"backend": "command", "decode": DECODE},
+        "b": {"backend": "corruption", "errors": 0.3},
+        "c": {"backend": "corruption", "errors": 0.27},
+        "g": {"backend": "outputs", "files": {"t": ["g.1", "g.2"]}},
+    },
+    "replicas": {"seeds": 7, "until": "settled", "looks": [3, 4, 5]},
+    "allow_missing_replicas": True,
+    "tests": {
+        "samples": 99,
+        "methods": ["crossed"],
+        "intervals": [],
+        "pairs": [["a", "b"], ["b", "c"], ["g", "b"]],
+    },
+    "studies": {"power": False},
+}
+TESTED = "results/f/tests/t/bleu.parquet"
+"""A target: what is asked of runs that are killed."""
+
+
+def prepared(folder: Path) -> Snakemake:
+    runner = Snakemake(folder)
+    runner.write(ADAPTIVE)
+    for number in (1, 2):
+        (folder / f"g.{number}").write_text("".join(f"a b {i}\n" for i in range(40)))
+    return runner
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
+    """Not to be changed by a test."""
+    runner = prepared(tmp_path_factory.mktemp("undisturbed"))
+    runner.run()
+    return runner
+
+
+def contents(folder: Path) -> dict[str, str]:
+    kept = ("decodes", "looks", "stats", "tests")
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for name in kept for path in sorted((folder / "results/f" / name).rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    }  # fmt: skip
+
+
+def record_of(folder: Path) -> Record:
+    looks = folder / "results" / "f" / "looks"
+    return read_record(max(looks.glob("*.json"), key=lambda path: int(path.stem)))
+
+
+def test_only_replicas_that_looks_ask_for_are_made(undisturbed: Snakemake):
+    record, folder = record_of(undisturbed.folder), undisturbed.folder / "results" / "f"
+    assert len(record.looks) > 1
+    assert record.settled
+    for system, counts in record.counts.items():
+        decodes = list((folder / "decodes" / "t" / system).glob("*.txt"))
+        assert len(decodes) == sum(counts.values())
+    rows = pq.read_table(folder / "looks" / f"{len(record.looks)}.parquet").to_pylist()
+    assert len(rows) == 3 * len(record.looks)
+    # nothing was scored twice: the last statistics took over the rows of all batches
+    log = (folder / "logs" / "score" / "t" / "bleu" / "b.log").read_text()
+    assert " 0 distinct outputs scored" in log
+
+
+def test_a_replica_that_fails_is_named_and_the_rule_goes_by_the_others(undisturbed: Snakemake):
+    first = record_of(undisturbed.folder).looks[0]
+    assert first.systems["a"].replicas == ["seed-001", "seed-003"]
+    assert "seed-002" in first.systems["a"].missing
+    log = (undisturbed.folder / "results/f/logs/look/1.log").read_text()
+    assert "a seed-002 is missing" in log
+
+
+def test_a_system_of_two_files_stays_where_it_is_and_the_report_says_so(undisturbed: Snakemake):
+    record = record_of(undisturbed.folder)
+    assert [look.systems["g"].n for look in record.looks] == [2] * len(record.looks)
+    page = (undisturbed.folder / "results/f/report.html").read_text("utf-8")
+    assert "g stays at 2, which is all that there is" in page
+    assert "adjusted for looks" in page
+    assert "Numbers of replicas were decided by looks" in page
+
+
+def test_the_manifest_has_the_looks_and_the_results_verify(undisturbed: Snakemake):
+    files = manifest(undisturbed.folder / "results" / "f")["files"]
+    assert "looks/1.json" in files
+    ran = subprocess.run(
+        [sys.executable, "-m", "replitune", "verify", "results/f"], cwd=undisturbed.folder,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def kill_when(runner: Snakemake, moment: Callable[[list[int]], bool]) -> bool:
+    """`kill -9` of a run, and of all that it has started, at a moment; False: it was over."""
+    process = runner.start("--rerun-incomplete", TESTED)
+    deadline = time.monotonic() + 300
+    while process.poll() is None and time.monotonic() < deadline:
+        below = list(descendants(process.pid))
+        if moment(below):
+            process.send_signal(signal.SIGKILL)
+            for pid in below:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            process.communicate()
+            return True
+        time.sleep(0.005)
+    process.communicate()
+    return False
+
+
+def test_killed_in_a_look_and_between_looks_it_ends_in_the_same_bytes(
+    undisturbed: Snakemake, tmp_path: Path
+):
+    runner = prepared(tmp_path)
+    looks = tmp_path / "results" / "f" / "looks"
+    in_a_look = kill_when(runner, lambda below: any(command_of(pid) == "look" for pid in below))
+    assert in_a_look
+    assert not (looks / "2.json").exists()
+    runner.run("--unlock")
+
+    def between(below: list[int]) -> bool:
+        stages = {command_of(pid) for pid in below}
+        return (looks / "1.json").exists() and "decode" in stages and "look" not in stages
+
+    assert kill_when(runner, between)
+    assert not (looks / "2.json").exists()
+    runner.run("--unlock")
+    runner.run("--rerun-incomplete", TESTED)
+    assert contents(tmp_path) == contents(undisturbed.folder)
+
+
+def test_another_schedule_starts_the_record_over_and_says_so(
+    undisturbed: Snakemake, tmp_path: Path
+):
+    """The job itself, on the batches that there are."""
+    import shutil
+
+    shutil.copytree(undisturbed.folder / "results", tmp_path / "results")
+    log = undisturbed.folder / "results/f/logs/look/1.json"
+    command = json.loads(log.read_text())["command"]
+    told = json.loads(command[command.index("--settings") + 1])
+    told["plan"]["doubt"] = 0.05
+    ran = subprocess.run(
+        [sys.executable, "-m", "replitune", "job", "look", "--settings", json.dumps(told)],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "the record starts over" in ran.stderr
+    begun = read_record(tmp_path / "results/f/looks/1.json")
+    assert [one.plan.doubt for one in begun.abandoned] == [0.1]
+    assert begun.abandoned[0].looks == len(record_of(undisturbed.folder).looks)
+    assert not (tmp_path / "results/f/looks/2.json").exists()
+    # the same again, as after an interruption, forgets nothing and adds nothing
+    again = subprocess.run(ran.args, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "starts over" not in again.stderr
+    assert read_record(tmp_path / "results/f/looks/1.json") == begun
+
+
+def test_with_looks_planned_a_fixed_number_has_no_such_jobs(tmp_path: Path):
+    runner = prepared(tmp_path)
+    assert set(runner.planned()) & {"batch", "look"} == {"batch", "look"}
+    runner.write({**ADAPTIVE, "replicas": {"seeds": 2}})
+    assert not set(runner.planned()) & {"batch", "look"}

@@ -1,0 +1,51 @@
+# looks/: of an experiment that decides how many replicas it needs. A look reads the statistics of
+# the replicas so far, batch by batch, and says which systems get more; Snakemake then goes on with
+# these, and with the next look.
+
+
+rule batch:
+    input:
+        unpack(reads("batch")),
+        kernels=KERNELS,
+    output:
+        # kept while the job runs: rows of unchanged replicas are taken over
+        update(AT.batch("{testset}", "{metric}", "{system}", "{n}")),
+    log:
+        **logs("batch", "{testset}", "{metric}", "{system}", "{n}"),
+    wildcard_constraints:
+        n=r"\d+",
+    conda:
+        PROGRAMS
+    threads: 1
+    resources:
+        **amounts(mem_mb=2000, runtime=30),
+    params:
+        job=told("batch"),
+        allow=allowed,
+    message:
+        "{wildcards.metric} statistics of {wildcards.system} on {wildcards.testset}, up to {wildcards.n} replicas"
+    shell:
+        command("batch", "{params.allow}")
+
+
+checkpoint look:
+    input:
+        unpack(reads("look")),
+    output:
+        # kept while the job runs: a look knows when another plan was given up
+        update([AT.look("{look}"), AT.look("{look}", ".parquet")]),
+    log:
+        **logs("look", "{look}"),
+    wildcard_constraints:
+        look=r"\d+",
+    conda:
+        PROGRAMS
+    threads: 1
+    resources:
+        **amounts(mem_mb=2000, runtime=30),
+    params:
+        job=told("look"),
+    message:
+        "look {wildcards.look}: who needs more replicas?"
+    shell:
+        command("look")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 import pytest
 from hiero_oracle import derivations, random_model
@@ -196,3 +198,34 @@ def test_the_forest_of_an_unpruned_search_has_all_derivations(seed):
     top = best.envelope(weights, np.zeros(8)).features[0] @ weights
     copied = decoder.nbest([" ".join(sentence)], 1)
     assert top == pytest.approx(copied.score[0], abs=1e-4)
+
+
+def spelt(part) -> tuple[list[str], list[str]]:
+    """(source words, target words) of a derivation, put together again."""
+    begin, end, source, target, inside = part
+    parts = [spelt(gap) for gap in inside]
+    sides = []
+    for side, text in enumerate((source, target)):
+        words: list[str] = []
+        for word in text.split():
+            gap = {"X1": 0, "X2": 1}.get(word)
+            words += [word] if gap is None else parts[gap][side]
+        sides.append(words)
+    assert len(sides[0]) == end - begin
+    return sides[0], sides[1]
+
+
+def test_derivations_put_together_are_the_source_and_the_translation():
+    with_gaps = 0
+    for seed in range(60):
+        model, _, _, sentence, span, weights = random_case(seed, 9)
+        decoder = Decoder(model, weights, HieroSearchSettings(pop_limit=20, max_span=span))
+        lines = [" ".join([*sentence, "zebra"]), ""]
+        found, blank = decoder.derivations(lines)
+        assert blank == []
+        assert [part[0] for part in found] == [0, *(part[1] for part in found[:-1])]
+        sides = [spelt(part) for part in found]
+        assert [*chain(*(source for source, _ in sides))] == lines[0].split()
+        assert " ".join(chain(*(target for _, target in sides))) == decoder.decode(lines)[0]
+        with_gaps += any(part[4] for part in found)
+    assert with_gaps > 10

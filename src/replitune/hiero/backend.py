@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from replitune.backends.interface import ReplicaJob, source_of
+from replitune.backends.interface import (
+    DecodeJob,
+    Derivation,
+    ReplicaJob,
+    needed,
+    source_of,
+)
 from replitune.hiero.settings import HieroSystemSettings
 from replitune.phrase.backend import Embedded
 
@@ -26,6 +33,10 @@ class Hiero(Embedded):
     def search(self) -> str | None:
         return "hiero"
 
+    @property
+    def stages(self) -> Mapping[str, Sequence[str]]:
+        return {**super().stages, "derive": ("model", "tuned", "source")}
+
     def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
         from replitune.hiero.model import HieroModel
         from replitune.hiero.train import train_hiero_system
@@ -37,6 +48,13 @@ class Hiero(Embedded):
         from replitune.hiero.system import HieroSystem
 
         return HieroSystem(model, self.settings.features, self.settings.search)
+
+    def derive(self, job: DecodeJob) -> list[Derivation]:
+        from replitune.tuning.weights import read_weights
+
+        system = self.load(needed(job.model, "model"))
+        weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
+        return system.derivations(job.source, weights, job.threads)
 
     def dev_decoder(self, system: HieroSystem, dev: TestSet, job: ReplicaJob) -> Decode:
         from replitune.phrase.dev_decoder import DevDecoder

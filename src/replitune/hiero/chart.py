@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from replitune.hiero.model import HieroModel
 from replitune.hiero.trie import GAP, child
-from replitune.leaf import leaf
+from replitune.leaf import leaf, with_room
 from replitune.phrase.arrays import frozen, starts
 from replitune.phrase.encode import split_words
 
@@ -67,16 +67,6 @@ def _extend_items(trie, items, count, word, symbol, number):  # type: ignore[no-
     return count
 
 
-@njit(cache=True)
-def _more(array, count, more):  # type: ignore[no-untyped-def]
-    """The array, or a copy with room for `more` elements behind `count`."""
-    if count + more <= len(array):
-        return array
-    out = np.empty(2 * (count + more), array.dtype)
-    out[:count] = array[:count]
-    return out
-
-
 @njit(cache=True, nogil=True)
 def _match(trie, option_start, tokens, copied, start, longest, cells, ways):  # type: ignore[no-untyped-def]
     """The chart of every sentence: (first cell of each and behind the last, cells, ways).
@@ -98,13 +88,13 @@ def _match(trie, option_start, tokens, copied, start, longest, cells, ways):  # 
             gap = child(trie, 0, GAP)
             count = 1
             for j in range(i + 1, min(n, i + longest) + 1):
-                items = _more(items, count, 2 * count + 1)
+                items = with_room(items, count, 2 * count + 1)
                 old = count
                 count = _extend_items(
                     trie, items, count, j - 1, tokens[start[sentence] + j - 1] + 1, number[j]
                 )  # fmt: skip
-                cells = _more(cells, n_cells, 1)
-                ways = _more(ways, n_ways, count - old + 1)
+                cells = with_room(cells, n_cells, 1)
+                ways = with_room(ways, n_ways, count - old + 1)
                 begin = n_ways
                 for a in range(old, count):
                     node = items[a].node

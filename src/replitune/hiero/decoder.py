@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.interface import Derivation
 from replitune.errors import ReplituneError
 from replitune.hiero.chart import Matched, match
+from replitune.hiero.derivations import Spelling, derivation
 from replitune.hiero.features import LM, WIDTH
 from replitune.hiero.forest import forest_of
 from replitune.hiero.kbest import nbest as nbest_of
@@ -66,6 +68,19 @@ class Decoder:
             rows, _, _ = self._search(matched, weighted, i, keep=False)
             words = best_words(rows, weighted.rules, weighted.target)
             return " ".join([vocabulary[word] for word in words.tolist()])
+
+        return self._map(best, len(matched), threads)
+
+    def derivations(self, lines: Sequence[str] | Matched, threads: int = 1) -> list[Derivation]:
+        """How `decode` comes to the translation of each line."""
+        matched, weighted = self._prepare(lines)
+        spelling = Spelling(self.model, matched, weighted)
+
+        def best(i: int) -> Derivation:
+            if matched.start[i] == matched.start[i + 1]:
+                return []
+            rows, _, _ = self._search(matched, weighted, i, keep=False)
+            return derivation(rows, spelling)
 
         return self._map(best, len(matched), threads)
 

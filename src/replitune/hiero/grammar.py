@@ -57,14 +57,20 @@ class Grammar:
     def trie(self) -> Trie:
         return Trie(frozen(self.trie_keys), frozen(self.trie_children))
 
-    def source_side(self, node: int) -> list[str]:
-        """The words and gaps (X1, X2) of a node."""
+    def source_symbols(self, node: int) -> list[int]:
+        """The symbols of a node, as in `replitune.hiero.trie`."""
         symbols = []
         while node:
             symbols.append(int(self.source_symbol[node]))
             node = int(self.source_parent[node])
+        return symbols[::-1]
+
+    def source_side(self, node: int) -> list[str]:
+        """The words and gaps (X1, X2) of a node."""
         gaps = iter(("X1", "X2"))
-        return [next(gaps) if s == GAP else self.source_vocab[s - 1] for s in reversed(symbols)]
+        return [
+            next(gaps) if s == GAP else self.source_vocab[s - 1] for s in self.source_symbols(node)
+        ]
 
     def target_side(self, rule: int) -> list[str]:
         """The words and gaps of a rule."""

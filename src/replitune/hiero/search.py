@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.hiero.context import DEEPEST, append_part, append_word
-from replitune.leaf import leaf
+from replitune.leaf import leaf, with_room
 from replitune.phrase.lm import step
 from replitune.phrase.stacks import kth_largest, sort_down
 
@@ -330,15 +330,6 @@ def _new_space(ways, pops):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
-def _room_for(array, count, more):  # type: ignore[no-untyped-def]
-    if count + more <= len(array):
-        return array
-    out = np.empty(2 * (count + more), array.dtype)
-    out[:count] = array[:count]
-    return out
-
-
 @njit(cache=True, nogil=True)
 def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, keep):  # type: ignore[no-untyped-def]
     """Search one sentence: (rows, first, arcs).
@@ -369,9 +360,9 @@ def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, 
                 ways[w].one, ways[w].two,
             )  # fmt: skip
             count += 1
-        rows = _room_for(rows, first[c], pops)
+        rows = with_room(rows, first[c], pops)
         if keep:
-            arcs = _room_for(arcs, space.counts[ARCS], pops)
+            arcs = with_room(arcs, space.counts[ARCS], pops)
         made, spread = _search_cell(
             count, rules, rows, first[c], automaton, extends, terms, pops, 1.1 * spread, space,
             arcs, keep,
@@ -379,7 +370,7 @@ def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, 
         first[c + 1] = first[c] + made
         number[cells[c].end, cells[c].end - cells[c].begin] = c
     at = first[n_cells]
-    rows = _room_for(rows, at, 1)
+    rows = with_room(rows, at, 1)
     rows[at].score, rows[at].left, rows[at].state = 0.0, 2 * automaton.root + 1, terms.begin
     rows[at].rule = rows[at].one = rows[at].two = rows[at].arcs = -1
     first[n_cells + 1] = at + 1
@@ -394,18 +385,18 @@ def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, 
                     number[j, length],
                 )  # fmt: skip
                 count += 1
-        rows = _room_for(rows, first[position], pops)
+        rows = with_room(rows, first[position], pops)
         if keep:
-            arcs = _room_for(arcs, space.counts[ARCS], pops)
+            arcs = with_room(arcs, space.counts[ARCS], pops)
         made, spread = _search_cell(
             count, rules, rows, first[position], automaton, extends, terms, pops, 1.1 * spread,
             space, arcs, keep,
         )  # fmt: skip
         first[position + 1] = first[position] + made
     last = n_cells + words + 1
-    rows = _room_for(rows, first[last], pops)
+    rows = with_room(rows, first[last], pops)
     if keep:
-        arcs = _room_for(arcs, space.counts[ARCS], pops)
+        arcs = with_room(arcs, space.counts[ARCS], pops)
     # All that are whole become one hypothesis, whatever state the model would be in.
     for row in range(first[last - 1], first[last]):
         logprob, _ = step(automaton, np.int64(rows[row].state), np.int64(terms.end))

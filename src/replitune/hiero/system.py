@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.interface import Derivation
 from replitune.hiero.chart import Matched, match
 from replitune.hiero.decoder import Decoder
 from replitune.hiero.features import HieroLayout
@@ -50,6 +51,12 @@ class HieroSystem:
     ) -> list[str]:
         """The best translation of each line."""
         return self.joined(self.decoder(weights).decode(self.match(lines), threads))
+
+    def derivations(
+        self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
+    ) -> list[Derivation]:
+        """How each line's best translation is made."""
+        return self.decoder(weights).derivations(self.match(lines), threads)
 
     def nbest(
         self,

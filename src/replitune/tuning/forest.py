@@ -18,7 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.leaf import leaf
+from replitune.leaf import leaf, with_room
 from replitune.tuning.lattice import Envelope
 from replitune.tuning.linesearch import upper_envelope
 from replitune.tuning.pool import combine
@@ -142,16 +142,6 @@ LINE = np.dtype(
 lines of the derivations in its gaps."""
 
 
-@njit(cache=True, nogil=True)
-def _more(array, count, more):  # type: ignore[no-untyped-def]
-    """The array, or a copy with room for `more` elements behind `count`."""
-    if count + more <= len(array):
-        return array
-    out = np.empty(2 * (count + more), array.dtype)
-    out[:count] = array[:count]
-    return out
-
-
 @leaf
 def _sum(lines, one, one_stop, two, two_stop, a, b, edge, out, n):  # type: ignore[no-untyped-def]
     """Write the envelope of an edge into out[n:]: its line a + gamma b with the lines that are the
@@ -265,7 +255,7 @@ def _envelopes(  # type: ignore[no-untyped-def]
                     from_u, to_u = first[u], first[u + 1]
                 if v >= 0:
                     from_v, to_v = first[v], first[v + 1]
-                candidates = _more(candidates, c, to_u - from_u + to_v - from_v + 2)
+                candidates = with_room(candidates, c, to_u - from_u + to_v - from_v + 2)
                 c = _sum(
                     lines, from_u, to_u, from_v, to_v, edge_a[edge], edge_b[edge], edge,
                     candidates, c,
@@ -277,14 +267,14 @@ def _envelopes(  # type: ignore[no-untyped-def]
                 cuts = np.empty(2 * c + 1)
             low, top, high = _ends(candidates, c, a, b)
             h = upper_envelope(a, b, 0, c, low, top, high, kept, hull, cuts)
-            lines = _more(lines, n, h)
+            lines = with_room(lines, n, h)
             n = _keep(candidates, hull, cuts, h, reach, lines, n)
             first[node + 1] = n
         stack = np.empty((nodes[s] + 2, 2), np.int64)
         whole = nodes[s] - 1
         found = first[whole + 1] - first[whole] if nodes[s] else 1
-        begins = _more(begins, n_out, found)
-        out_start = _more(out_start, n_out + 1, found)
+        begins = with_room(begins, n_out, found)
+        out_start = with_room(out_start, n_out + 1, found)
         if n_out + found > len(out_features):
             grown = np.zeros((2 * (n_out + found), len(features)))
             grown[:n_out] = out_features[:n_out]
@@ -303,7 +293,7 @@ def _envelopes(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
                 if end <= len(out_words):
                     break
-                out_words = _more(out_words, out_start[n_out], end - out_start[n_out])
+                out_words = with_room(out_words, out_start[n_out], end - out_start[n_out])
             begins[n_out] = lines[line].begin
             out_start[n_out + 1] = end
             n_out += 1

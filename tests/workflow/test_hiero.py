@@ -50,6 +50,7 @@ def test_both_systems_are_trained_tuned_decoded_and_compared(hiero: Snakemake):
         "tuning/hiero/mira-001/history.parquet",
         "decodes/t/hiero/mert-001.txt",
         "decodes/t/phrase/mert-001.txt",
+        "derivations/t/hiero.json",
         "report.html",
     ):
         assert (results / name).is_file(), name

@@ -38,9 +38,17 @@ def test_tests_intervals_and_studies_exist_at_every_scale(name: str, scale: str 
     assert experiment.name == (name if scale is None else f"{name}-{scale}")
 
 
-def test_every_paper_has_a_small_scale_and_the_large_ones_a_half():
+def test_every_paper_has_a_small_scale_and_the_large_ones_one_between():
     assert {(name, "small") for name in PAPERS} <= set(SCALED)
-    assert {("clark2011", "half"), ("fu2016", "half")} <= set(SCALED)
+    assert {("clark2011", "third"), ("fu2016", "half")} <= set(SCALED)
+
+
+def test_clark_has_the_papers_replicas_and_a_hierarchical_system_tuned_on_forests():
+    experiment = Experiment(load(FOLDER / "clark2011.yaml"))
+    assert experiment.backends["hiero"].name == "hiero"
+    assert [experiment.replica_counts(name) for name in experiment.systems] == [
+        {"mert": 300}, {"mert-lattice": 300}, {"mert": 50}, {"mert": 50},
+    ]  # fmt: skip
 
 
 def test_fu_has_seven_systems_and_sixty_replicas_of_each():

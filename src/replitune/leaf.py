@@ -1,9 +1,20 @@
-"""How kernels that make no array are compiled."""
+"""How kernels that make no array are compiled; arrays that grow in those that do."""
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 leaf = njit(cache=True, nogil=True, _nrt=False)
 """For a kernel that makes no array and is called from others: it does not count references to the
 arrays that it is passed or slices, which in inner loops can cost more than the work."""
+
+
+@njit(cache=True, nogil=True)
+def with_room(array, count, more):  # type: ignore[no-untyped-def]
+    """The array, or a copy with room for `more` elements behind `count`."""
+    if count + more <= len(array):
+        return array
+    out = np.empty(2 * (count + more), array.dtype)
+    out[:count] = array[:count]
+    return out

@@ -79,7 +79,7 @@ def staged(stage, names):
 
 
 # the stages that wait for looks
-OF_ALL_REPLICAS = ("look", "score", "test", *BY_METRIC, "meta", "report")
+OF_ALL_REPLICAS = ("look", "score", "derive", "test", *BY_METRIC, "meta", "report")
 
 
 def looked(number):

@@ -35,6 +35,12 @@ Complain = Callable[..., Any]
 of an experiment file and goes on."""
 
 
+Derivation = list[Any]
+"""What a translation is made of, from left to right on the source side, each part a list of
+[begin, end, source side, target side, parts]: a rule over the source words begin .. end - 1, with
+X1 and X2 on both sides for its gaps, and what stands in them in the order of the source."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What every job knows. Paths of parts that the stage does not read are None."""
@@ -179,8 +185,9 @@ class Backend:
 
         `train` makes models/<system>/. `tune` makes weights.json and history.parquet of a
         replica, `train_replica` instead a folder for each one. `decode` makes translations.
-        Parts are `train` (parallel text), `dev`, `model` and `tuned` (the replica's weights.json
-        or folder); `source` says that `decode` reads the source side of test sets.
+        `derive` says how the median replica came to its own. Parts are `train` (parallel text),
+        `dev`, `model` and `tuned` (the replica's weights.json or folder); `source` says that
+        `decode` reads the source side of test sets.
         """
         return {"decode": ("source",)}
 
@@ -241,6 +248,10 @@ class Backend:
     def decode(self, job: DecodeJob) -> list[str]:
         """One line for each line of the source, or of the references; the number is checked."""
         raise no_stage(self, "decode")
+
+    def derive(self, job: DecodeJob) -> list[Derivation]:
+        """One derivation for each line of the source."""
+        raise no_stage(self, "derive")
 
 
 class Given(Backend):

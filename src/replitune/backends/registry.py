@@ -13,6 +13,7 @@ BACKENDS: Registry[type[Backend]] = Registry(
     "backend",
     {
         "phrase": "replitune.phrase.backend:Phrase",
+        "hiero": "replitune.hiero.backend:Hiero",
         "corruption": "replitune.backends.corruption:Corruption",
         "command": "replitune.backends.command:Command",
         "moses": "replitune.backends.moses:Moses",

@@ -119,9 +119,9 @@ class SystemSettings(Settings):
     backend: Annotated[
         str,
         about(
-            "What makes the system's translations: `phrase`, `marian`, `moses`, `command`, "
-            "`corruption`, `outputs` or `scores`, or a backend that another package brings "
-            "(docs/backends.md)."
+            "What makes the system's translations: `phrase`, `hiero`, `marian`, `moses`, "
+            "`command`, `corruption`, `outputs` or `scores`, or a backend that another package "
+            "brings (docs/backends.md)."
         ),
     ] = ""
     replicas: Annotated[

@@ -191,6 +191,37 @@ def score(job: stages.Score, options: argparse.Namespace) -> None:
     )
 
 
+def derive(job: stages.Derive, options: argparse.Namespace) -> None:
+    """How the replica that the report shows came to its translations."""
+    import json
+
+    from replitune.backends.interface import DecodeJob
+    from replitune.replicas import Replica
+    from replitune.running.files import atomic_open
+    from replitune.significance.arguments import select_replica
+    from replitune.statistics.store import read_systems
+
+    store = read_systems([job.at.store(job.testset, job.id, job.system)])
+    system = store.systems[job.system]
+    median = select_replica(system, store.metric.score(system.sums), "median")
+    replica = Replica(system.replicas[median])
+    texts = texts_of(job)
+    texts.pop("dev", None)
+    found = backend_of(job).derive(
+        DecodeJob(
+            seed=job.seed,
+            threads=options.threads,
+            replica=replica,
+            name=job.testset,
+            tuned=Path(job.at.weights(job.system, replica.id)),
+            testset=Path(job.at.testset(job.testset)),
+            **texts,
+        )
+    )
+    with atomic_open(str(job.outputs["derivations"])) as handle:
+        json.dump({"replica": replica.id, "derivations": found}, handle, ensure_ascii=False)
+
+
 def look(job: stages.Look, options: argparse.Namespace) -> None:
     from replitune.results.looks import look_again
 
@@ -214,7 +245,7 @@ def manifest(job: stages.Manifest, options: argparse.Namespace) -> None:
 JOBS: dict[str, Callable[[Any, argparse.Namespace], None]] = {
     "corpus": corpus, "account": account, "kernels": as_command, "train": train, "tune": tune,
     "train_replica": tune, "decode": decode, "collect": collect, "batch": score,
-    "look": look, "score": score,
+    "look": look, "score": score, "derive": derive,
     "test": as_command, "power": as_command, "replication": as_command, "calibrate": as_command,
     "meta": as_command, "report": as_command, "manifest": manifest,
 }  # fmt: skip

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from replitune.experiment import stages
 from replitune.registry import Entry
@@ -18,6 +18,13 @@ from replitune.running.files import atomic_open
 
 TEXTLESS = ("meteor", "bleurt", "comet", "command", "external", "given", "mean")
 """Metrics without kernels of their own."""
+
+SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {
+    "cube": ("phrase", {"search": "cube", "stack": 20, "pop_limit": 20}),
+    "stack": ("phrase", {"search": "stack", "stack": 20, "pop_limit": 20}),
+    "hiero": ("hiero", {"pop_limit": 20}),
+}
+"""Backend and settings of each search that embedded decoders have (`Backend.search`)."""
 
 
 def job(job: stages.Kernels, options: argparse.Namespace) -> None:
@@ -29,7 +36,7 @@ def job(job: stages.Kernels, options: argparse.Namespace) -> None:
     _metrics_and_tests([METRICS.entry(given) for given in job.metrics], methods)
     if job.tuners:
         with tempfile.TemporaryDirectory() as folder:
-            _phrase(Path(folder), job.tuners, job.tuning_metric, job.searches)
+            _decoders(Path(folder), job.tuners, job.tuning_metric, job.searches)
     print(f"kernels are compiled ({time.process_time() - began:.0f} CPU-s)")
     with atomic_open(job.at.kernels) as handle:
         handle.write("compiled\n")
@@ -83,48 +90,34 @@ def _spoilt(line: str, number: int) -> str:
     return " ".join(tokens)
 
 
-def _phrase(folder: Path, algorithms: list[str], metric: str, searches: list[str]) -> None:
+def _decoders(folder: Path, algorithms: list[str], metric: str, searches: list[str]) -> None:
+    """Decode with every search, and tune around it by every tuner."""
+    from replitune.backends.interface import ReplicaJob
+    from replitune.backends.registry import get_backend
     from replitune.corpus.synthetic import synthetic_testset, synthetic_train
-    from replitune.phrase.dev_decoder import DevDecoder
-    from replitune.phrase.settings import PhraseSettings, SearchSettings
-    from replitune.phrase.system import PhraseSystem
-    from replitune.phrase.train import train_phrase_system
-    from replitune.settings import read
-    from replitune.streams import stream
-    from replitune.tuning.combination import get_objective
-    from replitune.tuning.loop import run_loop
-    from replitune.tuning.objective import Objective
+    from replitune.phrase.backend import Embedded
+    from replitune.replicas import Replica
     from replitune.tuning.registry import get_tuner
     from replitune.tuning.settings import LoopSettings
 
     source, target = synthetic_train(1, 300)
     dev = synthetic_testset(1, "kernels", 12)
-    train_phrase_system(source, target, PhraseSettings(), folder / "model")
-    objective = Objective(get_objective(metric))
     for search in searches:
-        system = PhraseSystem(
-            folder / "model",
-            None,
-            read(SearchSettings, {"search": search, "stack": 20, "pop_limit": 20}),
-        )
-        start = system.layout.sensible()
-        system.translate(dev.source or [], start)
+        name, settings = SEARCHES[search]
+        backend = get_backend("kernels", {"search": settings}, name)
+        assert isinstance(backend, Embedded)
+        model = folder / name
+        if not model.exists():
+            backend.train_on(source, target, model)
+        system = backend.load(model)
+        system.translate(dev.source or [], system.layout.sensible())
         for algorithm in algorithms:
-            tuner = get_tuner(algorithm)
-            run_loop(
-                DevDecoder(
-                    system,
-                    dev.source or [],
-                    dev.references,
-                    objective.metric,
-                    20,
-                    density=tuner.density,
-                ),
-                tuner,
-                objective,
-                start,
-                dev.segments,
-                partial(stream, 1, "kernels", algorithm),
-                LoopSettings(iterations=2),
-                folder=folder / algorithm,
-            )
+            if algorithm not in backend.prefixes:
+                continue
+            backend.tune(
+                ReplicaJob(
+                    seed=1, model=model, dev=dev, out=folder / "weights.json",
+                    replica=Replica(f"{algorithm}-001"), work=folder / "work", metric=metric,
+                    nbest=20, loop=LoopSettings(iterations=2), tuner=get_tuner(algorithm),
+                )
+            )  # fmt: skip

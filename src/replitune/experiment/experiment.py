@@ -444,6 +444,15 @@ class Experiment:
             **self._batches(testset, metric, system),
         }
 
+    def _derive(self, testset: str, system: str) -> dict[str, Any]:
+        return {
+            **self._of_system("derive", system),
+            "testset": testset,
+            "id": self.metrics[0],
+            "metric": self.metric(self.metrics[0]).mapping,
+            "replicas": self.replica_counts(system),
+        }
+
     def _batches(self, testset: str, metric: str, system: str) -> dict[str, Any]:
         """Of the scores that decide: what looks have made of them."""
         record = self.record
@@ -537,6 +546,7 @@ class Experiment:
         return {
             "systems": {system: self.replica_counts(system) for system in self.systems},
             "decoded": {testset: self.decoding(testset) for testset in self.tests},
+            "derived": self.having("derive"),
             "suites": [*self.suites],
             "histories": {
                 system: "weights" if "tune" in self.backends[system].stages else "folder"

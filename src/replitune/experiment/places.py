@@ -65,6 +65,10 @@ class Places:
     def decode(self, testset: str, system: str, replica: str) -> str:
         return self.at("decodes", testset, system, f"{replica}.txt")
 
+    def derivations(self, testset: str, system: str) -> str:
+        """How one replica of a system came to its translations."""
+        return self.at("derivations", testset, f"{system}.json")
+
     # ---- numbers
 
     def stores(self, testset: str, metric: str) -> str:

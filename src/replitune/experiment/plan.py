@@ -47,6 +47,7 @@ def count_jobs(experiment: Experiment) -> dict[str, int]:
         "decode": per_replica("decode") + len(experiment.given_outputs),
         **_looks(experiment),
         "score": len(scored),
+        "derive": len(experiment.having("derive")) * len(experiment.tests),
         "test": len(experiment.tested) * len(experiment.metrics),
         **{study: len(experiment.study_cells(study)) for study in BY_METRIC},
         "meta": len(experiment.judged),

@@ -299,6 +299,29 @@ class Score(Stage):
         return {"store": self.at.store(self.testset, self.id, self.system)}
 
 
+class Derive(SystemStage):
+    """The derivations of a system's median replica, for the report."""
+
+    NAME = "derive"
+    testset: str
+    metric: dict[str, Any]
+    id: str
+    """Of the metric that says which replica is the median."""
+    replicas: Counts
+
+    @property
+    def inputs(self) -> Files:
+        weights = [self.at.weights(self.system, one.id) for one in replica_ids(self.replicas)]
+        return {
+            **self.texts(), "tuned": weights, "testset": self.at.testset(self.testset),
+            "store": self.at.store(self.testset, self.id, self.system),
+        }  # fmt: skip
+
+    @property
+    def outputs(self) -> Files:
+        return {"derivations": self.at.derivations(self.testset, self.system)}
+
+
 class Batch(Score, kw_only=True):
     """Segment statistics of the replicas that a look wants on top of those of the look before."""
 
@@ -466,6 +489,8 @@ class Report(Stage):
     """The replicas of each."""
     decoded: dict[str, list[str]]
     """The systems with translations of each test set."""
+    derived: list[str]
+    """Those that say how they came to them."""
     suites: list[str]
     histories: dict[str, str]
     """The systems that keep a history: in the `folder` of a replica, or beside its `weights`."""
@@ -507,6 +532,8 @@ class Report(Stage):
             for system in systems:
                 found.append(self.at.store(testset, self.metrics[0], system))
                 found += decodes(self.at, testset, system, self.systems[system])
+                if system in self.derived:
+                    found.append(self.at.derivations(testset, system))
         return found
 
     @property
@@ -565,7 +592,7 @@ STAGES: dict[str, type[Stage]] = {
     stage.NAME: stage
     for stage in (
         Corpus, Account, Kernels, Train, Tune, TrainReplica, Decode, Collect, Batch, Look, Score,
-        Test, Power, Replication, Calibrate, Meta, Report, Manifest,
+        Derive, Test, Power, Replication, Calibrate, Meta, Report, Manifest,
     )
 }  # fmt: skip
 """By name, in the order of the workflow."""

@@ -35,7 +35,7 @@ from replitune.ledger.records import PAGE
 from replitune.replicas import Replica
 from replitune.running.files import atomic_open
 
-PACKED = ("decodes", "stats", "tests", "studies", "tables", "figures")
+PACKED = ("decodes", "derivations", "stats", "tests", "studies", "tables", "figures")
 WEIGHTS = ("weights.json", "history.parquet")
 """Of each tuning run; models stay where they are."""
 

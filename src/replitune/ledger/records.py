@@ -29,8 +29,8 @@ from replitune.ledger.provenance import cpu_type, printable, versions
 from replitune.running.files import atomic_open, remove, sha256_file, written
 
 FOLDERS = (
-    "corpus", "models", "tuning", "decodes", "looks", "stats", "tests", "studies", "tables",
-    "figures",
+    "corpus", "models", "tuning", "decodes", "derivations", "looks", "stats", "tests", "studies",
+    "tables", "figures",
 )  # fmt: skip
 PAGE = "report.html"
 """Results are what is in these folders, and the page; what begins with a point is no result."""

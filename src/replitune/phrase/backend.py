@@ -1,7 +1,9 @@
-"""`backend: phrase`: the embedded phrase-based system. Light; everything else is imported late."""
+"""`backend: phrase`: the embedded phrase-based system, and what all embedded ones have in common.
+Light; everything else is imported late."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,9 @@ from replitune.settings import plain
 from replitune.tuning.registry import TUNERS
 
 if TYPE_CHECKING:
+    from replitune.corpus.testset import TestSet
     from replitune.phrase.system import PhraseSystem
+    from replitune.tuning.loop import Decode
 
 BLOCK = 500
 """Lines between two reports of progress; sentences are translated one by one, so it changes no
@@ -31,12 +35,9 @@ translation."""
 USED = {"train": ("subset", "training"), "tune": ("features", "search")}
 
 
-class Phrase(Backend):
-    """Trained on the parallel text, tuned once per replica by our tuners."""
-
-    name = "phrase"
-    Settings = PhraseSystemSettings
-    settings: PhraseSystemSettings
+class Embedded(Backend):
+    """A system of our own: trained on the parallel text, tuned once per replica by our tuners. Its
+    settings are `features`, `subset`, `training` and `search`."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -53,17 +54,23 @@ class Phrase(Backend):
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
         return self.chosen_settings(USED["train" if stage == "train" else "tune"])
 
-    @property
-    def search(self) -> str | None:
-        return self.settings.search.search
-
     def missing(self) -> list[ReplituneError]:
         return extras.missing("phrase")
 
+    @abstractmethod
+    def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
+        """Write the folder `out`; `inputs` as of `replitune.phrase.train.train_system`."""
+
+    @abstractmethod
+    def load(self, model: Path) -> Any:
+        """The trained system: an object as `replitune.phrase.system.PhraseSystem`."""
+
+    @abstractmethod
+    def dev_decoder(self, system: Any, dev: TestSet, job: ReplicaJob) -> Decode:
+        """The decoder of the dev set, as the outer loop sees it."""
+
     def train(self, job: TrainJob) -> None:
         from replitune.corpus.subsets import subset, take
-        from replitune.phrase.model import PhraseModel
-        from replitune.phrase.train import train_phrase_system
         from replitune.running.files import read_lines
         from replitune.running.progress import say
 
@@ -73,43 +80,31 @@ class Phrase(Backend):
             chosen = subset(name, len(source), job.seed)
             print(f"subset {name}: {len(chosen)} of {len(source)} pairs")
             source, target = take(source, chosen), take(target, chosen)
-        train_phrase_system(
+        self.train_on(
             source,
             target,
-            self.settings.training,
             job.out,
             threads=job.threads,
             progress=say,
             lm_text=read_lines(job.lm_text) if job.lm_text else (),
             lm_arpa=job.lm_arpa,
         )
-        PhraseModel.load(job.out).save_queries(job.out)
 
     def tunable(self, job: ReplicaJob) -> Tunable:
-        from replitune.phrase.dev_decoder import DevDecoder
         from replitune.running.files import sha256_file
-        from replitune.tuning.combination import get_objective
         from replitune.tuning.weights import read_weights
 
-        system = self._system(job.model)
+        model = needed(job.model, "model")
+        system = self.load(model)
         dev = needed(job.dev, "testset")
-        source = source_of(dev)
         layout = system.layout
         return Tunable(
             layout,
             layout.to_vector(read_weights(job.init)) if job.init else layout.sensible(),
-            DevDecoder(
-                system,
-                source,
-                dev.references,
-                get_objective(job.metric),
-                job.nbest,
-                job.threads,
-                density=job.tuner.density if job.tuner else None,
-            ),
+            self.dev_decoder(system, dev, job),
             dev.segments,
             {
-                "model": sha256_file(needed(job.model, "model") / "model.json"),
+                "model": sha256_file(model / "model.json"),
                 "features": list(layout.groups),
                 "search": plain(self.settings.search),
             },
@@ -120,7 +115,7 @@ class Phrase(Backend):
         from replitune.tuning.weights import read_weights
 
         lines = job.source
-        system = self._system(job.model)
+        system = self.load(needed(job.model, "model"))
         weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
         found: list[str] = []
         with say.bar("decode", len(lines), "lines") as done:
@@ -132,7 +127,41 @@ class Phrase(Backend):
             lists.write(job.nbest_out)
         return found
 
-    def _system(self, model: Path | None) -> PhraseSystem:
+
+class Phrase(Embedded):
+    """The phrase-based system."""
+
+    name = "phrase"
+    version = 2
+    Settings = PhraseSystemSettings
+    settings: PhraseSystemSettings
+
+    @property
+    def search(self) -> str | None:
+        return self.settings.search.search
+
+    def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
+        from replitune.phrase.model import PhraseModel
+        from replitune.phrase.train import train_phrase_system
+
+        train_phrase_system(source, target, self.settings.training, out, **inputs)
+        PhraseModel.load(out).save_queries(out)
+
+    def load(self, model: Path) -> PhraseSystem:
         from replitune.phrase.system import PhraseSystem
 
-        return PhraseSystem(needed(model, "model"), self.settings.features, self.settings.search)
+        return PhraseSystem(model, self.settings.features, self.settings.search)
+
+    def dev_decoder(self, system: PhraseSystem, dev: TestSet, job: ReplicaJob) -> Decode:
+        from replitune.phrase.dev_decoder import DevDecoder
+        from replitune.tuning.combination import get_objective
+
+        return DevDecoder(
+            system,
+            source_of(dev),
+            dev.references,
+            get_objective(job.metric),
+            job.nbest,
+            job.threads,
+            density=job.tuner.density if job.tuner else None,
+        )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.phrase.arrays import starts
 from replitune.phrase.cube import search_cubes
-from replitune.phrase.features import DISTORTION, LM, PhraseLayout
+from replitune.phrase.features import DISTORTION, LM, GroupedLayout
 from replitune.phrase.graph import SearchGraph, graph_of
 from replitune.phrase.kbest import best_words
 from replitune.phrase.kbest import nbest as nbest_of
@@ -52,7 +52,7 @@ class NBest:
     word_start: NDArray[np.int64]
     words: NDArray[np.int32]
     vocabulary: list[str]
-    layout: PhraseLayout
+    layout: GroupedLayout
 
     def texts(self) -> list[str]:
         """The hypotheses as lines."""

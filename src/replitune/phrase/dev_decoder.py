@@ -1,19 +1,34 @@
-"""One tuning run of a phrase-based system: the decoder as the outer loop sees it."""
+"""One tuning run of an embedded system: the decoder as the outer loop sees it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.phrase.system import PhraseSystem
+from replitune.phrase.decoder import NBest
 from replitune.tuning.hypothesis_statistics import KnownStatistics
-from replitune.tuning.lattice import Lattice, Lattices
+from replitune.tuning.interface import SearchGraphs
 from replitune.tuning.loop import Decoded
+
+
+class System(Protocol):
+    """What it needs of a system; `lines` are the dev set's, in the system's own form."""
+
+    def nbest(
+        self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1
+    ) -> NBest: ...
+
+    def search_graphs(
+        self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
+    ) -> tuple[SearchGraphs, list[str]]:
+        """Those of all lines, and the vocabulary that their words are numbers in."""
+
+    def joined(self, texts: list[str]) -> list[str]: ...
 
 
 class DevDecoder:
@@ -22,8 +37,8 @@ class DevDecoder:
 
     def __init__(
         self,
-        system: PhraseSystem,
-        source: Sequence[str],
+        system: System,
+        source: Any,
         references: Sequence[Sequence[str]],
         metric: Metric,
         size: int,
@@ -31,7 +46,8 @@ class DevDecoder:
         density: float | None = None,
     ) -> None:
         """`size` distinct translations of each segment; with `density`, search graphs with so
-        many arcs per source word and of each only the best path, whatever `size` is."""
+        many arcs per source word and of each only the best path, whatever `size` is. `source`: the
+        lines of the dev set, as `system` takes them."""
         self.density = density
         self.system, self.source = system, source
         self.size, self.threads = size, threads
@@ -50,17 +66,13 @@ class DevDecoder:
         return Decoded(found.segment, found.features, statistics)
 
     def _decode_lattices(self, weights: NDArray[np.float64]) -> Decoded:
-        graphs = self.system.graphs(self.source, weights, self.threads, self.density)
-        self._vocabulary = graphs[0].vocabulary
-        lattices = Lattices.pack(
-            [
-                Lattice(g.arc_from, g.arc_to, g.word_start, g.words, g.features, g.nodes - 1)
-                for g in graphs
-            ]
+        assert self.density is not None
+        graphs, self._vocabulary = self.system.search_graphs(
+            self.source, weights, self.density, self.threads
         )
-        best = lattices.envelope(weights, np.zeros(len(weights)))
+        best = graphs.envelope(weights, np.zeros(len(weights)))
         statistics = self._statistics(best.segments, best.word_start, best.words)
-        return Decoded(best.segments, best.features, statistics, lattices, self._statistics)
+        return Decoded(best.segments, best.features, statistics, graphs, self._statistics)
 
     def _of_words(
         self, segments: NDArray[Any], word_start: NDArray[np.int64], words: NDArray[np.int32]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ UNKNOWN_WORD = -100.0
 It is no feature: it is not tuned and not part of a hypothesis' printed score.
 """
 
-SENSIBLE = {
+SENSIBLE: Mapping[str, Sequence[float]] = {
     "LexicalReordering0": [0.1] * 6,
     "Distortion0": [0.15],
     "LM0": [0.5],
@@ -45,26 +46,32 @@ SENSIBLE = {
 
 
 @dataclass(frozen=True)
-class PhraseLayout(Layout):
-    """Which of the features a system has; a weights vector has one value per column of these."""
+class GroupedLayout(Layout):
+    """Which of a model's features a system has; a weights vector has one value per column of
+    these."""
 
     groups: tuple[str, ...]
 
+    known: ClassVar[tuple[tuple[str, str, int], ...]]
+    """(name, group, arity) of each feature that a model can have, in order."""
+    start: ClassVar[Mapping[str, Sequence[float]]]
+    """Weights to start from."""
+
     @classmethod
-    def of(cls, groups: Sequence[str] = GROUPS) -> PhraseLayout:
+    def of(cls, groups: Sequence[str]) -> Self:
         """The features of some groups."""
-        kept = [(name, arity) for name, group, arity in NAMES if group in groups]
+        kept = [(name, arity) for name, group, arity in cls.known if group in groups]
         names, arities = zip(*kept, strict=True)
         return cls(names, arities, tuple(groups))
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """(K,) the columns in use, out of a full vector of 14."""
-        kept = [group in self.groups for _, group, arity in NAMES for _ in range(arity)]
+        """(K,) the columns in use, out of a full vector."""
+        kept = [group in self.groups for _, group, arity in self.known for _ in range(arity)]
         return np.flatnonzero(np.array(kept))
 
     def full(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(K,) weights -> (14,), zero for what is left out."""
+        """(K,) weights -> those of all known features, zero for what is left out."""
         weights = np.asarray(weights, np.float64)
         if weights.shape != (self.dimension,) or not np.isfinite(weights).all():
             raise ReplituneError(
@@ -72,10 +79,22 @@ class PhraseLayout(Layout):
                 found=f"{weights.tolist()}",
                 expected=f"{self.dimension} finite numbers, for {self}",
             )
-        out = np.zeros(WIDTH)
+        out = np.zeros(sum(arity for _, _, arity in self.known))
         out[self.columns] = weights
         return out
 
     def sensible(self) -> NDArray[np.float64]:
         """Weights to start from, as a vector (K,)."""
-        return self.to_vector({name: SENSIBLE[name] for name in self.names})
+        return self.to_vector({name: self.start[name] for name in self.names})
+
+
+@dataclass(frozen=True)
+class PhraseLayout(GroupedLayout):
+    """Which of the 14 features a system has."""
+
+    known = NAMES
+    start = SENSIBLE
+
+    @classmethod
+    def of(cls, groups: Sequence[str] = GROUPS) -> Self:
+        return super().of(groups)

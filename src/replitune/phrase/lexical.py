@@ -69,15 +69,42 @@ def lexical_weights(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Natural logs of lex(f|e) and lex(e|f), each (P,), for the given occurrences (P,)."""
     segment = np.searchsorted(found.start, examples, side="right") - 1
-    f_given_e, e_given_f = np.empty(len(examples)), np.empty(len(examples))
-    _weights(
-        source.words,
-        target.words,
-        source.start[segment] + found.source_begin[examples],
+    return weights_of(
+        (source.words, source.start[segment] + found.source_begin[examples]),
         found.source_length[examples],
-        target.start[segment] + found.target_begin[examples],
+        (target.words, target.start[segment] + found.target_begin[examples]),
         found.target_length[examples],
         found.links[examples],
+        LONGEST_PHRASE,
+        table,
+    )
+
+
+def weights_of(
+    source: tuple[NDArray[np.int32], NDArray[np.int64]],
+    source_length: NDArray[np.integer],
+    target: tuple[NDArray[np.int32], NDArray[np.int64]],
+    target_length: NDArray[np.integer],
+    links: NDArray[np.uint64],
+    width: int,
+    table: LexicalTable,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Natural logs of lex(f|e) and lex(e|f), each (P,), of P pairs of stretches of words.
+
+    source, target: words, and where each stretch begins in them; links: bit s * width + t is set
+    when word s of the source side is linked to word t of the target side."""
+    f_given_e, e_given_f = np.empty(len(links)), np.empty(len(links))
+    source_words, source_at = source
+    target_words, target_at = target
+    _weights(
+        source_words,
+        target_words,
+        source_at,
+        source_length,
+        target_at,
+        target_length,
+        links,
+        width,
         table.row,
         table.target,
         table.e_given_f,
@@ -110,6 +137,7 @@ def _weights(
     target_at: NDArray[np.int64],
     target_length: NDArray[np.int8],
     masks: NDArray[np.uint64],
+    width: int,
     row: NDArray[np.int64],
     target: NDArray[np.int32],
     e_given_f: NDArray[np.float64],
@@ -124,7 +152,7 @@ def _weights(
             e = target_words[target_at[p] + t]
             total, number = 0.0, 0
             for s in range(source_length[p]):
-                bit = np.uint64(s * LONGEST_PHRASE + t)
+                bit = np.uint64(s * width + t)
                 if (masks[p] >> bit) & np.uint64(1):
                     f = source_words[source_at[p] + s]
                     total += e_given_f[_find(row, target, f, e)]
@@ -139,7 +167,7 @@ def _weights(
             f = source_words[source_at[p] + s]
             total, number = 0.0, 0
             for t in range(target_length[p]):
-                bit = np.uint64(s * LONGEST_PHRASE + t)
+                bit = np.uint64(s * width + t)
                 if (masks[p] >> bit) & np.uint64(1):
                     e = target_words[target_at[p] + t]
                     total += f_given_e[_find(row, target, f, e)]

@@ -26,34 +26,32 @@ HIGHEST_ORDER = 6
 """Of a language model."""
 
 
-def require_distinct(groups: Sequence[str]) -> None:
+def require_distinct(groups: Sequence[str], known: Sequence[str] = GROUPS) -> None:
     """Refuse a group of features that is named twice, and none at all."""
     if not groups or len(set(groups)) < len(groups):
         raise ReplituneError(
             "features must be distinct groups, and at least one",
-            found=", ".join(groups) or "none", expected="some of " + ", ".join(GROUPS),
+            found=", ".join(groups) or "none", expected="some of " + ", ".join(known),
         )  # fmt: skip
 
 
-class PhraseSettings(Settings):
-    """Everything that decides a model, inputs apart."""
+class TrainingSettings(Settings):
+    """What decides a model of either kind, from the words to the alignment and the language
+    model."""
 
-    features: Annotated[
-        tuple[Group, ...],
-        about("Groups of features that the decoder is to use; tables are trained for all of them."),
-    ] = GROUPS
     alignment: Annotated[Aligner, about("Word aligner.")] = "hmm"
     alignment_iterations: Annotated[int, about("Iterations of the aligner.", ge=1, le=100)] = 5
     symmetrisation: Annotated[
         Heuristic, about("How the alignments of both directions become one.")
     ] = "grow-diag-final-and"
-    max_phrase_length: Annotated[int, about("Most words of a phrase.", ge=1, le=LONGEST_PHRASE)] = 7
-    good_turing: Annotated[bool, about("Discount the counts of phrase pairs.")] = False
-    reordering_smoothing: Annotated[
-        float, about("Added to the count of each orientation.", ge=0.001, le=1e6)
-    ] = 0.5
+    good_turing: Annotated[bool, about("Discount the counts of phrase pairs or rules.")] = False
     max_options: Annotated[
-        int, about("Translation options kept per source phrase; 0 keeps all.", ge=0, le=10**9)
+        int,
+        about(
+            "Translation options kept per source phrase, or source side of rules; 0 keeps all.",
+            ge=0,
+            le=10**9,
+        ),
     ] = 100
     lm_order: Annotated[int, about("Order of the language model.", ge=1, le=HIGHEST_ORDER)] = 5
     max_length: Annotated[
@@ -89,6 +87,19 @@ class PhraseSettings(Settings):
         tuple[str, ...], about("Letters that may stand between the parts of a compound.")
     ] = ("", "s", "es")
     seed: Annotated[int, about("Used by eflomal only.", ge=0, le=2**31 - 1)] = 1
+
+
+class PhraseSettings(TrainingSettings):
+    """Everything that decides a model, inputs apart."""
+
+    features: Annotated[
+        tuple[Group, ...],
+        about("Groups of features that the decoder is to use; tables are trained for all of them."),
+    ] = GROUPS
+    max_phrase_length: Annotated[int, about("Most words of a phrase.", ge=1, le=LONGEST_PHRASE)] = 7
+    reordering_smoothing: Annotated[
+        float, about("Added to the count of each orientation.", ge=0.001, le=1e6)
+    ] = 0.5
 
     def __post_init__(self) -> None:
         require_distinct(self.features)

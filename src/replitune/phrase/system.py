@@ -18,6 +18,7 @@ from replitune.phrase.graph import SearchGraph
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.segmentation import Splitters
 from replitune.phrase.settings import SearchSettings
+from replitune.tuning.lattice import Lattice, Lattices
 
 
 class PhraseSystem:
@@ -65,6 +66,22 @@ class PhraseSystem:
         words."""
         decoder = Decoder(self.model, weights, self.settings)
         return decoder.graphs(self._split(lines), threads, density)
+
+    def search_graphs(
+        self,
+        lines: Sequence[str],
+        weights: NDArray[np.float64],
+        density: float,
+        threads: int = 1,
+    ) -> tuple[Lattices, list[str]]:
+        """The best arcs of the search graphs of all lines, for a tuner; the vocabulary of their
+        words."""
+        graphs = self.graphs(lines, weights, threads, density)
+        lattices = [
+            Lattice(g.arc_from, g.arc_to, g.word_start, g.words, g.features, g.nodes - 1)
+            for g in graphs
+        ]
+        return Lattices.pack(lattices), graphs[0].vocabulary
 
     def joined(self, texts: list[str]) -> list[str]:
         """Texts with the pieces of words joined."""

@@ -8,15 +8,17 @@ A model folder holds the phrase table (`table.json` and its arrays), the languag
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import replitune
 from replitune.errors import ReplituneError
 from replitune.phrase.align import Progress, align
 from replitune.phrase.arpa import NgramModel, read_arpa
-from replitune.phrase.encode import RESERVED, encode, split_words
+from replitune.phrase.encode import RESERVED, Encoded, encode, split_words
 from replitune.phrase.extract import count_pairs, extract
 from replitune.phrase.features import NAMES
 from replitune.phrase.kneser_ney import train_lm
@@ -27,8 +29,8 @@ from replitune.phrase.segmentation import (
     CompoundSplitter,
     Splitters,
 )
-from replitune.phrase.settings import PhraseSettings
-from replitune.phrase.symmetrise import symmetrise
+from replitune.phrase.settings import PhraseSettings, TrainingSettings
+from replitune.phrase.symmetrise import Links, symmetrise
 from replitune.running.files import atomic_open, new_folder, sha256_file, sha256_lines
 from replitune.settings import plain
 
@@ -51,13 +53,40 @@ def train_phrase_system(
     target: Sequence[str],
     settings: PhraseSettings,
     out: str | Path,
+    **inputs: Any,
+) -> Path:
+    """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
+    of `train_system`."""
+    features = {name: scores for name, group, scores in NAMES if group in settings.features}
+    kind = ModelKind("phrase", features, partial(_train_table, settings))
+    return train_system(kind, source, target, settings, out, **inputs)
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """What tells the models of one backend from others'."""
+
+    backend: str
+    features: dict[str, int]
+    """Names and numbers of values."""
+    table: Callable[[Encoded, Encoded, Links, Path, Progress], dict[str, int]]
+    """Writes what is learnt of the linked pairs into a folder; says and counts what it did."""
+
+
+def train_system(
+    kind: ModelKind,
+    source: Sequence[str],
+    target: Sequence[str],
+    settings: TrainingSettings,
+    out: str | Path,
     *,
     threads: int = 1,
     progress: Progress | None = None,
     lm_text: Sequence[str] = (),
     lm_arpa: str | Path | None = None,
 ) -> Path:
-    """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`.
+    """Train a model of some kind on the pairs (`source[i]`, `target[i]`) and write the folder
+    `out`.
 
     The language model is trained on the target side and `lm_text`, or read from `lm_arpa`.
     The folder appears whole, replacing an older one. Same input and settings, same bytes,
@@ -99,14 +128,13 @@ def train_phrase_system(
             more_words = [splitters.target.apply(words) for words in more_words]
         pairs = clean(source_words, target_words, settings.max_length, settings.max_ratio)
         counts = _count_cleaned(len(source), pairs, settings, say)
-        counts |= _train_table(pairs, settings, folder, threads, say)
+        counts |= _align_and_train(kind, pairs, settings, folder, threads, say)
         if language_model is None:
             language_model = _train_lm(pairs.target, more_words, settings, say)
         (folder / "lm").mkdir()
         language_model.save(folder / "lm")
         counts |= {f"lm_{n}grams": len(g) for n, g in enumerate(language_model.ngrams, 1)}
-        _write_summary(folder, settings, counts, inputs)
-    say(f"{counts['options']} translation options of {counts['source_phrases']} phrases")
+        _write_summary(kind, folder, settings, counts, inputs)
     return Path(out)
 
 
@@ -130,7 +158,7 @@ def clean(
 
 
 def _count_cleaned(
-    total: int, pairs: Cleaned, settings: PhraseSettings, say: Progress
+    total: int, pairs: Cleaned, settings: TrainingSettings, say: Progress
 ) -> dict[str, int]:
     """Say and return what became of the pairs."""
     say(
@@ -150,7 +178,7 @@ def _count_cleaned(
 
 
 def learn_splitters(
-    source: list[list[str]], target: list[list[str]], settings: PhraseSettings
+    source: list[list[str]], target: list[list[str]], settings: TrainingSettings
 ) -> Splitters:
     """Learn how to split the words of either side from all of the training text."""
 
@@ -191,10 +219,15 @@ def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
                 )
 
 
-def _train_table(
-    pairs: Cleaned, settings: PhraseSettings, folder: Path, threads: int, say: Progress
+def _align_and_train(
+    kind: ModelKind,
+    pairs: Cleaned,
+    settings: TrainingSettings,
+    folder: Path,
+    threads: int,
+    say: Progress,
 ) -> dict[str, int]:
-    """Align, extract, score and save the phrase table."""
+    """Align the words, and learn what the kind of model learns of it."""
     source, target = encode(pairs.source), encode(pairs.target, RESERVED)
     directed = align(
         source,
@@ -207,6 +240,23 @@ def _train_table(
     )
     links = symmetrise(directed, source, target, settings.symmetrisation)
     say(f"{len(links.source)} word links ({settings.symmetrisation})")
+    return {
+        "source_words": len(source.words),
+        "target_words": len(target.words),
+        "links": len(links.source),
+        **kind.table(source, target, links, folder, say),
+    }
+
+
+def _train_table(
+    settings: PhraseSettings,
+    source: Encoded,
+    target: Encoded,
+    links: Links,
+    folder: Path,
+    say: Progress,
+) -> dict[str, int]:
+    """Extract, score and save the phrase table."""
     found = extract(source, target, links, settings.max_phrase_length)
     if len(found.links) == 0:
         raise ReplituneError(
@@ -227,10 +277,8 @@ def _train_table(
         max_options=settings.max_options,
     )
     table.save(folder)
+    say(f"{len(table.scores)} translation options of {len(table.option_start) - 1} phrases")
     return {
-        "source_words": len(source.words),
-        "target_words": len(target.words),
-        "links": len(links.source),
         "extracted": len(found.links),
         "distinct": len(distinct.count),
         "source_phrases": len(table.option_start) - 1,
@@ -239,7 +287,7 @@ def _train_table(
 
 
 def _train_lm(
-    target: list[list[str]], more: list[list[str]], settings: PhraseSettings, say: Progress
+    target: list[list[str]], more: list[list[str]], settings: TrainingSettings, say: Progress
 ) -> NgramModel:
     """The language model of the target side and of the lines of `more` that have words."""
     text = [words for words in more if words]
@@ -251,14 +299,18 @@ def _train_lm(
 
 
 def _write_summary(
-    folder: Path, settings: PhraseSettings, counts: dict[str, int], inputs: dict[str, str]
+    kind: ModelKind,
+    folder: Path,
+    settings: TrainingSettings,
+    counts: dict[str, int],
+    inputs: dict[str, str],
 ) -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     summary = {
         "format": FORMAT,
-        "backend": "phrase",
+        "backend": kind.backend,
         "version": replitune.__version__,
-        "features": {name: scores for name, group, scores in NAMES if group in settings.features},
+        "features": kind.features,
         "settings": plain(settings),
         "counts": counts,
         "inputs": inputs,

@@ -18,13 +18,13 @@ from replitune.settings import plain
 from replitune.tuning.history import Iteration
 from replitune.tuning.interface import (
     Hypotheses,
+    SearchGraphs,
     Tuner,
     TuningResult,
     WordStatistics,
     l1_normalised,
     together,
 )
-from replitune.tuning.lattice import Lattices
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
 from replitune.tuning.settings import LoopSettings
@@ -34,7 +34,7 @@ from replitune.tuning.settings import LoopSettings
 class Decoded(Hypotheses):
     """n-best lists of all segments under one weight vector; rows of a segment best first."""
 
-    lattices: Lattices | None = None
+    lattices: SearchGraphs | None = None
     """Search graphs, for tuners that need them."""
     word_statistics: WordStatistics | None = None
     """Statistics of the lattices' paths."""

@@ -1,4 +1,5 @@
-"""MERT on search graphs (Macherey, Och, Thayer & Uszkoreit 2008).
+"""MERT on search graphs: lattices (Macherey, Och, Thayer & Uszkoreit 2008) or forests (Kumar,
+Macherey, Dyer & Och 2009).
 
 Several times faster than doing every line search on the whole lattices, with the same line
 searches at its resting points: it puts into the pool every hypothesis that is best anywhere on the
@@ -25,7 +26,8 @@ from replitune.tuning.interface import (
 from replitune.tuning.mert import Mert
 
 if TYPE_CHECKING:
-    from replitune.tuning.lattice import Envelope, Lattices
+    from replitune.tuning.interface import SearchGraphs
+    from replitune.tuning.lattice import Envelope
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
 
@@ -82,7 +84,7 @@ class MertLattice(Mert):
 
     def tune_lattices(
         self,
-        lattices: Lattices,
+        lattices: SearchGraphs,
         statistics: WordStatistics,
         pool: Pool,
         objective: Objective,

@@ -1,0 +1,1 @@
+"""The embedded hierarchical phrase-based system."""

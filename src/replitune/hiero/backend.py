@@ -1,0 +1,71 @@
+"""`backend: hiero`: the embedded hierarchical system. Light; everything else is imported late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from replitune.backends.interface import (
+    DecodeJob,
+    Derivation,
+    ReplicaJob,
+    needed,
+    source_of,
+)
+from replitune.hiero.settings import HieroSystemSettings
+from replitune.phrase.backend import Embedded
+
+if TYPE_CHECKING:
+    from replitune.corpus.testset import TestSet
+    from replitune.hiero.system import HieroSystem
+    from replitune.tuning.loop import Decode
+
+
+class Hiero(Embedded):
+    """The hierarchical system."""
+
+    name = "hiero"
+    Settings = HieroSystemSettings
+    settings: HieroSystemSettings
+
+    @property
+    def search(self) -> str | None:
+        return "hiero"
+
+    @property
+    def stages(self) -> Mapping[str, Sequence[str]]:
+        return {**super().stages, "derive": ("model", "tuned", "source")}
+
+    def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
+        from replitune.hiero.model import HieroModel
+        from replitune.hiero.train import train_hiero_system
+
+        train_hiero_system(source, target, self.settings.training, out, **inputs)
+        HieroModel.load(out).save_queries(out)
+
+    def load(self, model: Path) -> HieroSystem:
+        from replitune.hiero.system import HieroSystem
+
+        return HieroSystem(model, self.settings.features, self.settings.search)
+
+    def derive(self, job: DecodeJob) -> list[Derivation]:
+        from replitune.tuning.weights import read_weights
+
+        system = self.load(needed(job.model, "model"))
+        weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
+        return system.derivations(job.source, weights, job.threads)
+
+    def dev_decoder(self, system: HieroSystem, dev: TestSet, job: ReplicaJob) -> Decode:
+        from replitune.phrase.dev_decoder import DevDecoder
+        from replitune.tuning.combination import get_objective
+
+        return DevDecoder(
+            system,
+            system.match(source_of(dev)),
+            dev.references,
+            get_objective(job.metric),
+            job.nbest,
+            job.threads,
+            density=job.tuner.density if job.tuner else None,
+        )

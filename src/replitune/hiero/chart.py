@@ -1,0 +1,191 @@
+"""Which rules apply where in a batch of sentences, whatever the weights.
+
+A cell is a span of a sentence that some rule derives, a way a source side that matches it, with the
+cells of its gaps. Source sides are found by dotted items over the trie (Chart: CKY+), from the last
+first word to the first and from short spans to long ones, so that the cells of gaps come before
+the cell that they are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.hiero.model import HieroModel
+from replitune.hiero.trie import GAP, child
+from replitune.leaf import leaf, with_room
+from replitune.phrase.arrays import frozen, starts
+from replitune.phrase.encode import split_words
+
+ITEM = np.dtype([("node", "i4"), ("gap", "i4"), ("end", "i4"), ("one", "i4"), ("two", "i4")])
+"""A source side that begins at the current word: its node, the node with a gap behind it or -1, the
+word behind it, and the cells of its gaps or -1."""
+
+CELL = np.dtype([("begin", "i4"), ("end", "i4"), ("ways", "i8")])
+"""The span begin .. end - 1, and its first way; the next cell has the way behind its last."""
+
+WAY = np.dtype([("side", "i4"), ("one", "i4"), ("two", "i4")])
+"""A source side, as a node of the trie or a number (see `Matched`), and cells or -1."""
+
+
+class Chart(NamedTuple):
+    """cells: (C,) CELL; ways: (W,) WAY."""
+
+    cells: NDArray[np.void]
+    ways: NDArray[np.void]
+
+
+@leaf
+def _extend_items(trie, items, count, word, symbol, number):  # type: ignore[no-untyped-def]
+    """Add the items that end behind `word`, from those that end before it; their number.
+
+    number: the cells that end there by their length, -1 where there is none; `items` has room."""
+    old = count
+    for a in range(old):
+        item = items[a]
+        if item.end == word:
+            node = child(trie, item.node, symbol) if symbol > 0 else np.int64(-1)
+            if node >= 0:
+                new = items[count]
+                new.node, new.end, new.one, new.two = node, word + 1, item.one, item.two
+                count += 1
+        if item.gap >= 0 and (item.one < 0 or item.two < 0):
+            cell = number[word + 1 - item.end]
+            if cell >= 0:
+                new = items[count]
+                new.node, new.end = item.gap, word + 1
+                new.one = cell if item.one < 0 else item.one
+                new.two = np.int64(-1) if item.one < 0 else cell
+                count += 1
+    for a in range(old, count):
+        items[a].gap = child(trie, items[a].node, GAP)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _match(trie, option_start, tokens, copied, start, longest, cells, ways):  # type: ignore[no-untyped-def]
+    """The chart of every sentence: (first cell of each and behind the last, cells, ways).
+
+    tokens: word ids, -1 for unknown; copied: the side that copies a word, of those that have no
+    rule of their own. The cells' ways are sorted by when their items were found."""
+    first = np.zeros(len(start), np.int64)
+    n_cells, n_ways = 0, 0
+    items = np.empty(4096, ITEM)
+    for sentence in range(len(start) - 1):
+        base = first[sentence]
+        n = start[sentence + 1] - start[sentence]
+        # by last word and length; the cells of one sentence are numbered from 0
+        number = np.full((n + 1, longest + 1), -1, np.int64)
+        for i in range(n - 1, -1, -1):
+            items[0].node, items[0].end = 0, i
+            items[0].one, items[0].two = -1, -1
+            items[0].gap = -1  # a rule that begins with a gap waits for the first cell
+            gap = child(trie, 0, GAP)
+            count = 1
+            for j in range(i + 1, min(n, i + longest) + 1):
+                items = with_room(items, count, 2 * count + 1)
+                old = count
+                count = _extend_items(
+                    trie, items, count, j - 1, tokens[start[sentence] + j - 1] + 1, number[j]
+                )  # fmt: skip
+                cells = with_room(cells, n_cells, 1)
+                ways = with_room(ways, n_ways, count - old + 1)
+                begin = n_ways
+                for a in range(old, count):
+                    node = items[a].node
+                    if option_start[node + 1] > option_start[node]:
+                        ways[n_ways].side = node
+                        ways[n_ways].one, ways[n_ways].two = items[a].one, items[a].two
+                        n_ways += 1
+                side = copied[start[sentence] + i]
+                if j == i + 1 and n_ways == begin and side >= 0:
+                    ways[n_ways].side = side
+                    ways[n_ways].one, ways[n_ways].two = -1, -1
+                    n_ways += 1
+                if n_ways == begin:
+                    continue
+                number[j, j - i] = n_cells - base
+                cells[n_cells].begin, cells[n_cells].end = i, j
+                cells[n_cells].ways = begin
+                n_cells += 1
+                if gap >= 0:
+                    new = items[count]
+                    new.node, new.gap, new.end = gap, -1, j
+                    new.one, new.two = n_cells - 1 - base, -1
+                    count += 1
+        first[sentence + 1] = n_cells
+    return first, cells[:n_cells], ways[:n_ways]
+
+
+@dataclass(frozen=True)
+class Matched:
+    """N sentences with their charts, of which sentence i has the cells first[i] : first[i + 1],
+    numbered from 0 in the ways of its own.
+
+    Ways name source sides by number, the first U - len(copied) of which are `nodes` of the trie,
+    and the others the unknown words `copied`.
+
+    start: (N + 1,) sentence i has the words start[i]:start[i + 1] of the batch
+    """
+
+    start: NDArray[np.int64]
+    first: NDArray[np.int64]
+    cells: NDArray[np.void]
+    ways: NDArray[np.void]
+    nodes: NDArray[np.int64]
+    copied: list[str]
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def chart(self, i: int) -> tuple[NDArray[np.void], NDArray[np.void], int]:
+        """(cells, ways, words) of a sentence; there is one cell more, which ends the ways."""
+        cells = np.zeros(self.first[i + 1] - self.first[i] + 1, CELL)
+        cells[:-1] = self.cells[self.first[i] : self.first[i + 1]]
+        end = len(self.ways)
+        if self.first[i + 1] < len(self.cells):
+            end = self.cells["ways"][self.first[i + 1]]
+        begin = cells["ways"][0] if len(cells) > 1 else end
+        cells["ways"][-1] = end
+        cells["ways"] -= begin
+        return cells, self.ways[begin:end], int(self.start[i + 1] - self.start[i])
+
+
+def match(model: HieroModel, lines: Sequence[str], longest: int) -> Matched:
+    """The charts of some lines, with rules over at most `longest` words."""
+    grammar, trie = model.grammar, model.grammar.trie
+    option_start = frozen(grammar.option_start)
+    sentences = [split_words(line) for line in lines]
+    ids = model.source_ids
+    words = [word for sentence in sentences for word in sentence]
+    tokens = np.array([ids.get(word, -1) for word in words], np.int64)
+    start = starts([len(sentence) for sentence in sentences])
+    copied: dict[str, int] = {}
+    nodes = len(grammar.source_parent)
+    sides = np.full(len(tokens), -1, np.int64)
+    alone = _has_rule(trie, option_start, tokens)
+    for i in np.flatnonzero(~alone):
+        sides[i] = nodes + copied.setdefault(words[i], len(copied))
+    first, cells, ways = _match(
+        trie, option_start, tokens, sides, start, longest, np.empty(1024, CELL), np.empty(8192, WAY)
+    )
+    used = np.zeros(nodes + len(copied), bool)
+    used[ways["side"]] = True
+    ways["side"] = (np.cumsum(used) - 1)[ways["side"]]
+    return Matched(start, first, cells, ways, np.flatnonzero(used[:nodes]), list(copied))
+
+
+@njit(cache=True)
+def _has_rule(trie, option_start, tokens):  # type: ignore[no-untyped-def]
+    """Whether each word has a rule of its own."""
+    out = np.zeros(len(tokens), np.bool_)
+    for i in range(len(tokens)):
+        if tokens[i] >= 0:
+            node = child(trie, 0, tokens[i] + 1)
+            out[i] = node >= 0 and option_start[node + 1] > option_start[node]
+    return out

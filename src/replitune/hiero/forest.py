@@ -1,0 +1,143 @@
+"""Forests: everything a search found, with the features of every edge.
+
+A node is a hypothesis after recombination, an edge a rule with hypotheses in its gaps. The features
+of a derivation's edges add up to its own, the language model's too: an edge has what its words, and
+the words of its nodes that they are the context of, gain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from replitune.hiero.context import DEEPEST, append_part, append_word
+from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WIDTH, WORD_PENALTY
+from replitune.leaf import leaf
+from replitune.phrase.stacks import kth_largest
+
+
+@leaf
+def _lm_gain(rows, rules, rule, one, two, automaton, extends, path):  # type: ignore[no-untyped-def]
+    """What a rule with hypotheses in its gaps adds to the sum of their log probabilities."""
+    left, full, state = np.int64(automaton.root), np.int64(0), np.int64(automaton.root)
+    total = 0.0
+    for j in range(rules.table[rule].begin, rules.table[rule].end):
+        symbol = rules.symbols[j]
+        if symbol >= 0:
+            gain, left, full, state = append_word(
+                automaton, extends, left, full, state, np.int64(symbol)
+            )
+        else:
+            part = rows[one if symbol == -1 else two]
+            gain, left, full, state = append_part(
+                automaton, extends, path, left, full, state, np.int64(part.left >> 1),
+                np.int64(part.left & 1), np.int64(part.state),
+            )  # fmt: skip
+        total += gain
+    return total
+
+
+@leaf
+def _edge(rows, rule, one, two, weighted, automaton, extends, path, out):  # type: ignore[no-untyped-def]
+    """Features of a rule with hypotheses in its gaps into `out` (WIDTH,)."""
+    rules, scores, target, _ = weighted
+    glue, stop = len(rules.table) - 2, len(rules.table) - 1
+    if rule < 0:
+        return
+    out[LM] = _lm_gain(rows, rules, rule, one, two, automaton, extends, path)
+    if rule == glue:
+        out[GLUE] = 1.0
+        return
+    if rule == stop:
+        return
+    out[RULE_PENALTY] = 1.0
+    for k in range(4):
+        out[TM + k] = scores[rule, k]
+    for j in range(rules.table[rule].begin, rules.table[rule].end):
+        if target[j] >= 0:
+            out[WORD_PENALTY] -= 1.0
+
+
+@njit(cache=True)
+def _losses(rows, arcs):  # type: ignore[no-untyped-def]
+    """(loss (rows,), ways): of each row how far the best derivation through it is below the best of
+    all (-inf where there is none), and the number of ways into these rows."""
+    loss = np.full(len(rows), -np.inf)
+    loss[len(rows) - 1] = 0.0
+    count = 0
+    for row in range(len(rows) - 1, -1, -1):
+        if loss[row] == -np.inf:
+            continue
+        one, two, arc, value = rows[row].one, rows[row].two, rows[row].arcs, loss[row]
+        while True:
+            count += 1
+            if one >= 0:
+                loss[one] = max(loss[one], value)
+            if two >= 0:
+                loss[two] = max(loss[two], value)
+            if arc < 0:
+                break
+            one, two = arcs[arc].one, arcs[arc].two
+            value = loss[row] + (arcs[arc].score - rows[row].score)
+            arc = arcs[arc].next
+    return loss, count
+
+
+@njit(cache=True)
+def _worst_kept(rows, arcs, loss, count, most):  # type: ignore[no-untyped-def]
+    """Loss of the `most`-th best way; every way that loses no more is in such a derivation."""
+    if count <= most:
+        return -np.inf
+    losses = np.empty(count)
+    n = 0
+    for row in range(len(rows)):
+        if loss[row] == -np.inf:
+            continue
+        losses[n] = loss[row]
+        n += 1
+        arc = rows[row].arcs
+        while arc >= 0:
+            losses[n] = loss[row] + (arcs[arc].score - rows[row].score)
+            n += 1
+            arc = arcs[arc].next
+    # The best derivation stays whole.
+    return min(kth_largest(losses, n, max(1, most)), 0.0)
+
+
+@njit(cache=True, nogil=True)
+def forest_of(rows, arcs, weighted, automaton, extends, most):  # type: ignore[no-untyped-def]
+    """(nodes, head, one, two, rules of edges, features (E, WIDTH)) of a searched sentence.
+
+    weighted: (rules, scores, target, unknown); most: edges kept, those of the best derivations (and
+    others that lose as little as the last of them)."""
+    loss, count = _losses(rows, arcs)
+    least = _worst_kept(rows, arcs, loss, count, most)
+    node = np.full(len(rows), -1, np.int64)
+    nodes, n = 0, 0
+    edges = np.empty((count, 4), np.int32)
+    features = np.zeros((count, WIDTH))
+    path = np.empty(DEEPEST, np.int64)
+    for row in range(len(rows)):
+        if loss[row] == -np.inf or loss[row] < least:
+            continue
+        node[row] = nodes
+        rule, one, two = rows[row].rule, rows[row].one, rows[row].two
+        arc, value = rows[row].arcs, loss[row]
+        while True:
+            if value >= least:
+                edges[n, 0], edges[n, 3] = nodes, rule
+                edges[n, 1] = -1 if one < 0 else node[one]
+                edges[n, 2] = -1 if two < 0 else node[two]
+                _edge(rows, rule, one, two, weighted, automaton, extends, path, features[n])
+                n += 1
+            if arc < 0:
+                break
+            rule, one, two = arcs[arc].rule, arcs[arc].one, arcs[arc].two
+            value = loss[row] + (arcs[arc].score - rows[row].score)
+            arc = arcs[arc].next
+        nodes += 1
+    edges = edges[:n]
+    return (
+        nodes, edges[:, 0].copy(), edges[:, 1].copy(), edges[:, 2].copy(), edges[:, 3].copy(),
+        features[:n],
+    )  # fmt: skip

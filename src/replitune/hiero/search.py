@@ -1,0 +1,437 @@
+"""The search: CKY with cube pruning, from short spans to long ones, then glue from left to right.
+
+A combination of a rule with hypotheses for its gaps promises its score with the rule's LM estimate
+in place of its words' LM score in context (Chiang 2007, section 5.3.3; lazy scoring, as in Moses).
+Promises do not depend on each other, so the `pops` most promising combinations of a cell are found
+by selection, not one by one with a heap; each is then scored exactly, and those with the same
+state of the language model on both sides become one hypothesis.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.hiero.context import DEEPEST, append_part, append_word
+from replitune.leaf import leaf, with_room
+from replitune.phrase.lm import step
+from replitune.phrase.stacks import kth_largest, sort_down
+
+HYPOTHESIS = np.dtype(
+    [
+        ("score", "f8"),
+        ("left", "i4"),
+        ("state", "i4"),
+        ("rule", "i4"),
+        ("one", "i4"),
+        ("two", "i4"),
+        ("arcs", "i4"),
+    ]
+)
+"""left: 2 * node + full, see `replitune.hiero.context`; rule: -1 of the empty beginning; one, two:
+the hypotheses in its gaps, or -1; arcs: the last other combination that became this one, or -1."""
+
+ARC = np.dtype([("score", "f8"), ("rule", "i4"), ("one", "i4"), ("two", "i4"), ("next", "i4")])
+"""A combination; next: another one of the same hypothesis, or -1."""
+
+CUBE = np.dtype(
+    [
+        ("top", "f8"),
+        ("begin", "i4"),
+        ("stop", "i4"),
+        ("one", "i4"),
+        ("ones", "i4"),
+        ("two", "i4"),
+        ("twos", "i4"),
+    ]
+)
+"""Combinations of the rules begin .. stop - 1 with `ones` hypotheses from `one` on in the first gap
+and so with `two`; 0 where there is no gap. top: the highest promise."""
+
+
+class Terms(NamedTuple):
+    """begin: state of the automaton; end: the word </s>; lm: weight."""
+
+    begin: int
+    end: int
+    lm: float
+
+
+class Space(NamedTuple):
+    """Room for the search of one cell.
+
+    cubes: (>= ways,) CUBE; found: (4 * pops,) promises; hypotheses: (pops,) HYPOTHESIS; slots:
+    (a power of two > 2 * pops,), the hypothesis with a hash, or -1; used: (pops,) slots; totals,
+    order: (pops,); path: room for the LM; counts: (HYPOTHESES, ARCS)"""
+
+    cubes: NDArray[np.void]
+    found: NDArray[np.float64]
+    hypotheses: NDArray[np.void]
+    slots: NDArray[np.int32]
+    used: NDArray[np.int64]
+    totals: NDArray[np.float64]
+    order: NDArray[np.int64]
+    path: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+HYPOTHESES, ARCS = 0, 1
+
+
+@leaf
+def _scan(cubes, count, rules, rows, pops, least, found):  # type: ignore[no-untyped-def]
+    """Collect the promises of all combinations that are at least `least` or, when there are too
+    many of them, at least a higher bound that `pops` of them still reach: (number, the bound)."""
+    room = len(found)
+    n = 0
+    for c in range(count):
+        cube = cubes[c]
+        if cube.top < least:
+            continue
+        one, ones, two, twos = cube.one, cube.ones, cube.two, cube.twos
+        best_two = rows[two].score if twos else 0.0
+        for r in range(cube.begin, cube.stop):
+            base = rules[r].estimate
+            if ones == 0:
+                if base < least:
+                    break
+                if n == room:
+                    least = kth_largest(found, n, pops)
+                    n = pops
+                if base >= least:
+                    found[n] = base
+                    n += 1
+                continue
+            if base + rows[one].score + best_two < least:
+                break
+            for a in range(one, one + ones):
+                value = base + rows[a].score
+                if value + best_two < least:
+                    break
+                if twos == 0:
+                    if n == room:
+                        least = kth_largest(found, n, pops)
+                        n = pops
+                    if value >= least:
+                        found[n] = value
+                        n += 1
+                    continue
+                for b in range(two, two + twos):
+                    promise = value + rows[b].score
+                    if promise < least:
+                        break
+                    if n == room:
+                        least = kth_largest(found, n, pops)
+                        n = pops
+                    if promise >= least:
+                        found[n] = promise
+                        n += 1
+    return n, least
+
+
+@leaf
+def _least_promise(cubes, count, rules, rows, pops, spread, found):  # type: ignore[no-untyped-def]
+    """(promise of the `pops`-th best combination, how many with just this promise are among them,
+    the best promise). spread: a guess of how far the first is below the last."""
+    best = -np.inf
+    for c in range(count):
+        best = max(best, cubes[c].top)
+    n, _ = _scan(cubes, count, rules, rows, pops, best - spread, found)
+    if n < pops and spread < np.inf:
+        n, _ = _scan(cubes, count, rules, rows, pops, best - 3.0 * spread, found)
+        if n < pops:
+            n, _ = _scan(cubes, count, rules, rows, pops, -np.inf, found)
+    taken = min(n, pops)
+    least = kth_largest(found, n, taken)
+    equal = taken
+    for i in range(taken):
+        if found[i] > least:
+            equal -= 1
+    return least, equal, best
+
+
+@leaf
+def _read_words(automaton, extends, symbols, j, end, left, full, state):  # type: ignore[no-untyped-def]
+    """Append words to a stretch up to the next gap: (log probability, left, full, state, there)."""
+    total = 0.0
+    while j < end and symbols[j] >= 0:
+        logprob, left, full, state = append_word(
+            automaton, extends, left, full, state, np.int64(symbols[j])
+        )
+        total += logprob
+        j += 1
+    return total, left, full, state, j
+
+
+@leaf
+def _enter(space, score, left, full, state, rule, one, two, arcs, keep):  # type: ignore[no-untyped-def]
+    """Put a combination among the cell's hypotheses."""
+    hypotheses, slots, counts = space.hypotheses, space.slots, space.counts
+    left = 2 * left + full
+    mixed = (np.uint64(left) << np.uint64(32) ^ np.uint64(state)) * np.uint64(0x9E3779B97F4A7C15)
+    mask = len(slots) - 1
+    i = np.int64(mixed >> np.uint64(40)) & mask
+    while slots[i] >= 0:
+        old = hypotheses[slots[i]]
+        if old.left == left and old.state == state:
+            if keep:
+                arc = arcs[counts[ARCS]]
+                if score > old.score:
+                    arc.score, arc.rule, arc.one, arc.two = old.score, old.rule, old.one, old.two
+                else:
+                    arc.score, arc.rule, arc.one, arc.two = score, rule, one, two
+                arc.next = old.arcs
+                old.arcs = counts[ARCS]
+                counts[ARCS] += 1
+            if score > old.score:
+                old.score, old.rule, old.one, old.two = score, rule, one, two
+            return
+        i = (i + 1) & mask
+    slots[i] = counts[HYPOTHESES]
+    space.used[counts[HYPOTHESES]] = i
+    new = hypotheses[counts[HYPOTHESES]]
+    new.score, new.left, new.state = score, left, state
+    new.rule, new.one, new.two, new.arcs = rule, one, two, -1
+    counts[HYPOTHESES] += 1
+
+
+@leaf
+def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs, keep):  # type: ignore[no-untyped-def]
+    """Score the combinations that promise more than `least`, and the first `equal` of those that
+    promise just that."""
+    table, symbols = rules.table, rules.symbols
+    cubes, path = space.cubes, space.path
+    for c in range(count):
+        cube = cubes[c]
+        if cube.top < least:
+            continue
+        for r in range(cube.begin, cube.stop):
+            rule = table[r]
+            base = rule.estimate
+            if cube.ones == 0:
+                if base < least or (base == least and equal == 0):
+                    break
+                equal -= base == least
+                score = rule.score + lm * rule.prefix
+                _enter(
+                    space, score, np.int64(rule.left), np.int64(rule.full), np.int64(rule.state),
+                    r, -1, -1, arcs, keep,
+                )  # fmt: skip
+                continue
+            # In the order of the target side, so that what stands before the second gap is
+            # scored once for all hypotheses in it.
+            swapped = rule.first == 1
+            one, ones = np.int64(cube.one), np.int64(cube.ones)
+            two, twos = np.int64(cube.two), np.int64(cube.twos)
+            if swapped:
+                one, ones, two, twos = two, twos, one, ones
+            for a in range(one, one + ones):
+                # Sums in the order of `_scan`, so that they are the same to the last bit.
+                value = base + rows[two if swapped else a].score
+                if twos > 0:
+                    value += rows[a if swapped else two].score
+                if value < least or (value == least and equal == 0):
+                    break
+                add, left, full, state = append_part(
+                    automaton, extends, path, np.int64(rule.left), np.int64(rule.full),
+                    np.int64(rule.state), np.int64(rows[a].left >> 1), np.int64(rows[a].left & 1),
+                    np.int64(rows[a].state),
+                )  # fmt: skip
+                words, left, full, state, at = _read_words(
+                    automaton, extends, symbols, rule.middle + 1, rule.end, left, full, state
+                )
+                score = rule.score + rows[a].score + lm * (rule.prefix + add + words)
+                if twos == 0:
+                    equal -= value == least
+                    _enter(space, score, left, full, state, r, a, -1, arcs, keep)
+                    continue
+                for b in range(two, two + twos):
+                    promise = base + rows[b if swapped else a].score
+                    promise += rows[a if swapped else b].score
+                    if promise < least or (promise == least and equal == 0):
+                        break
+                    equal -= promise == least
+                    add, left_b, full_b, state_b = append_part(
+                        automaton, extends, path, left, full, state, np.int64(rows[b].left >> 1),
+                        np.int64(rows[b].left & 1), np.int64(rows[b].state),
+                    )  # fmt: skip
+                    words, left_b, full_b, state_b, _ = _read_words(
+                        automaton, extends, symbols, at + 1, rule.end, left_b, full_b, state_b
+                    )
+                    total = score + rows[b].score + lm * (add + words)
+                    if swapped:
+                        _enter(space, total, left_b, full_b, state_b, r, b, a, arcs, keep)
+                    else:
+                        _enter(space, total, left_b, full_b, state_b, r, a, b, arcs, keep)
+
+
+@leaf
+def _store(space, rows, base):  # type: ignore[no-untyped-def]
+    """Move the cell's hypotheses into rows[base:], best first, of equal ones the first that came;
+    their number."""
+    count = space.counts[HYPOTHESES]
+    for i in range(count):
+        space.totals[i] = space.hypotheses[i].score
+        space.slots[space.used[i]] = -1
+    sort_down(space.totals, space.order, count)
+    for i in range(count):
+        rows[base + i] = space.hypotheses[space.order[i]]
+    space.counts[HYPOTHESES] = 0
+    return count
+
+
+@leaf
+def _search_cell(
+    count, rules, rows, base, automaton, extends, terms, pops, spread, space, arcs, keep
+):  # type: ignore[no-untyped-def]
+    """The hypotheses of a cell with `count` cubes, into rows[base:]: (their number, how far the
+    worst combination that was tried promised less than the best)."""
+    least, equal, best = _least_promise(
+        space.cubes, count, rules.table, rows, pops, spread, space.found
+    )
+    _fill(count, least, equal, rules, rows, automaton, extends, terms.lm, space, arcs, keep)
+    return _store(space, rows, base), best - least
+
+
+@leaf
+def _set_cube(cube, rules, begin, stop, rows, first, one, two):  # type: ignore[no-untyped-def]
+    """The cube of some rules and the cells in their gaps (-1: no gap), whose hypotheses are
+    rows[first[cell]:first[cell + 1]]."""
+    cube.begin, cube.stop = begin, stop
+    top = rules[begin].estimate
+    cube.one = cube.ones = cube.two = cube.twos = 0
+    if one >= 0:
+        cube.one, cube.ones = first[one], first[one + 1] - first[one]
+        top += rows[first[one]].score
+    if two >= 0:
+        cube.two, cube.twos = first[two], first[two + 1] - first[two]
+        top += rows[first[two]].score
+    cube.top = top
+
+
+@njit(cache=True)
+def _new_space(ways, pops):  # type: ignore[no-untyped-def]
+    slots = 16
+    while slots < 3 * pops:
+        slots *= 2
+    return Space(
+        np.empty(ways, CUBE),
+        np.empty(4 * pops + 16),
+        np.empty(pops, HYPOTHESIS),
+        np.full(slots, -1, np.int32),
+        np.empty(pops, np.int64),
+        np.empty(pops),
+        np.empty(pops, np.int64),
+        np.empty(DEEPEST, np.int64),
+        np.zeros(2, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, keep):  # type: ignore[no-untyped-def]
+    """Search one sentence: (rows, first, arcs).
+
+    cells, ways, words: its chart; cells[-1] only ends the ways. longest: words of the longest cell.
+    The hypotheses of cell c are rows[first[c] : first[c + 1]]. Behind the cells come as many
+    positions of glue and one: the hypotheses of the beginning up to each word, then the last row is
+    the whole translation."""
+    n_cells = len(cells) - 1
+    table = rules.table
+    glue, stop = len(table) - 2, len(table) - 1
+    most = longest + 1
+    for c in range(n_cells):
+        most = max(most, cells[c + 1].ways - cells[c].ways)
+    space = _new_space(most, pops)
+    first = np.zeros(n_cells + words + 3, np.int64)
+    rows = np.empty(pops * 16, HYPOTHESIS)
+    arcs = np.empty(pops * 16 if keep else 1, ARC)
+    spread = np.inf
+    number = np.full((words + 1, longest + 1), -1, np.int64)
+    for c in range(n_cells):
+        count = 0
+        for w in range(cells[c].ways, cells[c + 1].ways):
+            side = ways[w].side
+            begin = rules.first[side]
+            _set_cube(
+                space.cubes[count], table, begin, begin + rules.counts[side], rows, first,
+                ways[w].one, ways[w].two,
+            )  # fmt: skip
+            count += 1
+        rows = with_room(rows, first[c], pops)
+        if keep:
+            arcs = with_room(arcs, space.counts[ARCS], pops)
+        made, spread = _search_cell(
+            count, rules, rows, first[c], automaton, extends, terms, pops, 1.1 * spread, space,
+            arcs, keep,
+        )  # fmt: skip
+        first[c + 1] = first[c] + made
+        number[cells[c].end, cells[c].end - cells[c].begin] = c
+    at = first[n_cells]
+    rows = with_room(rows, at, 1)
+    rows[at].score, rows[at].left, rows[at].state = 0.0, 2 * automaton.root + 1, terms.begin
+    rows[at].rule = rows[at].one = rows[at].two = rows[at].arcs = -1
+    first[n_cells + 1] = at + 1
+    spread = np.inf
+    for j in range(1, words + 1):
+        position = n_cells + j
+        count = 0
+        for length in range(1, min(j, longest) + 1):
+            if number[j, length] >= 0:
+                _set_cube(
+                    space.cubes[count], table, glue, glue + 1, rows, first, position - length,
+                    number[j, length],
+                )  # fmt: skip
+                count += 1
+        rows = with_room(rows, first[position], pops)
+        if keep:
+            arcs = with_room(arcs, space.counts[ARCS], pops)
+        made, spread = _search_cell(
+            count, rules, rows, first[position], automaton, extends, terms, pops, 1.1 * spread,
+            space, arcs, keep,
+        )  # fmt: skip
+        first[position + 1] = first[position] + made
+    last = n_cells + words + 1
+    rows = with_room(rows, first[last], pops)
+    if keep:
+        arcs = with_room(arcs, space.counts[ARCS], pops)
+    # All that are whole become one hypothesis, whatever state the model would be in.
+    for row in range(first[last - 1], first[last]):
+        logprob, _ = step(automaton, np.int64(rows[row].state), np.int64(terms.end))
+        score = rows[row].score + terms.lm * logprob
+        _enter(space, score, np.int64(0), np.int64(0), np.int64(0), stop, row, -1, arcs, keep)
+    first[last + 1] = first[last] + _store(space, rows, first[last])
+    return rows[: first[last + 1]], first, arcs[: space.counts[ARCS]]
+
+
+@njit(cache=True, nogil=True)
+def best_words(rows, rules, target):  # type: ignore[no-untyped-def]
+    """The words of the best derivation of the last row."""
+    stack = np.empty((len(rows) + 1, 2), np.int64)
+    words = np.empty(64, np.int32)
+    count, depth = 0, 1
+    stack[0, 0] = len(rows) - 1
+    stack[0, 1] = -1
+    while depth:
+        row, at = stack[depth - 1, 0], stack[depth - 1, 1]
+        r = np.int64(rows[row].rule)
+        if r < 0:
+            depth -= 1
+            continue
+        at = np.int64(rules.table[r].begin) if at < 0 else at
+        if at == rules.table[r].end:
+            depth -= 1
+            continue
+        stack[depth - 1, 1] = at + 1
+        if target[at] >= 0:
+            if count == len(words):
+                words = np.concatenate((words, words))
+            words[count] = target[at]
+            count += 1
+        else:
+            stack[depth, 0] = rows[row].one if target[at] == -1 else rows[row].two
+            stack[depth, 1] = -1
+            depth += 1
+    return words[: count - 1]

@@ -1,0 +1,94 @@
+"""The settings of hierarchical systems. Light: the Snakefile imports them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from replitune.backends.settings import Subset, SystemSettings
+from replitune.errors import ReplituneError
+from replitune.phrase.settings import TrainingSettings, require_distinct
+from replitune.settings import Settings, about
+
+Group = Literal["tm", "lm", "glue", "penalties"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""Groups of features."""
+
+MASK_BITS = 64
+"""Of the links between the words of a rule: source symbols times words of an initial phrase."""
+
+
+class HieroSettings(TrainingSettings):
+    """Everything that decides a grammar, inputs apart. Limits are by default those of Moses, which
+    are Chiang's (2007) but for `extraction`."""
+
+    features: Annotated[
+        tuple[Group, ...],
+        about("Groups of features that the decoder is to use; rules are scored for all of them."),
+    ] = GROUPS
+    extraction: Annotated[
+        Literal["tight", "loose"],
+        about(
+            "Whether unaligned words may stand at the edges of phrases that rules are made from: "
+            "`tight`, as in Chiang (2007) and cdec, or `loose`, as in Moses, with far more rules."
+        ),
+    ] = "loose"
+    max_span: Annotated[
+        int, about("Most words, on either side, of a phrase that rules are made from.", ge=1, le=16)
+    ] = 10
+    max_symbols: Annotated[
+        int, about("Most words and gaps of a rule's source side.", ge=1, le=8)
+    ] = 5
+    min_gap: Annotated[int, about("Fewest source words that a gap stands for.", ge=1, le=16)] = 2
+    fractional_counts: Annotated[
+        bool,
+        about("The rules of one phrase share a count of 1; otherwise each counts as 1."),
+    ] = True
+
+    def __post_init__(self) -> None:
+        require_distinct(self.features, GROUPS)
+        if self.max_symbols * self.max_span > MASK_BITS:
+            raise ReplituneError(
+                "max_symbols and max_span are too large together",
+                found=f"{self.max_symbols} * {self.max_span} = {self.max_symbols * self.max_span}",
+                expected=f"at most {MASK_BITS}",
+            )
+
+
+class HieroSearchSettings(Settings):
+    """How to search."""
+
+    pop_limit: Annotated[
+        int,
+        about(
+            "Combinations of a rule and its parts tried per span (cube pruning); docs/hiero.md has "
+            "what other limits cost and give.",
+            ge=1,
+        ),
+    ] = 100
+    max_span: Annotated[
+        int,
+        about("Most source words that a rule covers; glue rules cover any number.", ge=1, le=20),
+    ] = 10
+    options: Annotated[int, about("Rules kept per source side.", ge=1)] = 20
+
+
+class HieroSystemSettings(SystemSettings):
+    """The embedded hierarchical system, trained on the corpus and tuned once per replica."""
+
+    features: Annotated[
+        tuple[Group, ...] | None,
+        about(
+            "Feature groups in use: translation model (tm, 4 scores), language model (lm), number "
+            "of glue rules (glue), word and rule penalty (penalties). By default all that the "
+            "model was trained for."
+        ),
+    ] = None
+    subset: Subset = "all"
+    training: Annotated[HieroSettings, about("How the model is trained.")] = HieroSettings()
+    search: Annotated[HieroSearchSettings, about("How the decoder searches.")] = (
+        HieroSearchSettings()
+    )
+
+    def __post_init__(self) -> None:
+        if self.features is not None:
+            require_distinct(self.features, GROUPS)

@@ -1,0 +1,109 @@
+"""Sequences of symbols as nodes of a trie, in one hash table.
+
+The key of a node is the pair (node of the sequence without its last symbol, last symbol): two
+32-bit numbers in one 64-bit word, so a key is the sequence itself and there is nothing to collide.
+Node 0 is the empty sequence.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from replitune.leaf import leaf
+
+GAP = 0
+"""The symbol of a gap on a source side; word w is w + 1."""
+
+
+class Trie(NamedTuple):
+    """keys: (slots,) uint64, the key + 1, 0 where the slot is empty; children: (slots,) int32, its
+    node."""
+
+    keys: NDArray[np.uint64]
+    children: NDArray[np.int32]
+
+
+class Growing(NamedTuple):
+    """A trie that is being made. parent, symbol: (room,) int32 of each node; size: (1,) nodes."""
+
+    trie: Trie
+    parent: NDArray[np.int32]
+    symbol: NDArray[np.int32]
+    size: NDArray[np.int64]
+
+
+@leaf
+def _slot(key, slots):  # type: ignore[no-untyped-def]
+    mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(((mixed >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
+
+
+@leaf
+def child(trie, node, symbol):  # type: ignore[no-untyped-def]
+    """The node of a sequence with one more symbol, or -1."""
+    keys = trie.keys
+    key = ((np.uint64(node) << np.uint64(32)) | np.uint64(symbol)) + np.uint64(1)
+    i = _slot(key, len(keys))
+    while keys[i] != np.uint64(0):
+        if keys[i] == key:
+            return np.int64(trie.children[i])
+        i = i + 1 if i + 1 < len(keys) else np.int64(0)
+    return np.int64(-1)
+
+
+@leaf
+def extend(growing, node, symbol):  # type: ignore[no-untyped-def]
+    """As `child`, but the node is made where it is missing; there must be room."""
+    keys = growing.trie.keys
+    key = ((np.uint64(node) << np.uint64(32)) | np.uint64(symbol)) + np.uint64(1)
+    i = _slot(key, len(keys))
+    while keys[i] != np.uint64(0):
+        if keys[i] == key:
+            return np.int64(growing.trie.children[i])
+        i = i + 1 if i + 1 < len(keys) else np.int64(0)
+    made = growing.size[0]
+    keys[i] = key
+    growing.trie.children[i] = made
+    growing.parent[made] = node
+    growing.symbol[made] = symbol
+    growing.size[0] = made + 1
+    return made
+
+
+@njit(cache=True)
+def _fill(trie, parent, symbol, size):  # type: ignore[no-untyped-def]
+    """Put nodes 1 ... size - 1 into an empty table."""
+    keys = trie.keys
+    for node in range(1, size):
+        key = np.uint64(parent[node]) << np.uint64(32) | np.uint64(symbol[node])
+        key += np.uint64(1)
+        i = _slot(key, len(keys))
+        while keys[i] != np.uint64(0):
+            i = i + 1 if i + 1 < len(keys) else np.int64(0)
+        keys[i] = key
+        trie.children[i] = node
+
+
+def table_of(parent: NDArray[np.int32], symbol: NDArray[np.int32], room: int) -> Trie:
+    """The nodes' table, two thirds full when there are `room` of them."""
+    slots = 8 + room + room // 2
+    trie = Trie(np.zeros(slots, np.uint64), np.zeros(slots, np.int32))
+    _fill(trie, parent, symbol, len(parent))
+    return trie
+
+
+def with_room(growing: Growing | None, more: int) -> Growing:
+    """The trie, or a copy of it with room for `more` nodes; None is an empty one."""
+    size = 1 if growing is None else int(growing.size[0])
+    if growing is not None and size + more <= len(growing.parent):
+        return growing
+    room = max(1 << 12, size + size // 2 + more)
+    parent, symbol = np.zeros(room, np.int32), np.zeros(room, np.int32)
+    if growing is not None:
+        parent[:size], symbol[:size] = growing.parent[:size], growing.symbol[:size]
+    table = table_of(parent[:size], symbol[:size], room)
+    return Growing(table, parent, symbol, np.array([size], np.int64))

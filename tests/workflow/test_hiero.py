@@ -1,0 +1,78 @@
+"""A hierarchical system beside a phrase-based one, through the workflow, on a very small pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Snakemake, same_bytes
+
+pytestmark = pytest.mark.workflow
+
+HIERO = {
+    "experiment": "hiero",
+    "corpus": {"kind": "synthetic", "train": 300, "dev": 25, "tests": {"t": 20}},
+    "systems": {
+        "phrase": {"backend": "phrase", "training": {"lm_order": 3}},
+        "hiero": {
+            "backend": "hiero",
+            "training": {"lm_order": 3, "extraction": "tight"},
+            "search": {"pop_limit": 20},
+        },
+    },
+    "replicas": {"mert": 2, "mira": 1},
+    "tuning": {"nbest": 20, "iterations": 2, "mert": {"restarts": 2}},
+    "tests": {"samples": 99, "methods": ["crossed"]},
+}
+
+
+@pytest.fixture(scope="module")
+def hiero(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
+    """The experiment, run from scratch on two cores."""
+    runner = Snakemake(tmp_path_factory.mktemp("hiero"))
+    runner.write(HIERO)
+    runner.run()
+    return runner
+
+
+def results_without_seconds(folder: Path) -> dict[str, str]:
+    """history.parquet holds seconds; everything else must not change."""
+    return {k: v for k, v in same_bytes(folder).items() if not k.endswith("history.parquet")}
+
+
+def test_both_systems_are_trained_tuned_decoded_and_compared(hiero: Snakemake):
+    results = hiero.folder / "results" / "hiero"
+    for name in (
+        "models/hiero/grammar.json",
+        "models/phrase/table.json",
+        "tuning/hiero/mert-002/weights.json",
+        "tuning/hiero/mira-001/history.parquet",
+        "decodes/t/hiero/mert-001.txt",
+        "decodes/t/phrase/mert-001.txt",
+        "derivations/t/hiero.json",
+        "report.html",
+    ):
+        assert (results / name).is_file(), name
+    weights = [
+        (results / "tuning" / "hiero" / f"mert-{n:03d}" / "weights.json").read_text()
+        for n in (1, 2)
+    ]
+    assert weights[0] != weights[1]
+
+
+def test_one_core_gives_the_same_bytes(hiero: Snakemake, snakemake: Snakemake):
+    snakemake.write(HIERO)
+    snakemake.run(cores=1)
+    assert results_without_seconds(snakemake.folder / "results" / "hiero") == (
+        results_without_seconds(hiero.folder / "results" / "hiero")
+    )
+
+
+def test_other_search_settings_tune_again_and_train_nothing(hiero: Snakemake):
+    system = {**HIERO["systems"]["hiero"], "search": {"pop_limit": 30}}
+    hiero.write({**HIERO, "systems": {**HIERO["systems"], "hiero": system}}, "changed.yaml")
+    plan = hiero.planned(configfile="changed.yaml")
+    assert "train" not in plan
+    assert plan["tune"] == 3
+    assert plan["decode"] == 3

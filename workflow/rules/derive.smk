@@ -1,0 +1,23 @@
+# derivations/<testset>/<system>.json: how the median replica came to its translations, for the report.
+
+
+rule derive:
+    input:
+        unpack(reads("derive")),
+    output:
+        AT.derivations("{testset}", "{system}"),
+    log:
+        **logs("derive", "{testset}", "{system}"),
+    wildcard_constraints:
+        system=having("derive"),
+    conda:
+        PROGRAMS
+    threads: threads_of_system
+    resources:
+        **amounts(mem_mb=1000, runtime=20),
+    params:
+        job=told("derive"),
+    message:
+        "derivations of {wildcards.system} on {wildcards.testset}"
+    shell:
+        command("derive")

@@ -47,7 +47,7 @@ def test_clark_has_the_papers_replicas_and_a_hierarchical_system_tuned_on_forest
     experiment = Experiment(load(FOLDER / "clark2011.yaml"))
     assert experiment.backends["hiero"].name == "hiero"
     assert [experiment.replica_counts(name) for name in experiment.systems] == [
-        {"mert": 300}, {"mert-lattice": 300}, {"mert": 50}, {"mert": 50},
+        {"mert": 300}, {"mert-forest": 300}, {"mert": 50}, {"mert": 50},
     ]  # fmt: skip
 
 

@@ -33,6 +33,12 @@ EXPERIMENT = {
     "corpus": {"kind": "synthetic", "train": 150, "dev": 20, "tests": {"t": 20}},
     "systems": {
         "p": {"backend": "phrase", "features": ["tm", "lm", "penalties"], "replicas": {"mert": 2}},
+        "h": {
+            "backend": "hiero",
+            "features": ["tm", "lm", "glue"],
+            "training": {"extraction": "tight"},
+            "replicas": {"mert-forest": 1},
+        },
         "c": {"backend": "corruption", "errors": 0.3, "replicas": {"seeds": 2}},
     },
     "tuning": {"nbest": 20, "iterations": 4, "patience": 4, "mert": {"restarts": 2}},
@@ -44,12 +50,15 @@ STAGES = {
     "tune": ["tuning"],
     "decode": ["decodes"],
     "score": ["stats"],
+    "derive": ["derivations"],
     "test": ["tests"],
     "report": ["tables", "figures", "report.html"],
     "manifest": ["manifest.json"],
 }
 """What each command of the workflow makes."""
-KEPT = ("corpus", "models", "tuning", "decodes", "stats", "tests", "tables", "figures")
+KEPT = (
+    "corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures",
+)  # fmt: skip
 PATIENCE = 600.0
 """Seconds without a new job, or for a run to end, after which something hangs."""
 

@@ -73,7 +73,7 @@ def test_words_are_split_and_joined_as_in_the_phrase_based_system(tmp_path: Path
     ]
 
 
-@pytest.mark.parametrize("algorithm", ["mert", "mert-lattice", "mira", "pro"])
+@pytest.mark.parametrize("algorithm", ["mert", "mert-lattice", "mert-forest", "mira", "pro"])
 def test_tuners_raise_the_dev_score_and_tuned_weights_decode(model, tmp_path, algorithm):
     backend = get_backend("h", {"search": {"pop_limit": 20}}, "hiero")
     dev = synthetic_testset(3, "dev", 25)

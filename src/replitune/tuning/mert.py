@@ -31,6 +31,9 @@ _Climbed = tuple[NDArray[np.float64], float, int]
 """Weights, their utility, and how many line searches it took."""
 
 
+Restarts = Annotated[int, about("Random starts beside the given one.", ge=0)]
+
+
 @dataclass(frozen=True)
 class Mert(Tuner):
     """Minimum error rate training on n-best lists."""
@@ -38,7 +41,7 @@ class Mert(Tuner):
     name = "mert"
     on_files = {"survivors": 0.7}  # noqa: RUF012
 
-    restarts: Annotated[int, about("Random starts beside the given one.", ge=0)] = 20
+    restarts: Restarts = 20
     directions: Annotated[
         int,
         about(

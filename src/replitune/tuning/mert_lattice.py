@@ -1,5 +1,5 @@
-"""MERT on search graphs: lattices (Macherey, Och, Thayer & Uszkoreit 2008) or forests (Kumar,
-Macherey, Dyer & Och 2009).
+"""MERT on search graphs: lattices (Macherey, Och, Thayer & Uszkoreit 2008), or forests (Kumar,
+Macherey, Dyer & Och 2009) with settings of their own.
 
 Several times faster than doing every line search on the whole lattices, with the same line
 searches at its resting points: it puts into the pool every hypothesis that is best anywhere on the
@@ -23,13 +23,37 @@ from replitune.tuning.interface import (
     l1_normalised,
     together,
 )
-from replitune.tuning.mert import Mert
+from replitune.tuning.mert import Mert, Restarts
 
 if TYPE_CHECKING:
     from replitune.tuning.interface import SearchGraphs
     from replitune.tuning.lattice import Envelope
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
+
+
+Decodings = Annotated[
+    int,
+    about(
+        "Most decodings, where the loop allows more: a search graph holds far more than a list.",
+        ge=1,
+    ),
+]
+Reach = Annotated[
+    float,
+    about(
+        "How far from the weights (with L1 norm 1) a hypothesis must be the best on a line.",
+        gt=0,
+    ),
+]
+Density = Annotated[
+    float,
+    about(
+        "Arcs per source word kept of a search graph, those on the best paths (Macherey et "
+        "al., section 5).",
+        gt=0,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -44,14 +68,7 @@ class MertLattice(Mert):
         int,
         about("Random lines through the weights, beside those along the axes.", ge=0),
     ] = 5
-    decodings: Annotated[
-        int,
-        about(
-            "Most decodings, where the loop allows more: a search graph holds far more than a "
-            "list.",
-            ge=1,
-        ),
-    ] = 3
+    decodings: Decodings = 3
     rounds: Annotated[
         int,
         about(
@@ -60,21 +77,8 @@ class MertLattice(Mert):
             ge=1,
         ),
     ] = 2
-    reach: Annotated[
-        float,
-        about(
-            "How far from the weights (with L1 norm 1) a hypothesis must be the best on a line.",
-            gt=0,
-        ),
-    ] = 0.25
-    density: Annotated[
-        float,
-        about(
-            "Arcs per source word kept of a search graph, those on the best paths (Macherey et "
-            "al., section 5).",
-            gt=0,
-        ),
-    ] = 10.0
+    reach: Reach = 0.25
+    density: Density = 10.0
 
     @property
     def mert(self) -> Mert:
@@ -135,3 +139,16 @@ class MertLattice(Mert):
             if utility >= objective.sign * result.score - self.mert.tolerance:
                 break
         return TuningResult(best[1], objective.sign * best[0], tuple(history), together(added))
+
+
+@dataclass(frozen=True)
+class MertForest(MertLattice):
+    """The same with settings for the forests of hierarchical systems, which have more to choose
+    from: larger ones, searched closer to the weights, without random starts (Clark et al. 2011)."""
+
+    name = "mert-forest"
+
+    restarts: Restarts = 0
+    decodings: Decodings = 10
+    reach: Reach = 0.1
+    density: Density = 40.0

@@ -14,6 +14,7 @@ TUNERS: Registry[type[Tuner]] = Registry(
     {
         "mert": "replitune.tuning.mert:Mert",
         "mert-lattice": "replitune.tuning.mert_lattice:MertLattice",
+        "mert-forest": "replitune.tuning.mert_lattice:MertForest",
         "mira": "replitune.tuning.mira:Mira",
         "pro": "replitune.tuning.pro:Pro",
     },

@@ -25,7 +25,8 @@ STYLES = {
     "microtype.sty": "texlive-latex-recommended",
     "natbib.sty": "texlive-latex-base",
     "plainnat.bst": "texlive-latex-base",
-    "lmodern.sty": "lmodern",
+    "mathptmx.sty": "texlive-latex-recommended",
+    "ptmr7t.tfm": "texlive-fonts-recommended",
 }
 EPOCH = "0"
 """Dates of the PDF, so that the same sources give the same bytes."""

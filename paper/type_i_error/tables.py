@@ -63,17 +63,17 @@ def spanning(groups: Sequence[tuple[str, int]], start: int = 2) -> str:
 def real(sources: Sources) -> str:
     """A/A and coin flips on real runs."""
     own = where(sources.real, alpha=0.05)
-    kinds = (("A/A", "all"), ("coin flip", "dl6, dl2"))
     sizes = sorted(set(own["n_a"]))
+    kinds = (("A/A", "all", sizes), ("coin flip", "dl6, dl2", [5]))
     rows = []
     methods = list(METHODS)
     methods.insert(methods.index("riezler") + 1, "riezler-one-run")
     for method in methods:
         title = f"{mono('riezler')}, one run" if method == "riezler-one-run" else mono(method)
         row = [title]
-        for study, pool in kinds:
+        for study, pool, ns in kinds:
             for metric in METRICS:
-                for n in sizes:
+                for n in ns:
                     at = where(own, study=study, pool=pool, metric=metric, method=method, n_a=n)
                     assert len(at) == 1
                     cell = at.iloc[0]
@@ -82,16 +82,16 @@ def real(sources: Sources) -> str:
         rows.append(row)
     trials = where(own, pool="all")["trials"].iloc[0]
     coins = where(own, study="coin flip")["trials"].iloc[0]
-    width = len(sizes)
-    groups = [(f"{k}, {NAMES[m]}", width) for k in ("A/A", "coin") for m in METRICS]
-    second = " & ".join(f"${'n=' if i == 0 else ''}{n}$" for _ in groups for i, n in enumerate(sizes))
+    groups = [(f"A/A, {NAMES[m]}", len(sizes)) for m in METRICS] + [("coin flip", len(METRICS))]
+    second = [f"${'n=' if i == 0 else ''}{n}$" for _ in METRICS for i, n in enumerate(sizes)]
+    second += [NAMES[metric] for metric in METRICS]
     caption = (
         f"Real MERT runs: share of $p \\le .05$ where there is no difference, in {trials} A/A trials of"
-        f" both pools and {coins} coin-flip trials a cell. Bold: Wilson's 95\\% interval lies above .05"
+        f" both pools and {coins} coin-flip trials ($n={kinds[1][2][0]}$) a cell. Bold: Wilson's 95\\% interval lies above .05"
         f" (it is of Monte-Carlo error only). {EXACT} exact by construction."
     )
-    head = [spanning(groups), f"& {second} \\\\"]
-    return tabular("real", caption, "l" + "r" * width * 6, head, rows, wide=True)
+    head = [spanning(groups), f"& {' & '.join(second)} \\\\"]
+    return tabular("real", caption, "l" + "r" * len(second), head, rows, wide=True)
 
 
 GATED = (
@@ -200,21 +200,22 @@ def looking(sources: Sources) -> str:
             for shift in ("0", "3", "5"):
                 at = where(powers, h=h, ratio=ratio, shift=shift)
                 row.append(f"{at['runs_used'].mean():.1f}")
-                if shift == "0":
-                    row.append(percent(at["saved"].mean()))
-                else:
+                row.append(percent(at["saved"].mean()))
+                if shift == "3":
                     row += [rate(at["rule"].mean(), 2), rate(at["always"].mean(), 2)]
             rows.append(row)
     most = looks().SCHEDULE[-1]
+    five = where(powers, shift="5")["rule"].min()
     caption = (
         f"Adaptive replication at .05: mean runs of a system (of at most {most}), what is saved, and"
         f" power beside that of always {most}; means over equal noise, nine to one, and A's runs alone."
-        " $h=E/(D+E)$ and $R/(D+E)$ are those at the first look."
+        f" $h=E/(D+E)$ and $R/(D+E)$ are those at the first look. At 5 sd the power is {rate(five, 2)} or"
+        " more in every cell."
     )
     head = [
-        r"& & \multicolumn{2}{c}{no difference} & \multicolumn{3}{c}{3 sd} & \multicolumn{3}{c}{5 sd} \\"
-        r" \cmidrule(lr){3-4}\cmidrule(lr){5-7}\cmidrule(lr){8-10}",
-        rf"$h$ & ratio & runs & saved & runs & rule & {most} & runs & rule & {most} \\",
+        r"& & \multicolumn{2}{c}{no difference} & \multicolumn{4}{c}{3 sd} & \multicolumn{2}{c}{5 sd} \\"
+        r" \cmidrule(lr){3-4}\cmidrule(lr){5-8}\cmidrule(lr){9-10}",
+        rf"$h$ & ratio & runs & saved & runs & saved & rule & {most} & runs & saved \\",
     ]
     return tabular("looks", caption, "r" * 10, head, rows)
 

@@ -25,7 +25,7 @@ def main() -> int:
 
     try:
         found = make(options.out)
-    except (latex.NotTypeset, AssertionError) as error:
+    except (latex.LatexError, AssertionError) as error:
         print(f"make paper: {error}", file=sys.stderr)
         return 1
     print(found)

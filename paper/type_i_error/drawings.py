@@ -6,6 +6,7 @@ from typing import Any
 
 from paper.type_i_error import costs, law
 from paper.type_i_error.sources import Sources, study, where
+
 from replitune.report.drawing import Figure, style
 
 SIZES = (3, 5, 10, 20)
@@ -17,6 +18,7 @@ SMALL = 8
 def levels(sources: Sources) -> Figure:
     """Left `clark` by n, with its law; right methods by the ratio of runs to segments."""
     cells = where(law.cells(sources), null="next")
+    cells = cells[(cells["segments"] == 0) | (cells["ratio"] == 0)]
     usual = study().SEGMENTS["mean"]
     five = where(
         sources.plain, metric="mean", null="next", noise="equal", shift=0, n_a=5, n_b=5, segments=0

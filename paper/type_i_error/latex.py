@@ -1,6 +1,6 @@
-"""LaTeX: whether it is here, and running it. Needs nothing but Python: make asks it before all else.
+"""LaTeX: whether it is here, and running it. Needs only Python, for make asks it first.
 
-    python -m paper.type_i_error.latex
+python -m paper.type_i_error.latex
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EPOCH = "0"
 """Dates of the PDF, so that the same sources give the same bytes."""
 
 
-class NotTypeset(Exception):
+class LatexError(Exception):
     """LaTeX found a mistake."""
 
 
@@ -66,11 +66,11 @@ def typeset(folder: Path, name: str) -> tuple[int, list[str]]:
     text = log.read_text("utf-8", "replace") if log.exists() else ran.stdout + ran.stderr
     if ran.returncode:
         errors = re.findall(r"^!.*(?:\n.*){0,2}", text, re.MULTILINE) or [ran.stdout[-2000:]]
-        raise NotTypeset("\n".join(errors) + f"\nall of it: {log}")
+        raise LatexError("\n".join(errors) + f"\nall of it: {log}")
     pages = re.search(r"Output written on .*?\((\d+) pages?", text.replace("\n", ""))
     assert pages is not None
-    warned = re.findall(r"^(?:LaTeX|Package natbib) Warning:.*|^Overfull \\hbox.*", text, re.MULTILINE)
-    return int(pages[1]), warned
+    warning = r"^(?:LaTeX|Package natbib) Warning:.*|^Overfull \\hbox.*"
+    return int(pages[1]), re.findall(warning, text, re.MULTILINE)
 
 
 if __name__ == "__main__" and (lacking := missing()):

@@ -1,4 +1,4 @@
-"""Equation (law) of the paper: how often Clark et al.'s test rejects when there is no difference."""
+"""The level of Clark et al.'s test where there is no difference: equation (6) of the paper."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from statistics import NormalDist
 
 import pandas as pd
-
 from paper.type_i_error.sources import Sources, study, where
 
 OUTPUTS = 2.0

@@ -12,6 +12,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[2]
 """The repository."""
 GATE = "benchmarks/calibration/gate.csv"
+REPLICAS = "benchmarks/calibration/replicas.csv"
 SUPREMA = "benchmarks/calibration/suprema.csv"
 LOOKS = "benchmarks/adaptive/gate.csv"
 LOOKS_REAL = "benchmarks/adaptive/replicas.csv"
@@ -27,7 +28,7 @@ FU_PAIRS = "docs/results/fu2016/pairs.csv"
 CLARK = "docs/results/clark2011/p.csv"
 REPLICATION = "docs/results/clark2011/replication.csv"
 FILES = (
-    GATE, SUPREMA, LOOKS, LOOKS_REAL, SPLITS, CALIBRATION, SYSTEMS, POOLS,
+    GATE, REPLICAS, SUPREMA, LOOKS, LOOKS_REAL, SPLITS, CALIBRATION, SYSTEMS, POOLS,
     *DETECTABLE.values(), *COSTS.values(), FU, FU_PAIRS, CLARK, REPLICATION,
 )  # fmt: skip
 ALPHAS = (0.05, 0.01)
@@ -107,7 +108,7 @@ class Sources:
 
 
 def where(table: pd.DataFrame, **values: object) -> pd.DataFrame:
-    """Rows with these values; a list is any of them. A name with _ may stand for one with a blank."""
+    """Rows with these values; a list is any of them; `a_name` may be the column `a name`."""
     for name, value in values.items():
         column = name if name in table else name.replace("_", " ")
         table = table[table[column].isin(value if isinstance(value, list) else [value])]

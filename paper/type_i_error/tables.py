@@ -1,14 +1,13 @@
-"""The tables of the paper, as LaTeX, from the CSV files."""
+"""The tables of the paper, as LaTeX, from the CSV files. Captions are in paper.tex."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 import pandas as pd
-
 from paper.type_i_error import costs
 from paper.type_i_error.sources import ALPHAS, Sources, looks, only, where
-from paper.type_i_error.values import METRICS, two_runs
+from paper.type_i_error.values import METRICS
 from paper.type_i_error.words import percent, plain, rate, short
 
 NAMES = {"bleu": "BLEU", "ter": "TER", "chrf": "chrF"}
@@ -27,21 +26,11 @@ def bold(text: str, really: bool) -> str:
     return rf"\textbf{{{text}}}" if really else text
 
 
-def tabular(
-    label: str,
-    caption: str,
-    columns: str,
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    wide: bool = False,
-) -> str:
-    """A float; `head` are finished lines."""
-    star = "*" if wide else ""
+def tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """`head` are finished lines."""
     lines = [
-        rf"\begin{{table{star}}}", r"\centering\footnotesize", rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule", *head, r"\midrule", *(" & ".join(row) + r" \\" for row in rows),
-        r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}\label{{tab:{label}}}",
-        rf"\end{{table{star}}}",
+        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *head, r"\midrule",
+        *(" & ".join(row) + r" \\" for row in rows), r"\bottomrule", r"\end{tabular}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
@@ -80,18 +69,11 @@ def real(sources: Sources) -> str:
                     text = bold(rate(cell["rate"]), cell["ci_low"] > 0.05)
                     row.append(text + (EXACT if cell["exact"] else ""))
         rows.append(row)
-    trials = where(own, pool="all")["trials"].iloc[0]
-    coins = where(own, study="coin flip")["trials"].iloc[0]
     groups = [(f"A/A, {NAMES[m]}", len(sizes)) for m in METRICS] + [("coin flip", len(METRICS))]
     second = [f"${'n=' if i == 0 else ''}{n}$" for _ in METRICS for i, n in enumerate(sizes)]
     second += [NAMES[metric] for metric in METRICS]
-    caption = (
-        f"Real MERT runs: share of $p \\le .05$ where there is no difference, in {trials} A/A trials of"
-        f" both pools and {coins} coin-flip trials ($n={kinds[1][2][0]}$) a cell. Bold: Wilson's 95\\% interval lies above .05"
-        f" (it is of Monte-Carlo error only). {EXACT} exact by construction."
-    )
     head = [spanning(groups), f"& {' & '.join(second)} \\\\"]
-    return tabular("real", caption, "l" + "r" * len(second), head, rows, wide=True)
+    return tabular("l" + "r" * len(second), head, rows)
 
 
 GATED = (
@@ -127,18 +109,12 @@ def gate(sources: Sources) -> str:
             at = where(found, method=method)["rate 0.05"]
             row.append(rate(at.max() if len(at) else float("nan"), 2))
         rows.append(row)
-    caption = (
-        "The gate: the worst rate of every method over the gated cells in which its null hypothesis"
-        " holds (bold: some cell fails), cells and levels that fail, and power at .05 against three"
-        " standard deviations of $\\hat\\delta$ (next test set, $N=100$, $R/D=1$). Power to the right"
-        " of a bold level is bought with it. \\emph{Mean} has documents and tuners, too."
-    )
     head = [
         spanning([("level .05, this", 2), ("level .05, next", 2), ("level .01, this", 2),
                   ("level .01, next", 2), ("gate", 2), ("power", 2)]),
         "& mean & BLEU" * 4 + r" & fails & of & $n=3$ & $n=5$ \\",
     ]  # fmt: skip
-    return tabular("gate", caption, "l" + "r" * 12, head, rows, wide=True)
+    return tabular("l" + "r" * 12, head, rows)
 
 
 CRITICAL = ("gross", "net", "Cochran-Cox", "Satterthwaite")
@@ -157,12 +133,8 @@ def suprema(sources: Sources) -> str:
             largest = where(found, design=own, critical_value=value).groupby("alpha")["level"].max()
             row.append(" / ".join(rate(largest[alpha]) for alpha in ALPHAS))
         rows.append(row)
-    caption = (
-        "The largest level at .05 / .01 anywhere in the normal model, by runs of A v.\\ B and critical"
-        " value; Cochran--Cox and Satterthwaite have the net parts. Documents: 7 to 41 of equal size."
-    )
     head = [r"& gross & \textbf{net} & C.--Cox & Satterth. \\"]
-    return tabular("suprema", caption, "lrrrr", head, rows)
+    return tabular("lrrrr", head, rows)
 
 
 def power(sources: Sources) -> str:
@@ -183,11 +155,7 @@ def power(sources: Sources) -> str:
         spanning([(f"$n={n}$", 3) for n in sizes]),
         r"$R/D$ & " + " & ".join(short(r) for _ in sizes for r in ratios) + r" \\",
     ]
-    caption = (
-        "Power at .05 against three standard deviations of $\\hat\\delta$, mean metric, next test set."
-        " Satterthwaite's value does not hold its level."
-    )
-    return tabular("power", caption, "l" + "r" * 9, head, rows)
+    return tabular("l" + "r" * 9, head, rows)
 
 
 def looking(sources: Sources) -> str:
@@ -205,19 +173,13 @@ def looking(sources: Sources) -> str:
                     row += [rate(at["rule"].mean(), 2), rate(at["always"].mean(), 2)]
             rows.append(row)
     most = looks().SCHEDULE[-1]
-    five = where(powers, shift="5")["rule"].min()
-    caption = (
-        f"Adaptive replication at .05: mean runs of a system (of at most {most}), what is saved, and"
-        f" power beside that of always {most}; means over equal noise, nine to one, and A's runs alone."
-        f" $h=E/(D+E)$ and $R/(D+E)$ are those at the first look. At 5 sd the power is {rate(five, 2)} or"
-        " more in every cell."
-    )
     head = [
-        r"& & \multicolumn{2}{c}{no difference} & \multicolumn{4}{c}{3 sd} & \multicolumn{2}{c}{5 sd} \\"
+        r"& & \multicolumn{2}{c}{no difference} & \multicolumn{4}{c}{3 sd} & "
+        r"\multicolumn{2}{c}{5 sd} \\"
         r" \cmidrule(lr){3-4}\cmidrule(lr){5-8}\cmidrule(lr){9-10}",
         rf"$h$ & ratio & runs & saved & runs & saved & rule & {most} & runs & saved \\",
     ]
-    return tabular("looks", caption, "r" * 10, head, rows)
+    return tabular("r" * 10, head, rows)
 
 
 def cost(sources: Sources) -> str:
@@ -231,17 +193,11 @@ def cost(sources: Sources) -> str:
         rows.append(row + [plain(d[n]) if n in d else "--" for d in found])
     names = " & ".join(rf"\test{{{p['a']}}}" for p in pairs)
     others = " & ".join(rf"\test{{{p['b']}}}" for p in pairs)
-    segments = ", ".join(f"{int(p['segments']):,}".replace(",", "{,}") for p in pairs)
-    caption = (
-        "CPU seconds of one system with $n$ runs (training once; tuning and decoding $n$ times) in the"
-        " experiments after Clark et al.\\ and Fu et al., and the difference in BLEU that \\test{crossed}"
-        f" detects with a power of .8, from the variances of real pairs ({segments} segments)."
-    )
     head = [
         spanning([("CPU s", 2), ("detectable BLEU", 3)]),
         rf"$n$ & Clark & Fu & {names} \\ & & & {others} \\",
     ]
-    return tabular("cost", caption, "rrrrrr", head, rows)
+    return tabular("rrrrrr", head, rows)
 
 
 KINDS = {
@@ -269,16 +225,9 @@ def beyond(sources: Sources) -> str:
                 one = cell.iloc[0]
                 row.append(bold(rate(one["rate 0.05"]), above(one)))
             rows.append(row)
-    two = sources.suprema[two_runs(sources.suprema)]
-    two = where(two, critical_value="net", alpha=0.05)["level"].max()
-    caption = (
-        "Where the gate ends: level of \\test{crossed} at .05 with $R/D=10$ when runs of both systems or"
-        " of A alone vary (bold: above the limit of the gate by more than chance). Two runs:"
-        f" {rate(two)} in the worst design of the search."
-    )
     names = " & ".join(f"{a} v.\\ {b}" for a, b in sizes)
     head = [rf"runs & vary in & {names} \\"]
-    return tabular("beyond", caption, "llrrrr", head, rows)
+    return tabular("llrrrr", head, rows)
 
 
 def above(cell: pd.Series) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pandas as pd
-
 from paper.type_i_error import costs, law
 from paper.type_i_error.sources import (
     CLARK,
     FU,
     FU_PAIRS,
     POOLS,
+    REPLICAS,
     REPLICATION,
     SYSTEMS,
     Sources,
@@ -29,6 +29,8 @@ Values = dict[str, str]
 METRICS = ("bleu", "ter", "chrf")
 LEVEL = 0.05
 """The level of rates in the text, where no other is named."""
+SHARE = 0.4
+"""E / (D + E) of the looks whose saving the text has."""
 
 
 def definitions(sources: Sources) -> Values:
@@ -40,6 +42,10 @@ def definitions(sources: Sources) -> Values:
         "looks.limit05": short(looking.LIMITS["level"][0]),
         "looks.limit01": short(looking.LIMITS["level"][1]),
         "looks.most": str(looking.SCHEDULE[-1]),
+        "looks.doubt": short(looking.RULE.doubt),
+        "looks.futility": short(looking.RULE.futility),
+        "looks.planned": count(looking.TRIALS),
+        "looks.h": short(SHARE),
         "looks.schedule": ", ".join(map(str, looking.SCHEDULE[:-1]))
         + f" and {looking.SCHEDULE[-1]}",
     }
@@ -55,6 +61,8 @@ def real(sources: Sources) -> Values:
     for metric in METRICS:
         spread = only(systems, "s_test", metric=metric, system="dl6")
         found[f"pool.stest.{metric}"] = rate(spread, 2)
+        own_error = only(systems, "s_sel", metric=metric, system="dl6")
+        found[f"pool.ssel.{metric}"] = rate(own_error, 2)
     own = where(sources.real, alpha=LEVEL, study="A/A", pool="all")
     for name, method in (("one", "riezler-one-run"), ("clark", "clark")):
         for metric in METRICS:
@@ -63,9 +71,17 @@ def real(sources: Sources) -> Values:
             found[f"aa.{name}.{metric}.most"] = rate(rates.max())
     clark = where(own, method="clark")["rate"]
     found["aa.clark.least"], found["aa.clark.most"] = rate(clark.min(), 2), rate(clark.max(), 2)
+    found["aa.trials"] = count(own["trials"].max())
     found["aa.crossed.most"] = rate(where(own, method="crossed")["rate"].max())
-    coin = where(sources.real, alpha=LEVEL, study="coin flip", method="crossed")["rate"]
-    found["coin.crossed.most"] = rate(coin.max())
+    coin = where(sources.real, alpha=LEVEL, study="coin flip", method="crossed")
+    found["coin.crossed.most"] = rate(coin["rate"].max())
+    found["coin.trials"] = count(coin["trials"].max())
+    draws = where(sources.csv(REPLICAS), alpha=LEVEL, study="A/A", method="clark")
+    found["draws.trials"] = count(where(draws, pool=["dl6", "dl2"])["trials"].max())
+    for pool in ("dl6", "dl2"):
+        rates = where(draws, pool=pool)["rate"]
+        found[f"draws.{pool}.least"] = rate(rates.min())
+        found[f"draws.{pool}.most"] = rate(rates.max())
     return found
 
 
@@ -77,6 +93,9 @@ def heads(sources: Sources) -> Values:
         "comparemt": "compare-mt",
         "clark": "replitune, texts, clark",
         "crossed": "replitune, texts",
+        "evalstats": "evalstats",
+        "evalsig": "evalsig",
+        "scores": "replitune, scores",
     }
     p = sources.splits
     found = {f"heads.{name}": count((p[column] < LEVEL).sum()) for name, column in names.items()}
@@ -157,6 +176,9 @@ def suprema(sources: Sources) -> Values:
         "suprema.ratio.most": short(searched["ratio"].max()),
         "suprema.draws": count(searched["draws"].max()),
     }
+    documents = searched["design"].str.extract(r"nu_seg (\d+)")[0].dropna().astype(int) + 1
+    found["suprema.documents.least"] = count(documents.min())
+    found["suprema.documents.most"] = count(documents.max())
     for digits, alpha in (("05", 0.05), ("01", 0.01)):
         for name, value in SUPREMA_NAMES.items():
             at = where(searched[~two], critical_value=value, alpha=alpha)
@@ -172,6 +194,8 @@ def power(sources: Sources) -> Values:
     found = {}
     for name, method in (("net", "crossed"), ("cc", "crossed, Cochran-Cox")):
         for n, ratio in ((3, 1), (5, 1), (10, 1), (20, 1), (3, 10)):
+            if name == "cc" and ratio == 1:
+                continue
             share = only(at, "rate 0.05", method=method, n_a=n, ratio=ratio)
             found[f"power.{name}.{n}.{ratio}"] = rate(share, 2)
     return found
@@ -184,7 +208,8 @@ def scope(sources: Sources) -> Values:
     found["scope.runs.worst05"] = rate(runs["rate 0.05"].max())
     this = where(sources.plain, metric="mean", null="this", shift=3, segments=0)
     for n in (3, 5, 10):
-        for name, method in (("runs", "crossed:scope=runs"), ("permutation", "replica-permutation")):
+        methods = {"runs": "crossed:scope=runs", "permutation": "replica-permutation"}
+        for name, method in methods.items():
             share = only(this, "rate 0.05", method=method, n_a=n)
             found[f"scope.{name}.{n}"] = rate(share, 2)
     free = where(sources.gate, metric="mean", null="next", ratio=0, segments=0, systems=2, n_a=3)
@@ -259,10 +284,11 @@ def looking(sources: Sources) -> Values:
         "looks.trials": count(where(at, part="level")["trials"].max()),
         "looks.family": rate(where(at, part="family")["rule"].max()),
         "looks.loss": rate((powers["always"] - powers["rule"])[powers["shift"] != "0"].max(), 2),
+        "looks.five": rate(where(powers, shift="5")["rule"].min(), 2),
         "looks.limits": count(len(list(module.limits(rows(sources))))),
     }
     for shift in ("0", "3", "5"):
-        saved = where(powers, h=0.4, shift=shift)["saved"]
+        saved = where(powers, h=SHARE, shift=shift)["saved"]
         found[f"looks.saved.{shift}"] = percent(saved.mean())
     packed = where(at, part="family", shift=" ".join(f"{x:g}" for x in module.PACKED))
     found["looks.packed"] = f"{packed['runs_used'].iloc[0]:.1f}"
@@ -294,8 +320,10 @@ def spending(sources: Sources) -> Values:
         found[f"cost.five.{name}"] = f"{cost.system(5) / cost.system(1):.1f}"
     fu = costs.cost(sources, "fu2016")
     found["cost.twenty.fu2016"] = f"{fu.system(20) / fu.system(5):.1f}"
+    found["cost.power"] = short(float(costs.pair(sources, "fu2016")["power"].iloc[0]))
     for name in costs.EXPERIMENTS:
         detectable = costs.detectable(sources, name)
+        found[f"cost.segments.{name}"] = count(costs.pair(sources, name)["segments"].iloc[0])
         found[f"cost.gain.{name}"] = percent(1 - detectable[5] / detectable[3])
         found[f"cost.more.{name}"] = percent(1 - detectable[20] / detectable[5])
     return found

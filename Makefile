@@ -85,7 +85,7 @@ bench: $(VENV)/.installed-dev
 # says what to install, before anything else.
 paper:
 	@$(PYTHON) -m paper.type_i_error.latex
-	@$(MAKE) --no-print-directory $(VENV)/.installed
+	@$(MAKE) -s --no-print-directory $(VENV)/.installed
 	@$(BIN)/python -m paper.type_i_error
 
 # coverage-guided, SECONDS for each parser

@@ -320,6 +320,7 @@ def test_without_latex_it_says_what_is_missing_and_does_nothing(tmp_path: Path, 
     assert ran.returncode != 0
     assert "pdflatex  (texlive-latex-base)" in ran.stderr
     assert "apt-get install --no-install-recommends texlive-latex-base latexmk" in ran.stderr
+    assert "texlive-latex-recommended texlive-fonts-recommended" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert list(tmp_path.iterdir()) == []
 

@@ -129,6 +129,10 @@ def limits(sources: Sources) -> dict[str, bool]:
         "the level holds at equal n where both have the same odd distribution": bool(
             (both[both["n_a"] == both["n_b"]]["rate 0.05"] <= 0.05).all()
         ),
+        "unequal sizes are 3 against 30": set(
+            zip(*(both[both["n_a"] != both["n_b"]][c] for c in ("n_a", "n_b")), strict=True)
+        )
+        == {(3, 30)},
         "documents as units hold in the cells tried": bool(
             (documents["rate 0.05"] <= study().LIMITS[0.05]).all()
         ),

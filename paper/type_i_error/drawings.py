@@ -72,7 +72,9 @@ def spending(sources: Sources) -> Figure:
             )  # fmt: skip
         axes.set_xscale("log")
         axes.minorticks_off()
-        axes.set_xticks([200, 400, 800, 1600], ["200", "400", "800", "1600"])
+        low, high = axes.get_xlim()
+        ticks = [100 * 2**k for k in range(10) if low < 100 * 2**k < high]
+        axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
         axes.set_ylim(bottom=0)
         axes.set_xlabel("CPU seconds")
         axes.set_ylabel("detectable BLEU")

@@ -25,7 +25,7 @@ STYLES = {
     "microtype.sty": "texlive-latex-recommended",
     "natbib.sty": "texlive-latex-base",
     "plainnat.bst": "texlive-latex-base",
-    "mathptmx.sty": "texlive-latex-recommended",
+    "mathptmx.sty": "texlive-latex-base",
     "ptmr7t.tfm": "texlive-fonts-recommended",
 }
 EPOCH = "0"
@@ -40,7 +40,7 @@ def missing() -> dict[str, str]:
     """What is not here, and what brings it."""
     found = {name: package for name, package in PROGRAMS.items() if not shutil.which(name)}
     if "kpsewhich" in found:
-        return found
+        return found | STYLES
     for name, package in STYLES.items():
         asked = subprocess.run(["kpsewhich", name], capture_output=True, text=True)
         if not asked.stdout.strip():

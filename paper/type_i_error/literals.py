@@ -66,6 +66,7 @@ SIZES = {
     r"trials ($n=5$)": 1,
     r"$N=100$, $R/D=1$": 1,
     r"$R/D=10$": 1,
+    r"with 3 against 30": 1,
     r"$t$ with 3 degrees of freedom": 1,
 }
 NAMES = {

@@ -55,6 +55,8 @@ def real(sources: Sources) -> Values:
     """A/A and coin flips on two pools of runs."""
     found: Values = {}
     pools = where(sources.csv(POOLS), metric="bleu", method="crossed").iloc[0]
+    named = (pools["a"], pools["b"])
+    assert named == ("dl6", "dl2"), f"the text has the pools dl6 and dl2, {POOLS} has {named}"
     found["pool." + pools["a"]], found["pool." + pools["b"]] = map(count, pools[["n_a", "n_b"]])
     found["pool.segments"] = count(pools["segments"])
     systems = sources.csv(SYSTEMS)
@@ -335,6 +337,8 @@ def beyond(sources: Sources) -> Values:
     found = {}
     for kind in ("bad", "exponential"):
         found[f"beyond.{kind}.worst"] = rate(where(crossed, runs=kind)["rate 0.05"].max())
+    both = where(crossed, runs=["bad", "exponential", "t3"], noise="equal")
+    found["beyond.unequal"] = rate(both[both["n_a"] != both["n_b"]]["rate 0.05"].max())
     at = where(sources.gate, runs="bad", noise="A", ratio=10, n_a=5, shift=0)
     at = at.set_index("method")["at 0.05"]
     found["beyond.bad.ahead"] = percent(at["crossed, A ahead"] / at["crossed"])

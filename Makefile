@@ -2,7 +2,7 @@
 #   make run     the default experiment, from nothing to results/quickstart/report.html
 #   make test    the whole test suite
 # make resume goes on after an interruption; make bench runs the benchmarks; make site builds the
-# documentation site, build/site/index.html.
+# documentation site, build/site/index.html; make paper a short paper, build/paper/type-i-error.pdf.
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -14,7 +14,7 @@ ARGS ?=
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --workflow-profile workflow/profiles/workstation \
 	$(if $(CONFIG),--configfile $(CONFIG)) $(ARGS)
 
-.PHONY: run resume test faults matrix lint format site dist bench fuzz lock clean help
+.PHONY: run resume test faults matrix lint format site dist bench paper fuzz lock clean help
 
 run: $(VENV)/.installed
 	$(SNAKEMAKE)
@@ -80,6 +80,13 @@ results/quickstart/report.html:
 # ARGS="--only jobs --against main" beside another revision
 bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/bench.py $(ARGS)
+
+# build/paper/type-i-error.pdf, from the CSV files of benchmarks/ and docs/results/. Without LaTeX it
+# says what to install, before anything else.
+paper:
+	@$(PYTHON) -m paper.type_i_error.latex
+	@$(MAKE) -s --no-print-directory $(VENV)/.installed
+	@$(BIN)/python -m paper.type_i_error
 
 # coverage-guided, SECONDS for each parser
 SECONDS ?= 60

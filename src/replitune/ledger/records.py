@@ -243,10 +243,12 @@ def checked(results: Path, paths: Iterable[Path]) -> dict[str, str]:
     return found
 
 
-def check_results(results: Path) -> None:
-    """Refuse to account for results of which a file has changed since it was made."""
-    checked(results, [results / name for name in (*FOLDERS, PAGE)])
+def check_results(results: Path, files: Iterable[str]) -> dict[str, str]:
+    """sha256 of these results by name; refuses to account for some of which one has changed since
+    it was made."""
+    found = checked(results, [results / name for name in files])
     check_origins(results)
+    return found
 
 
 def check_origins(results: Path) -> None:

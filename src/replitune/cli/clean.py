@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.ledger.cleaning import grouped, leftovers, remove, why_at_work
+    from replitune.ledger.cleaning import leftovers, remove, rows, why_at_work
     from replitune.ledger.runs import newest
 
     folder = newest(Path("results")) if options.folder is None else Path(options.folder)
@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> None:
     for title, sizes in groups.items():
         if sizes:
             print(f"{title}: {counted(len(sizes), sum(sizes.values()))}")
-            for name, files, size in grouped(sizes, found.there):
-                print(f"  {amount(size):>10} {files:>6}  {name!s}")
+            for name, files, size in rows(sizes, found.there):
+                print(f"  {amount(size):>10} {files:>6}  {name}")
     if found.kept:
         print(f"not of the experiment, and kept: {counted(len(found.kept))}")
         for name, why in list(found.kept.items())[:SHOWN]:

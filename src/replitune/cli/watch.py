@@ -12,7 +12,7 @@ computes. It writes nothing. The verdict is marked as not final until the tests 
 from __future__ import annotations
 
 import argparse
-import os
+import contextlib
 import shutil
 import sys
 from pathlib import Path
@@ -44,11 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.every <= 0:
+        raise ReplituneError("--every is a time", found=str(options.every), expected="seconds")
+    with contextlib.suppress(KeyboardInterrupt):  # as one ends it
+        _watch(options)
+
+
+def _watch(options: argparse.Namespace) -> None:
     from replitune.ledger.runs import newest
     from replitune.workflow.live.state import Live
 
-    if options.every <= 0:
-        raise ReplituneError("--every is a time", found=str(options.every), expected="seconds")
     live = Live(newest(Path("results")) if options.folder is None else Path(options.folder))
     if options.serve is not None:
         from replitune.workflow.live.server import Server, serve
@@ -60,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.workflow.live.terminal import lines, printable, show
 
     if options.once or not sys.stdout.isatty():
-        width = shutil.get_terminal_size((WIDTH, 0)).columns if os.isatty(1) else WIDTH
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
         print("\n".join(map(printable, lines(live.look(wait=True), width))))
     else:
         show(live, options.every)

@@ -30,6 +30,7 @@ from replitune.running.locks import any_at_work
 
 HALF_MADE = re.compile(r"\..+\.\d+\.[0-9a-f]{8}\.(?:tmp|old)")
 """Names that `running.files` gives."""
+ABOUT = (".made/", "logs/", "benchmarks/")
 WORK = re.compile(r"tuning/([^/]+)/\.work/([^/]+)/(.+)")
 
 
@@ -111,17 +112,27 @@ def remove(found: Leftovers) -> tuple[int, int]:
     return files, freed
 
 
+def rows(sizes: dict[str, int], there: Iterable[str]) -> list[tuple[str, int, int]]:
+    """(what, files, bytes): results one by one or by folders, and what was written about them."""
+    about = {name: size for name, size in sizes.items() if name.startswith(ABOUT)}
+    results = {name: size for name, size in sizes.items() if name not in about}
+    found = grouped(results, there)
+    if about:
+        found.append(("records, logs and benchmarks of these", len(about), sum(about.values())))
+    return found
+
+
 def grouped(sizes: dict[str, int], there: Iterable[str]) -> list[tuple[str, int, int]]:
     """(name, files, bytes); of a folder that goes with all that is in it, the folder."""
     every = Counter(above for name in there for above in _folders(name))
     going = Counter(above for name in sizes for above in _folders(name))
-    rows: dict[str, tuple[int, int]] = {}
+    found: dict[str, tuple[int, int]] = {}
     for name, size in sizes.items():
         whole = next((a for a in _folders(name) if every[a] == going[a]), None)
         row = name if whole is None else f"{whole}/"
-        files, total = rows.get(row, (0, 0))
-        rows[row] = files + 1, total + size
-    return [(name, *rows[name]) for name in sorted(rows)]
+        files, total = found.get(row, (0, 0))
+        found[row] = files + 1, total + size
+    return [(name, *found[name]) for name in sorted(found)]
 
 
 def _folders(name: str) -> list[str]:

@@ -52,7 +52,7 @@ def read_dev_scores(path: str | Path) -> NDArray[np.float64] | None:
     import numpy as np
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with open(path, "rb") as handle, pq.ParquetFile(handle) as file:
         if "dev_score" not in file.schema_arrow.names:
             return None
         column = file.read(columns=["dev_score"])["dev_score"]

@@ -193,7 +193,7 @@ class Progress:
         for testset in [*self.experiment.suites, *self.experiment.tests]:
             name = f"test/{testset}/{metric}"
             if self.is_done(name):
-                made = (name, self.files.records[name])
+                made = (name, self.files.records.get(name, 0))
                 if made != self._judged:
                     self._judged = made
                     self._result = _read_result(self.experiment.folder / "tests" / testset, metric)

@@ -39,7 +39,7 @@ class Curves:
         """From its history, its checkpoint, or what it says."""
         name = f"tune/{system}/{replica.id}"
         if progress.is_done(name):
-            made = progress.files.records[name]
+            made = progress.files.records.get(name, 0)
             known = self._done.get(name)
             if known is None or known[0] != made:
                 known = self._done[name] = made, _history(self.at.history(system, replica.id))

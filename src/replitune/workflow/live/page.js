@@ -45,7 +45,7 @@ function head(state) {
   const parts = [];
   if (known) parts.push(`${done} of ${known} jobs`, `${clock(state.cpu)} CPU`);
   if (state.began !== null) parts.push(`began ${day(state.began)}`);
-  if (state.left && done) parts.push(`${state.left.whole ? "about" : "more than"} ${clock(state.left.seconds)} left`);
+  if (state.left && done && (state.left.whole || state.left.seconds >= 1)) parts.push(`${state.left.whole ? "about" : "more than"} ${clock(state.left.seconds)} left`);
   if (state.status === "elsewhere") parts.push(`last sign of life ${day(state.sign)}`);
   $("jobs").textContent = parts.join(", ");
 }

@@ -92,7 +92,6 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Server
     timeout = 10
-    protocol_version = "HTTP/1.1"
     server_version = "replitune"
     sys_version = ""
 
@@ -156,7 +155,5 @@ def serve(server: Server) -> None:
     """Until Ctrl-C."""
     try:
         server.serve_forever(poll_interval=1.0)
-    except KeyboardInterrupt:
-        return
     finally:
         server.server_close()

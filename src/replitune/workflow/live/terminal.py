@@ -6,6 +6,7 @@ import shutil
 import sys
 import textwrap
 import time
+import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -51,7 +52,8 @@ def _head(state: State, width: int) -> list[str]:
     if known:
         parts.append(f"{done} of {known} jobs")
         parts.append(f"{clock(state['cpu'])} CPU")
-    if (left := state["left"]) is not None and done:
+    left = state["left"]
+    if left is not None and done and (left["whole"] or left["seconds"] >= 1):
         how = "about" if left["whole"] else "more than"
         parts.append(f"{how} {clock(left['seconds'])} left")
     if state["status"] == "elsewhere":
@@ -146,18 +148,22 @@ def show(live: Live, period: float, stream: TextIO | None = None) -> None:
     """Draw it in place until Ctrl-C."""
     stream = stream or sys.stdout
     drawn: list[str] = []
-    try:
-        while True:
-            size = shutil.get_terminal_size()
-            now = lines(live.look(), size.columns - 1, size.lines - 1)
-            if now != drawn:
-                back = f"\033[{len(drawn)}A\r\033[J" if drawn else ""
-                stream.write(back + "".join(f"{printable(line)}\n" for line in now))
-                stream.flush()
-                drawn = now
-            time.sleep(period)
-    except KeyboardInterrupt:
-        return
+    while True:
+        size = shutil.get_terminal_size()
+        now = [printable(line) for line in lines(live.look(), size.columns - 1, size.lines - 1)]
+        if now != drawn:
+            rows = sum(rows_of(line, size.columns) for line in drawn)
+            stream.write(f"\033[{rows}A\r\033[J" if drawn else "")
+            stream.write("".join(f"{line}\n" for line in now))
+            stream.flush()
+            drawn = now
+        time.sleep(period)
+
+
+def rows_of(line: str, width: int) -> int:
+    """That a terminal needs for it: signs of some scripts are two columns wide."""
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in line)
+    return max(-(-(len(line) + wide) // width), 1)
 
 
 def printable(line: str) -> str:

@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="results/<experiment> (default: what has run last below results)",
     )  # fmt: skip
     parser.add_argument(
-        "--serve", nargs="?", type=int, const=-1, metavar="PORT",
-        help="a page on 127.0.0.1 instead of the terminal (default port: the first free one from "
+        "--serve", nargs="?", type=int, const=None, default=False, metavar="PORT",
+        help="a page on 127.0.0.1 instead of the terminal (without PORT: the first free one from "
         "8642 on; 0: any)",
     )  # fmt: skip
     parser.add_argument(
@@ -55,10 +55,10 @@ def _watch(options: argparse.Namespace) -> None:
     from replitune.workflow.live.state import Live
 
     live = Live(newest(Path("results")) if options.folder is None else Path(options.folder))
-    if options.serve is not None:
+    if options.serve is not False:
         from replitune.workflow.live.server import Server, serve
 
-        server = Server(live, None if options.serve < 0 else options.serve)
+        server = Server(live, options.serve)
         print(f"{server.url}  (Ctrl-C ends it)", flush=True)
         serve(server)
         return

@@ -14,6 +14,9 @@ from replitune.workflow.progress import Progress
 SAID = re.compile(r"\w+ (\d+): .*?\bdev \S+ (-?\d+(?:\.\d+)?)")
 """What a tuner or a training says of an iteration."""
 
+AT_ONCE = 100
+"""Histories that one look reads, so that it is short; those after it read the others."""
+
 
 class _Row(msgspec.Struct):
     dev_score: float
@@ -32,6 +35,8 @@ class Curves:
 
     def __init__(self, experiment: Experiment) -> None:
         self.at = experiment.at
+        self.at_once: float = AT_ONCE
+        """As many histories may still be read in this look."""
         self._done: dict[str, tuple[int, list[float]]] = {}
         self._states: dict[str, tuple[int, list[float]]] = {}
 
@@ -42,6 +47,9 @@ class Curves:
             made = progress.files.records.get(name, 0)
             known = self._done.get(name)
             if known is None or known[0] != made:
+                if self.at_once <= 0:
+                    return []
+                self.at_once -= 1
                 known = self._done[name] = made, _history(self.at.history(system, replica.id))
             return known[1]
         if name not in progress.running and name not in progress.failed:

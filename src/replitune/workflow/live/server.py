@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import socketserver
 import threading
 import time
 from http import HTTPStatus
@@ -52,6 +53,8 @@ class Server(ThreadingHTTPServer):
         self.files = {
             path: (here.joinpath(name).read_bytes(), kind) for path, (name, kind) in FILES.items()
         }
+        if port is not None and not 0 <= port < 1 << 16:
+            raise ReplituneError("no port has this number", found=str(port), expected="0 to 65535")
         ports = range(PORT, PORT + TRIED) if port is None else (port,)
         for number in ports:
             try:
@@ -66,9 +69,14 @@ class Server(ThreadingHTTPServer):
             found=trouble, fix="--serve PORT; 0 is any that is free",
         )  # fmt: skip
 
+    def server_bind(self) -> None:
+        """Without asking for a name of this machine, for which some wait long."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = ADDRESS, self.server_address[1]
+
     @property
     def url(self) -> str:
-        return f"http://{ADDRESS}:{self.server_address[1]}/"
+        return f"http://{ADDRESS}:{self.server_port}/"
 
     def state(self) -> bytes:
         """As JSON."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import jobs_of
 from replitune.ledger.manifest import experiment_in
 from replitune.ledger.runs import NAME, read_run, require_results
 from replitune.replicas import Replica, replica_ids
 from replitune.running.failures import last_message
 from replitune.running.locks import is_at_work
-from replitune.workflow.live.curves import Curves
+from replitune.workflow.live.curves import AT_ONCE, Curves
 from replitune.workflow.live.so_far import SoFar, final
 from replitune.workflow.progress import Progress, stage_of
 
@@ -34,10 +37,12 @@ class Live:
         self._open()
 
     def look(self, wait: bool = False) -> State:
-        """`wait`: for the verdict, too."""
+        """`wait`: for all curves, and for the verdict."""
         self._open()
         progress = self.progress
         progress.look()
+        self.looked = self.experiment.as_looked()
+        self.curves.at_once = math.inf if wait else AT_ONCE
         failed = {**progress.failed, **self._died()}
         replicas = [row for system in self.experiment.systems for row in self._replicas(system)]
         status = self._status()
@@ -55,7 +60,7 @@ class Live:
             "jobs": [done, known],
             "cpu": progress.cpu_seconds,
             "left": None if left is None else {"seconds": left[0], "whole": left[1]},
-            "stages": [self._stage(stage, at_work, [*failed]) for stage in progress.names],
+            "stages": self._stages(at_work, [*failed]),
             "replicas": replicas,
             "metric": str(self.experiment.settings.tuning.metric),
             "curves": list(self._curves()),
@@ -130,22 +135,26 @@ class Live:
 
     # ---- what it has done
 
-    def _stage(self, stage: str, at_work: list[str], failed: list[str]) -> State:
-        done, known = self.progress.of_stage(stage)
-        return {
-            "name": stage, "done": done, "all": known,
-            "at_work": sum(stage_of(name) == stage for name in at_work),
-            "failed": sum(stage_of(name) == stage for name in failed),
-        }  # fmt: skip
+    def _stages(self, at_work: list[str], failed: list[str]) -> list[State]:
+        """With looks, of as many jobs as there may be until no system gets more."""
+        record = self.looked.record
+        settled = record is not None and record.settled
+        every = [job.name for job in jobs_of(self.looked if settled else self.experiment)]
+        done = Counter(stage_of(name) for name in every if self.progress.is_done(name))
+        now, lost = Counter(map(stage_of, at_work)), Counter(map(stage_of, failed))
+        return [
+            {"name": stage, "done": done[stage], "all": n, "at_work": now[stage],
+             "failed": lost[stage]}
+            for stage, n in Counter(map(stage_of, every)).items()
+        ]  # fmt: skip
 
     def _ids(self, system: str) -> tuple[list[Replica], list[Replica]]:
         """The replicas that are asked for, and the most that there may be."""
         most = self.experiment.replicas(system)
         if self.experiment.looks is None or system not in self.experiment.plan.sizes:
             return most, most
-        looked = self.experiment.as_looked()
-        if looked.record is not None:
-            return looked.replicas(system), most
+        if self.looked.record is not None:
+            return self.looked.replicas(system), most
         plan = self.experiment.plan
         return replica_ids(plan.counts(system, plan.first[system])), most
 

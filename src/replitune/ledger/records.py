@@ -141,7 +141,7 @@ def recording(
         with atomic_open(_index(results, name)) as handle:
             json.dump(known._asdict(), handle)
     for path in written:
-        _remove_remains(path)
+        remove_remains(path)
 
 
 def cpu_seconds() -> float:
@@ -312,7 +312,7 @@ def _read(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _remove_remains(path: Path) -> None:
+def remove_remains(path: Path) -> None:
     """Remove half-made copies of an output, of runs that were killed."""
     literal = "".join(f"[{c}]" if c in "*?[" else c for c in path.name)
     for remains in path.parent.glob(f".{literal}.*.*"):

@@ -20,6 +20,7 @@ from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import resolve
 from replitune.experiment.settings import ExperimentSettings
+from replitune.ledger.records import remove_remains
 from replitune.running.files import atomic_open
 from replitune.running.processes import is_running, mark_of
 from replitune.settings import plain
@@ -73,6 +74,7 @@ def write_run(experiment: Experiment, logs: Iterable[str], parallel: int) -> Non
     )
     with atomic_open(experiment.folder / NAME, "wb") as handle:
         handle.write(msgspec.json.encode(run, order="deterministic"))
+    remove_remains(experiment.folder / NAME)
 
 
 def read_run(folder: Path) -> Run | None:

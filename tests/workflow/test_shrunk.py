@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from replitune.ledger.cleaning import leftovers
-from replitune.ledger.runs import NAME
+from replitune.ledger.manifest import experiment_in
+from replitune.ledger.runs import NAME, write_run
 from replitune.workflow.live.state import Live, State
 
 from .conftest import Snakemake, manifest, same_bytes
@@ -108,6 +109,30 @@ def test_looking_on_changes_nothing(states: tuple[Snakemake, list[State]], tmp_p
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     Live(folder).look(wait=True)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_the_verdict_so_far_is_by_the_deciding_test_and_not_final(
+    states: tuple[Snakemake, list[State]], tmp_path: Path
+):
+    """Of all statistics it is what the tests will say; of some, of the systems that have theirs."""
+    folder = tmp_path / "x"
+    shutil.copytree(states[0].folder / "results" / "x", folder)
+    experiment = experiment_in(folder)
+    assert experiment is not None
+    final = Live(folder).look()["verdict"]
+    assert len(final["lines"]) == 3
+    write_run(experiment, [f"{folder}/logs/test/{t}/bleu.log" for t in ("t1", "t2")], 1)
+    live = Live(folder)
+    said = live.look(wait=True)["verdict"]
+    assert (said["final"], said["where"], said["lines"]) == (False, "t1, BLEU", final["lines"])
+    assert ".05 in up to .18" in said["words"]
+    (folder / "stats/t1/bleu/gone.parquet").unlink()
+    (line,) = live.look(wait=True)["verdict"]["lines"]
+    assert "gone" not in line
+    (folder / "stats/t1/bleu/b.parquet").write_bytes(b"PAR1")
+    assert live.look(wait=True)["verdict"] is None, "it is being written"
+    (folder / "stats/t1/bleu/b.parquet").unlink()
+    assert live.look(wait=True)["verdict"]["where"] == "t2, BLEU"
 
 
 def test_what_is_no_longer_in_the_experiment_is_in_nothing_that_it_says(

@@ -46,7 +46,7 @@ may carry options: `bleu:tokenize=none,lowercase=true`. All of them also take
 
 | option | meaning |
 | --- | --- |
-| `--threads N` | threads to use (default 1; `compare`: all); not of `new`, `run`, `doctor` |
+| `--threads N` | threads to use (default 1; `compare`: all), where there is a use for them |
 | `--log FILE` | also write messages to this file |
 
 `replitune --completion bash` (or `zsh`, `fish`) prints what a shell completes them by:

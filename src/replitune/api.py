@@ -298,7 +298,7 @@ def read(results: str | Path) -> Report:
     experiment = experiment_of(read_manifest(folder), folder.absolute().parent).as_looked()
     job = experiment.stage("report")
     assert isinstance(job, stages.Report)
-    return Report(read_material(job, unrepeatable(folder)))
+    return Report(read_material(job, unrepeatable(folder, job.systems)))
 
 
 def _is_number(value: Any) -> bool:

@@ -43,7 +43,7 @@ def test_what_is_as_it_was_made_is_read(results: Path):
     assert sorted(found) == [
         "decodes/t/a/seed-001.txt", "decodes/t/a/seed-002.txt", "stats/t/a.b/a.parquet",
     ]  # fmt: skip
-    records.check_results(results)
+    records.check_results(results, records.result_files(results))
 
 
 @pytest.mark.parametrize("name", ["decodes/t/a/seed-002.txt", "stats/t/a.b/a.parquet"])
@@ -52,7 +52,7 @@ def test_what_has_changed_is_refused(results: Path, name: str):
     with pytest.raises(ReplituneError, match=f"{name}: is not what the workflow made"):
         records.checked(results, [results / name])
     with pytest.raises(ReplituneError, match="is not what"):
-        records.check_results(results)
+        records.check_results(results, records.result_files(results))
 
 
 def test_files_of_others_are_not_checked(results: Path, tmp_path: Path):

@@ -12,23 +12,17 @@ import pytest
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.plan import count_jobs
 from replitune.experiment.reading import resolve
+from replitune.ledger.runs import NAME, write_run
 from replitune.workflow.display import Display, clock, words
 from replitune.workflow.progress import Progress
 
 from .conftest import TINY, Snakemake
 
-PLAN = """\
-Provided cores: 2
-Job stats:
-job               count
---------------  -------
-corpus_testset        2
-decode                4
-score                 6
-all                   1
-total                13
-
-"""
+PLANNED = [
+    "corpus/t1", "corpus/t2",
+    *(f"decode/{system}/seed-00{k}" for system in "ab" for k in (1, 2)),
+    *(f"score/{testset}/bleu/{system}" for testset in ("dev", "t1", "t2") for system in "ab"),
+]  # fmt: skip
 
 
 class Run:
@@ -53,8 +47,13 @@ class Run:
         path.write_text(json.dumps({"seconds": seconds, "cpu_seconds": 2 * seconds}))
         return path
 
+    def plans(self, planned: list[str]) -> None:
+        """As Snakemake does before its first job, on two cores."""
+        logs = [f"{self.logs}/{name}.log" for name in planned]
+        write_run(self.experiment, logs, 2)
+
     def progress(self) -> Progress:
-        return Progress(self.experiment, self.log)
+        return Progress(self.experiment, self.log.stat().st_mtime_ns)
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def test_jobs_are_counted_by_their_logs_and_records(run: Run):
     progress.look()
     assert progress.planned is None
     assert progress.left() is None
-    run.log.write_text(PLAN)
+    run.plans(PLANNED)
     run.ends("corpus/t1")
     run.ends("decode/a/seed-001", 3)
     run.starts("decode/a/seed-002")
@@ -88,7 +87,7 @@ def test_what_was_made_before_is_done_but_not_of_this_run(run: Run):
     """Three of four replicas are there; the fourth is made."""
     for name in ("a/seed-001", "a/seed-002", "b/seed-001"):
         long_ago(run.ends(f"decode/{name}"), run.logs / f"decode/{name}.log")
-    run.log.write_text(PLAN.replace("decode                4", "decode                1"))
+    run.plans([n for n in PLANNED if not n.startswith("decode/") or n == "decode/b/seed-002"])
     progress = run.progress()
     progress.look()
     assert progress.jobs == (0, 9)
@@ -98,7 +97,7 @@ def test_what_was_made_before_is_done_but_not_of_this_run(run: Run):
 
 def test_time_left_is_that_of_jobs_that_are_done(run: Run):
     progress = run.progress()
-    run.log.write_text(PLAN)
+    run.plans(PLANNED)
     run.ends("corpus/t1", 1)
     progress.look()
     assert progress.left() == (1, False), "nobody knows what decoding and scoring take"
@@ -115,7 +114,7 @@ def test_an_earlier_run_says_how_long_jobs_take(run: Run):
     long_ago(path)
     progress = run.progress()
     path.unlink()  # as Snakemake does before it makes it again
-    run.log.write_text(PLAN)
+    run.plans(PLANNED)
     progress.look()
     assert progress.left() == (pytest.approx(18, abs=0.1), False)
 
@@ -142,15 +141,11 @@ def test_a_job_that_failed_is_named_with_its_log(run: Run):
     assert f"decode b seed-001 failed: {log}" in stream.getvalue()
 
 
-def test_a_run_that_is_over_is_told_whole(finished: Snakemake, tmp_path: Path):
+def test_a_run_that_is_over_is_told_whole(finished: Snakemake):
     """All jobs of a real run are known, and its verdict."""
     experiment = Experiment(resolve(TINY), finished.folder / "results")
-    log = tmp_path / "snakemake.log"
     counts = count_jobs(experiment)
-    table = "\n".join(f"{stage}  {n}" for stage, n in counts.items())
-    log.write_text(f"Job stats:\njob  count\n---  -----\n{table}\n\n")
-    os.utime(log, (1e9, 1e9))
-    progress = Progress(experiment, log)
+    progress = Progress(experiment, (experiment.folder / NAME).stat().st_mtime_ns)
     stream = io.StringIO()
     display = Display(progress, plain=True, stream=stream)
     display.update()
@@ -175,7 +170,7 @@ def test_a_terminal_has_one_line_that_changes(run: Run, monkeypatch: pytest.Monk
     terminal = Terminal()
     display = Display(run.progress(), plain=False, stream=terminal)
     display.update()
-    run.log.write_text(PLAN)
+    run.plans(PLANNED)
     run.ends("corpus/t1")
     run.ends("corpus/t2")
     run.starts("decode/a/seed-001")

@@ -17,6 +17,7 @@ from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.experiment.plan import cautions
 from replitune.ledger.records import check_origins
+from replitune.ledger.runs import write_run
 from replitune.running.failures import last_words
 
 
@@ -86,6 +87,7 @@ def before_first_job(dag):
         raise SystemExit("\n".join(f"replitune: {error}" for error in errors))
     with one_message():
         require_writable(EXPERIMENT.folder)
+    leave_word(dag)
     # SIGTERM is handled in the thread that may have this lock, and would wait for it for ever
     workflow.scheduler._lock = threading.RLock()
     if workflow.local_exec:
@@ -94,6 +96,17 @@ def before_first_job(dag):
         workflow.scheduler.job_rate_limiter = None
     for caution in cautions(EXPERIMENT):
         print(f"warning: {caution}", file=sys.stderr)
+
+
+def leave_word(dag):
+    """Which experiment this is and what is to be done, for those who watch. The numbers do not
+    depend on it."""
+    logs = [str(job.log.get("text", "")) for job in dag.needrun_jobs()]
+    amount = workflow.resource_settings
+    try:
+        write_run(EXPERIMENT, logs, amount.nodes or amount.cores or 1)
+    except OSError as error:
+        print(f"warning: watchers are not told of this run: {error}", file=sys.stderr)
 
 
 def after_last_job():

@@ -16,7 +16,7 @@ def job(job: stages.Report, options: argparse.Namespace) -> None:
     from replitune.report.reading import read_material
     from replitune.running.files import atomic_open, new_folder
 
-    material = read_material(job, unrepeatable(Path(job.folder)))
+    material = read_material(job, unrepeatable(Path(job.folder), job.systems))
     tables, figures, links = contents.tables(material), {}, {}
     with new_folder(Path(job.at.tables)) as out:
         for name, table in tables.items():

@@ -93,7 +93,7 @@ def _watched(engine: Engine, experiment: Experiment, plain: bool) -> int:
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "wb") as handle:
         log.touch()  # what its jobs write is newer
-        display = Display(Progress(experiment, log), plain=plain)
+        display = Display(Progress(experiment, log.stat().st_mtime_ns), plain=plain)
         with engine.start(handle.fileno()) as program:
             try:
                 while program.process.poll() is None:

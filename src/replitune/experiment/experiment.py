@@ -6,7 +6,7 @@ Light on purpose: the Snakefile imports it. Nothing here reads data, except that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,10 +40,21 @@ class Experiment:
     def __init__(
         self, settings: ExperimentSettings, results: str | Path = "results",
         record: Record | None = None,
+        outputs: Mapping[str, Mapping[str, Iterable[str]]] | None = None,
     ) -> None:  # fmt: skip
-        """With a `record` of looks, the replicas are those that looks have asked for."""
+        """With a `record` of looks, the replicas are those that looks have asked for. With
+        `outputs`, ids of replicas by system and test set, files of systems that are on disk need
+        not be here."""
         self.settings = settings
         self.record = record
+        self._given = outputs
+        if outputs is not None:
+            self.outputs = {
+                system: {
+                    testset: {Replica(id): Path(id) for id in ids} for testset, ids in found.items()
+                }
+                for system, found in outputs.items()
+            }
         self.name = settings.experiment
         self.seed = settings.seed
         self.folder = Path(results) / self.name
@@ -281,7 +292,13 @@ class Experiment:
 
     def after(self, record: Record) -> Experiment:
         """The same with the replicas that looks have asked for."""
-        return Experiment(self.settings, self.folder.parent, record)
+        found = Experiment(self.settings, self.folder.parent, record, self._given)
+        return found.in_folder(self.folder)
+
+    def in_folder(self, folder: Path) -> Experiment:
+        """With results in this folder, whatever it is called."""
+        self.folder, self.at = folder, Places(str(folder))
+        return self
 
     def as_looked(self) -> Experiment:
         """The same with the replicas that the looks on disk have asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any
 from replitune.backends.interface import Given
 from replitune.corpus.settings import DEV, TRAIN, FilesCorpus
 from replitune.errors import ReplituneError
-from replitune.experiment.experiment import BY_METRIC, Experiment
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import jobs_of
 
 
 @dataclass(frozen=True)
@@ -27,45 +28,7 @@ class Cost:
 
 def count_jobs(experiment: Experiment) -> dict[str, int]:
     """The jobs of a run from nothing, by stage; with looks, the most that there may be."""
-    replicas = {system: len(experiment.replicas(system)) for system in experiment.systems}
-
-    def per_replica(stage: str) -> int:
-        return sum(replicas[system] for system in experiment.having(stage))
-
-    scored = [
-        (testset, metric, system)
-        for testset in experiment.testsets
-        for metric in experiment.metrics
-        if experiment.scored(metric, testset)
-        for system in experiment.decoding(testset)
-    ]
-    counts = {
-        "corpus": len(experiment.corpus_parts) + 1,
-        "kernels": 1,
-        "train": len(experiment.having("train")),
-        "tune": per_replica("tune") + per_replica("train_replica"),
-        "decode": per_replica("decode") + len(experiment.given_outputs),
-        **_looks(experiment),
-        "score": len(scored),
-        "derive": len(experiment.having("derive")) * len(experiment.tests),
-        "test": len(experiment.tested) * len(experiment.metrics),
-        **{study: len(experiment.study_cells(study)) for study in BY_METRIC},
-        "meta": len(experiment.judged),
-        "report": 1,
-        "manifest": 1,
-    }
-    return {stage: n for stage, n in counts.items() if n}
-
-
-def _looks(experiment: Experiment) -> dict[str, int]:
-    if experiment.looks is None:
-        return {}
-    plan = experiment.plan
-    testsets = len(plan.suite) or 1
-    return {
-        "batch": testsets * sum(map(len, plan.sizes.values())),
-        "look": 1 + sum(len(sizes) - 1 for sizes in plan.sizes.values()),
-    }
+    return Counter(job.name.partition("/")[0] for job in jobs_of(experiment))
 
 
 def costs(experiment: Experiment, results: Path) -> list[Cost]:

@@ -17,10 +17,11 @@ import msgspec
 from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.experiment.reading import resolve
-from replitune.experiment.settings import ExperimentSettings
+from replitune.experiment.jobs import belongings
 from replitune.ledger.provenance import printable
 from replitune.ledger.records import check_results, records, result_files
+from replitune.ledger.runs import experiment_of_run, read_run, require_results, without_scales
+from replitune.replicas import replica_ids
 from replitune.running.files import atomic_open, read_text, sha256_file
 
 NAME = "manifest.json"
@@ -47,16 +48,18 @@ ABSOLUTE = re.compile(r"(?<![^\s\"'=,:\[{(\\])/(?:[^\s\"'/\\]+/)+")
 
 def write_manifest(folder: Path, given: Mapping[str, Any]) -> None:
     """`given`: the experiment whose results are in `folder`."""
-    check_results(folder.absolute())
     with atomic_open(folder / NAME) as handle:
         json.dump(make_manifest(folder, given), handle, indent=1, ensure_ascii=False)
         handle.write("\n")
 
 
 def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is to be written: every file below `folder` with its hash."""
+    """What is to be written: every file of the experiment below `folder` with its hash."""
     experiment = Experiment(without_scales(given), results=folder.parent).as_looked()
-    jobs = records(folder)
+    own = belongings(experiment)
+    files = check_results(folder.absolute(), filter(own.has, result_files(folder)))
+    jobs = {name: record for name, record in records(folder).items() if name in own.jobs}
+    replicas = {system: experiment.replica_counts(system) for system in experiment.systems}
     manifest: dict[str, Any] = {
         "replitune": __version__,
         "experiment": experiment.name,
@@ -95,8 +98,8 @@ def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
             testset: _below(experiment.corpora, map(Path, experiment.human_files(testset).values()))
             for testset in experiment.judged
         },
-        "not_repeatable": unrepeatable(folder),
-        "files": {name: sha256_file(folder / name) for name in result_files(folder)},
+        "not_repeatable": unrepeatable(folder, replicas),
+        "files": files,
         "jobs": jobs,
     }
     places = {str(Path.cwd()): "."}
@@ -114,14 +117,16 @@ def _below(corpora: Path, paths: Iterable[Path]) -> dict[str, str]:
     return {os.path.relpath(path, corpora): sha256_file(path) for path in paths if path.exists()}
 
 
-def unrepeatable(folder: Path) -> list[str]:
-    """Replicas, `system replica`, that another run would make otherwise."""
-    accounts = sorted((folder / "tuning").glob("*/*/model.json"))
-    return [
-        f"{path.parent.parent.name} {path.parent.name}"
-        for path in accounts
-        if not json.loads(read_text(path)).get("deterministic", True)
-    ]
+def unrepeatable(folder: Path, replicas: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Of these replicas of each system those, `system replica`, that another run would make
+    otherwise."""
+    found = []
+    for system, counts in replicas.items():
+        for replica in replica_ids(counts):
+            account = folder / "tuning" / system / replica.id / "model.json"
+            if account.is_file() and not json.loads(read_text(account)).get("deterministic", True):
+                found.append(f"{system} {replica.id}")
+    return sorted(found)
 
 
 def portable(value: Any, places: Mapping[str, str]) -> Any:
@@ -151,8 +156,7 @@ def _united(found: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest in `folder`, whose names of files stay inside the folder."""
     path = folder / NAME
-    if not folder.is_dir():
-        raise ReplituneError("no such folder", file=folder, expected="results/<experiment>")
+    require_results(folder)
     if not path.is_file():
         raise ReplituneError(
             "no manifest.json in this folder",
@@ -186,12 +190,18 @@ def stays_inside(name: str) -> bool:
 
 def experiment_of(manifest: Mapping[str, Any], results: Path) -> Experiment:
     """The experiment of a manifest, checked: in the scale that was run."""
-    return Experiment(without_scales(manifest["settings"]), results=results)
+    given = manifest["outputs_given"]
+    return Experiment(without_scales(manifest["settings"]), results, outputs=given)
 
 
-def without_scales(given: Mapping[str, Any]) -> ExperimentSettings:
-    """Settings to which a scale was applied already."""
-    return resolve({**given, "scale": None, "scales": {}})
+def experiment_in(folder: Path) -> Experiment | None:
+    """Whose results are in `folder`, by its last run, or else by its manifest; None: nothing says
+    it."""
+    if (run := read_run(folder)) is not None:
+        return experiment_of_run(run, folder)
+    if not (folder / NAME).exists():
+        return None
+    return experiment_of(read_manifest(folder), folder.parent).in_folder(folder)
 
 
 def _damaged(path: Path, found: str) -> ReplituneError:

@@ -141,7 +141,7 @@ def recording(
         with atomic_open(_index(results, name)) as handle:
             json.dump(known._asdict(), handle)
     for path in written:
-        _remove_remains(path)
+        remove_remains(path)
 
 
 def cpu_seconds() -> float:
@@ -243,10 +243,12 @@ def checked(results: Path, paths: Iterable[Path]) -> dict[str, str]:
     return found
 
 
-def check_results(results: Path) -> None:
-    """Refuse to account for results of which a file has changed since it was made."""
-    checked(results, [results / name for name in (*FOLDERS, PAGE)])
+def check_results(results: Path, files: Iterable[str]) -> dict[str, str]:
+    """sha256 of these results by name; refuses to account for some of which one has changed since
+    it was made."""
+    found = checked(results, [results / name for name in files])
     check_origins(results)
+    return found
 
 
 def check_origins(results: Path) -> None:
@@ -310,7 +312,7 @@ def _read(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _remove_remains(path: Path) -> None:
+def remove_remains(path: Path) -> None:
     """Remove half-made copies of an output, of runs that were killed."""
     literal = "".join(f"[{c}]" if c in "*?[" else c for c in path.name)
     for remains in path.parent.glob(f".{literal}.*.*"):

@@ -8,7 +8,7 @@ translations and references? And do the tests follow from the statistics, to the
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import difference, experiment_of, read_manifest
-from replitune.ledger.records import result_files
+from replitune.experiment.jobs import belongings
+from replitune.experiment.places import Places
+from replitune.ledger.manifest import difference, experiment_in, experiment_of, read_manifest
+from replitune.ledger.records import maker, result_files
 from replitune.running.files import read_lines, sha256_file, sha256_lines
 from replitune.statistics.store import SegmentStatistics
 
@@ -60,9 +62,9 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
     """Look at everything in `folder`; names of inputs start at `base`."""
     manifest = read_manifest(folder)
     found = Verification()
-    check_files(folder, manifest, found)
-    check_inputs(manifest, base, found)
     experiment = experiment_of(manifest, folder.parent).as_looked()
+    check_files(folder, manifest, experiment, found)
+    check_inputs(manifest, base, found)
     for testset in experiment.testsets:
         check_origins(folder, experiment, testset, found)
     for testset in experiment.tested:
@@ -71,16 +73,26 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
     return found
 
 
-def check_files(folder: Path, manifest: Mapping[str, Any], found: Verification) -> None:
+def check_files(
+    folder: Path, manifest: Mapping[str, Any], experiment: Experiment, found: Verification
+) -> None:
     """Changed, missing and extra files."""
     known: dict[str, str] = manifest["files"]
     for name, sha256 in known.items():
         found.files += 1
         if what := difference(folder / name, sha256):
             found.add(what, name)
-    for name in result_files(folder):
+    for name in present(folder, experiment):
         if name not in known:
             found.add("extra", name)
+
+
+def present(folder: Path, experiment: Experiment | None) -> list[str]:
+    """The results, without what the workflow has made and is no longer in the experiment."""
+    if experiment is None:
+        return result_files(folder)
+    own = belongings(experiment)
+    return [n for n in result_files(folder) if own.has(n) or maker(folder, n) is None]
 
 
 def check_inputs(manifest: Mapping[str, Any], base: Path, found: Verification) -> None:
@@ -187,14 +199,11 @@ def derive_tests(
     """What the workflow's job `test` does, with `out` as its folder."""
     from replitune.results.comparing import compare, compare_suite
 
-    suite = experiment.suites.get(testset)
-    stores = {name: _statistics(folder, name, metric) for name in suite or [testset]}
+    suite, systems = experiment.suites.get(testset), experiment.decoding(testset)
+    stores = {name: _statistics(folder, name, metric, systems) for name in suite or [testset]}
     given: dict[str, Any] = {
         "seed": experiment.seed, "design": experiment.design, "families": experiment.families,
-        "systems": [
-            system for system in experiment.systems
-            if all(system in store.systems for store in stores.values())
-        ],
+        "systems": systems,
         "looks": experiment.record if experiment.is_decided(testset, metric) else None,
     }  # fmt: skip
     tests = experiment.settings.tests
@@ -203,7 +212,8 @@ def derive_tests(
         comparison = compare_suite(each, suite, tests, suite=testset, **given)
     else:
         with_dev = "dev" in experiment.testsets and experiment.scored(metric, "dev")
-        dev = [_statistics(folder, "dev", metric)] if with_dev else []
+        on_dev = experiment.decoding("dev") if with_dev else []
+        dev = [_statistics(folder, "dev", metric, on_dev)] if on_dev else []
         comparison = compare(
             [*stores.values()], tests, testset=testset, threads=threads, dev=dev, **given
         )
@@ -211,15 +221,13 @@ def derive_tests(
     result.write(out)
 
 
-def _statistics(folder: Path, testset: str, metric: str) -> SegmentStatistics:
-    from replitune.statistics.store import read_stores
+def _statistics(
+    folder: Path, testset: str, metric: str, systems: Sequence[str]
+) -> SegmentStatistics:
+    from replitune.statistics.store import read_systems
 
-    stores = read_stores(folder / "stats" / testset / metric)
-    if len(stores) != 1:
-        raise ReplituneError(
-            "statistics of more than one test set or metric", file=folder / "stats" / testset
-        )
-    return stores[0]
+    at = Places(str(folder))
+    return read_systems([at.store(testset, metric, system) for system in systems])
 
 
 def compare_tables(here: Path, again: Path) -> list[str]:
@@ -254,7 +262,7 @@ def compare_runs(folder: Path, other: Path) -> Verification:
     """Translations, statistics, tests, studies and tables of two runs, byte by byte."""
     found = Verification()
     here, there = (
-        {name for name in result_files(run) if name.startswith(REPRODUCED)}
+        {name for name in present(run, experiment_in(run)) if name.startswith(REPRODUCED)}
         for run in (folder, other)
     )
     for name in sorted(here | there):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from replitune.corpus.testset import codes, read_prepared
@@ -30,6 +29,7 @@ from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
 from replitune.significance.studies.replication import ReplicationRow
 from replitune.statistics.store import SegmentStatistics, read_systems
+from replitune.tuning.history import read_dev_scores
 
 STUDIES = {"power": PowerRow, "replication": ReplicationRow, "calibrate": CalibrationRow}
 
@@ -122,10 +122,7 @@ def read_histories(job: stages.Report) -> dict[str, dict[str, NDArray[np.float64
             path = job.at.history(system, replica.id)
             if not Path(path).exists():
                 continue
-            table = pq.ParquetFile(path).read()
-            if "dev_score" not in table.column_names:
-                continue
-            scores = table["dev_score"].to_numpy(zero_copy_only=False).astype(np.float64)
-            if np.isfinite(scores).any():
+            scores = read_dev_scores(path)
+            if scores is not None:
                 found.setdefault(system, {})[replica.id] = scores
     return found

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replitune.running.files import atomic_path
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -41,3 +45,16 @@ def write_history(path: str | Path, rows: Sequence[Any], kind: type = Iteration)
     schema = pa.schema([(name, whole.get(name, pa.float64())) for name in columns])
     with atomic_path(path) as temporary:
         pq.write_table(pa.table(columns, schema=schema), temporary)
+
+
+def read_dev_scores(path: str | Path) -> NDArray[np.float64] | None:
+    """Dev score by iteration; None where there is none."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    with open(path, "rb") as handle, pq.ParquetFile(handle) as file:
+        if "dev_score" not in file.schema_arrow.names:
+            return None
+        column = file.read(columns=["dev_score"])["dev_score"]
+    scores = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return scores if np.isfinite(scores).any() else None

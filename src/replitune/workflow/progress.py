@@ -1,30 +1,30 @@
 """How far a run is, read from what its jobs write anyway.
 
 A job has a log from its begin and a record from its end (`replitune.ledger.records`); Snakemake
-removes the record of an earlier run before it makes something again. How many jobs there are to do
-is in Snakemake's own log.
+removes the record of an earlier run before it makes something again. Which jobs there are to do,
+Snakemake has written down at its start (`replitune.ledger.runs`).
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.experiment.plan import count_jobs
+from replitune.experiment.jobs import jobs_of
+from replitune.ledger.runs import NAME, Run, read_run
+from replitune.workflow.job_files import JobFiles
 
-TABLE = re.compile(r"^Job stats:\njob +count\n[- ]+\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
-PROVIDED = re.compile(r"^Provided (?:cores|remote nodes): (\d+)", re.MULTILINE)
-STAGES = {"train_replica": "tune", "corpus_train": "corpus", "corpus_testset": "corpus",
-          "corpus_inputs": "corpus"}  # fmt: skip
-"""Of rules that are called otherwise than the folder of their logs."""
+if TYPE_CHECKING:
+    from replitune.results.result import Result
+
 OF_TUNING = re.compile(r"^(?:iteration|round) \d+: .*", re.MULTILINE)
 """What tuning and training say of themselves."""
 KNOWN = 20
@@ -43,105 +43,81 @@ class Finished:
 
 @dataclass
 class Progress:
-    """Of a run that has begun when `log`, Snakemake's, was made."""
+    """Of the jobs of a run, whose files are not older than `began` (nanoseconds)."""
 
     experiment: Experiment
-    log: Path
+    began: int
+    run: Run | None = None
+    """What it was to do, once Snakemake has said so."""
     finished: list[Finished] = field(default_factory=list)
     running: dict[str, float] = field(default_factory=dict)
     """Names of jobs, with the time at which they were first seen."""
     failed: dict[str, Path] = field(default_factory=dict)
-    """With their logs."""
+    """With their logs, the latest last."""
     said: list[tuple[str, str]] = field(default_factory=list)
     """What tuning says, with the name of its job."""
-    planned: Counter[str] | None = None
-    """Jobs of this run by stage, once Snakemake knows."""
 
     def __post_init__(self) -> None:
-        self.logs = self.experiment.folder / "logs"
-        self.began = self.log.stat().st_mtime_ns
-        self.expected = count_jobs(self.experiment)
-        self._parallel = 1
+        self.files = JobFiles(self.experiment.folder / "logs")
+        self.names: defaultdict[str, list[str]] = defaultdict(list)
+        for job in jobs_of(self.experiment):
+            self.names[stage_of(job.name)].append(job.name)
+        self._known: set[str] = set()
         self._read: dict[str, int] = {}
-        self._seconds = self._earlier()
         self._judged: tuple[str, int] | None = None
-        self._verdict: tuple[str, str] | None = None
+        self._result: Result | None = None
+        self.files.look()
+        self._seconds = self._earlier()
 
     # ---- what there is
 
     def look(self) -> None:
         """What is new."""
-        if self.planned is None:
-            self._read_plan()
-        known = {job.name for job in self.finished}
-        logs: dict[str, Path] = {}
-        for name, suffix, changed in self._files():
-            if changed < self.began or name in known or name == "snakemake":
+        if self.run is None:
+            self._read_run()
+        files = self.files
+        files.look()
+        for name, changed in files.records.items():
+            if changed < self.began or name in self._known:
                 continue
-            path = self.logs / f"{name}{suffix}"
-            if suffix == ".log":
-                logs[name] = path
-                if name.startswith("tune/"):
-                    self._read_tuning(name, path)
-            elif (job := _finished(name, path)) is not None:
+            if name.startswith("tune/"):
+                self._read_tuning(name)
+            if (job := _finished(name, files.record(name))) is not None:
+                self._known.add(name)
                 self.finished.append(job)
                 self._seconds[stage_of(name)].append(job.seconds)
-        for job in self.finished:
-            logs.pop(job.name, None)
-        self.failed = {name: path for name, path in logs.items() if _says_error(path)}
+        at_work = {n: t for n, t in files.logs.items() if t >= self.began and n not in self._known}
+        for name in at_work:
+            if name.startswith("tune/"):
+                self._read_tuning(name)
+        failed = {name: t for name, t in at_work.items() if _says_error(files.log(name))}
+        self.failed = {name: files.log(name) for name in sorted(failed, key=lambda n: failed[n])}
         now = time.monotonic()
-        self.running = {
-            name: self.running.get(name, now) for name in logs if name not in self.failed
-        }
+        self.running = {n: self.running.get(n, now) for n in at_work if n not in failed}
 
-    def _files(self) -> Iterator[tuple[str, str, int]]:
-        """Logs and records, logs first: name, suffix, time."""
-        todo = [""]
-        while todo:
-            below = todo.pop()
-            try:
-                entries = sorted(os.scandir(self.logs / below), key=lambda e: e.name, reverse=True)
-            except OSError:
-                continue
-            for entry in entries:
-                name, dot, suffix = entry.name.rpartition(".")
-                try:
-                    if entry.is_dir(follow_symlinks=False):
-                        todo.append(f"{below}{entry.name}/")
-                    elif suffix in ("json", "log") and not name.startswith("."):
-                        yield f"{below}{name}", dot + suffix, entry.stat().st_mtime_ns
-                except OSError:  # it was removed meanwhile
-                    continue
+    def _read_run(self) -> None:
+        path = self.experiment.folder / NAME
+        try:
+            if path.stat().st_mtime_ns >= self.began:
+                self.run = read_run(self.experiment.folder)
+        except OSError:
+            return
 
     def _earlier(self) -> defaultdict[str, list[float]]:
         """Seconds of jobs of earlier runs, by stage."""
         found: defaultdict[str, list[float]] = defaultdict(list)
-        for name, suffix, _ in self._files():
+        for name, changed in self.files.records.items():
             seconds = found[stage_of(name)]
-            if suffix == ".json" and len(seconds) < KNOWN:
-                job = _finished(name, self.logs / f"{name}.json")
+            if changed < self.began and len(seconds) < KNOWN:
+                job = _finished(name, self.files.record(name))
                 seconds += [] if job is None else [job.seconds]
         return found
 
-    def _read_plan(self) -> None:
-        text = self.log.read_text("utf-8", errors="replace")
-        table = TABLE.search(text)
-        if table is None:
-            return
-        self.planned = Counter()
-        for row in table[1].splitlines():
-            rule, count = row.split()
-            if rule not in ("all", "total"):
-                stage = "decode" if rule.startswith("collect_") else STAGES.get(rule, rule)
-                self.planned[stage] += int(count)
-        if provided := PROVIDED.search(text):
-            self._parallel = int(provided[1])
-
-    def _read_tuning(self, name: str, path: Path) -> None:
+    def _read_tuning(self, name: str) -> None:
         """Whole lines that have come since the last look."""
         begin = self._read.get(name, 0)
         try:
-            with open(path, "rb") as handle:
+            with open(self.files.log(name), "rb") as handle:
                 handle.seek(begin)
                 data = handle.read()
         except OSError:
@@ -153,12 +129,20 @@ class Progress:
 
     # ---- what it means
 
+    @property
+    def planned(self) -> Counter[str] | None:
+        """Jobs of this run by stage, once Snakemake has said so."""
+        return None if self.run is None else Counter(map(stage_of, self.run.planned))
+
+    def is_done(self, name: str) -> bool:
+        """Whether a job has ended, in this run or, where it is not to be done again, before."""
+        to_do = self.run.planned if self.run is not None else frozenset[str]()
+        return name in self._known or (name in self.files.records and name not in to_do)
+
     def of_stage(self, stage: str) -> tuple[int, int]:
         """Jobs that are done, now or before, and all of the experiment."""
-        every = self.expected.get(stage, 0)
-        planned = self.planned or Counter()
-        done = sum(stage_of(job.name) == stage for job in self.finished)
-        return max(every - planned[stage], 0) + done, max(every, planned[stage])
+        names = self.names.get(stage, [])
+        return sum(map(self.is_done, names)), len(names)
 
     @property
     def stage(self) -> str | None:
@@ -166,12 +150,12 @@ class Progress:
         at_work = {stage_of(name) for name in self.running}
         if len(at_work) > 1:
             at_work.discard("kernels")
-        return next((stage for stage in self.expected if stage in at_work), None)
+        return next((stage for stage in self.names if stage in at_work), None)
 
     @property
     def jobs(self) -> tuple[int, int]:
         """Of this run: done, and all that are known of: looks may ask for more."""
-        known = sum((self.planned or Counter()).values())
+        known = 0 if self.run is None else len(self.run.planned)
         return len(self.finished), max(known, len(self.finished) + len(self.running))
 
     @property
@@ -181,11 +165,11 @@ class Progress:
     def left(self) -> tuple[float, bool] | None:
         """Seconds, by those of jobs that are done; whether that is all, or there are jobs of which
         none was ever done."""
-        if self.planned is None:
+        if self.run is None:
             return None
         done = Counter(stage_of(job.name) for job in self.finished)
         now, work, longest, whole = time.monotonic(), 0.0, 0.0, True
-        for stage, planned in self.planned.items():
+        for stage, planned in Counter(map(stage_of, self.run.planned)).items():
             if planned <= done[stage]:
                 continue
             if not (known := self._seconds[stage]):
@@ -200,53 +184,62 @@ class Progress:
             rest = max((planned - done[stage]) * mean - under_way, 0.0)
             work += rest
             longest += min(mean, rest)  # stages wait for each other
-        return max(work / self._parallel, longest), whole
+        return max(work / self.run.parallel, longest), whole
 
-    def verdict(self) -> tuple[str, str] | None:
-        """As soon as there are tests of them: on the first suite or test set by the first metric,
-        in short and in full."""
+    def tested(self) -> Result | None:
+        """The first suite or test set, by the first metric, of which the tests are done and are not
+        to be made again."""
         metric = self.experiment.metrics[0]
         for testset in [*self.experiment.suites, *self.experiment.tests]:
-            record = self.logs / "test" / testset / f"{metric}.json"
-            try:
-                made = (testset, record.stat().st_mtime_ns)
-            except OSError:
-                continue
-            if made != self._judged:
-                self._judged = made
-                self._verdict = _verdict(self.experiment.folder / "tests" / testset, metric)
-            return self._verdict
+            name = f"test/{testset}/{metric}"
+            if self.is_done(name):
+                made = (name, self.files.records.get(name, 0))
+                if made != self._judged:
+                    self._judged = made
+                    self._result = _read_result(self.experiment.folder / "tests" / testset, metric)
+                return self._result
         return None
 
+    def verdict(self) -> tuple[str, str] | None:
+        """Of the first pair, in short and in full, and how many others there are."""
+        from replitune.report.verdict import lead_verdicts
 
-def _verdict(folder: Path, metric: str) -> tuple[str, str] | None:
-    """Of the first pair, and how many others there are."""
-    from replitune.report.verdict import lead_verdicts
+        cell = self.tested()
+        found = [] if cell is None else lead_verdicts(cell)
+        if cell is None or not found:
+            return None
+        others = f" (and {len(found) - 1} other pairs)" if len(found) > 1 else ""
+        short = f"{cell.testset}, {cell.name}: {found[0].headline}{others}"
+        return short, f"{cell.testset}, {cell.name}: {found[0].text}{others}"
+
+
+def _read_result(folder: Path, metric: str) -> Result | None:
     from replitune.report.wording import named
     from replitune.results.result import Result
 
     try:
-        (cell,) = named([Result.read(folder, metric)])
+        return named([Result.read(folder, metric)])[0]
     except (ReplituneError, OSError):
         return None  # being made again
-    found = lead_verdicts(cell)
-    if not found:
-        return None
-    others = f" (and {len(found) - 1} other pairs)" if len(found) > 1 else ""
-    short = f"{cell.testset}, {cell.name}: {found[0].headline}{others}"
-    return short, f"{cell.testset}, {cell.name}: {found[0].text}{others}"
 
 
 def stage_of(name: str) -> str:
     return name.partition("/")[0]
 
 
+class _Record(msgspec.Struct):
+    """What is read of a record."""
+
+    seconds: float
+    cpu_seconds: float
+
+
 def _finished(name: str, path: Path) -> Finished | None:
     try:
-        record = json.loads(path.read_text("utf-8"))
-        return Finished(name, float(record["seconds"]), float(record["cpu_seconds"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        record = msgspec.json.decode(path.read_bytes(), type=_Record)
+    except (OSError, ValueError):
         return None  # of another version, or removed meanwhile
+    return Finished(name, record.seconds, record.cpu_seconds)
 
 
 def _says_error(path: Path) -> bool:

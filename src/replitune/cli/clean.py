@@ -1,0 +1,72 @@
+"""What is below the results and no longer in the experiment, with sizes; and away with it.
+
+  replitune clean results/quickstart
+  replitune clean results/quickstart --remove
+
+A metric, system, test set or replica that was taken out of an experiment leaves its files behind
+(they are in no report, manifest or archive), and a run that is killed leaves half-made copies. Both
+are listed, and, with --remove, removed. What the experiment has is said by its last run. Only what
+replitune has written, and nobody has changed since, is touched; no symbolic link is followed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+THREADS = None
+SHOWN = 10
+"""Files that are kept and named; the others are counted."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", nargs="?", metavar="RESULTS",
+        help="results/<experiment> (default: what has run last below results)",
+    )  # fmt: skip
+    parser.add_argument("--remove", action="store_true", help="remove what is listed")
+
+
+def run(options: argparse.Namespace) -> None:
+    from replitune.ledger.cleaning import leftovers, remove, rows, why_at_work
+    from replitune.ledger.runs import newest
+
+    folder = newest(Path("results")) if options.folder is None else Path(options.folder)
+    found = leftovers(folder)
+    groups = {"no longer in the experiment": found.gone,
+              "half-made, of runs that were killed": found.half_made}  # fmt: skip
+    for title, sizes in groups.items():
+        if sizes:
+            print(f"{title}: {counted(len(sizes), sum(sizes.values()))}")
+            for name, files, size in rows(sizes, found.there):
+                print(f"  {amount(size):>10} {files:>6}  {name}")
+    if found.kept:
+        print(f"not of the experiment, and kept: {counted(len(found.kept))}")
+        for name, why in list(found.kept.items())[:SHOWN]:
+            print(f"  {name}: {why}")
+        if len(found.kept) > SHOWN:
+            print(f"  ... and {len(found.kept) - SHOWN} more")
+    if not (found.gone or found.half_made):
+        print(f"{folder}: nothing to remove")
+    elif options.remove:
+        files, freed = remove(found)
+        print(f"{folder}: removed {counted(files, freed)}")
+    else:
+        print(f"{folder}: {counted(len(found.gone) + len(found.half_made), found.size)}; "
+              "--remove removes them")  # fmt: skip
+    if not options.remove and (working := why_at_work(folder)) is not None:
+        print(f"note: {working}: what is half-made is not listed, and nothing can be removed")
+
+
+def counted(files: int, size: int | None = None) -> str:
+    said = f"{files} file" if files == 1 else f"{files} files"
+    return said if size is None else f"{said}, {amount(size)}"
+
+
+def amount(size: float) -> str:
+    """``1.2 MB``"""
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"

@@ -1,0 +1,71 @@
+"""What there is to see of a run: stages, replicas, tuning, time left, errors, the verdict so far.
+
+  replitune watch results/quickstart
+  replitune watch results/quickstart --serve
+
+draws it on the terminal until Ctrl-C, or, with --serve, as a page for browsers of this machine
+(through a tunnel: ssh -L 8642:localhost:8642 HOST). It reads what is below the results, so it works
+beside `replitune run` and `snakemake`, on any machine that has the folder, and while a cluster
+computes. It writes nothing. The verdict is marked as not final until the tests are done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import sys
+from pathlib import Path
+
+from replitune.errors import ReplituneError
+
+THREADS = None
+WIDTH = 100
+"""Columns where there is no terminal."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", nargs="?", metavar="RESULTS",
+        help="results/<experiment> (default: what has run last below results)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--serve", nargs="?", type=int, const=None, default=False, metavar="PORT",
+        help="a page on 127.0.0.1 instead of the terminal (without PORT: the first free one from "
+        "8642 on; 0: any)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--once", action="store_true", help="print it once, whole; so it is without a terminal"
+    )
+    parser.add_argument(
+        "--every", type=float, default=2.0, metavar="SECONDS",
+        help="between two looks of the terminal (default %(default)s)",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> None:
+    if options.every <= 0:
+        raise ReplituneError("--every is a time", found=str(options.every), expected="seconds")
+    with contextlib.suppress(KeyboardInterrupt):  # as one ends it
+        _watch(options)
+
+
+def _watch(options: argparse.Namespace) -> None:
+    from replitune.ledger.runs import newest
+    from replitune.workflow.live.state import Live
+
+    live = Live(newest(Path("results")) if options.folder is None else Path(options.folder))
+    if options.serve is not False:
+        from replitune.workflow.live.server import Server, serve
+
+        server = Server(live, options.serve)
+        print(f"{server.url}  (Ctrl-C ends it)", flush=True)
+        serve(server)
+        return
+    from replitune.workflow.live.terminal import lines, printable, show
+
+    if options.once or not sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+        print("\n".join(map(printable, lines(live.look(wait=True), width))))
+    else:
+        show(live, options.every)

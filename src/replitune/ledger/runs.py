@@ -1,0 +1,119 @@
+"""``.run.json``: the last run of an experiment, written by Snakemake when its first job starts.
+
+It says which experiment the results are of, and which jobs were to be done, so that whoever comes
+later, on whatever machine, needs no experiment file: `replitune run`, `watch` and `clean`.
+
+Light on purpose: the Snakefile imports it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from replitune.errors import ReplituneError
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
+from replitune.experiment.settings import ExperimentSettings
+from replitune.ledger.records import remove_remains
+from replitune.running.files import atomic_open
+from replitune.running.processes import is_running, mark_of
+from replitune.settings import plain
+
+NAME = ".run.json"
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A run of Snakemake's."""
+
+    experiment: dict[str, Any]
+    """Its settings, in the scale that is run."""
+    outputs_given: dict[str, dict[str, list[str]]]
+    """Ids of replicas that are on disk, by system and test set."""
+    planned: frozenset[str]
+    """Names of the jobs that it was to do, as far as they were known at its start."""
+    parallel: int
+    """Jobs or cores at once."""
+    host: str
+    process: int
+    mark: str
+    """What tells the process from a later one of the same number."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this machine can tell whether it goes on."""
+        return self.host == platform.node()
+
+    @property
+    def goes_on(self) -> bool | None:
+        """None: nobody knows here."""
+        return is_running(self.process, self.mark) if self.is_here else None
+
+
+def write_run(experiment: Experiment, logs: Iterable[str], parallel: int) -> None:
+    """Of the Snakemake that this process is; `logs` are those of its jobs."""
+    below, given = f"{experiment.folder}/logs/", experiment.outputs
+    run = Run(
+        experiment=plain(experiment.settings, sparse=True),
+        outputs_given={
+            system: {testset: [replica.id for replica in files] for testset, files in found.items()}
+            for system, found in given.items()
+        },
+        planned=frozenset(
+            log.removeprefix(below).removesuffix(".log") for log in logs if log.startswith(below)
+        ),
+        parallel=parallel,
+        host=platform.node(),
+        process=os.getpid(),
+        mark=mark_of(os.getpid()) or "",
+    )
+    with atomic_open(experiment.folder / NAME, "wb") as handle:
+        handle.write(msgspec.json.encode(run, order="deterministic"))
+    remove_remains(experiment.folder / NAME)
+
+
+def read_run(folder: Path) -> Run | None:
+    """The last one, where it has left word; what is of another version has not."""
+    try:
+        return msgspec.json.decode((folder / NAME).read_bytes(), type=Run)
+    except (OSError, ValueError):
+        return None
+
+
+def experiment_of_run(run: Run, folder: Path) -> Experiment:
+    """Whose results are in `folder`."""
+    settings = without_scales(run.experiment)
+    return Experiment(settings, folder.parent, outputs=run.outputs_given).in_folder(folder)
+
+
+def without_scales(given: Mapping[str, Any]) -> ExperimentSettings:
+    """Settings to which a scale was applied already."""
+    return resolve({**given, "scale": None, "scales": {}})
+
+
+def require_results(folder: Path) -> None:
+    if not folder.is_dir():
+        raise ReplituneError("no such folder", file=folder, expected="results/<experiment>")
+
+
+def newest(results: Path) -> Path:
+    """The folder of the experiment in `results` that has run last."""
+
+    def changed(path: Path) -> float:
+        try:
+            return path.stat().st_mtime
+        except OSError:
+            return 0.0
+
+    found = [*results.glob(f"*/{NAME}"), *results.glob("*/manifest.json")]
+    if not found:
+        raise ReplituneError(
+            "no results here", file=results, expected="results/<experiment>",
+            fix="name the folder, or go where `replitune run` was started",
+        )  # fmt: skip
+    return max(found, key=changed).parent

@@ -1,0 +1,93 @@
+"""Logs and records of jobs, looked at again and again: what has not changed is not read twice.
+
+A folder in which nothing came or went has the time that it had, so it is not listed again; a time
+is believed when two lists at that time were the same, because clocks of file systems are coarse.
+Only logs of jobs without a record still grow, and only their times are asked for. What vanishes
+between two steps is not there.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class _Folder:
+    changed: int
+    """Its time, when it was listed."""
+    times: dict[str, int] = field(default_factory=dict)
+    """Of its files."""
+    below: list[str] = field(default_factory=list)
+    sure: bool = False
+
+    def same_as(self, other: _Folder) -> bool:
+        return (
+            (self.changed, self.below, self.times.keys())
+            == (other.changed, other.below, other.times.keys())
+            and all(t == other.times[n] for n, t in self.times.items() if n.endswith(".json"))
+        )  # fmt: skip
+
+
+class JobFiles:
+    """What there is below ``logs``, by the names of jobs, with times in nanoseconds."""
+
+    def __init__(self, logs: Path) -> None:
+        self.folder = logs
+        self.logs: dict[str, int] = {}
+        self.records: dict[str, int] = {}
+        self._folders: dict[str, _Folder] = {}
+
+    def look(self) -> None:
+        """What is new."""
+        before, self._folders = self._folders, {}
+        todo = [""]
+        while todo:
+            name = todo.pop()
+            listed = _listed(self.folder / name, before.get(name))
+            if listed is not None:
+                self._folders[name] = listed
+                todo += [f"{name}{below}/" for below in listed.below]
+        self.logs, self.records = self._by_suffix(".log"), self._by_suffix(".json")
+        for name in self.logs.keys() - self.records.keys():
+            try:
+                self.logs[name] = self.log(name).stat().st_mtime_ns
+            except OSError:
+                del self.logs[name]
+
+    def log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+    def record(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+    def _by_suffix(self, suffix: str) -> dict[str, int]:
+        return {
+            f"{folder}{name.removesuffix(suffix)}": time
+            for folder, found in sorted(self._folders.items())
+            for name, time in found.times.items()
+            if name.endswith(suffix) and folder  # Snakemake's own is in no folder
+        }
+
+
+def _listed(path: Path, before: _Folder | None) -> _Folder | None:
+    try:
+        changed = os.stat(path).st_mtime_ns
+        if before is not None and before.changed == changed and before.sure:
+            return before
+        found = _Folder(changed)
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    found.below.append(entry.name)
+                elif entry.name.endswith((".json", ".log")) and not entry.name.startswith("."):
+                    try:
+                        found.times[entry.name] = entry.stat().st_mtime_ns
+                    except OSError:  # it was removed meanwhile
+                        continue
+    except OSError:
+        return None
+    found.below.sort()
+    found.sure = before is not None and before.same_as(found)
+    return found

@@ -1,0 +1,84 @@
+"""Dev score by iteration, of replicas that are done and of those that are under way."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from replitune.experiment.experiment import Experiment
+from replitune.replicas import Replica
+from replitune.workflow.progress import Progress
+
+SAID = re.compile(r"\w+ (\d+): .*?\bdev \S+ (-?\d+(?:\.\d+)?)")
+"""What a tuner or a training says of an iteration."""
+
+AT_ONCE = 100
+"""Histories that one look reads, so that it is short; those after it read the others."""
+
+
+class _Row(msgspec.Struct):
+    dev_score: float
+
+
+class _Content(msgspec.Struct):
+    history: list[_Row] = []
+
+
+class _Checkpoint(msgspec.Struct):
+    content: _Content
+
+
+class Curves:
+    """Of a file that has not changed nothing is read again."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.at = experiment.at
+        self.at_once: float = AT_ONCE
+        """As many histories may still be read in this look."""
+        self._done: dict[str, tuple[int, list[float]]] = {}
+        self._states: dict[str, tuple[int, list[float]]] = {}
+
+    def of(self, progress: Progress, system: str, replica: Replica) -> list[float]:
+        """From its history, its checkpoint, or what it says."""
+        name = f"tune/{system}/{replica.id}"
+        if progress.is_done(name):
+            made = progress.files.records.get(name, 0)
+            known = self._done.get(name)
+            if known is None or known[0] != made:
+                if self.at_once <= 0:
+                    return []
+                self.at_once -= 1
+                known = self._done[name] = made, _history(self.at.history(system, replica.id))
+            return known[1]
+        if name not in progress.running and name not in progress.failed:
+            return []
+        return self._state(system, replica) or _said(progress, name)
+
+    def _state(self, system: str, replica: Replica) -> list[float]:
+        path = Path(self.at.work(system, replica.id)) / "state.json"
+        key = str(path)
+        try:
+            changed = path.stat().st_mtime_ns
+            if key not in self._states or self._states[key][0] != changed:
+                state = msgspec.json.decode(path.read_bytes(), type=_Checkpoint)
+                self._states[key] = changed, [row.dev_score for row in state.content.history]
+        except (OSError, ValueError):
+            return []
+        return self._states[key][1]
+
+
+def _history(path: str) -> list[float]:
+    from replitune.tuning.history import read_dev_scores
+
+    try:
+        scores = read_dev_scores(path)
+    except (OSError, ValueError):  # pyarrow's errors are of these kinds
+        return []
+    return [] if scores is None else [float(score) for score in scores]
+
+
+def _said(progress: Progress, name: str) -> list[float]:
+    found = (SAID.match(line) for job, line in progress.said if job == name)
+    return [float(match[2]) for match in found if match]

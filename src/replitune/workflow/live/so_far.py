@@ -1,0 +1,225 @@
+"""The verdict before all runs are in. It is for looking, and not for stopping by it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from replitune.errors import ReplituneError
+from replitune.experiment.experiment import Experiment
+from replitune.replicas import Replica
+from replitune.significance.looks.record import PairLook, Record, read_record
+
+PEEKING = (
+    "Not final, and not to stop or to add runs by: testing at every look, with no rule, finds .05 "
+    "in up to .18 of experiments without a difference (docs/adaptive.md)."
+)
+BY_RULE = (
+    "Not final. Looks are by the rule of `until: settled`: what is settled stays so, what is open "
+    "may still change (docs/adaptive.md)."
+)
+SHOWN = 6
+"""Pairs that are told; the others are counted."""
+
+Verdict = dict[str, Any]
+"""`final`, `where`, `lines`, `more` (pairs), `words`."""
+Key = tuple[tuple[str, int, int], ...]
+"""Files with times and sizes."""
+
+
+class SoFar:
+    """Tests of the statistics that there are, by the test that will decide; made in the background,
+    once for each state of them, when nothing was written between two looks."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.verdict: Verdict | None = None
+        self._made: Key = ()
+        self._seen: Key = ()
+        self._thread: threading.Thread | None = None
+
+    def look(self, wait: bool = False) -> Verdict | None:
+        """What is known; `wait`: until it is of everything that is there."""
+        if self._thread is not None and not self._thread.is_alive():
+            self._thread = None
+        key = self._key()
+        if self._thread is None and key != self._made and (wait or key == self._seen):
+            self._made = key
+            self._thread = threading.Thread(target=self._make, daemon=True)
+            self._thread.start()
+        self._seen = key
+        if wait and self._thread is not None:
+            self._thread.join()
+        return self.verdict
+
+    def _make(self) -> None:
+        try:
+            if self.experiment.looks is not None:
+                self.verdict = self._of_looks()
+            elif (found := self._cell()) is not None:
+                self.verdict = self._of_tests(*found)
+            else:
+                self.verdict = None
+        except (ReplituneError, OSError, ValueError):
+            self.verdict = None  # files that change meanwhile: another look comes
+
+    # ---- what there is
+
+    def _key(self) -> Key:
+        if self.experiment.looks is not None:
+            files = self._records()
+        else:
+            found = self._cell()
+            files = [] if found is None else [path for paths in found[1].values() for path in paths]
+        key = []
+        for path in files:
+            try:
+                said = path.stat()
+            except OSError:
+                continue
+            key.append((str(path), said.st_mtime_ns, said.st_size))
+        return tuple(key)
+
+    def _records(self) -> list[Path]:
+        found: list[Path] = []
+        while (path := Path(self.experiment.at.look(len(found) + 1))).exists():
+            found.append(path)
+        return found
+
+    def _cell(self) -> tuple[str, dict[str, list[Path]]] | None:
+        """The first suite or test set with statistics of two systems that are to be compared: by
+        test set, their files."""
+        experiment, metric = self.experiment, self.experiment.metrics[0]
+        for name in [*experiment.suites, *experiment.tests]:
+            testsets = [*experiment.suites.get(name, (name,))]
+            systems = [
+                system for system in experiment.decoding(name)
+                if all(Path(experiment.at.store(t, metric, system)).exists() for t in testsets)
+            ]  # fmt: skip
+            if self._pairs(systems):
+                stores = {
+                    t: [Path(experiment.at.store(t, metric, system)) for system in systems]
+                    for t in testsets
+                }
+                return name, stores
+        return None
+
+    def _pairs(self, systems: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        return tuple((a, b) for a, b in self.experiment.pairs if {a, b} <= {*systems})
+
+    # ---- what it says
+
+    def _of_looks(self) -> Verdict | None:
+        files = self._records()
+        if not files:
+            return None
+        record = read_record(files[-1])
+        pairs = record.looks[-1].pairs
+        return {
+            "final": False,
+            "where": f"{record.plan.testset}, {record.plan.metric}, look {len(record.looks)}",
+            "lines": [look_line(record, pair) for pair in pairs[:SHOWN]],
+            "more": max(len(pairs) - SHOWN, 0),
+            "words": BY_RULE,
+        }
+
+    def _of_tests(self, name: str, files: dict[str, list[Path]]) -> Verdict | None:
+        from dataclasses import replace
+
+        from replitune.report.verdict import lead_verdicts
+        from replitune.report.wording import named
+        from replitune.results.comparing import compare, compare_suite
+        from replitune.statistics.store import read_systems
+
+        experiment = self.experiment
+        read = {testset: read_systems(paths) for testset, paths in files.items()}
+        stores = {
+            testset: replace(
+                store,
+                systems={
+                    system: in_order(
+                        statistics, experiment.replicas(system),
+                        store.metadata[system].missing.get(system, {})
+                        if system in store.metadata else {},
+                    )
+                    for system, statistics in store.systems.items()
+                },
+            )
+            for testset, store in read.items()
+        }  # fmt: skip
+        systems = [
+            system for system in next(iter(stores.values())).systems
+            if all(store.systems[system].n for store in stores.values())
+        ]  # fmt: skip
+        if not self._pairs(systems):
+            return None
+        tests = experiment.settings.tests
+        lead = next((entry for entry in tests.methods if entry.id == "crossed"), tests.methods[0])
+        settings = msgspec.structs.replace(
+            tests, methods=(lead,), intervals=(), pairs=self._pairs(systems), suites={}
+        )
+        given: dict[str, Any] = {
+            "seed": experiment.seed, "systems": systems, "design": experiment.design,
+            "families": experiment.families,
+        }  # fmt: skip
+        if name in experiment.suites:
+            each = {testset: [store] for testset, store in stores.items()}
+            found = compare_suite(each, experiment.suites[name], settings, suite=name, **given)
+        else:
+            found = compare([*stores.values()], settings, testset=name, **given)
+        cell = named(list(found.metrics.values()))[0]
+        lines = [str(verdict) for verdict in lead_verdicts(cell)]
+        return {
+            "final": False, "where": f"{cell.testset}, {cell.name}", "lines": lines[:SHOWN],
+            "more": max(len(lines) - SHOWN, 0), "words": PEEKING,
+        }  # fmt: skip
+
+
+def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
+    """The statistics of the replicas of each kind up to the first one that is not there yet; those
+    that could not be made are passed by, as the tests do."""
+    have, stopped = {*statistics.replicas}, set[str]()
+    kept = set[str]()
+    for replica in replicas:
+        if replica.id in have and replica.prefix not in stopped:
+            kept.add(replica.id)
+        elif replica.id not in missing:
+            stopped.add(replica.prefix)
+    if kept == have:
+        return statistics
+    from replitune.statistics.systems import SystemStatistics
+
+    rows = [row for row, id in enumerate(statistics.replicas) if id in kept]
+    return SystemStatistics(
+        statistics.name, tuple(statistics.replicas[row] for row in rows),
+        tuple(statistics.groups[row] for row in rows), statistics.statistics[rows],
+    )  # fmt: skip
+
+
+def final(cell: Any) -> Verdict:
+    """Of tests that are done."""
+    from replitune.report.verdict import lead_verdicts
+
+    lines = [str(verdict) for verdict in lead_verdicts(cell)]
+    return {
+        "final": True, "where": f"{cell.testset}, {cell.name}", "lines": lines[:SHOWN],
+        "more": max(len(lines) - SHOWN, 0), "words": "",
+    }  # fmt: skip
+
+
+def look_line(record: Record, pair: PairLook) -> str:
+    """One pair at the last look."""
+    from replitune.report.numbers import p_equation, signed
+
+    if pair.delta is None or pair.p_adjusted is None:
+        return f"{pair.b} - {pair.a}: {pair.note or pair.decision}"
+    p = p_equation(pair.p_adjusted)
+    settled = record.settled_at(pair.a, pair.b) is not None
+    said = "settled" if settled else pair.note or pair.decision
+    return (
+        f"{pair.b} - {pair.a}: {signed(pair.delta, 2)}, {p}, {pair.n_a} + {pair.n_b} runs: {said}"
+    )

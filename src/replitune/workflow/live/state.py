@@ -1,0 +1,204 @@
+"""What there is to see of a run, as one object that JSON can write."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from replitune.errors import ReplituneError
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import jobs_of
+from replitune.ledger.manifest import experiment_in
+from replitune.ledger.runs import NAME, read_run, require_results
+from replitune.replicas import Replica, replica_ids
+from replitune.running.failures import last_message
+from replitune.running.locks import is_at_work
+from replitune.workflow.live.curves import AT_ONCE, Curves
+from replitune.workflow.live.so_far import SoFar, final
+from replitune.workflow.progress import Progress, stage_of
+
+State = dict[str, Any]
+LINES = 20
+"""Of the last error."""
+OVER = ("done", "failed", "stopped")
+
+
+class Live:
+    """The results in one folder. `look` as often as you like: only what has changed is read."""
+
+    def __init__(self, folder: Path) -> None:
+        require_results(folder)
+        self.folder = folder
+        self._changed = -1
+        self._open()
+
+    def look(self, wait: bool = False) -> State:
+        """`wait`: for all curves, and for the verdict."""
+        self._open()
+        progress = self.progress
+        progress.look()
+        self.looked = self.experiment.as_looked()
+        self.curves.at_once = math.inf if wait else AT_ONCE
+        failed = {**progress.failed, **self._died()}
+        replicas = [row for system in self.experiment.systems for row in self._replicas(system)]
+        status = self._status()
+        at_work = [] if status in OVER else [n for n in progress.running if n not in failed]
+        last = dict(progress.said)
+        left = progress.left() if at_work else None
+        done, known = progress.jobs
+        return {
+            "experiment": self.experiment.name,
+            "folder": str(self.folder),
+            "status": status,
+            "host": None if progress.run is None else progress.run.host,
+            "began": progress.began / 1e9 if progress.run is not None else None,
+            "sign": self._sign(),
+            "jobs": [done, known],
+            "cpu": progress.cpu_seconds,
+            "left": None if left is None else {"seconds": left[0], "whole": left[1]},
+            "stages": self._stages(at_work, [*failed]),
+            "replicas": replicas,
+            "metric": str(self.experiment.settings.tuning.metric),
+            "curves": list(self._curves()),
+            "at_work": [
+                {"name": name, "said": last.get(name, "").partition(", pool")[0]}
+                for name in at_work
+            ],
+            "failed": [
+                {"name": name, "log": str(log), "message": _short(last_message(log))}
+                for name, log in failed.items()
+            ],
+            "verdict": self._verdict(wait),
+        }
+
+    # ---- which run
+
+    def _open(self) -> None:
+        """The last run, when there is another one than before."""
+        path = self.folder / NAME
+        try:
+            changed = path.stat().st_mtime_ns
+        except OSError:
+            changed = 0
+        if changed == self._changed:
+            return
+        experiment = experiment_in(self.folder)
+        if experiment is None:
+            raise ReplituneError(
+                "nothing says which experiment this is the folder of", file=self.folder,
+                expected=f"{NAME}, which Snakemake writes when its first job starts, or "
+                "manifest.json",
+                fix="is it results/<experiment>? has its first job started?",
+            )  # fmt: skip
+        self._changed = changed
+        self.experiment: Experiment = experiment
+        run = read_run(self.folder)
+        self.progress = Progress(experiment, changed if run is not None else 0, run)
+        self.curves, self.so_far = Curves(experiment), SoFar(experiment)
+
+    def _status(self) -> str:
+        """running, elsewhere (of which nobody knows here whether it goes on), done, failed,
+        stopped."""
+        progress = self.progress
+        if progress.run is None:
+            return "done"
+        if progress.run.goes_on:
+            return "running"
+        if progress.run.planned <= {job.name for job in progress.finished}:
+            return "done"
+        if progress.run.goes_on is None:
+            return "elsewhere"
+        return "failed" if progress.failed else "stopped"
+
+    def _sign(self) -> float:
+        """When a job last wrote something."""
+        files = self.progress.files
+        return max([*files.logs.values(), *files.records.values(), self.progress.began]) / 1e9
+
+    def _died(self) -> dict[str, Path]:
+        """Jobs that were killed: no process has their lock. Only where others have theirs, because
+        not every file system knows of locks."""
+        files = self.progress.files
+        logs = {name: files.log(name) for name in self.progress.running}
+        dead = {name: log for name, log in logs.items() if not is_at_work(log)}
+        if len(dead) == len(logs):
+            return {}
+        # a job that has ended meanwhile has left its record, and one that begins has no log yet
+        return {
+            name: log for name, log in dead.items()
+            if not files.record(name).exists() and log.exists() and not is_at_work(log)
+        }  # fmt: skip
+
+    # ---- what it has done
+
+    def _stages(self, at_work: list[str], failed: list[str]) -> list[State]:
+        """With looks, of as many jobs as there may be until no system gets more."""
+        record = self.looked.record
+        settled = record is not None and record.settled
+        every = [job.name for job in jobs_of(self.looked if settled else self.experiment)]
+        done = Counter(stage_of(name) for name in every if self.progress.is_done(name))
+        now, lost = Counter(map(stage_of, at_work)), Counter(map(stage_of, failed))
+        return [
+            {"name": stage, "done": done[stage], "all": n, "at_work": now[stage],
+             "failed": lost[stage]}
+            for stage, n in Counter(map(stage_of, every)).items()
+        ]  # fmt: skip
+
+    def _ids(self, system: str) -> tuple[list[Replica], list[Replica]]:
+        """The replicas that are asked for, and the most that there may be."""
+        most = self.experiment.replicas(system)
+        if self.experiment.looks is None or system not in self.experiment.plan.sizes:
+            return most, most
+        if self.looked.record is not None:
+            return self.looked.replicas(system), most
+        plan = self.experiment.plan
+        return replica_ids(plan.counts(system, plan.first[system])), most
+
+    def _replicas(self, system: str) -> Iterator[State]:
+        """By what they come from: how many there are."""
+        progress, experiment = self.progress, self.experiment
+        wanted, most = self._ids(system)
+        makes = system in experiment.having("tune") + experiment.having("train_replica")
+        given = experiment.outputs.get(system)
+        collected = given is not None and all(
+            progress.is_done(f"decode/{testset}/{system}") for testset in given
+        )
+        for prefix in dict.fromkeys(one.prefix for one in most):
+            ids = [one.id for one in wanted if one.prefix == prefix]
+            made = sum(progress.is_done(f"tune/{system}/{id}") for id in ids) if makes else None
+            decoded = sum(progress.is_done(f"decode/{system}/{id}") for id in ids)
+            yield {
+                "system": system, "of": prefix, "all": len(ids),
+                "most": sum(one.prefix == prefix for one in most), "made": made,
+                "decoded": decoded if given is None else len(ids) * collected,
+            }  # fmt: skip
+
+    def _curves(self) -> Iterator[State]:
+        for system in self.experiment.with_history:
+            for replica in self._ids(system)[0]:
+                scores = self.curves.of(self.progress, system, replica)
+                if scores:
+                    yield {
+                        "system": system, "of": replica.prefix, "replica": replica.id,
+                        "scores": [round(score, 4) for score in scores],
+                        "done": self.progress.is_done(f"tune/{system}/{replica.id}"),
+                    }  # fmt: skip
+
+    def _verdict(self, wait: bool) -> State | None:
+        cell = self.progress.tested()
+        return self.so_far.look(wait) if cell is None else final(cell)
+
+
+def _short(message: str) -> str:
+    lines = message.splitlines()
+    rest = len(lines) - LINES
+    return message if rest <= 0 else "\n".join([*lines[:LINES], f"... and {rest} more lines"])
+
+
+def clock_of(seconds: float) -> str:
+    """A time of day, here."""
+    return time.strftime("%H:%M:%S", time.localtime(seconds))

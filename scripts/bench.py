@@ -120,6 +120,7 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
         "bench_significance.py": list if real else None,
         "bench_phrase_training.py": (lambda: [str(multi30k)]) if pairs else None,
         "bench_decoder.py": decoder if pairs else None,
+        "bench_hiero.py": (lambda: [str(multi30k)]) if pairs else None,
         "bench_report.py": list,
         "bench_tuning.py": decoder if pairs else None,
         "bench_tuners.py": tuners if options.nbest else None,

@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of every parser for some seconds each; counts of executions.
 
 The corpora that were found stay in .fuzz/ and are where the next run starts; an input that fails
-stays there as well. --write puts the counts into docs/reliability.md.
+stays there as well. --write puts the counts into docs/faults.md.
 """
 
 from __future__ import annotations

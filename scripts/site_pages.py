@@ -53,6 +53,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
+    for source, page in PAGES.items():
+        markdown = markdown.replace(f"](../{source})", f"]({page})")
     return re.sub(r"\]\((results/\w+)\)", r"](\1/index.md)", markdown)
 
 

@@ -9,7 +9,7 @@ possible, and the table says so. Without texts, from numbers that something else
   replitune compare --scores scores.csv --baseline base
 
 A table has a row for each (system, run, segment) and a column with the score, perhaps others with
-the metric, the document, the test set: docs/api.md.
+the metric, the document, the test set: docs/compare.md.
 """
 
 from __future__ import annotations

@@ -31,8 +31,9 @@ PAGES = {
 REPORT = "example/report.html"
 EXAMPLE = f"""# A report
 
-Every experiment ends with one, as the default one does (`make run`): one file, with all tables,
-figures and segments in it. [Reading the report](reading-the-report.md) goes through it;
+*For everybody: what an experiment ends with.* One file, with all tables, figures and segments in
+it; this one is of the default experiment (`make run`).
+[Read the report](reading-the-report.md) goes through it;
 <a href="{REPORT}">here it has a window of its own</a>.
 
 <iframe src="{REPORT}" title="report of an experiment" loading="lazy"

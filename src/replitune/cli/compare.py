@@ -217,7 +217,7 @@ def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
         ("--allow-missing", options.allow_missing),
     ):  # fmt: skip
         if given:
-            raise ReplituneError(f"{option} is of tables of scores", fix="give --scores FILE")
+            raise ReplituneError(f"{option} is for tables of scores", fix="give --scores FILE")
     if not options.refs:
         raise ReplituneError("no references", expected="--refs, or --scores with a table of scores")
     report: ComparisonReport = api.compare(

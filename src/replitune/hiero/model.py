@@ -113,7 +113,7 @@ class HieroModel:
         folder = Path(folder)
         if not (folder / "grammar.json").exists():
             raise ReplituneError(
-                "is no model of a hierarchical system",
+                "is not a model of a hierarchical system",
                 file=folder,
                 found="no grammar.json",
                 fix="train one, or let an unfinished training end",

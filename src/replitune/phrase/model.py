@@ -134,7 +134,7 @@ class PhraseModel:
         folder = Path(folder)
         if not (folder / "model.json").exists():
             raise ReplituneError(
-                "is no model of a phrase-based system",
+                "is not a model of a phrase-based system",
                 file=folder,
                 found="no model.json",
                 fix="train one, or let an unfinished training end",

@@ -60,7 +60,7 @@ def main() -> None:
 
     start = time.perf_counter()
     model = HieroModel.load(options.model)
-    print(f"load {time.perf_counter() - start:.3f} s, {len(model.grammar.scores)} rules\n")
+    print(f"load {time.perf_counter() - start:.3f} s, {len(model.table.scores)} rules\n")
     weights = model.layout.to_vector(WEIGHTS)
     phrase_model = PhraseModel.load(options.phrase_model)
     phrase = PhraseDecoder(phrase_model, phrase_model.layout.sensible())

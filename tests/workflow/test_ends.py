@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from .conftest import TINY, Snakemake
@@ -103,3 +106,26 @@ def test_results_of_two_pieces_are_one_message(finished: Snakemake, tmp_path: Pa
     assert ran.returncode == 1
     assert "is not what the workflow made" in "\n".join(last_message(ran.stderr))
     assert "Traceback" not in ran.stderr
+
+
+def test_jobs_that_have_ended_do_not_wake_the_scheduler_again(snakemake: Snakemake):
+    """Snakemake's limit of jobs a second would start a thread for each of them, every second."""
+    seeds = 8
+    command = {"backend": "command", "decode": "sleep 1; cat {source}"}
+    snakemake.write(
+        TINY | {
+            "corpus": {"kind": "synthetic", "dev": 20, "tests": {"t": 20}},
+            "systems": {"slow": command, "b": TINY["systems"]["b"]},
+            "replicas": {"seeds": seeds},
+            "tests": {"samples": 99, "methods": ["crossed"]},
+        }
+    )  # fmt: skip
+    most = 0
+    with snakemake.start("--until", "decode", cores=1) as process:
+        main = psutil.Process(process.pid)
+        while process.poll() is None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                most = max(most, main.num_threads())
+            time.sleep(0.1)
+        assert process.returncode == 0, process.stderr.read()[-3000:]
+    assert 0 < most < seeds

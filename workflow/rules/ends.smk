@@ -88,6 +88,10 @@ def before_first_job(dag):
         require_writable(EXPERIMENT.folder)
     # SIGTERM is handled in the thread that may have this lock, and would wait for it for ever
     workflow.scheduler._lock = threading.RLock()
+    if workflow.local_exec:
+        # One machine has no need of so many jobs a second at most, and while there is such a limit
+        # every job that has ended wakes the scheduler once a second until the run ends.
+        workflow.scheduler.job_rate_limiter = None
     for caution in cautions(EXPERIMENT):
         print(f"warning: {caution}", file=sys.stderr)
 

@@ -158,7 +158,7 @@ class Matched:
 
 def match(model: HieroModel, lines: Sequence[str], longest: int) -> Matched:
     """The charts of some lines, with rules over at most `longest` words."""
-    grammar, trie = model.grammar, model.grammar.trie
+    grammar, trie = model.table, model.table.trie
     option_start = frozen(grammar.option_start)
     sentences = [split_words(line) for line in lines]
     ids = model.source_ids

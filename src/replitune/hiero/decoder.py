@@ -161,7 +161,7 @@ class Decoder:
         return matched, weigh(self.model, matched, self._full, self.settings.options)
 
     def _vocabulary(self, matched: Matched) -> list[str]:
-        return [*self.model.grammar.target_vocab, *matched.copied]
+        return [*self.model.table.target_vocab, *matched.copied]
 
     def _search(self, matched: Matched, weighted: Weighted, i: int, keep: bool) -> Any:
         return search(

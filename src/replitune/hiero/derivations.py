@@ -18,8 +18,8 @@ class Spelling:
     """The rules of a batch of sentences as text."""
 
     def __init__(self, model: HieroModel, matched: Matched, weighted: Weighted) -> None:
-        self._grammar, self._weighted = model.grammar, weighted
-        self._vocabulary = [*model.grammar.target_vocab, *matched.copied]
+        self._grammar, self._weighted = model.table, weighted
+        self._vocabulary = [*model.table.target_vocab, *matched.copied]
         self._nodes = np.repeat(matched.nodes, weighted.rules.counts[: len(matched.nodes)])
         self._copied = matched.copied
 

@@ -19,6 +19,7 @@ from replitune.hiero.settings import HieroSettings
 from replitune.hiero.trie import Growing, extend, with_room
 from replitune.leaf import leaf
 from replitune.phrase.encode import Encoded
+from replitune.phrase.extract import phrases_of
 from replitune.phrase.symmetrise import Links
 
 TARGET_WORD = 2
@@ -133,47 +134,6 @@ def _choose_links(rule, mask_node, times, aligned, masks, usual):  # type: ignor
         if times[i] > most[r] or (times[i] == most[r] and mask < usual[r]):
             most[r] = times[i]
             usual[r] = mask
-
-
-@leaf
-def _phrases_of(
-    n_source, n_target, source_low, source_high, target_low, target_high, longest, tight, phrases
-):  # type: ignore[no-untyped-def]
-    """The initial phrases (first and last source word, first and last target word) of a segment,
-    as far as there is room in `phrases`; their number."""
-    used = 0
-    for t1 in range(n_target):
-        if tight and target_high[t1] < 0:
-            continue
-        low, high = n_source, np.int64(-1)
-        for t2 in range(t1, min(n_target, t1 + longest)):
-            low, high = min(low, target_low[t2]), max(high, target_high[t2])
-            if high < 0 or high - low >= longest or (tight and target_high[t2] < 0):
-                continue
-            consistent = True
-            for k in range(low, high + 1):
-                if source_high[k] >= 0 and (source_low[k] < t1 or source_high[k] > t2):
-                    consistent = False
-                    break
-            if not consistent:
-                continue
-            s1 = low
-            while s1 >= 0 and s1 > high - longest and (s1 == low or source_high[s1] < 0):
-                s2 = high
-                while s2 < n_source and s2 < s1 + longest and (s2 == high or source_high[s2] < 0):
-                    if used < len(phrases):
-                        phrases[used, 0] = s1
-                        phrases[used, 1] = s2
-                        phrases[used, 2] = t1
-                        phrases[used, 3] = t2
-                    used += 1
-                    if tight:
-                        break
-                    s2 += 1
-                if tight:
-                    break
-                s1 -= 1
-    return used
 
 
 @leaf
@@ -321,9 +281,7 @@ def _extract(  # type: ignore[no-untyped-def]
     for i in range(len(source_start) - 1):
         room_source = max(room_source, source_start[i + 1] - source_start[i])
         room_target = max(room_target, target_start[i + 1] - target_start[i])
-    # first and last linked position of every word; first > last: not linked
-    source_low, source_high = np.empty(room_source, np.int64), np.empty(room_source, np.int64)
-    target_low, target_high = np.empty(room_target, np.int64), np.empty(room_target, np.int64)
+    ends = np.empty((4, max(room_source, room_target)), np.int64)
     linked = np.zeros(room_source + 1, np.int64)
     first = np.zeros(room_source + 2, np.int64)
     place = np.zeros(room_target, np.int64)
@@ -337,25 +295,17 @@ def _extract(  # type: ignore[no-untyped-def]
                 return i
         n_source = source_start[i + 1] - source_start[i]
         n_target = target_start[i + 1] - target_start[i]
-        source_low[:n_source] = n_target
-        source_high[:n_source] = -1
-        target_low[:n_target] = n_source
-        target_high[:n_target] = -1
         linked[: n_source + 1] = 0
         for k in range(link_start[i], link_start[i + 1]):
-            s, t = np.int64(link_source[k]), np.int64(link_target[k])
-            source_low[s] = min(source_low[s], t)
-            source_high[s] = max(source_high[s], t)
-            target_low[t] = min(target_low[t], s)
-            target_high[t] = max(target_high[t], s)
-            linked[s + 1] += 1
+            linked[link_source[k] + 1] += 1
         for word in range(n_source):
             linked[word + 1] += linked[word]
+        sources = link_source[link_start[i] : link_start[i + 1]]
+        targets_of_links = link_target[link_start[i] : link_start[i + 1]]
         while True:
-            found = _phrases_of(
-                n_source, n_target, source_low, source_high, target_low, target_high, longest,
-                tight, phrases,
-            )  # fmt: skip
+            found = phrases_of(
+                n_source, n_target, sources, targets_of_links, longest, tight, ends, phrases
+            )
             if found <= len(phrases):
                 break
             phrases, order = np.empty((2 * found, 4), np.int64), np.empty(2 * found, np.int64)
@@ -363,7 +313,6 @@ def _extract(  # type: ignore[no-untyped-def]
         _by_begin(phrases, found, n_source, first, order)
         at = start[i]
         source, target = source_words[source_start[i] :], target_words[target_start[i] :]
-        targets_of_links = link_target[link_start[i] : link_start[i + 1]]
         for p in range(found):
             while True:
                 made, _ = _rules_of(

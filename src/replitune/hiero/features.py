@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from replitune.hiero.settings import GROUPS
 from replitune.phrase.features import UNKNOWN_WORD, GroupedLayout
@@ -44,7 +43,4 @@ class HieroLayout(GroupedLayout):
 
     known = NAMES
     start = SENSIBLE
-
-    @classmethod
-    def of(cls, groups: Sequence[str] = GROUPS) -> Self:
-        return super().of(groups)
+    all_groups = GROUPS

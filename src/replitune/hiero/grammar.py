@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.hiero.trie import GAP, Trie
-from replitune.phrase.arrays import frozen, load_array, save_array
-from replitune.running.files import atomic_open, read_lines, read_text, write_lines
-
-FORMAT = 1
-ARRAYS = (
-    "source_parent",
-    "source_symbol",
-    "trie_keys",
-    "trie_children",
-    "option_start",
-    "target_start",
-    "target_symbols",
-    "scores",
-)
+from replitune.phrase.arrays import frozen
+from replitune.phrase.saved import SavedTable
 
 
 @dataclass(frozen=True)
-class Grammar:
+class Grammar(SavedTable):
     """R rules over a trie of S nodes, whose paths are source sides. All scores are natural logs.
 
-    source_vocab, target_vocab: id = position; target ids 0, 1, 2 are <unk>, <s>, </s>
     source_parent, source_symbol: (S,) int32 of each node; symbols as in `replitune.hiero.trie`
     trie_keys, trie_children: the trie's table
     option_start: (S + 1,) int64, the source side of node s has the rules option_start[s] :
@@ -42,8 +26,9 @@ class Grammar:
     scores: (R, 4) float32: p(f|e), lex(f|e), p(e|f), lex(e|f)
     """
 
-    source_vocab: list[str]
-    target_vocab: list[str]
+    what = "a grammar"
+    file = "grammar.json"
+
     source_parent: NDArray[np.int32]
     source_symbol: NDArray[np.int32]
     trie_keys: NDArray[np.uint64]
@@ -77,35 +62,6 @@ class Grammar:
         symbols = self.target_symbols[self.target_start[rule] : self.target_start[rule + 1]]
         return [f"X{-s}" if s < 0 else self.target_vocab[s] for s in symbols.tolist()]
 
-    def save(self, folder: str | Path) -> None:
-        """Write one .npy per array, two vocabularies and `grammar.json` into an existing folder."""
-        folder = Path(folder)
-        for name in ARRAYS:
-            save_array(folder / f"{name}.npy", getattr(self, name))
-        for name in ("source_vocab", "target_vocab"):
-            write_lines(folder / f"{name}.txt", getattr(self, name))
-        with atomic_open(folder / "grammar.json") as handle:
-            summary = {
-                "format": FORMAT,
-                "source_nodes": len(self.source_parent),
-                "rules": len(self.scores),
-            }
-            handle.write(json.dumps(summary, indent=1) + "\n")
-
-    @staticmethod
-    def load(folder: str | Path) -> Grammar:
-        """Memory-map what `save` wrote."""
-        folder = Path(folder)
-        found = json.loads(read_text(folder / "grammar.json")).get("format")
-        if found != FORMAT:
-            raise ReplituneError(
-                "unknown format of a grammar",
-                file=folder / "grammar.json",
-                found=str(found),
-                expected=str(FORMAT),
-                fix="train again with this version",
-            )
-        source_vocab = read_lines(folder / "source_vocab.txt")
-        target_vocab = read_lines(folder / "target_vocab.txt")
-        arrays = {name: load_array(folder / f"{name}.npy") for name in ARRAYS}
-        return Grammar(source_vocab, target_vocab, **arrays)
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"source_nodes": len(self.source_parent), "rules": len(self.scores)}

@@ -149,7 +149,7 @@ def weigh(
     model: HieroModel, matched: Matched, weights: NDArray[np.float64], limit: int
 ) -> Weighted:
     """The best rules of each source side of a batch; `weights` has all values."""
-    grammar, lm = model.grammar, model.lm
+    grammar, lm = model.table, model.lm
     option_start, target_start = frozen(grammar.option_start), frozen(grammar.target_start)
     nodes = matched.nodes
     widest = int(np.max(np.diff(option_start)[nodes], initial=1))

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from replitune.backends.interface import Derivation
 from replitune.hiero.chart import Matched, match
 from replitune.hiero.decoder import Decoder
-from replitune.hiero.features import HieroLayout
 from replitune.hiero.model import HieroModel
 from replitune.hiero.settings import HieroSearchSettings
 from replitune.phrase.decoder import NBest
+from replitune.phrase.features import GroupedLayout
 from replitune.phrase.segmentation import Splitters
 from replitune.tuning.forest import Forests
 
@@ -37,7 +37,7 @@ class HieroSystem:
         self._splitters = Splitters.load(folder)
 
     @property
-    def layout(self) -> HieroLayout:
+    def layout(self) -> GroupedLayout:
         """Names and number of the weights."""
         return self.model.layout
 

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.leaf import leaf
 from replitune.phrase.encode import Encoded
 from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
@@ -73,78 +74,97 @@ def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) ->
     return Occurrences(start, source_begin, source_length, target_begin, target_length, masks)
 
 
+@leaf
+def phrases_of(n_source, n_target, sources, targets, longest, tight, ends, phrases):  # type: ignore[no-untyped-def]
+    """The phrase pairs of a segment as (first and last source word, first and last target word), as
+    far as there is room in `phrases`; their number.
+
+    sources, targets: the words of each link; tight: without unaligned words at the borders; ends:
+    (4, longest segment), room for the first and last linked position of every word."""
+    source_low, source_high, target_low, target_high = ends[0], ends[1], ends[2], ends[3]
+    source_low[:n_source] = n_target  # first > last: not linked
+    source_high[:n_source] = -1
+    target_low[:n_target] = n_source
+    target_high[:n_target] = -1
+    for k in range(len(sources)):
+        s, t = np.int64(sources[k]), np.int64(targets[k])
+        source_low[s] = min(source_low[s], t)
+        source_high[s] = max(source_high[s], t)
+        target_low[t] = min(target_low[t], s)
+        target_high[t] = max(target_high[t], s)
+    used = 0
+    for t1 in range(n_target):
+        if tight and target_high[t1] < 0:
+            continue
+        low, high = n_source, np.int64(-1)
+        for t2 in range(t1, min(n_target, t1 + longest)):
+            low, high = min(low, target_low[t2]), max(high, target_high[t2])
+            if high < 0 or high - low >= longest or (tight and target_high[t2] < 0):
+                continue
+            consistent = True
+            for k in range(low, high + 1):
+                if source_high[k] >= 0 and (source_low[k] < t1 or source_high[k] > t2):
+                    consistent = False
+                    break
+            if not consistent:
+                continue
+            s1 = low
+            while s1 >= 0 and s1 > high - longest and (s1 == low or source_high[s1] < 0):
+                s2 = high
+                while s2 < n_source and s2 < s1 + longest and (s2 == high or source_high[s2] < 0):
+                    if used < len(phrases):
+                        phrases[used, 0] = s1
+                        phrases[used, 1] = s2
+                        phrases[used, 2] = t1
+                        phrases[used, 3] = t2
+                    used += 1
+                    if tight:
+                        break
+                    s2 += 1
+                if tight:
+                    break
+                s1 -= 1
+    return used
+
+
 @njit(cache=True)
-def _extract(
-    source_start: NDArray[np.int64],
-    target_start: NDArray[np.int64],
-    link_start: NDArray[np.int64],
-    link_source: NDArray[np.int16],
-    link_target: NDArray[np.int16],
-    longest: int,
-    fill: bool,
-    start: NDArray[np.int64],
-    source_begin: NDArray[np.int16],
-    source_length: NDArray[np.int8],
-    target_begin: NDArray[np.int16],
-    target_length: NDArray[np.int8],
-    masks: NDArray[np.uint64],
-) -> None:
+def _extract(  # type: ignore[no-untyped-def]
+    source_start, target_start, link_start, link_source, link_target, longest, fill, start,
+    source_begin, source_length, target_begin, target_length, masks,
+):  # fmt: skip
     """Count (fill False) or write the occurrences; `start` is written both times."""
-    room_source, room_target = 0, 0
+    room = 1
     for i in range(len(source_start) - 1):
-        room_source = max(room_source, source_start[i + 1] - source_start[i])
-        room_target = max(room_target, target_start[i + 1] - target_start[i])
-    # first and last linked position of every word; first > last: not linked
-    source_low, source_high = np.empty(room_source, np.int64), np.empty(room_source, np.int64)
-    target_low, target_high = np.empty(room_target, np.int64), np.empty(room_target, np.int64)
+        room = max(
+            room, source_start[i + 1] - source_start[i], target_start[i + 1] - target_start[i]
+        )
+    ends = np.empty((4, room), np.int64)
+    phrases = np.empty((4096, 4), np.int64)
     used = 0
     for i in range(len(source_start) - 1):
         n_source = source_start[i + 1] - source_start[i]
         n_target = target_start[i + 1] - target_start[i]
-        source_low[:n_source] = n_target
-        source_high[:n_source] = -1
-        target_low[:n_target] = n_source
-        target_high[:n_target] = -1
-        for k in range(link_start[i], link_start[i + 1]):
-            s, t = np.int64(link_source[k]), np.int64(link_target[k])
-            source_low[s] = min(source_low[s], t)
-            source_high[s] = max(source_high[s], t)
-            target_low[t] = min(target_low[t], s)
-            target_high[t] = max(target_high[t], s)
-        for t1 in range(n_target):
-            low, high = n_source, np.int64(-1)
-            for t2 in range(t1, min(n_target, t1 + longest)):
-                low, high = min(low, target_low[t2]), max(high, target_high[t2])
-                if high < 0 or high - low >= longest:
-                    continue
-                consistent = True
-                for k in range(low, high + 1):
-                    if source_high[k] >= 0 and (source_low[k] < t1 or source_high[k] > t2):
-                        consistent = False
-                        break
-                if not consistent:
-                    continue
-                s1 = low
-                while s1 >= 0 and s1 > high - longest and (s1 == low or source_high[s1] < 0):
-                    s2 = high
-                    while (
-                        s2 < n_source and s2 < s1 + longest and (s2 == high or source_high[s2] < 0)
-                    ):
-                        if fill:
-                            source_begin[used] = s1
-                            source_length[used] = s2 - s1 + 1
-                            target_begin[used] = t1
-                            target_length[used] = t2 - t1 + 1
-                            mask = np.uint64(0)
-                            for k in range(link_start[i], link_start[i + 1]):
-                                s, t = np.int64(link_source[k]), np.int64(link_target[k])
-                                if low <= s <= high and t1 <= t <= t2:
-                                    bit = (s - s1) * LONGEST_PHRASE + (t - t1)
-                                    mask |= np.uint64(1) << np.uint64(bit)
-                            masks[used] = mask
-                        used += 1
-                        s2 += 1
-                    s1 -= 1
+        sources = link_source[link_start[i] : link_start[i + 1]]
+        targets = link_target[link_start[i] : link_start[i + 1]]
+        while True:
+            found = phrases_of(n_source, n_target, sources, targets, longest, False, ends, phrases)
+            if found <= len(phrases) or not fill:
+                break
+            phrases = np.empty((2 * found, 4), np.int64)
+        for p in range(found if fill else 0):
+            s1, s2, t1, t2 = phrases[p, 0], phrases[p, 1], phrases[p, 2], phrases[p, 3]
+            mask = np.uint64(0)
+            for k in range(len(sources)):
+                s, t = np.int64(sources[k]), np.int64(targets[k])
+                if s1 <= s <= s2 and t1 <= t <= t2:
+                    bit = (s - s1) * LONGEST_PHRASE + (t - t1)
+                    mask |= np.uint64(1) << np.uint64(bit)
+            source_begin[used + p] = s1
+            source_length[used + p] = s2 - s1 + 1
+            target_begin[used + p] = t1
+            target_length[used + p] = t2 - t1 + 1
+            masks[used + p] = mask
+        used += found
         start[i + 1] = used
 
 

@@ -56,10 +56,16 @@ class GroupedLayout(Layout):
     """(name, group, arity) of each feature that a model can have, in order."""
     start: ClassVar[Mapping[str, Sequence[float]]]
     """Weights to start from."""
+    all_groups: ClassVar[tuple[str, ...]]
 
     @classmethod
-    def of(cls, groups: Sequence[str]) -> Self:
-        """The features of some groups."""
+    def group_of(cls, feature: str) -> str:
+        return {name: group for name, group, _ in cls.known}[feature]
+
+    @classmethod
+    def of(cls, groups: Sequence[str] | None = None) -> Self:
+        """The features of some groups, or of all."""
+        groups = cls.all_groups if groups is None else groups
         kept = [(name, arity) for name, group, arity in cls.known if group in groups]
         names, arities = zip(*kept, strict=True)
         return cls(names, arities, tuple(groups))
@@ -94,7 +100,4 @@ class PhraseLayout(GroupedLayout):
 
     known = NAMES
     start = SENSIBLE
-
-    @classmethod
-    def of(cls, groups: Sequence[str] = GROUPS) -> Self:
-        return super().of(groups)
+    all_groups = GROUPS

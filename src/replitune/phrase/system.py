@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.phrase.decoder import Decoder, NBest
-from replitune.phrase.features import PhraseLayout
+from replitune.phrase.features import GroupedLayout
 from replitune.phrase.graph import SearchGraph
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.segmentation import Splitters
@@ -36,7 +36,7 @@ class PhraseSystem:
         self._splitters = Splitters.load(folder)
 
     @property
-    def layout(self) -> PhraseLayout:
+    def layout(self) -> GroupedLayout:
         """Names and number of the weights."""
         return self.model.layout
 

@@ -1,0 +1,198 @@
+"""What models of all embedded systems have in common: tables of arrays and the model around one,
+written once and memory-mapped by every job."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.errors import ReplituneError
+from replitune.phrase.arpa import NgramModel
+from replitune.phrase.arrays import load_array, not_whole, save_array
+from replitune.phrase.encode import RESERVED
+from replitune.phrase.features import GroupedLayout
+from replitune.phrase.lm import LanguageModel
+from replitune.running.files import atomic_open, read_lines, read_text, write_lines
+
+DECODER = "decoder"
+"""Folder inside a model's folder for what is computed from table and language model."""
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """Translations of source sides; a subclass adds its arrays.
+
+    source_vocab, target_vocab: id = position; target ids 0, 1, 2 are <unk>, <s>, </s>
+    """
+
+    what: ClassVar[str]
+    """What it is, with an article."""
+    file: ClassVar[str]
+    """The file that says that the others are whole."""
+    format: ClassVar[int] = 1
+
+    source_vocab: list[str]
+    target_vocab: list[str]
+
+    @property
+    @abstractmethod
+    def sizes(self) -> dict[str, int]:
+        """What `file` says for people."""
+
+    @classmethod
+    def _arrays(cls) -> list[str]:
+        return [field.name for field in fields(cls) if not field.name.endswith("_vocab")]
+
+    def save(self, folder: str | Path) -> None:
+        """Write one .npy per array, two vocabularies and `file` into an existing folder."""
+        folder = Path(folder)
+        for name in self._arrays():
+            save_array(folder / f"{name}.npy", getattr(self, name))
+        for name in ("source_vocab", "target_vocab"):
+            write_lines(folder / f"{name}.txt", getattr(self, name))
+        with atomic_open(folder / self.file) as handle:
+            handle.write(json.dumps({"format": self.format, **self.sizes}, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Memory-map what `save` wrote."""
+        folder = Path(folder)
+        found = json.loads(read_text(folder / cls.file)).get("format")
+        if found != cls.format:
+            raise ReplituneError(
+                f"unknown format of {cls.what}",
+                file=folder / cls.file,
+                found=str(found),
+                expected=str(cls.format),
+                fix="train again with this version",
+            )
+        return cls(
+            read_lines(folder / "source_vocab.txt"),
+            read_lines(folder / "target_vocab.txt"),
+            **{name: load_array(folder / f"{name}.npy") for name in cls._arrays()},
+        )
+
+
+AnyTable = TypeVar("AnyTable", bound=SavedTable)
+
+
+@dataclass(frozen=True)
+class SavedModel(Generic[AnyTable]):
+    """One system's model; a subclass adds the arrays that `build` computes.
+
+    table: what it translates by; lm: language model; layout: the features in use
+    lm_words: (target words,) int32 the LM's id of each target word
+    """
+
+    what: ClassVar[str]
+    """The kind of system, with an article."""
+    Table: ClassVar[type[SavedTable]]
+    Layout: ClassVar[type[GroupedLayout]]
+
+    table: AnyTable
+    lm: LanguageModel
+    layout: GroupedLayout
+    lm_words: NDArray[np.int32]
+
+    @classmethod
+    @abstractmethod
+    def compute(
+        cls, table: AnyTable, lm: LanguageModel, lm_words: NDArray[np.int32]
+    ) -> dict[str, NDArray]:
+        """The subclass's own arrays, by name."""
+
+    @classmethod
+    def build(
+        cls, table: AnyTable, lm: LanguageModel | None, features: tuple[str, ...] | None = None
+    ) -> Self:
+        """Join a table with a language model (None where `features` has no lm)."""
+        layout = cls.Layout.of(features)
+        if "lm" not in layout.groups:
+            lm = LanguageModel.uniform(table.target_vocab)
+        elif lm is None:
+            raise ReplituneError("the features include lm, but there is no language model")
+        ids = lm.ids
+        unknown = ids["<unk>"]
+        lm_words = np.array([ids.get(word, unknown) for word in table.target_vocab], np.int32)
+        return cls(table, lm, layout, lm_words, **cls.compute(table, lm, lm_words))
+
+    @cached_property
+    def source_ids(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.table.source_vocab)}
+
+    @cached_property
+    def target_ids(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.table.target_vocab)}
+
+    @cached_property
+    def lm_ids(self) -> dict[str, int]:
+        """LM ids of words, without the reserved ones."""
+        return {word: i for word, i in self.lm.ids.items() if word not in RESERVED}
+
+    @property
+    def unknown(self) -> int:
+        return self.lm.words.index("<unk>")
+
+    @classmethod
+    def _computed(cls) -> list[str]:
+        return [field.name for field in fields(cls) if field.name not in ("table", "lm", "layout")]
+
+    def save_queries(self, folder: str | Path) -> None:
+        """Write what `build` computed to `folder`/decoder, so that `load` only maps it."""
+        out = Path(folder) / DECODER
+        out.mkdir(parents=True, exist_ok=True)
+        for name in self._computed():
+            save_array(out / f"{name}.npy", getattr(self, name))
+        self.lm.save(out)
+
+    @classmethod
+    def load(cls, folder: str | Path, features: tuple[str, ...] | None = None) -> Self:
+        """A trained model by memory-map: files are touched only where the text needs them.
+
+        `features`: groups to use, by default those of the model. Without `decoder/` in the folder
+        its content is computed, which takes a few seconds.
+        """
+        folder = Path(folder)
+        for name in ("model.json", cls.Table.file):
+            if not (folder / name).exists():
+                raise ReplituneError(
+                    f"is not a model of {cls.what}",
+                    file=folder,
+                    found=f"no {name}",
+                    fix="train one, or let an unfinished training end",
+                )
+        try:
+            groups = cls._groups(folder, features)
+            table: AnyTable = cls.Table.load(folder)  # type: ignore[assignment]
+            if "lm" not in groups or not (folder / DECODER / "lm.json").exists():
+                lm = LanguageModel.build(NgramModel.load(folder / "lm")) if "lm" in groups else None
+                return cls.build(table, lm, groups)
+            arrays = {
+                name: load_array(folder / DECODER / f"{name}.npy") for name in cls._computed()
+            }
+            return cls(table, LanguageModel.load(folder / DECODER), cls.Layout.of(groups), **arrays)
+        except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
+            raise not_whole(folder, str(error).splitlines()[0]) from None
+
+    @classmethod
+    def _groups(cls, folder: Path, wanted: tuple[str, ...] | None) -> tuple[str, ...]:
+        """The feature groups to use, of those that the model was trained for."""
+        names = json.loads(read_text(folder / "model.json"))["features"]
+        trained = {cls.Layout.group_of(name) for name in names}
+        own = tuple(group for group in cls.Layout.all_groups if group in trained)
+        missing = [group for group in wanted or () if group not in own]
+        if missing:
+            raise ReplituneError(
+                "the model has no scores for a feature group",
+                file=folder,
+                found=", ".join(missing),
+                expected="some of " + ", ".join(own),
+            )
+        return own if wanted is None else tuple(wanted)

@@ -8,6 +8,7 @@ Commands in all other blocks need data or programs that are not here; they are p
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shlex
@@ -94,6 +95,21 @@ def test_commands_of_a_page_are_commands(page: Path, capsys: pytest.CaptureFixtu
             parser_of(name).parse_args(own)
         except SystemExit:
             pytest.fail(f"{page.name}: replitune {name} {shlex.join(words)}\n{capsys.readouterr()}")
+
+
+def test_options_beside_those_of_other_programs_exist():
+    known = parser_of("compare")._option_string_actions
+    text = (DOCS / "coming-from.md").read_text("utf-8")
+    ours = [line.split(" | ")[1] for line in text.split("\n") if re.match(r"\| [^|]* \| ", line)]
+    options = [option for cell in ours for option in re.findall(r"(?<!\S)`?(--[a-z][a-z-]+)", cell)]
+    assert len(options) > 25
+    assert not set(options) - set(known)
+
+
+def test_the_recording_is_of_what_start_says():
+    drawn = html.unescape((DOCS / "figures" / "terminal.svg").read_text("utf-8"))
+    (table,) = [text for text in blocks(DOCS / "start.md", "text") if "p crossed" in text]
+    assert all(f">{line}<" in drawn for line in table.splitlines()), "python scripts/pictures.py"
 
 
 def run(page: str, folder: Path) -> subprocess.CompletedProcess[str]:

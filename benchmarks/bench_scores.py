@@ -3,7 +3,7 @@
     python benchmarks/bench_scores.py [--peers PYTHON] [--segments 1000 20000] [--large]
 
 CPU seconds (user + system) of a whole command on the same CSV: two systems, five runs. What each
-says of runs is not the same: docs/head-to-head.md. PYTHON is that of an environment with evalstats
+says of runs is not the same: docs/evidence.md. PYTHON is that of an environment with evalstats
 and evalsig; without it they are left out, and it is said. `--large` adds a million segments of ten
 runs of two systems, as Parquet and as JSON lines, ours alone.
 """

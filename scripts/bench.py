@@ -210,6 +210,7 @@ def header() -> str:
     listed = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
         "# Benchmarks\n\n"
+        "*For people who ask what it costs, and whether the peers are faster.*\n\n"
         "Made by `make bench`. CPU seconds (user + system), warm compile cache unless it says "
         "otherwise; ratios compare runs of the same minutes.\n\n"
         f"- {cpu_type()}, {os.cpu_count()} cores, {platform.system()}\n- {listed}\n"

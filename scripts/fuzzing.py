@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of every parser for some seconds each; counts of executions.
 
 The corpora that were found stay in .fuzz/ and are where the next run starts; an input that fails
-stays there as well. --write puts the counts into docs/reliability.md.
+stays there as well. --write puts the counts into docs/faults.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".fuzz"
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "faults.md"
 GUIDED = ROOT / "tests" / "fuzz" / "guided.py"
 BEGIN, END = "<!-- counts of make fuzz -->", "<!-- end of counts -->"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,26 +31,27 @@ DOCS = ROOT / "docs"
 
 CONFIGURATION = """# Every key of an experiment file
 
-Made from the settings where the code declares them by `python scripts/make_docs.py`; do not edit.
-`replitune check FILE` says everything that is wrong with a file at once, with its lines. Editors
-that read JSON schemas complete and check keys while you type: the first line of the files in
-`config/` names the schema.
+*For people who write an experiment file, to look things up.* Made from the settings where the code
+declares them by `python scripts/make_docs.py`; do not edit. `replitune check FILE` lists everything
+that is wrong with a file, with its lines. Editors that read JSON schemas complete and check keys
+while you type: the first line of the files in `config/` names the schema.
 
 """
 
 REFERENCE = """# Every command
 
-Made from the commands themselves by `python scripts/make_docs.py`; do not edit. The commands
-exit with 0 when done, 2 when something given to them is wrong or missing (one message says what,
-where, and what to do), 1 for anything else, and 128 + the number of a signal. A metric or a test
-may carry options: `bleu:tokenize=none,lowercase=true`. All of them also take
+*For people who type commands, to look things up.* Made from the commands themselves by `python
+scripts/make_docs.py`; do not edit. The commands exit with 0 when done, 2 when something given to
+them is wrong or missing (one message says what, where, and what to do), 1 for anything else, and
+128 + the number of a signal. A metric or a test may have options:
+`bleu:tokenize=none,lowercase=true`. All of them also take
 
 | option | meaning |
 | --- | --- |
 | `--threads N` | threads to use (default 1; `compare`: all), where there is a use for them |
 | `--log FILE` | also write messages to this file |
 
-`replitune --completion bash` (or `zsh`, `fish`) prints what a shell completes them by:
+`replitune --completion bash` (or `zsh`, `fish`) prints what a shell needs to complete them:
 `eval "$(replitune --completion bash)"` in `~/.bashrc`.
 
 """
@@ -90,7 +92,8 @@ def commands() -> list[str]:
     lines = [f"- [`{name}`](#{name}): {what}" for name, what in COMMANDS.items()]
     for name in COMMANDS:
         about = importlib.import_module(f"replitune.cli.{name}").__doc__ or ""
-        lines += ["", f"## {name}", "", about.strip(), ""]
+        # examples are indented by two on a terminal, and code from four on
+        lines += ["", f"## {name}", "", re.sub(r"(?m)^(?=  )", "  ", about.strip()), ""]
         lines += ["| option | meaning |", "| --- | --- |"]
         actions = parser_of(name)._actions
         lines += [option(action) for action in actions if action.dest not in COMMON]
@@ -101,8 +104,8 @@ def option(action: argparse.Action) -> str:
     """One row. argparse's own help differs from one Python to the next."""
     values = action.metavar or action.dest.upper()
     if action.choices is not None:
-        values = escaped("|".join(map(str, action.choices)))
-    word = values[0] if isinstance(values, tuple) else values
+        values = "|".join(map(str, action.choices))
+    word = escaped(values[0] if isinstance(values, tuple) else values)
     if action.nargs == 0:
         word = ""
     elif action.nargs in ("+", "*"):

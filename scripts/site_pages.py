@@ -31,8 +31,9 @@ PAGES = {
 REPORT = "example/report.html"
 EXAMPLE = f"""# A report
 
-Every experiment ends with one, as the default one does (`make run`): one file, with all tables,
-figures and segments in it. [Reading the report](reading-the-report.md) goes through it;
+*For everybody: what an experiment ends with.* One file, with all tables, figures and segments in
+it; this one is of the default experiment (`make run`).
+[Read the report](reading-the-report.md) goes through it;
 <a href="{REPORT}">here it has a window of its own</a>.
 
 <iframe src="{REPORT}" title="report of an experiment" loading="lazy"
@@ -53,6 +54,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
+    for source, page in PAGES.items():
+        markdown = markdown.replace(f"](../{source})", f"]({page})")
     return re.sub(r"\]\((results/\w+)\)", r"](\1/index.md)", markdown)
 
 

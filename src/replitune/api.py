@@ -159,11 +159,11 @@ def scores(
     table
         A row for each system, run and segment: a DataFrame, a pyarrow table, a mapping of columns,
         or paths of files, told by their content: CSV, TSV, JSON lines, Parquet, and what some
-        programs write (docs/api.md). Of files that name no system, by system the path of each run:
-        ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The columns are system, replica (or
-        seed, run), segment (or id) and score; perhaps metric, testset, language and document.
-        Without a column of segments there is one score for each run, and the test asks about new
-        runs on this test set.
+        programs write (docs/compare.md). Of files that name no system, by system the path of
+        each run: ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The columns are system,
+        replica (or seed, run), segment (or id) and score; perhaps metric, testset, language and
+        document. Without a column of segments there is one score for each run, and the test asks
+        about new runs on this test set.
     metrics
         Those of the table that are wanted; by default all.
     columns

@@ -1,4 +1,4 @@
-"""What docs/backends.md promises, read from the page itself; and the registry."""
+"""What docs/backends.md and docs/extend.md promise, read from the pages; and the registry."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from replitune.replicas import Replica
 from replitune.settings import Reading, settings_of
 from support import ROOT
 
-PAGE = (ROOT / "docs" / "backends.md").read_text("utf-8")
+DOCS = ROOT / "docs"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.S)
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text("utf-8"), re.S)
 
 
 def settings(systems: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -35,14 +35,18 @@ def settings(systems: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_the_examples_are_experiments():
-    found = [block for block in map(yaml.safe_load, blocks("yaml")) if "systems" in block]
-    assert len(found) == 4
+    examples = map(yaml.safe_load, blocks("backends.md", "yaml"))
+    found = [block for block in examples if "systems" in block]
+    assert len(found) == 6
     stages = {
         name: list(backend.stages)
         for block in found
         for name, backend in Experiment(resolve(settings(**block))).backends.items()
     }
     assert stages == {
+        "phrases": ["train", "tune", "decode"],
+        "hierarchical": ["train", "tune", "decode", "derive"],
+        "neural": ["train", "train_replica", "decode"],
         "transformer": ["train", "train_replica", "decode"],
         "prompt-a": ["decode"],
         "hiero": ["tune", "decode"],
@@ -52,7 +56,7 @@ def test_the_examples_are_experiments():
 
 def install(folder: Path, points: dict[str, str]) -> None:
     """What an installer leaves of a package with entry points, beside its module."""
-    (folder / "my_package.py").write_text("\n\n".join(blocks("python")))
+    (folder / "my_package.py").write_text("\n\n".join(blocks("extend.md", "python")))
     info = folder / "my_package-1.0.dist-info"
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")

@@ -66,6 +66,23 @@ def test_no_eval_no_pickle_no_shell_and_only_safe_yaml():
     assert calls > 5000
 
 
+def test_the_library_opens_no_connection():
+    """What is fetched is fetched by sacrebleu, pymarian or scripts/ (docs/security.md)."""
+    clients = {"socket", "ssl", "requests", "urllib.request", "http.client", "ftplib", "smtplib"}
+    modules = 0
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        modules += 1
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                names = {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names = {node.module or "", *(f"{node.module}.{a.name}" for a in node.names)}
+            else:
+                continue
+            assert not names & clients, f"{path.relative_to(ROOT)}:{node.lineno}"
+    assert modules > 200
+
+
 def test_rules_quote_what_they_put_into_a_shell():
     """Every field of the rules' one command is quoted, a number, or a word of ours."""
     import re

@@ -3,7 +3,7 @@
 A backend is a subclass of `Backend`; an object of it is one system with its settings. The upper
 half of its methods describe: they are light, because the Snakefile calls them for every system
 (heavy imports stand inside the lower half). The lower half work: each is called by one command,
-`replitune train`, `tune` or `decode`, in one job. docs/backends.md explains it to third parties.
+`replitune train`, `tune` or `decode`, in one job. docs/extend.md explains it to third parties.
 """
 
 from __future__ import annotations

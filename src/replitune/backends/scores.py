@@ -22,7 +22,7 @@ from replitune.tuning.registry import TUNERS
 
 
 class ScoreSettings(SystemSettings):
-    """Scores that are on disk: tables, or what programs write (docs/api.md)."""
+    """Scores that are on disk: tables, or what programs write (docs/compare.md)."""
 
     files: Annotated[
         dict[Name, Files],

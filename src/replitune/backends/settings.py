@@ -121,7 +121,7 @@ class SystemSettings(Settings):
         about(
             "What makes the system's translations: `phrase`, `hiero`, `marian`, `moses`, "
             "`command`, `corruption`, `outputs` or `scores`, or a backend that another package "
-            "brings (docs/backends.md)."
+            "brings (docs/extend.md)."
         ),
     ] = ""
     replicas: Annotated[

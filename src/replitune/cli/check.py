@@ -4,7 +4,7 @@
 
 Everything that is wrong is said at once. With --data its files are read, too: whether they are
 there, are text, and have as many lines as what they belong to; and it says which jobs would run,
-and what they would cost by earlier runs.
+and what they would cost, judging by earlier runs.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ possible, and the table says so. Without texts, from numbers that something else
   replitune compare --scores scores.csv --baseline base
 
 A table has a row for each (system, run, segment) and a column with the score, perhaps others with
-the metric, the document, the test set: docs/api.md.
+the metric, the document, the test set: docs/compare.md.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
         ("--allow-missing", options.allow_missing),
     ):  # fmt: skip
         if given:
-            raise ReplituneError(f"{option} is of tables of scores", fix="give --scores FILE")
+            raise ReplituneError(f"{option} is for tables of scores", fix="give --scores FILE")
     if not options.refs:
         raise ReplituneError("no references", expected="--refs, or --scores with a table of scores")
     report: ComparisonReport = api.compare(

@@ -3,9 +3,9 @@
   replitune new DIR --from quickstart
   replitune new DIR --from own-outputs --refs ref.txt --system old=old.*.txt --system new=new.*.txt
 
-writes experiment.yaml with comments, the schema that editors complete its keys by, a profile of
-Snakemake and a .gitignore. Then `replitune run` in that folder. What no option says is asked on a
-terminal. Without outputs of yours, own-outputs comes with made-up ones to begin with.
+writes experiment.yaml with comments, the schema by which editors complete keys, a profile of
+Snakemake and a .gitignore. Then `replitune run` in that folder. On a terminal it asks for what no
+option says. Without outputs of yours, own-outputs comes with made-up ones to begin with.
 """
 
 from __future__ import annotations

@@ -60,8 +60,7 @@ class HieroSearchSettings(Settings):
     pop_limit: Annotated[
         int,
         about(
-            "Combinations of a rule and its parts tried per span (cube pruning); docs/hiero.md has "
-            "what other limits cost and give.",
+            "Combinations of a rule and its parts tried per span (cube pruning).",
             ge=1,
         ),
     ] = 100

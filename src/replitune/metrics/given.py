@@ -75,9 +75,9 @@ def _scores(line: str, id: str) -> dict[str, float | None]:
         own, scores = row["id"], row["scores"]
     except (ValueError, KeyError, TypeError):
         raise ReplituneError(
-            "an output that is no line of scores", found=line[:80],
+            "an output that is not a line of scores", found=line[:80],
             expected='{"id": "q1", "scores": {"accuracy": 1.0}}',
-            fix="the metric `given` is of systems of `backend: scores`",
+            fix="the metric `given` is for systems of `backend: scores`",
         ) from None  # fmt: skip
     if own != id:
         raise ReplituneError(

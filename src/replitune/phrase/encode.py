@@ -49,7 +49,7 @@ def encode(segments: Sequence[Sequence[str]], reserved: Sequence[str] = ()) -> E
         if word in counts:
             line = next(i for i, segment in enumerate(segments, 1) if word in segment)
             raise ReplituneError(
-                "a word with a meaning of its own stands in the text",
+                "the text contains a reserved word",
                 line=line,
                 found=f"{word} in line {line}",
                 fix=f"write it in another way: {', '.join(reserved)} belong to the models",

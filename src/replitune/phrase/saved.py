@@ -163,7 +163,7 @@ class SavedModel(Generic[AnyTable]):
         for name in ("model.json", cls.Table.file):
             if not (folder / name).exists():
                 raise ReplituneError(
-                    f"is no model of {cls.what}",
+                    f"is not a model of {cls.what}",
                     file=folder,
                     found=f"no {name}",
                     fix="train one, or let an unfinished training end",

@@ -205,7 +205,7 @@ def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
         for word in words:
             if word in taken:
                 raise ReplituneError(
-                    f"a word with a meaning of its own stands in the {where}",
+                    f"a reserved word in the {where}",
                     line=line,
                     found=f"{word} in line {line}",
                     fix=f"write it in another way: {', '.join(taken)} are taken",

@@ -91,7 +91,7 @@ class Tabular(Reader):
                         wrong.append(f"line {number}: {column} is {cell!r}")
         if whole:
             raise ReplituneError(
-                "a cell that is not what its column is", file=path, line=first_line,
+                "a cell of another kind than its column", file=path, line=first_line,
                 found=few(wrong, whole),
                 expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in each "
                 "other column",

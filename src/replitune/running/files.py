@@ -105,7 +105,7 @@ def _unpacked(data: bytes, path: Path, most: int) -> bytes:
                     "gzip data that unpacks to far more than text does",
                     file=path,
                     found=f"more than {allowed:,} bytes from {len(data):,}",
-                    fix="unpack it, if it is what it should be",
+                    fix="if you trust it, unpack it first",
                 )
             pieces.append(piece)
     return b"".join(pieces)

@@ -12,13 +12,13 @@ class Resources(Settings):
 
     threads: Annotated[
         int | None,
-        about("Threads of each job; its programs and libraries are told so. Default 1.", ge=1),
+        about("Threads of each job, passed on to its programs and libraries. Default 1.", ge=1),
     ] = None
     gpu: Annotated[
         int | None,
         about(
-            "Graphics cards of each job. Run with `--resources gpu=N` where there are N; which "
-            "partition has them stands in the profile.",
+            "Graphics cards of each job. Run with `--resources gpu=N` where there are N; the "
+            "profile says which partition has them.",
             ge=0,
         ),
     ] = None

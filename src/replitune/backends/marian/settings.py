@@ -94,7 +94,7 @@ class DecodingSettings(Settings):
 
 class MarianSettings(SystemSettings):
     """A neural system, trained by Marian (extra `nmt`) once per replica, each time with another
-    seed. See docs/nmt.md."""
+    seed. See docs/backends.md."""
 
     architecture: Annotated[
         Literal["transformer", "rnn"],

@@ -19,8 +19,8 @@ class RuleSettings(Settings, frozen=True):
     doubt: Annotated[
         float,
         about(
-            "A difference is settled when the runs that are not made would undo it with less than "
-            "this times the level of its test. 0.05 where every run is looked at.",
+            "A difference is settled when the probability that the runs not made would undo it "
+            "is below this times the level of its test. Use 0.05 when looking after every run.",
             gt=0,
             le=1,
         ),
@@ -36,8 +36,8 @@ class RuleSettings(Settings, frozen=True):
     skip: Annotated[
         float,
         about(
-            "A system gets no more runs when no more than this share of what runs leave open in a "
-            "pair is its own.",
+            "A system gets no more runs when its own make no more than this share of what runs "
+            "leave open in a pair.",
             ge=0,
             lt=0.5,
         ),
@@ -76,8 +76,8 @@ class LookSettings(RuleSettings, frozen=True):
     looks: Annotated[
         tuple[Annotated[int, about(ge=1)], ...],
         about(
-            "Numbers of replicas of each kind at which the verdicts are looked at, rising, from 3 "
-            "on. The most that a system may have is its last look.",
+            "Numbers of replicas of each kind at which to look at the verdicts, rising, from 3 "
+            "on. The last is the most that a system may have.",
             min_length=1,
         ),
     ] = SCHEDULE

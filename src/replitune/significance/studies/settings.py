@@ -98,5 +98,5 @@ class CalibrateSettings(Settings, frozen=True):
     samples: Samples = 999
     unit: Annotated[
         Literal["segment", "document"],
-        about("What the coin of the next test set is thrown for."),
+        about("The unit for which the coin is flipped (next test set)."),
     ] = "segment"

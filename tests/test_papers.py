@@ -84,7 +84,7 @@ def test_scores_of_comet_are_read_where_the_line_for_them_is_uncommented(tmp_pat
     options = experiment.metric("comet").options
     scores = tmp_path / options["file"].replace("{testset}", "zh-en")
     metric = get_metric({"name": "external", **options, "id": "comet", "file": str(scores)})
-    statistics, missing = metric.system_statistics("SMU", ["run-001"], 3)
+    statistics, _ = metric.system_statistics("SMU", ["run-001"], 3)
     np.testing.assert_array_equal(statistics[0], [[0.81, 1], [0, 0], [0.79, 1]])
 
 

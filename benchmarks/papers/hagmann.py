@@ -67,8 +67,8 @@ def main() -> None:
     rows: list[dict[str, str]] = []
 
     def say(what: str, of: str, ours: str, model: str) -> None:
-        rows.append({"what": what, "of": of, "model": model,
-                     "paper": PAPER.get((what, of), "") if model == PLAIN else "", "ours": ours})  # fmt: skip
+        paper = PAPER.get((what, of), "") if model == PLAIN else ""
+        rows.append({"what": what, "of": of, "model": model, "paper": paper, "ours": ours})
 
     chi2, p = likelihood_ratio(table)
     say("chi2", "", f"{chi2:.2f}", PLAIN)

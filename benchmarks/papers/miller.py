@@ -72,8 +72,9 @@ def cell(texts: str, icc: float, n: int) -> Iterator[dict[str, Any]]:
         cells = [np.repeat(x, 2, axis=1) for x in cells]
     units = [np.add.reduceat(x, np.r_[0, np.cumsum(sizes)[:-1]], axis=2) for x in cells]
     batches = {
-        "segment": Batch(MeanMetric(), *cells), "document": Batch(MeanMetric(), *units, sizes=sizes),
-    }  # fmt: skip
+        "segment": Batch(MeanMetric(), *cells),
+        "document": Batch(MeanMetric(), *units, sizes=sizes),
+    }
     for unit, batch in batches.items():
         summary = summarise(batch)
         for scope in ("segments", "both") if n > 1 else ("segments",):

@@ -100,7 +100,7 @@ class OutputFiles(Given):
         if not self.testsets:
             complain(here, f"key `files` is missing in {'.'.join(here)}")
             return
-        named = [("files", t, t) for t in self.testsets]
+        named: list[tuple[str, str | int, str]] = [("files", t, t) for t in self.testsets]
         named += [("like", t, t) for t in self.settings.like]
         named += [("without", number, t) for number, t in enumerate(self.settings.without)]
         for key, place, testset in named:

@@ -3,8 +3,8 @@
 - ``rank-sum``: Wilcoxon's, of all scores of the one against all of the other (Graham 2016). Right
   where different outputs of the systems were judged, as crowds do; where the same segments were,
   what makes a segment hard drowns the difference.
-- ``signed-rank``: Wilcoxon's, of the differences on the segments where both were judged. It compares
-  ranks, and so may prefer another system than the mean does.
+- ``signed-rank``: Wilcoxon's, of the differences on the segments where both were judged. It
+  compares ranks, and so may prefer another system than the mean does.
 - ``permutation``: the scores of a segment change places with probability 1/2, the difference of
   means is the statistic: `riezler` of people's scores, on the segments where both were judged.
 """

@@ -27,7 +27,7 @@ def agreements(
     run: MetaRun,
 ) -> list[MetaRow]:
     """Outcomes of all pairs by humans and by each metric's tests, and how often they agree."""
-    judged = {
+    judged: Judged = {
         test: {human.name: all_pairs(test, human, run) for human in humans}
         for test in run.settings.human_tests
     }

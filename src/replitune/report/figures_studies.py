@@ -273,9 +273,9 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
 
     return Figure(
         f"Share of {count(rows[0].n or 0, 'pair')} of systems on {testset} of which a metric's "
-        f"test and people ({rows[0].criterion}, {rows[0].human_test} test) say the same at each level, with "
-        "Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so the true "
-        "intervals are wider; it speaks of these systems.",
+        f"test and people ({rows[0].criterion}, {rows[0].human_test} test) say the same at each "
+        "level, with Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so "
+        "the true intervals are wider; it speaks of these systems.",
         draw,
         size=(6.8, 1.2 + 0.42 * len(names)),
     )

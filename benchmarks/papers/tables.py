@@ -1,0 +1,185 @@
+"""The tables of docs/papers-since.md, from the CSV files beside this script.
+
+PYTHONPATH=src python benchmarks/papers/tables.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from shared import HERE, read
+
+from replitune.running.files import atomic_open
+
+PAGE = HERE.parents[1] / "docs" / "papers-since.md"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def share(text: str, digits: int = 3) -> str:
+    """.052, or 1."""
+    said = f"{float(text):.{digits}f}"
+    return said[1:] if said.startswith("0") else "1" if float(said) == 1 else said
+
+
+def bold_below(value: str, limit: float) -> str:
+    return f"**{share(value)}**" if float(value) < limit else share(value)
+
+
+def bold_above(value: str, limit: float) -> str:
+    return f"**{share(value)}**" if float(value) > limit else share(value)
+
+
+def hagmann() -> str:
+    rows = [[r["what"], r["of"], f"`{r['model']}`", r["paper"], r["ours"]] for r in read("hagmann")]
+    return table(["", "contrast", "model or test", "paper", "ours"], rows)
+
+
+def zmigrod() -> str:
+    rows = [
+        [r["data"], f"{int(r['N']):,}", f"{float(r['p_exact']):.6g}", r["oracle"] or "–",
+         f"{float(r['p_sampled']):.4g}",
+         f"{float(r['rms_error']):.1e} / {float(r['binomial_error']):.1e}",
+         f"{1000 * float(r['seconds_exact']):.2g}", f"{1000 * float(r['seconds_sampled']):.2g}"]
+        for r in read("zmigrod")
+    ]  # fmt: skip
+    head = [
+        "scores", "N", "p, exact", "oracle", "mean of 20 sampled p",
+        "their error: found / binomial", "exact, CPU ms", "20,000 exchanges, CPU ms",
+    ]  # fmt: skip
+    return table(head, rows)
+
+
+def miller() -> str:
+    found = read("miller")
+    cells = list(dict.fromkeys((r["texts"], r["icc"]) for r in found))
+    lines = []
+    for runs in ("1", "3"):
+        for method in dict.fromkeys(r["method"] for r in found if r["runs"] == runs):
+            said = {(r["texts"], r["icc"]): r["rejects"] for r in found
+                    if (r["runs"], r["method"]) == (runs, method)}  # fmt: skip
+            one = "1 answer" if runs == "1" else "3 runs"
+            lines.append([one, method, *(bold_above(said[cell], 0.06) for cell in cells)])
+    return table(["", "test", *(f"{texts}, ICC {float(icc):g}" for texts, icc in cells)], lines)
+
+
+def errors() -> str:
+    found = [r for r in read("miller") if r["runs"] == "1"]
+    sizes = {"40 of 10": 10.0, "20 of 20": 20.0}
+    lines = []
+    for texts, m in sizes.items():
+        for icc in ("0.1", "0.3"):
+            said = {r["method"]: float(r["se"]) for r in found
+                    if (r["texts"], r["icc"]) == (texts, icc)}  # fmt: skip
+            expected = (1 + (m - 1) * float(icc)) ** 0.5
+            lines.append(
+                [texts, icc.lstrip("0"), f"{1 / said['CLT, naive']:.2f}", f"{expected:.2f}"]
+            )
+    head = ["texts", "ICC", "true error / naive error", "sqrt(1 + (m - 1) ICC)"]
+    return table(head, lines)
+
+
+def one_system() -> str:
+    found = [r for r in read("bowyer") if r["design"] == "one system"]
+    return _coverage(found, ("N", "20", "50", "100", "200", "400"))
+
+
+def two_systems() -> str:
+    found = [r for r in read("bowyer") if r["design"] != "one system"]
+    return _coverage(found, ("N", "20", "50", "100", "400"))
+
+
+def _coverage(found: list[dict[str, str]], sizes: tuple[str, ...]) -> str:
+    """By design and method; the scores of a cell in the order of the file."""
+    kinds = list(dict.fromkeys(r["scores"] for r in found))
+    said = {(r["design"], r["method"], r["scores"], r["N"]): r["coverage"] for r in found}
+    lines = []
+    for design, method in dict.fromkeys((r["design"], r["method"]) for r in found):
+        cells = []
+        for kind in kinds:
+            values = [said.get((design, method, kind, N)) for N in sizes[1:]]
+            cells.append(" ".join("–" if v is None else bold_below(v, 0.94) for v in values))
+        lines.append([design, method, *(c if set(c) != {"–", " "} else "–" for c in cells)])
+    return table(["design", "interval", *kinds], lines)
+
+
+def kocmi() -> str:
+    lines = []
+    for r in read("kocmi"):
+        whole = (r["people_from"], r["people_to"]) == ("0", "100")
+        people = "all" if whole else f"{float(r['people_from']):g}–{float(r['people_to']):g}%"
+        ends = f"[{100 * float(r['ci_low']):.0f}, {100 * float(r['ci_high']):.0f}]"
+        low, high = (float(r[k]) for k in ("delta_from", "delta_to"))
+        of = "" if whole else f"{low:.2f} to {high:.2f}".replace("nan to", "up to")
+        lines.append([
+            r["metric"], people, of.replace("to nan", "and more"), r["pairs"], r["significant"],
+            r["significant_experts"], f"{100 * float(r['predicted']):.0f}%",
+            f"{100 * float(r['experts_agree']):.0f}% {ends}",
+        ])  # fmt: skip
+    head = [
+        "metric", "people notice", "difference", "pairs", "significant by the metric",
+        "significant by experts", "predicted agreement", "experts agree on the sign",
+    ]  # fmt: skip
+    return table(head, lines)
+
+
+def limits() -> str:
+    lines = [
+        [r["metric"], r["testset"], f"{r['significant']} of {r['pairs']}",
+         *(f"{float(r[k]):.2f}" for k in ("smallest_significant", "largest_not", "typical")),
+         f"{float(r['people_at_typical']):.0f}%", f"{float(r['delta_of_80']):.2f}"]
+        for r in read("kocmi-limits")
+    ]  # fmt: skip
+    head = ["metric", "test set", "significant", "smallest that is", "largest that is not",
+            "typically from", "people notice that", "80% notice"]  # fmt: skip
+    return table(head, lines)
+
+
+def ter() -> str:
+    found = read("zmigrod-ter")
+    lines = []
+    for testset in dict.fromkeys(r["testset"] for r in found):
+        some = [r for r in found if r["testset"] == testset]
+        exact, sampled = ([float(r[k]) for r in some] for k in ("p_exact", "p_sampled"))
+        gaps = [abs(x - y) for x, y in zip(exact, sampled, strict=True)]
+        worst = max(abs(x - y) / max(float(r["binomial_error"]), 5e-5)
+                    for x, y, r in zip(exact, sampled, some, strict=True))  # fmt: skip
+        other = sum((x <= 0.05) != (y <= 0.05) for x, y in zip(exact, sampled, strict=True))
+        seconds = [sum(float(r[k]) for r in some)
+                   for k in ("seconds_exact", "seconds_sampled")]  # fmt: skip
+        lines.append([testset, str(len(some)), f"{min(exact):.2g}", f"{max(gaps):.4f}",
+                      f"{worst:.1f}", str(other), *(f"{s:.2f}" for s in seconds)])  # fmt: skip
+    head = ["TER, test set", "pairs", "smallest exact p", "largest gap", "in binomial errors",
+            "other decision at .05", "exact, CPU s", "20,000 exchanges, CPU s"]  # fmt: skip
+    return table(head, lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "hagmann": hagmann, "zmigrod": zmigrod, "ter": ter, "kocmi": kocmi, "limits": limits,
+    "miller": miller, "errors": errors, "one-system": one_system, "two-systems": two_systems,
+}  # fmt: skip
+
+
+def filled(page: str) -> str:
+    for name, make in TABLES.items():
+        marks = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
+        page, count = re.subn(
+            marks, lambda m, make=make: f"{m[1]}\n{make()}\n{m[2]}", page, flags=re.DOTALL
+        )  # fmt: skip
+        assert count == 1, name
+    return page
+
+
+def main(path: Path = PAGE) -> None:
+    text = filled(path.read_text("utf-8"))
+    with atomic_open(path) as handle:
+        handle.write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """The tables of docs/papers-since.md, from the CSV files beside this script.
 
-PYTHONPATH=src python benchmarks/papers/tables.py
+PYTHONPATH=src python benchmarks/papers/page.py
 """
 
 from __future__ import annotations

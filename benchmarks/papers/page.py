@@ -1,19 +1,25 @@
-"""The tables of docs/papers-since.md, from the CSV files beside this script.
+"""The tables of docs/papers-since.md, from the CSV files beside this script, and those of Graham
+(2016) in docs/papers.md, from docs/results/graham2016.
 
 PYTHONPATH=src python benchmarks/papers/page.py
 """
 
 from __future__ import annotations
 
+import csv
 import re
+from collections import defaultdict
 from collections.abc import Callable
-from pathlib import Path
 
 from shared import HERE, read
 
+from replitune.meta.agreement import clopper_pearson
 from replitune.running.files import atomic_open
 
-PAGE = HERE.parents[1] / "docs" / "papers-since.md"
+DOCS = HERE.parents[1] / "docs"
+GRAHAM = DOCS / "results" / "graham2016"
+ALPHAS = ("0.05", "0.01", "0.001")
+METHODS = ("koehn", "graham", "riezler")
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -159,26 +165,127 @@ def ter() -> str:
     return table(head, lines)
 
 
-TABLES: dict[str, Callable[[], str]] = {
-    "hagmann": hagmann, "zmigrod": zmigrod, "ter": ter, "kocmi": kocmi, "limits": limits,
-    "miller": miller, "errors": errors, "one-system": one_system, "two-systems": two_systems,
+# -- Graham (2016) ------------------------------------------------------------------------
+
+
+def of_graham(name: str) -> list[dict[str, str]]:
+    with open(GRAHAM / f"{name}.csv", encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def _percent(agree: int, pairs: int) -> str:
+    low, high = clopper_pearson(agree, pairs)
+    return f"{100 * agree / pairs:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def _agreeing(testsets: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+    """Pairs in agreement by people's test, level, metric and method, all test sets together."""
+    found: dict[tuple[str, ...], int] = defaultdict(int)
+    for r in of_graham("agreement"):
+        if r["testset"] in testsets:
+            key = r["human_test"], r["alpha"], r["metric"], r["method"]
+            found[key] += round(float(r["agreement"]) * int(r["pairs"]))
+    return found
+
+
+def graham_agreement() -> str:
+    agree = _agreeing(("en-de", "zh-en"))
+    metrics = list(dict.fromkeys(key[2] for key in agree))
+    lines = [
+        [share(alpha, 3).rstrip("0"), metric,
+         *(_percent(agree["permutation", alpha, metric, method], 56) for method in METHODS)]
+        for alpha in ALPHAS for metric in metrics
+    ]  # fmt: skip
+    return table(["level", "metric", "paired bootstrap", "bootstrap", "AR"], lines)
+
+
+def graham_human_tests() -> str:
+    metrics = list(dict.fromkeys(r["metric"] for r in of_graham("agreement")))
+    whole = {(r["testset"], r["human_test"], r["metric"]): r for r in read("experts")
+             if r["alpha"] == "0.05" and r["method"] in ("riezler", "")}  # fmt: skip
+    lines = []
+    for testset in ("en-de", "en-de-3refs", "zh-en"):
+        agree = _agreeing((testset,))
+        for test in ("permutation", "signed-rank", "rank-sum"):
+            cells = []
+            for metric in metrics:
+                judged = agree[test, "0.05", metric, "riezler"]
+                cells.append(f"{judged} / {whole[testset, test, metric]['agree']}")
+            lines.append([testset, test, whole[testset, test, ""]["agree"], *cells])
+    return table(["test set", "people's test", "pairs that differ", *metrics], lines)
+
+
+def graham_correlations() -> str:
+    found = {(r["testset"], r["metric"], r["level"], r["measure"]): r
+             for r in of_graham("correlations")}  # fmt: skip
+
+    def said(*key: str) -> str:
+        r = found[key]
+        return f"{_short(r['value'])} [{_short(r['ci_low'])}, {_short(r['ci_high'])}]"
+
+    lines = [
+        [testset, metric, said(testset, metric, "system", "pearson"),
+         _short(found[testset, metric, "", "soft-pairwise-accuracy"]["value"]),
+         said(testset, metric, "segment", "pearson"), said(testset, metric, "segment", "kendall"),
+         said(testset, metric, "average", "kendall")]
+        for testset, metric in dict.fromkeys(key[:2] for key in found)
+    ]  # fmt: skip
+    return table(["test set", "metric", "systems: Pearson", "SPA", "outputs: Pearson",
+                  "outputs: Kendall", "in a segment: Kendall"], lines)  # fmt: skip
+
+
+def _short(text: str) -> str:
+    value = float(text)
+    return f"{value:.2f}".replace("0.", ".", 1)
+
+
+def graham_comparisons() -> str:
+    """p that the first metric correlates better, where it is the higher one."""
+    found: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    for r in of_graham("metrics"):
+        if float(r["difference"]) > 0:
+            key = r["level"], r["metric"], r["other"], r["testset"]
+            found[key][r["method"]] = share(r["p"])
+    tests = ("williams", "perm-systems", "perm-both")
+    lines = []
+    for level, what in (("system", "systems"), ("segment", "outputs")):
+        for testset in ("en-de", "en-de-3refs", "zh-en"):
+            for (at, metric, other, where), p in found.items():
+                if (at, where) == (level, testset):
+                    lines.append([what, testset, f"{metric} > {other}", *(p[t] for t in tests)])
+    head = ["over", "test set", "metrics", "Williams", "PERM-SYS", "PERM-BOTH"]
+    return table(head, lines)
+
+
+TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "papers-since.md": {
+        "hagmann": hagmann, "zmigrod": zmigrod, "ter": ter, "kocmi": kocmi, "limits": limits,
+        "miller": miller, "errors": errors, "one-system": one_system, "two-systems": two_systems,
+    },
+    "papers.md": {
+        "agreement": graham_agreement, "human-tests": graham_human_tests,
+        "correlations": graham_correlations, "comparisons": graham_comparisons,
+    },
 }  # fmt: skip
+"""By page and by what stands in its markers."""
 
 
-def filled(page: str) -> str:
-    for name, make in TABLES.items():
-        marks = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
-        page, count = re.subn(
-            marks, lambda m, make=make: f"{m[1]}\n{make()}\n{m[2]}", page, flags=re.DOTALL
-        )  # fmt: skip
-        assert count == 1, name
-    return page
+def filled(name: str) -> str:
+    """The page with its tables made again."""
+    text = (DOCS / name).read_text("utf-8")
+    for marker, make in TABLES[name].items():
+        made = f"\n{make()}\n"
+        marks = rf"(?<=<!-- {marker} -->\n).*?(?=\n?<!-- /{marker} -->)"
+        text, count = re.subn(marks, lambda _, made=made: made, text, flags=re.DOTALL)  # type: ignore[misc]
+        assert count == 1, marker
+    return text
 
 
-def main(path: Path = PAGE) -> None:
-    text = filled(path.read_text("utf-8"))
-    with atomic_open(path) as handle:
-        handle.write(text)
+def main() -> None:
+    for name in TABLES:
+        text = filled(name)
+        with atomic_open(DOCS / name) as handle:
+            handle.write(text)
 
 
 if __name__ == "__main__":

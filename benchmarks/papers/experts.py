@@ -44,7 +44,9 @@ def main() -> None:
                         sign = (row["delta"] > 0) - (row["delta"] < 0)
                         sign = -sign if metric.split(":")[0] in LOWER else sign
                         ours.append(sign if row["p"] <= alpha else 0)
-                        theirs.append(outcomes[row["a"], row["b"]])
+                        pair = row["a"], row["b"]
+                        turned = pair not in outcomes
+                        theirs.append(-outcomes[pair[::-1]] if turned else outcomes[pair])
                     agreed = agreement(theirs, ours)
                     rows.append({**said, "metric": metric, "method": method,
                                  "agree": agreed.agree, "pairs": agreed.pairs})  # fmt: skip

@@ -7,13 +7,13 @@ PYTHONPATH=src python benchmarks/papers/page.py
 from __future__ import annotations
 
 import csv
-import re
 from collections import defaultdict
 from collections.abc import Callable
 
 from shared import HERE, read
 
 from replitune.meta.agreement import clopper_pearson
+from replitune.report.numbers import p_value
 from replitune.running.files import atomic_open
 
 DOCS = HERE.parents[1] / "docs"
@@ -236,23 +236,25 @@ def graham_correlations() -> str:
 
 def _short(text: str) -> str:
     value = float(text)
-    return f"{value:.2f}".replace("0.", ".", 1)
+    return f"{value + 0.0 if abs(value) >= 0.005 else 0.0:.2f}".replace("0.", ".", 1)
 
 
 def graham_comparisons() -> str:
-    """p that the first metric correlates better, where it is the higher one."""
+    """p that the first metric correlates better, where its correlation is the higher one and one of
+    the tests is below .05."""
     found: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    higher = set()
     for r in of_graham("metrics"):
-        if float(r["difference"]) > 0:
-            key = r["level"], r["metric"], r["other"], r["testset"]
-            found[key][r["method"]] = share(r["p"])
-    tests = ("williams", "perm-systems", "perm-both")
-    lines = []
-    for level, what in (("system", "systems"), ("segment", "outputs")):
-        for testset in ("en-de", "en-de-3refs", "zh-en"):
-            for (at, metric, other, where), p in found.items():
-                if (at, where) == (level, testset):
-                    lines.append([what, testset, f"{metric} > {other}", *(p[t] for t in tests)])
+        key = r["level"], r["testset"], r["metric"], r["other"]
+        found[key][r["method"]] = r["p"]
+        if r["method"] == "williams" and float(r["difference"]) > 0:
+            higher.add(key)
+    lines = [
+        ["systems" if level == "system" else "outputs", testset, f"{metric} > {other}",
+         *(p_value(float(p[test])) for test in ("williams", "perm-systems", "perm-both"))]
+        for (level, testset, metric, other), p in sorted(found.items(), reverse=True)
+        if (level, testset, metric, other) in higher and min(map(float, p.values())) <= 0.05
+    ]  # fmt: skip
     head = ["over", "test set", "metrics", "Williams", "PERM-SYS", "PERM-BOTH"]
     return table(head, lines)
 
@@ -274,10 +276,11 @@ def filled(name: str) -> str:
     """The page with its tables made again."""
     text = (DOCS / name).read_text("utf-8")
     for marker, make in TABLES[name].items():
-        made = f"\n{make()}\n"
-        marks = rf"(?<=<!-- {marker} -->\n).*?(?=\n?<!-- /{marker} -->)"
-        text, count = re.subn(marks, lambda _, made=made: made, text, flags=re.DOTALL)  # type: ignore[misc]
-        assert count == 1, marker
+        start, end = f"<!-- {marker} -->\n", f"<!-- /{marker} -->"
+        head, found, rest = text.partition(start)
+        assert found, marker
+        assert end in rest, marker
+        text = f"{head}{start}\n{make()}\n\n{end}{rest.partition(end)[2]}"
     return text
 
 

@@ -42,7 +42,10 @@ def bold_above(value: str, limit: float) -> str:
 
 
 def hagmann() -> str:
-    rows = [[r["what"], r["of"], f"`{r['model']}`", r["paper"], r["ours"]] for r in read("hagmann")]
+    rows = [
+        [r["what"], r["of"], "`" + r["model"].replace("|", "\\|") + "`", r["paper"], r["ours"]]
+        for r in read("hagmann")
+    ]
     return table(["", "contrast", "model or test", "paper", "ours"], rows)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from replitune.corpus.prepare import prepare_testset
@@ -12,11 +14,12 @@ from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load, resolve
 from replitune.experiment.yaml_file import read_yaml
+from replitune.metrics.registry import get_metric
 from replitune.significance.registry import INTERVALS, TESTS
 from support import ROOT
 
 FOLDER = ROOT / "config" / "experiments"
-PAPERS = ("calibration", "clark2011", "fu2016", "graham2016", "neubig")
+PAPERS = ("calibration", "clark2011", "fu2016", "graham2016", "graham2016-crowd", "neubig")
 SCALED = [
     (name, scale)
     for name in PAPERS
@@ -62,6 +65,35 @@ def test_fu_has_seven_systems_and_sixty_replicas_of_each():
     small = Experiment(load(FOLDER / "fu2016.yaml", scale="small"))
     assert len(small.systems) == 3
     assert small.replica_counts("R1") == {"mert": 2, "mira": 2, "pro": 2}
+
+
+def test_graham_has_two_language_pairs_of_28_pairs_and_three_references():
+    experiment = Experiment(load(FOLDER / "graham2016.yaml"))
+    assert {name: len(experiment.decoding(name)) for name in experiment.tests} == {
+        "en-de": 8, "en-de-3refs": 8, "zh-en": 8,
+    }  # fmt: skip
+    assert len(experiment.settings.corpus.tests["en-de-3refs"].reference_files) == 3
+    assert experiment.judged == experiment.tests
+    meteor = Experiment(load(FOLDER / "graham2016.yaml", scale="meteor"))
+    assert meteor.tests == ["zh-en"]
+    assert meteor.systems == meteor.decoding("zh-en")
+
+
+def test_scores_of_comet_are_read_where_the_line_for_them_is_uncommented(tmp_path: Path):
+    text = (FOLDER / "graham2016.yaml").read_text("utf-8")
+    (line,) = re.findall(r"^  # (- \{name: external, .*\})$", text, flags=re.MULTILINE)
+    (tmp_path / "x.yaml").write_text(text.replace(f"  # {line}", f"  {line}"), "utf-8")
+    experiment = Experiment(load(tmp_path / "x.yaml", corpora=str(tmp_path)))
+    job = experiment.stage("score", testset="zh-en", metric="comet", system="SMU")
+    (file,) = map(Path, job.scores)
+    assert file == tmp_path / "wmt21-mqm" / "scores" / "zh-en.SMU.comet.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("0.81\n\n0.79\n")
+    options = experiment.metric("comet").options
+    scores = tmp_path / options["file"].replace("{testset}", "zh-en")
+    metric = get_metric({"name": "external", **options, "id": "comet", "file": str(scores)})
+    statistics, _ = metric.system_statistics("SMU", ["run-001"], 3)
+    np.testing.assert_array_equal(statistics[0], [[0.81, 1], [0, 0], [0.79, 1]])
 
 
 @pytest.mark.realdata

@@ -34,6 +34,17 @@ FILES = {
     "corpus": {"kind": "files", "tests": {"t": {"references": "r.txt"}}},
     "systems": {"a": {"backend": "outputs", "files": {"t": ["o.1", "o.2"]}}},
 }
+APART = {
+    "experiment": "x",
+    "corpus": {"kind": "files", "tests": {"t": {"references": "r"}, "u": {"references": "r"}}},
+    "systems": {
+        "a": {"backend": "outputs", "files": {"t": "a.t", "u": "a.u"}},
+        "b": {"backend": "outputs", "files": {"t": "b.t"}, "without": ["u"]},
+        "c": {"backend": "outputs", "files": {"u": "c.u"}, "without": ["t"]},
+    },
+    "tests": {"methods": ["riezler"]},
+}
+"""Two language pairs."""
 NMT = {
     "experiment": "x",
     "corpus": {"kind": "synthetic", "tests": {"t": 10}},
@@ -172,6 +183,11 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     (FILES, "systems.a.files.t", 3, "systems.a.files.t"),
     (FILES, "systems.a.file", {"t": "o.1"}, "did you mean `files`"),
     (FILES, "systems.a.like", {"u": "w.xml"}, "unknown test set 'u'"),
+    (FILES, "systems.a.without", ["u"], "unknown test set 'u'"),
+    (FILES, "systems.a.without", ["t"], "has files for test set t, and is said to be without"),
+    (APART, "systems.b", {"backend": "outputs", "files": {"t": "b.t"}}, "under `without`"),
+    (APART, "tests.pairs", {"baseline": "a"}, "no translations of some test sets"),
+    (APART, "tests.pairs", [["a", "b"]], "no translations of some test sets"),
     # replicas
     (SMT, "replicas", {"mret": 3}, "did you mean `mert`"),
     (SMT, "replicas.mert", 0, "at least 1"),

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,8 +11,8 @@ from replitune.meta.agreement import (
     agreement,
     clopper_pearson,
     combined_outcome,
-    rank_sum,
 )
+from replitune.meta.human_tests import rank_sum
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=60)
 
@@ -46,53 +44,6 @@ def test_a_share_of_nothing_is_refused():
         clopper_pearson(0, 0)
     with pytest.raises(ReplituneError, match="0 <= count <= n"):
         clopper_pearson(3, 2)
-
-
-def test_rank_sum_of_small_samples_is_exact():
-    a, b = np.array([1.0, 2.0, 4.0]), np.array([3.0, 5.0, 6.0, 7.0])
-    everything = np.concatenate([a, b])
-    sums = []
-    for chosen in itertools.combinations(range(7), 4):
-        x = everything[list(chosen)]
-        rest = np.delete(everything, chosen)
-        sums.append(sum((x[:, None] > rest[None, :]).ravel()))
-    u = sum((b[:, None] > a[None, :]).ravel())
-    found = rank_sum(a, b)
-    assert found.u == u
-    assert found.direction == 1
-    assert found.p == pytest.approx(np.mean(np.abs(np.array(sums) - 6) >= abs(u - 6)))
-
-
-def test_rank_sum_of_large_samples_has_ties_and_continuity():
-    rng = np.random.default_rng(1)
-    a, b = rng.integers(0, 10, 60).astype(float), rng.integers(2, 11, 50).astype(float)
-    n = 110
-    u = sum((b[:, None] > a[None, :]).ravel()) + sum((b[:, None] == a[None, :]).ravel()) / 2
-    ties = np.unique(np.concatenate([a, b]), return_counts=True)[1].astype(float)
-    variance = 60 * 50 / 12 * ((n + 1) - (ties**3 - ties).sum() / (n * (n - 1)))
-    z = (abs(u - 1500) - 0.5) / np.sqrt(variance)
-    found = rank_sum(a, b)
-    assert found.u == u
-    assert found.p == pytest.approx(2 * stats.norm.sf(z))
-    # scipy's ranksums, without either correction, is close by
-    assert found.p == pytest.approx(stats.ranksums(b, a).pvalue, rel=0.1)
-
-
-def test_rank_sum_turned_round():
-    rng = np.random.default_rng(2)
-    a, b = rng.normal(size=30), rng.normal(0.5, 1, 40)
-    there, back = rank_sum(a, b), rank_sum(b, a)
-    assert there.p == pytest.approx(back.p)
-    assert there.direction == -back.direction == 1
-
-
-def test_rank_sum_without_information():
-    same = rank_sum(np.ones(5), np.ones(4))
-    assert (same.p, same.direction, same.outcome(0.05)) == (1.0, 0, 0)
-    none = rank_sum(np.array([]), np.ones(4))
-    assert none.p is None
-    assert none.outcome(0.05) == 0
-    assert none.note == "nobody judged one of the systems"
 
 
 def test_fluency_decides_what_adequacy_leaves_open():

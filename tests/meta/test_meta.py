@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -259,6 +260,22 @@ def test_systems_and_metrics_can_be_chosen(replitune: Callable[..., Ran], store)
     assert "3 systems" in ran.out
     assert replitune(*arguments, "--metrics", "blue").code == 2
     assert "did you mean 'sys0'" in replitune(*arguments, "--exclude", "sys00").err
+
+
+def test_metrics_may_look_at_judged_segments_only(replitune: Callable[..., Ran], store):
+    rows = (store / "da.csv").read_text().split("\n")
+    kept = [r for r in rows if not re.match(r"sys\d,[0-9],|sys3,17,", r)]
+    (store / "part.csv").write_text("\n".join(kept))
+    arguments = ("meta", store / "stats", "--human", store / "part.csv", *FAST)
+    assert "(5 systems, 40 segments)" in replitune(*arguments).out
+    ran = replitune(*arguments, "--segments", "judged")
+    assert ran.code == 0, ran.err
+    assert "(5 systems, 29 segments)" in ran.out
+    assert "29 of 40 segments, those that people judged" in ran.out
+    alone = [r for r in kept[1:] if r and int(r[3]) == int(r.split(",")[1]) % 5]
+    (store / "none.csv").write_text("\n".join([rows[0], *alone]))
+    arguments = ("meta", store / "stats", "--human", store / "none.csv", *FAST)
+    assert "every system were judged" in replitune(*arguments, "--segments", "judged").err
 
 
 @pytest.mark.parametrize(

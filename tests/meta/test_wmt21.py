@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replitune.meta.agreement import rank_sum
 from replitune.meta.human import read_human
 from replitune.meta.human_cells import cell_means
+from replitune.meta.human_tests import rank_sum
 
 pytestmark = pytest.mark.realdata
 

@@ -107,8 +107,10 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
     for row, shown in zip(pairs, page_rows(page, "agreement"), strict=True):
         agree = round(row.value * row.n)
         low, high = clopper_pearson(agree, row.n)
-        assert shown[5:] == [f"{100 * agree / row.n:.1f}", interval(100 * low, 100 * high, 1),
-                             str(row.n)]  # fmt: skip
+        assert shown[4:] == [
+            row.human_test, f"{row.alpha:g}", f"{100 * agree / row.n:.1f}",
+            interval(100 * low, 100 * high, 1), str(row.n),
+        ]  # fmt: skip
     better = [row for row in judged if row.study == "comparison"]
     assert [row[7] for row in page_rows(page, "metrics")] == [p_value(row.p) for row in better]
     figures = re.findall(r'id="figure-([^"]+)".*?<figcaption>(.*?)</figcaption>', page, re.DOTALL)

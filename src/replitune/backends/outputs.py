@@ -59,6 +59,13 @@ class OutputSettings(SystemSettings):
             "order of segments the outputs are put into."
         ),
     ] = msgspec.field(default_factory=dict)
+    without: Annotated[
+        tuple[Name, ...],
+        about(
+            "Test sets that it has no translations of, where it is not compared: an experiment may "
+            "have several language pairs. Needs `pairs: all`."
+        ),
+    ] = ()
 
     def __post_init__(self) -> None:
         for key in ("replicas", "resources"):
@@ -93,21 +100,29 @@ class OutputFiles(Given):
         if not self.testsets:
             complain(here, f"key `files` is missing in {'.'.join(here)}")
             return
-        named = [("files", t) for t in self.testsets] + [("like", t) for t in self.settings.like]
-        for key, testset in named:
+        named: list[tuple[str, str | int, str]] = [("files", t, t) for t in self.testsets]
+        named += [("like", t, t) for t in self.settings.like]
+        named += [("without", number, t) for number, t in enumerate(self.settings.without)]
+        for key, place, testset in named:
             if testset not in (*tests, "dev"):
                 complain(
-                    (*here, key, testset),
+                    (*here, key, place),
                     f"unknown test set {testset!r} in system {self.system}",
                     expected=", ".join([*tests, "dev"]),
                     fix=did_you_mean(testset, [*tests, "dev"]),
                 )
         for testset in tests:
-            if testset not in self.testsets:
+            if testset not in (*self.testsets, *self.settings.without):
                 complain(
                     (*here, "files"),
                     f"system {self.system} has no files for test set {testset}",
-                    fix="name them, or remove the test set",
+                    fix="name them, name the test set under `without`, or remove it",
+                )
+            if testset in self.testsets and testset in self.settings.without:
+                complain(
+                    (*here, "without"),
+                    f"system {self.system} has files for test set {testset}, and is said to be "
+                    "without",
                 )
 
     def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:

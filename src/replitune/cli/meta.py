@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from replitune.statistics.store import SegmentStatistics
 
 SETTINGS = (
-    "human", "fluency", "score_column", "standardise", "first_segment", "exclude", "methods",
+    "human", "fluency", "score_column", "standardise", "first_segment", "exclude", "segments",
+    "human_tests", "methods",
     "samples", "resample", "ci_samples", "alphas", "human_alpha", "correction",
 )  # fmt: skip
 
@@ -137,6 +138,7 @@ def studied(
         systems=systems,
         exclude=settings.exclude,
         first_segment=settings.first_segment,
+        segments=settings.segments,
     )
     study = evaluate(
         data.metrics,

@@ -45,6 +45,12 @@ def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> N
     path, names = ("tests", "pairs"), list(systems)
     if isinstance(tests.pairs, str):
         return
+    absent = [name for name, system in systems.items() if getattr(system, "without", ())]
+    if absent:
+        complain(
+            path, "pairs of systems some of which have no translations of some test sets",
+            found=", ".join(absent), expected="all",
+        )  # fmt: skip
     pairs = () if isinstance(tests.pairs, Baseline) else tests.pairs
     given = [name for pair in pairs for name in pair]
     if isinstance(tests.pairs, Baseline):

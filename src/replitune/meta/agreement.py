@@ -1,9 +1,9 @@
 """Do a metric and its test find the differences that humans find? (Graham et al. 2014; Graham 2016)
 
 Each pair of systems has an outcome by the metric and one by humans: A better, B better, or no
-significant difference. They agree when the outcomes are equal. Humans: Wilcoxon's rank-sum test
-on segment scores of adequacy, of fluency, and of both, where fluency decides the pairs that
-adequacy leaves open. The share of pairs in agreement has a Clopper-Pearson interval; pairs share
+significant difference. They agree when the outcomes are equal. Humans: a test of human_tests.py on
+segment scores of adequacy, of fluency, and of both, where fluency decides the pairs that adequacy
+leaves open. The share of pairs in agreement has a Clopper-Pearson interval; pairs share
 systems, so the interval is, as in the literature, narrower than the truth.
 """
 
@@ -12,51 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from replitune.errors import ReplituneError
+from replitune.meta.human_tests import HumanTest
 from replitune.meta.rows import join_notes
 
 
-@dataclass(frozen=True)
-class RankSum:
-    """Wilcoxon's rank-sum (Mann-Whitney) test of two sets of scores; two-sided."""
-
-    u: float | None
-    """Pairs (a, b) in which b is larger, ties half."""
-    direction: int
-    """1 when b is larger more often than smaller, -1 the reverse, 0 for neither."""
-    p: float | None
-    n_a: int
-    n_b: int
-    note: str | None = None
-
-    def outcome(self, alpha: float) -> int:
-        """1: B better; -1: A better; 0: no significant difference."""
-        return self.direction if self.p is not None and self.p <= alpha else 0
-
-
-def rank_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> RankSum:
-    """Test scores a (n_a,) against b (n_b,).
-
-    Exact for small samples without ties (one of at most 8), otherwise normal, corrected for
-    ties and continuity. All scores equal: p = 1.
-    """
-    from scipy.stats import mannwhitneyu
-
-    n_a, n_b = len(a), len(b)
-    if n_a == 0 or n_b == 0:
-        return RankSum(None, 0, None, n_a, n_b, "nobody judged one of the systems")
-    everything = np.concatenate([a, b])
-    if everything.min() == everything.max():
-        return RankSum(n_a * n_b / 2, 0, 1.0, n_a, n_b, "all scores are equal")
-    found = mannwhitneyu(b, a, alternative="two-sided", method="auto")
-    u = float(found.statistic)
-    return RankSum(u, int(np.sign(u - n_a * n_b / 2)), float(found.pvalue), n_a, n_b)
-
-
-def combined_outcome(adequacy: RankSum, fluency: RankSum, alpha: float) -> int | None:
+def combined_outcome(adequacy: HumanTest, fluency: HumanTest, alpha: float) -> int | None:
     """Adequacy where it finds a difference, otherwise fluency (Graham et al. 2014).
 
     None where neither was judged.

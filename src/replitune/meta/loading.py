@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.corpus.testset import codes
 from replitune.errors import ReplituneError
 from replitune.meta.human import HumanJudgements
 from replitune.meta.human_cells import cell_means
@@ -33,12 +34,14 @@ def load(
     systems: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     first_segment: int = 0,
+    segments: str = "all",
 ) -> MetaData:
     """Match what was scored with what was judged.
 
     Without `systems`, both must have the same ones, those in `exclude` aside. Where the
     judgements say which replicas were judged, the metrics look at these only; otherwise a
-    system's score is the mean over its replicas.
+    system's score is the mean over its replicas. `segments` "judged" keeps those of which people
+    judged the outputs of every system.
     """
     first = stores[0]
     numbers = _numbers(first)
@@ -95,7 +98,25 @@ def load(
             "the judgements do not say which replica was judged (a column `replica`): a system's "
             "score is the mean over its replicas"
         )
-    return MetaData(metrics, humans, first.documents, tuple(notes))
+    data = MetaData(metrics, humans, first.documents, tuple(notes))
+    return data if segments == "all" else _judged_segments(data, judgements[0])
+
+
+def _judged_segments(data: MetaData, given: HumanJudgements) -> MetaData:
+    """Only segments of which people judged the outputs of every system."""
+    judged = np.logical_and.reduce([human.present.all(axis=0) for human in data.humans])
+    if not judged.any():
+        raise ReplituneError(
+            "no segment of which the outputs of every system were judged",
+            file=given.path,
+            fix="leave `segments: judged` out: then all segments count",
+        )
+    return MetaData(
+        [metric.on(judged) for metric in data.metrics],
+        [human.on(judged) for human in data.humans],
+        codes(data.documents[judged].tolist()),
+        (*data.notes, f"{judged.sum()} of {len(judged)} segments, those that people judged"),
+    )
 
 
 def _numbers(store: SegmentStatistics) -> NDArray[np.int64]:

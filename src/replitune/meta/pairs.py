@@ -8,11 +8,16 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.meta.agreement import RankSum, agreement, combined_outcome, rank_sum
+from replitune.meta.agreement import agreement, combined_outcome
+from replitune.meta.human_tests import HumanTest, all_pairs
 from replitune.meta.rows import MetaRow, MetaRun, join_notes
 from replitune.meta.scores import Scores
+from replitune.significance.base import TestResult
 from replitune.significance.multiple import verdict
 from replitune.significance.run import run_tests
+
+Judged = Mapping[str, Mapping[str, Sequence[HumanTest]]]
+"""Of all pairs, by the test of people's scores and by criterion."""
 
 
 def agreements(
@@ -22,32 +27,16 @@ def agreements(
     run: MetaRun,
 ) -> list[MetaRow]:
     """Outcomes of all pairs by humans and by each metric's tests, and how often they agree."""
-    names = metrics[0].systems
-    pairs = list(combinations(range(len(names)), 2))
-    alpha = run.settings.alphas[0]
-    rows: list[MetaRow] = []
-    judged: dict[str, list[RankSum]] = {}
-    for human in humans:
-        cells = [row[~np.isnan(row)] for row in human.segment]
-        judged[human.name] = tests = [rank_sum(cells[i], cells[j]) for i, j in pairs]
-        for (i, j), test in zip(pairs, tests, strict=True):
-            delta = float(human.system[j] - human.system[i])
-            rows.append(
-                MetaRow(
-                    "pair",
-                    human.name,
-                    "rank-sum",
-                    a=names[i],
-                    b=names[j],
-                    alpha=alpha,
-                    value=None if np.isnan(delta) else delta,
-                    statistic=test.u,
-                    p=test.p,
-                    n=test.n_a + test.n_b,
-                    outcome=None if test.p is None else test.outcome(alpha),
-                    note=test.note,
-                )
-            )
+    judged: Judged = {
+        test: {human.name: all_pairs(test, human, run) for human in humans}
+        for test in run.settings.human_tests
+    }
+    rows = [
+        row
+        for test, tests in judged.items()
+        for human in humans
+        for row in _human_pairs(test, human, tests[human.name], run)
+    ]
     results = run_tests(
         {
             metric.name: (metric.metric, {item.name: item for item in metric.statistics})
@@ -58,65 +47,108 @@ def agreements(
         seed=run.seed,
         methods=run.settings.methods,
         samples=run.settings.samples,
-        alpha=alpha,
+        alpha=run.settings.alphas[0],
         correction=run.settings.correction,
         threads=run.threads,
     )
     for metric in metrics:
-        better = metric.metric.higher_is_better
         found = results[metric.name]
         for method in dict.fromkeys(result.method for result in found):
             tests_of = [result for result in found if result.method == method]
-            for result in tests_of:
+            rows += _metric_pairs(metric, tests_of, run)
+            rows += _agreements(metric, tests_of, judged, run)
+    return rows
+
+
+def _human_pairs(
+    name: str, human: Scores, tests: Sequence[HumanTest], run: MetaRun
+) -> list[MetaRow]:
+    alpha = run.settings.alphas[0]
+    resampled = name == "permutation"
+    rows = []
+    for (i, j), test in zip(combinations(range(len(human.systems)), 2), tests, strict=True):
+        delta = float(human.system[j] - human.system[i])
+        rows.append(
+            MetaRow(
+                "pair",
+                human.name,
+                name,
+                a=human.systems[i],
+                b=human.systems[j],
+                alpha=alpha,
+                value=None if np.isnan(delta) else delta,
+                statistic=test.statistic,
+                p=test.p,
+                n=test.n,
+                outcome=None if test.p is None else test.outcome(alpha),
+                samples=run.settings.samples if resampled else None,
+                seed=run.seed if resampled else None,
+                note=test.note,
+            )
+        )
+    return rows
+
+
+def _metric_pairs(metric: Scores, tests: Sequence[TestResult], run: MetaRun) -> list[MetaRow]:
+    alpha = run.settings.alphas[0]
+    return [
+        MetaRow(
+            "pair",
+            None,
+            result.method,
+            metric=metric.name,
+            a=result.a,
+            b=result.b,
+            alpha=alpha,
+            value=result.delta,
+            p=result.p if result.p_adjusted is None else result.p_adjusted,
+            p_min=result.p_min,
+            outcome=verdict(result, alpha, metric.metric.higher_is_better),
+            samples=result.samples,
+            seed=result.seed,
+            note=result.note,
+        )
+        for result in tests
+    ]
+
+
+def _agreements(
+    metric: Scores, tests: Sequence[TestResult], judged: Judged, run: MetaRun
+) -> list[MetaRow]:
+    """Of one test of a metric, at each level, with people by each of their tests."""
+    rows = []
+    reached = {result.p_min for result in tests if result.p_min is not None}
+    for level in run.settings.alphas:
+        outcomes = [verdict(result, level, metric.metric.higher_is_better) for result in tests]
+        unreachable = (
+            f"the test cannot reach {level:g}: its smallest p is {min(reached):.3g}"
+            if reached and min(reached) * (1 - 1e-12) > level
+            else None
+        )
+        for test, by_criterion in judged.items():
+            theirs = _human_outcomes(by_criterion, run.settings.human_alpha or level)
+            for criterion, human_outcomes in theirs.items():
+                agreed = agreement(human_outcomes, outcomes)
                 rows.append(
                     MetaRow(
-                        "pair",
-                        None,
-                        method,
+                        "agreement",
+                        criterion,
+                        tests[0].method,
                         metric=metric.name,
-                        a=result.a,
-                        b=result.b,
-                        alpha=alpha,
-                        value=result.delta,
-                        p=result.p if result.p_adjusted is None else result.p_adjusted,
-                        p_min=result.p_min,
-                        outcome=verdict(result, alpha, better),
-                        samples=result.samples,
-                        seed=result.seed,
-                        note=result.note,
+                        human_test=test,
+                        alpha=level,
+                        value=agreed.share,
+                        ci_low=agreed.ci_low,
+                        ci_high=agreed.ci_high,
+                        n=agreed.pairs,
+                        note=join_notes(agreed.note, unreachable),
                     )
                 )
-            for level in run.settings.alphas:
-                outcomes = [verdict(result, level, better) for result in tests_of]
-                reached = {result.p_min for result in tests_of if result.p_min is not None}
-                unreachable = (
-                    f"the test cannot reach {level:g}: its smallest p is {min(reached):.3g}"
-                    if reached and min(reached) * (1 - 1e-12) > level
-                    else None
-                )
-                for criterion, theirs in _human_outcomes(
-                    judged, run.settings.human_alpha or level
-                ).items():
-                    agreed = agreement(theirs, outcomes)
-                    rows.append(
-                        MetaRow(
-                            "agreement",
-                            criterion,
-                            method,
-                            metric=metric.name,
-                            alpha=level,
-                            value=agreed.share,
-                            ci_low=agreed.ci_low,
-                            ci_high=agreed.ci_high,
-                            n=agreed.pairs,
-                            note=join_notes(agreed.note, unreachable),
-                        )
-                    )
     return rows
 
 
 def _human_outcomes(
-    judged: Mapping[str, Sequence[RankSum]], alpha: float
+    judged: Mapping[str, Sequence[HumanTest]], alpha: float
 ) -> dict[str, list[int | None]]:
     """By criterion; combined (Graham et al. 2014) where adequacy and fluency were judged."""
     found: dict[str, list[int | None]] = {

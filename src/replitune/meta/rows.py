@@ -42,6 +42,8 @@ class MetaRow:
     level: str | None = None
     a: str | None = None
     b: str | None = None
+    human_test: str | None = None
+    """agreement: the test of people's scores."""
     alpha: float | None = None
     value: float | None = None
     """Correlation, difference of correlations (metric - other), accuracy, share of pairs in
@@ -49,7 +51,7 @@ class MetaRow:
     ci_low: float | None = None
     ci_high: float | None = None
     statistic: float | None = None
-    """Williams' t, or U."""
+    """Williams' t, U, or a sum of ranks."""
     p: float | None = None
     p_min: float | None = None
     n: int | None = None
@@ -120,7 +122,10 @@ class MetaStudy:
         }
 
 
-DECIDING = ("samples", "ci_samples", "resample", "alphas", "human_alpha", "correction")
+DECIDING = (
+    "segments", "human_tests", "samples", "ci_samples", "resample", "alphas", "human_alpha",
+    "correction",
+)  # fmt: skip
 """Settings that decide the numbers, beside the methods."""
 
 
@@ -133,7 +138,7 @@ SAID: dict[str, tuple[str, ...]] = {
     "correlation": ("value", "ci_low", "ci_high", "note"),
     "comparison": ("value", "p", "note"),
     "soft-pairwise": ("value", "note"),
-    "agreement": ("value", "ci_low", "ci_high", "note"),
+    "agreement": ("human_test", "value", "ci_low", "ci_high", "note"),
     "pair": ("value", "p", "outcome", "note"),
 }
 """Studies, and the fields that each row of them has, null or not."""

@@ -74,6 +74,14 @@ class Scores:
             )
         return replace(self, statistics=tuple(chosen))
 
+    def on(self, segments: NDArray[np.bool_]) -> Scores:
+        """The same on some of the segments (N,)."""
+        chosen = tuple(
+            replace(item, statistics=np.ascontiguousarray(item.statistics[:, segments]))
+            for item in self.statistics
+        )
+        return replace(self, statistics=chosen)
+
 
 def human_scores(criterion: str, systems: Sequence[str], scores: NDArray[np.float64]) -> Scores:
     """Human scores (S, N), higher is better, NaN where nobody judged."""

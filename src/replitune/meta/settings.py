@@ -10,6 +10,7 @@ from replitune.significance.settings import Methods, PlainCorrection
 from replitune.significance.studies.settings import StudyMetrics
 
 File = Annotated[str, about(min_length=1)]
+HumanTestName = Literal["rank-sum", "signed-rank", "permutation"]
 Level = Annotated[float, about(gt=0, lt=1)]
 
 
@@ -37,6 +38,22 @@ class MetaSettings(Settings, frozen=True):
         tuple[str, ...],
         about("Systems that are left out, also those that only people saw (a human translation)."),
     ] = ()
+    segments: Annotated[
+        Literal["all", "judged"],
+        about(
+            "Segments that metrics are scored on: all of the test set, or those of which people "
+            "judged the outputs of every system."
+        ),
+    ] = "all"
+    human_tests: Annotated[
+        tuple[HumanTestName, ...],
+        about(
+            "Tests of people's scores: Wilcoxon's rank-sum test (`rank-sum`); where people judged "
+            "the same segments of both systems, his signed-rank test (`signed-rank`) and paired "
+            "exchanges of scores (`permutation`).",
+            min_length=1,
+        ),
+    ] = ("rank-sum",)
     methods: Annotated[
         Methods,
         about(

@@ -244,8 +244,10 @@ def agreement(material: Material) -> Figures:
 
 
 def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]) -> Figure:
-    """By metric and test, at each level, for the last criterion."""
-    rows = [row for row in rows if row.criterion == rows[-1].criterion]
+    """By metric and test, at each level, for the last criterion and the last test of people's
+    scores."""
+    last = rows[-1].criterion, rows[-1].human_test
+    rows = [row for row in rows if (row.criterion, row.human_test) == last]
     alphas = list(dict.fromkeys(row.alpha for row in rows))
     names = list(dict.fromkeys((row.metric, row.method) for row in rows))
     step = 0.7 / len(alphas)
@@ -271,9 +273,9 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
 
     return Figure(
         f"Share of {count(rows[0].n or 0, 'pair')} of systems on {testset} of which a metric's "
-        f"test and people ({rows[0].criterion}, rank-sum test) say the same at each level, with "
-        "Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so the true "
-        "intervals are wider; it speaks of these systems.",
+        f"test and people ({rows[0].criterion}, {rows[0].human_test} test) say the same at each "
+        "level, with Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so "
+        "the true intervals are wider; it speaks of these systems.",
         draw,
         size=(6.8, 1.2 + 0.42 * len(names)),
     )

@@ -256,14 +256,15 @@ def agreement(material: Material) -> Table | None:
         return None
     return Table(
         title="Agreement of tests with people",
-        caption="Share (%) of pairs of systems of which a metric's test and people (Wilcoxon's "
-        "rank-sum test) say the same at the level alpha: A better, B better, or no significant "
+        caption="Share (%) of pairs of systems of which a metric's test and a test of people's "
+        "scores say the same at the level alpha: A better, B better, or no significant "
         "difference; with an exact binomial (Clopper-Pearson) 95% interval, after Graham (2016). "
         "Pairs share systems, so the true interval is wider.",
         columns=(
             *JUDGED,
             *METRIC,
             METHOD,
+            Column("people's test", "human_test", left=True),
             Column("alpha", "alpha", show=lambda alpha: f"{alpha:g}"),
             Column("agree", "agreement", "value", lambda share: score(_in_percent(share), 1)),
             *ends(show=_ends_in_percent, in_units=False),

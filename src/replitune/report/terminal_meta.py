@@ -42,8 +42,9 @@ def lines(study: MetaStudy) -> Iterator[str]:
         yield from _correlations(study, criterion)
         for method in COMPARISONS:
             yield from _comparison(study, criterion, method)
-    for judged in dict.fromkeys(row.criterion for row in study.of("agreement")):
-        yield from _agreement(study, judged or "")
+    rows = study.of("agreement")
+    for judged, test in dict.fromkeys((row.criterion, row.human_test) for row in rows):
+        yield from _agreement(study, judged or "", test or "")
     yield from _notes(study)
 
 
@@ -121,8 +122,8 @@ def _comparison_table(metrics: Sequence[str], rows: Sequence[MetaRow]) -> Table:
     )
 
 
-def _agreement(study: MetaStudy, criterion: str) -> Iterator[str]:
-    rows = study.of("agreement", criterion=criterion)
+def _agreement(study: MetaStudy, criterion: str, test: str) -> Iterator[str]:
+    rows = study.of("agreement", criterion=criterion, human_test=test)
     found = {(row.metric, row.method, row.alpha): row for row in rows}
     human = study.run.settings.human_alpha
 
@@ -145,9 +146,7 @@ def _agreement(study: MetaStudy, criterion: str) -> Iterator[str]:
     yield f"agreement with {criterion}: % of {pairs} pairs of systems with equal outcomes, by alpha"
     for block in table.terminal(repeated=2):
         yield from block
-    people = (
-        f"rank-sum test of people's scores at {human:g}" if human else "people at the same alpha"
-    )
+    people = f"{test} test of people's scores at {f'{human:g}' if human else 'the same alpha'}"
     yield f"  [95% Clopper-Pearson intervals; {people}]"
 
 

@@ -372,7 +372,7 @@ class Test(StoreStage):
     """All tests of all pairs, and the intervals of each system."""
 
     NAME = "test"
-    VERSION = 5
+    VERSION = 6
     KEPT = True
     tests: dict[str, Any]
     design: str

@@ -54,6 +54,8 @@ class Material:
     """Where the experiment has decided itself how many replicas it needs."""
     meta: Mapping[str, list[MetaRow]] = field(default_factory=dict)
     """By test set."""
+    people: Sequence[str] = ()
+    """Metrics that are judgements of people."""
 
     @cached_property
     def names(self) -> dict[str, str]:

@@ -24,6 +24,7 @@ from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError, nearest
 from replitune.registry import NAME_WORDS
 from replitune.report import contents
+from replitune.report.contents import LatexStyle
 from replitune.report.document_scores import document_scores
 from replitune.report.material import Material
 from replitune.report.segment_browser import Output, Segments, sentence_scores
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from replitune.report.drawing import Figure
 
 Rows = Literal["tests", "systems", "overlaps", "variances", "notes"]
-
-LATEX_TABLES = ("overview", "systems", "pairs")
 
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*", re.ASCII)
 LONGEST = 200
@@ -193,14 +192,19 @@ class Report:
         kept = [frame for frame in frames if len(frame)] or frames[:1]
         return pd.concat(kept, ignore_index=True)
 
-    def to_latex(self, *names: str) -> str:
-        """Tables for a paper (booktabs); by default overview, systems and pairs."""
-        return "\n".join(self.table(name).latex() for name in names or LATEX_TABLES)
+    def to_latex(self, *names: str, style: LatexStyle = "papers") -> str:
+        """Tables for a paper (booktabs): those that are named, or those of a style, `papers` (mean
+        ± s, best bold, daggers) or `multeval` (metric by system: score, s_sel, s_test, p)."""
+        if style not in contents.LATEX_TABLES:
+            raise ReplituneError(
+                f"no LaTeX style {style!r}", expected=", ".join(contents.LATEX_TABLES)
+            )
+        return "\n".join(self.table(name).latex() for name in names or contents.LATEX_TABLES[style])
 
-    def write_latex(self, path: str | Path) -> None:
+    def write_latex(self, path: str | Path, style: LatexStyle = "papers") -> None:
         """The same as a file."""
         with atomic_open(path) as handle:
-            handle.write(self.to_latex())
+            handle.write(self.to_latex(style=style))
 
     def write_html(self, path: str | Path) -> None:
         """The whole report as one page that works offline."""
@@ -227,6 +231,8 @@ class ComparisonReport(Report):
     """The references; of numbers there are none."""
     outputs: Mapping[str, Outputs] = field(default_factory=dict)
     """By system; of numbers there are none."""
+    people: tuple[str, ...] = ()
+    """Metrics that are judgements of people."""
     read_as: tuple[str, ...] = ()
     """How a table of numbers was read, where that was guessed."""
 
@@ -255,6 +261,7 @@ class ComparisonReport(Report):
             segments=[] if self.texts is None else [self._segments(lead, store, self.texts)],
             documents=documents,
             inputs=self.comparison.inputs,
+            people=self.people,
         )
 
     @property

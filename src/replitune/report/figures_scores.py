@@ -20,7 +20,7 @@ def replicas(material: Material, cell: Result) -> Figure | None:
     Where systems overlap, one run of each can show either order. No test; it speaks of these
     runs."""
     scores = {name: _scores(cell, name) for name in cell.systems}
-    if not scores:
+    if all(len(values) < 2 for values in scores.values()):
         return None
     every = np.concatenate(list(scores.values()))
 

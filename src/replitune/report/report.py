@@ -25,13 +25,13 @@ from replitune.errors import ReplituneError, nearest
 from replitune.registry import NAME_WORDS
 from replitune.report import contents
 from replitune.report.contents import LatexStyle
-from replitune.report.document_scores import document_scores
 from replitune.report.material import Material
-from replitune.report.segment_browser import Output, Segments, sentence_scores
+from replitune.report.segment_browser import Output, Segments, segments_of
 from replitune.report.specification import Table
 from replitune.report.terminal import comparison_lines
 from replitune.report.verdict import Verdict, lead_verdicts
 from replitune.report.warnings import warnings
+from replitune.report.why import Why, explain
 from replitune.report.wording import named
 from replitune.results.comparing import Results
 from replitune.results.in_hand import look_settings, looks_in_hand
@@ -243,12 +243,6 @@ class ComparisonReport(Report):
     @cached_property
     def material(self) -> Material:  # type: ignore[override]
         settings, (lead, store) = self.comparison.settings, self.cells[0]
-        documents = []
-        if store.document_names is not None:
-            names = store.document_names
-            documents.append(
-                (lead, document_scores(store.metric, store.systems, store.documents, names))
-            )
         return Material(
             experiment=lead.testset,
             seed=self.comparison.seed,
@@ -259,7 +253,7 @@ class ComparisonReport(Report):
             baseline=self.baseline,
             methods={entry.id: entry.name for entry in settings.methods},
             segments=[] if self.texts is None else [self._segments(lead, store, self.texts)],
-            documents=documents,
+            explain=self._explain,
             inputs=self.comparison.inputs,
             people=self.people,
         )
@@ -277,14 +271,14 @@ class ComparisonReport(Report):
         return self.comparison.warnings
 
     def _segments(self, cell: Result, store: SegmentStatistics, testset: TestSet) -> Segments:
-        """The median runs under one metric."""
-        outputs = []
-        for name, summary in cell.systems.items():
-            replica, system = summary.median_replica, store.systems[name]
-            lines = self.outputs[name][system.replicas.index(replica)]
-            scores = sentence_scores(store.metric, system, replica)
-            outputs.append(Output(name, replica, lines, scores))
-        return Segments.of(cell, testset, outputs)
+        """With the scores of one metric."""
+        return segments_of(cell, store, testset, self.outputs)
+
+    def _explain(self) -> Sequence[Why]:
+        judged = {*self.people}
+        stores = [(c.metric, store) for c, store in self.cells if c.metric not in judged]
+        testset = self.cells[0][0].testset
+        return [explain(testset, stores, texts=self.texts, outputs=self.outputs)] if stores else []
 
     def looks(
         self, looks: Sequence[int] = SCHEDULE, metric: str | None = None, **rule: float

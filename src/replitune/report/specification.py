@@ -177,8 +177,8 @@ class Table:
     def __repr__(self) -> str:
         return str(self)
 
-    def html(self) -> str:
-        """The head and the body of a <table>."""
+    def html(self, most: int | None = None) -> str:
+        """The head and the body of a <table>, with the first rows or all."""
         words = [["word"] if column.left else [] for column in self.printed]
         head = (_element("th", kind, escape(h), ' scope="col"')
                 for h, kind in zip(self.header, words, strict=True))  # fmt: skip
@@ -187,7 +187,7 @@ class Table:
                 _element("td", [*kind, *marks], escape(text) + _daggers(marks))
                 for kind, (text, marks) in zip(words, row, strict=True)
             )
-            for row in self.cells
+            for row in self.cells[:most]
         )
         rows = "".join(f"<tr>{row}</tr>\n" for row in body)
         return f"<thead><tr>{''.join(head)}</tr></thead>\n<tbody>\n{rows}</tbody>"

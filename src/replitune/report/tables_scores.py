@@ -308,7 +308,7 @@ def documents(material: Material) -> Table:
 
     def of(system: str) -> Callable[..., float | None]:
         return lambda cell, scored, g: (
-            float(scored.scores[system][g]) if system in scored.scores else None
+            float(scored.scores[system][:, g].mean()) if system in scored.scores else None
         )
 
     def change(system: str) -> Callable[..., float | None]:

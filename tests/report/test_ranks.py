@@ -66,7 +66,9 @@ def test_many_systems_have_clusters_and_ranks():
         "a": (1, (1, 2)), "b": (1, (1, 2)), "c": (2, (3, 3)),
     }  # fmt: skip
     (found,) = headlines(material(many(0.3, 0.2, 0.4)))
-    assert found.text.startswith("No cluster of 3 systems stands apart by BLEU; a has the highest")
+    assert found.text == "3 systems: no difference by BLEU is decided"
+    (found,) = headlines(material(many(0.3, 0.01, 0.4)))
+    assert found.text == "a beats c by BLEU; 2 pairs undecided"
 
 
 def test_against_a_baseline_wins_are_counted():

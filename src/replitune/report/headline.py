@@ -11,10 +11,10 @@ from replitune.report.ranks import ranking
 from replitune.report.wording import count, listed
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
-from replitune.significance.multiple import verdict
+from replitune.significance.multiple import Ranking, verdict
 
 NAMED = 3
-"""Systems of a cluster that are named; of more, the number."""
+"""Systems of a cluster, clusters and pairs that are named; of more, the number."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,15 @@ def _clusters(cells: Sequence[Result]) -> tuple[str, bool]:
     found = ranking(first)
     assert found is not None
     clusters = found.clusters or ()
-    line = " > ".join(map(_cluster, clusters))
     if len(clusters) == 1:
-        best = found.systems[0]
-        text = f"No cluster of {len(found.systems)} systems stands apart by {first.name}; "
-        text += f"{best} has the highest score" if first.higher_is_better else f"{best} is first"
+        text = _one_cluster(found, first)
     else:
-        text = f"{line} by {first.name}"
+        text = " > ".join(map(_cluster, clusters[:NAMED]))
+        if (rest := len(clusters) - NAMED) == 1:
+            text += f" > {_cluster(clusters[-1])}"
+        elif rest > 1:
+            text += f" > {rest} more clusters"
+        text += f" by {first.name}"
     more = []
     for cell in others:
         own = ranking(cell)
@@ -107,6 +109,16 @@ def _clusters(cells: Sequence[Result]) -> tuple[str, bool]:
         more.append(f"{cell.name} has the same" if same else f"{number} by {cell.name}")
     wins = any(own.wins.any() for cell in cells if (own := ranking(cell)) is not None)
     return "; ".join([text, *more]), wins
+
+
+def _one_cluster(found: Ranking, cell: Result) -> str:
+    """Who beats whom, where no system stands apart."""
+    names, wins = found.systems, [(i, j) for i, j in zip(*found.wins.nonzero(), strict=True)]
+    if not wins:
+        return f"{len(names)} systems: no difference by {cell.name} is decided"
+    said = [f"{names[i]} beats {names[j]}" for i, j in wins]
+    text = "; ".join(said) if len(said) <= NAMED else f"{len(said)} of {len(cell.pairs)} pairs"
+    return f"{text} by {cell.name}; {count(len(cell.pairs) - len(wins), 'pair')} undecided"
 
 
 def _cluster(names: Sequence[str]) -> str:

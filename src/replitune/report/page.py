@@ -73,7 +73,7 @@ def page(
     for id, kind in STATIC.items():
         first = next((one for one in drawn if one["kind"] == kind), None)
         if first is not None and not (id == "forest" and "ranks" in statics):
-            statics[id] = (first["caption"], first["svg"])
+            statics[id] = (first["caption"], first["svg"], first["name"])
             drawn.remove(first)
     segments = [part for part in material.segments if part.outputs]
     said = verdicts(material)
@@ -81,6 +81,7 @@ def page(
         experiment=material.experiment,
         seed=material.seed,
         headlines=headlines(material),
+        many=any(len(cell.systems) > 2 for cell in material.cells),
         verdicts=said,
         sentences=sum(len(group.shown) + len(group.folded) for group in said),
         warnings=warnings(material),

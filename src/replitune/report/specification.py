@@ -16,6 +16,8 @@ from replitune.report.numbers import MISSING, interval
 if TYPE_CHECKING:
     import pandas as pd
 
+FROZEN = ("system", "pair")
+"""Columns of the page that stay in sight when a table is moved sideways."""
 WIDTH = 100
 """Columns of a terminal that tables keep to."""
 
@@ -179,7 +181,10 @@ class Table:
 
     def html(self, most: int | None = None) -> str:
         """The head and the body of a <table>, with the first rows or all."""
-        words = [["word"] if column.left else [] for column in self.printed]
+        words = [
+            ["word"] * column.left + ["frozen"] * (column.heading in FROZEN)
+            for column in self.printed
+        ]
         head = (_element("th", kind, escape(h), ' scope="col"')
                 for h, kind in zip(self.header, words, strict=True))  # fmt: skip
         body = (

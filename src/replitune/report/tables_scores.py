@@ -67,7 +67,6 @@ def overview(material: Material) -> Table:
             *(c for cell in by_metric.values() for c in _overview_columns(cell, material)),
         ),
         rows=rows,
-        filters=1,
     )
 
 

@@ -118,7 +118,7 @@ class _Wanted:
         """Sorted keys: of a longer n-gram, number of all but its last word x words + last word."""
         self.expected: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         """Sorted keys segment x n-grams + n-gram, and counts: of several references the most."""
-        self.totals: list[NDArray[np.float64]] = []
+        self.totals: list[NDArray[Any]] = []
         """How often the references have each."""
         segments = len(references[0])
         texts = [text for stream in references for text in stream]

@@ -66,7 +66,7 @@
       node,
       caption: `${said.percent(largest.share)} of the doubt about ${state.b} − ${state.a} by ${c.name} is ${largest.what}` +
         (rows.length > 1 ? ` (${rows.filter((row) => row !== largest).map((row) => `${row.what} ${said.percent(row.share)}`).join(", ")})` : "") +
-        `: shares of the variance of the difference. Of more ${largest.what === "the test set" ? "segments" : "runs"} it would fall.`,
+        ": shares of the variance of the difference.",
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, a: state.a, b: state.b, source: row.what, share: row.share })),
     };
   };
@@ -112,7 +112,7 @@
     const rows = plans.flatMap(({ name, plan }) => Array.from({ length: 41 }, (_, i) => ({ name, delta: (last * i) / 40, power: plan.power((last * i) / 40) })));
     const plan = plans.at(-1), shown = found.at(-1);
     const node = plot({
-      width, height: 250, marginLeft: 40, marginRight: 110, marginBottom: 38, marginTop: 14,
+      width, height: 250, marginLeft: 40, marginRight: 110, marginBottom: 38, marginTop: 26,
       x: { label: `true difference in ${c.name}`, labelAnchor: "center", labelArrow: "none", domain: [0, last], ticks: 6 },
       y: { label: "power", labelArrow: "none", domain: [0, 1], grid: true, ticks: 5 },
       marks: [
@@ -121,7 +121,7 @@
         Plot.line(rows, { x: "delta", y: "power", z: "name", stroke: (row) => (row.name === "the plan" ? "var(--c2)" : "var(--c1)"), strokeWidth: 2.2 }),
         Plot.dot(found.map((x, i) => ({ x, i })), { x: "x", y: 0.8, r: 5, fill: ({ i }) => (i ? "var(--c2)" : "var(--c1)") }),
         Plot.text(plans.map(({ name }, i) => ({ name, y: rows[41 * i + 40].power, i })), { x: last, y: (row) => row.y - 0.09 * row.i, text: "name", textAnchor: "start", dx: 6, fill: ({ i }) => (i ? "var(--c2)" : "var(--c1)") }),
-        Plot.text([{ x: observed }], { x: "x", y: 1.04, text: () => "observed", fill: "var(--quiet)" }),
+        Plot.text([{ x: observed }], { x: "x", frameAnchor: "top", dy: -8, dx: 4, textAnchor: "start", text: () => "observed", fill: "var(--quiet)" }),
       ],
     });
     const plain = `${n[0] === n[1] ? n[0] : `${n[0]} and ${n[1]}`} runs and ${N.toLocaleString("en")} segments`;
@@ -148,7 +148,7 @@
     const rows = names.flatMap((name, k) => Object.entries(data.histories[name]).flatMap(([run, scores]) =>
       scores.map((score, i) => ({ system: name, run, z: `${name} ${run}`, iteration: i, score, k })).filter((row) => row.score !== null)));
     const node = plot({
-      width, height: 280, marginLeft: 44, marginRight: 12, marginBottom: 38,
+      width, height: 280, marginTop: 24, marginLeft: 44, marginRight: 12, marginBottom: 38,
       x: { label: "iteration", labelAnchor: "center", labelArrow: "none", tickFormat: (x) => (Number.isInteger(x) ? String(x) : "") },
       y: { label: "score on dev", labelArrow: "none", grid: true },
       marks: [

@@ -123,7 +123,7 @@
       y: { domain: names, label: null, tickFormat: (name) => short(name, 14), tickSize: 0, padding: 0.04 },
       marks: [
         Plot.cell(rows, { x: "a", y: "b", fill: (row) => (row.won === 1 ? "var(--won)" : row.won === -1 ? "var(--lost)" : "var(--soft)"), title: "text", tip }),
-        Plot.text(small ? [] : rows, { x: "a", y: "b", text: (row) => said.p(row.test.adjusted), fontSize: 10.5, fontWeight: (row) => (row.won ? 700 : 400), pointerEvents: "none" }),
+        Plot.text(small ? [] : rows, { x: "a", y: "b", text: (row) => said.p(row.test.adjusted), fontSize: size < 40 ? 9 : 10.5, fontWeight: (row) => (row.won ? 700 : 400), pointerEvents: "none" }),
         Plot.cell(rows.filter((row) => row.a === state.a && row.b === state.b), { x: "a", y: "b", fill: "none", stroke: "var(--ink)", strokeWidth: 2.5, pointerEvents: "none" }),
       ],
     });
@@ -143,6 +143,7 @@
     holder.replaceChildren(pair ? `${c.name}: ${pair.text}` : c.systems.length > 1 ? `${state.b} − ${state.a}: not tested by ${c.name}.` : "");
     const table = document.getElementById("table-overview");
     const several = page.unique(data.cells.map((one) => one.testset)).length > 1;
+    table.classList.add("switched");
     if (several) for (const row of table.tBodies[0].rows) row.hidden = row.cells[0].textContent !== state.testset;
     for (const line of document.querySelectorAll(".headline")) {
       if (line.dataset.testset === state.testset) line.setAttribute("aria-current", "true");
@@ -152,11 +153,9 @@
   for (const line of document.querySelectorAll(".headline button")) {
     line.addEventListener("click", () => set({ testset: line.closest(".headline").dataset.testset }));
   }
-  const many = data.cells.some((c) => c.systems.length > 2);
   add("ranks", ranks, ["testset", "metric", "a", "b"]);
   add("matrix", matrix, ["testset", "metric", "test", "a", "b"]);
   add("forest", forest, ["testset", "test", "a", "b"]);
-  document.body.classList.toggle("many", many);
   tell();
   page.on(tell);
   performance.mark("first-picture");

@@ -1,7 +1,7 @@
 // Why B is better than A: segments, groups of segments, words; of all runs, not of one.
 const why = (() => {
   const { state, set, said, data, cell, system, make, fill, field } = page;
-  const { add, show, plot, colour, short, tip } = pictures;
+  const { add, show, plot, short, longest, tip } = pictures;
   const KINDS = { length: "length of the reference", ratio: "length of the outputs beside the reference", document: "document", part: "part", words: "how frequent words are" };
   const FEW = 12;
 
@@ -50,7 +50,7 @@ const why = (() => {
     const bins = Plot.bin().domain([-most, most]).thresholds(41)(known);
     const rows = bins.map((bin) => ({ x0: bin.x0, x1: bin.x1, n: bin.length, better: (bin.x0 + bin.x1) / 2 > 0 === c.higher }));
     const better = known.filter((x) => (c.higher ? x > 0 : x < 0)).length, worse = known.filter((x) => (c.higher ? x < 0 : x > 0)).length;
-    const margin = { left: 44, right: 10, top: 8, bottom: 36 }, height = 190;
+    const margin = { left: 44, right: 10, top: 22, bottom: 36 }, height = 204;
     const node = plot({
       width, height, marginLeft: margin.left, marginRight: margin.right, marginTop: margin.top, marginBottom: margin.bottom,
       x: { label: `${c.name} of ${state.b} − ${state.a} on a segment, mean over runs`, labelAnchor: "center", labelArrow: "none", domain: [-most, most], ticks: width > 520 ? 9 : 5 },
@@ -111,11 +111,11 @@ const why = (() => {
     if (chosen === "document" && rows.length > FEW) {
       rows = [...rows].sort((x, y) => Math.abs(y.delta) * Math.sqrt(y.n) - Math.abs(x.delta) * Math.sqrt(x.n)).slice(0, FEW).sort((x, y) => (higher ? y.delta - x.delta : x.delta - y.delta));
     }
-    const left = Math.min(210, width * 0.4), right = width > 520 ? 190 : 12;
+    const most = width > 520 ? 30 : 18, left = Math.min(longest(rows.map((row) => row.name), most), width * 0.4), right = width > 520 ? 190 : 12;
     const unit = words ? "word" : "segment";
     const node = plot({
       width, height: rows.length * 28 + 46, marginLeft: left, marginRight: right, marginTop: 4, marginBottom: 36,
-      y: { domain: rows.map((row) => row.name), label: null, tickSize: 0, tickFormat: (name) => short(name, width > 520 ? 30 : 18) },
+      y: { domain: rows.map((row) => row.name), label: null, tickSize: 0, tickFormat: (name) => short(name, most) },
       x: { label: words ? "words of the references that are there, difference in % points" : `difference in ${c.name}${c.higher ? "" : " (lower is better)"}`, labelAnchor: "center", labelArrow: "none", grid: true, reverse: !higher, nice: true, ticks: width > 520 ? 6 : 4 },
       marks: [
         Plot.ruleX([0], { stroke: "var(--ink)" }),

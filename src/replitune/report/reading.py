@@ -78,8 +78,7 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
         baseline=job.baseline,
         methods={entry.id: entry.name for entry in TESTS.entries(job.methods)},
         segments=[
-            segments_of(cell, *(of[cell.testset] for of in (stores, texts, outputs)))
-            for cell in lead
+            segments_of(c, stores[c.testset], texts[c.testset], outputs[c.testset]) for c in lead
         ],
         explain=lambda: [why(testset) for testset in texts],
         histories=read_histories(job),

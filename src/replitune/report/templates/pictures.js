@@ -19,7 +19,7 @@ const pictures = (() => {
   const standalone = (figure) => {
     const svg = figure.querySelector(".canvas svg").cloneNode(true);
     const style = getComputedStyle(document.documentElement);
-    svg.querySelectorAll('[aria-label="tip"], .brush').forEach((element) => element.remove());
+    svg.querySelectorAll('[aria-label="tip"], [data-mark="tip"], .brush').forEach((element) => element.remove());
     svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     for (const [key, value] of Object.entries({ width: "100%", height: "100%", fill: "var(--paper)" })) paper.setAttribute(key, value);
@@ -121,11 +121,19 @@ const pictures = (() => {
     for (const id of known.keys()) show(id);
   });
   const STYLE = { background: "transparent", color: "var(--ink)", fontFamily: "inherit", fontSize: "12px", overflow: "visible" };
-  const plot = (options) => Plot.plot({ style: STYLE, ...options });
+  // Plot names the groups of its marks, which screen readers are not to read
+  const plot = (options) => {
+    const node = Plot.plot({ style: STYLE, ...options });
+    for (const group of node.querySelectorAll("g[aria-label]")) {
+      group.dataset.mark = group.getAttribute("aria-label");
+      group.removeAttribute("aria-label");
+    }
+    return node;
+  };
   const clickable = (node, mark, rows, act) => {
-    node.querySelectorAll(`[aria-label="${mark}"] > *`).forEach((element) => {
-      const i = Plot.select(element).datum();
-      if (rows[i] === undefined) return;
+    node.querySelector(`[data-mark="${mark}"]`).querySelectorAll("*").forEach((element) => {
+      const i = Plot.select(element).datum(); // marks of facets are deeper
+      if (element.tagName === "g" || rows[i] === undefined) return;
       element.style.cursor = "pointer";
       element.addEventListener("click", () => act(rows[i]));
     });

@@ -138,6 +138,8 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
         canvas = Canvas(layout="constrained", figsize=figure.size)
         figure.draw(canvas.subplots(ncols=figure.panels, sharey=True))
         _shorten(canvas)
+        canvas.draw_without_rendering()  # places everything, once for all kinds of files
+        canvas.set_layout_engine("none")
         for suffix in suffixes:
             buffer = io.BytesIO()
             canvas.savefig(buffer, format=suffix, metadata=METADATA[suffix])

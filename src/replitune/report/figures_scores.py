@@ -13,13 +13,21 @@ from replitune.report.numbers import score
 from replitune.report.wording import INTERVALS, count
 from replitune.results.result import Result
 
+MOST = 12
+"""Systems of a figure in which they lie over each other."""
+
+
+def _others(cell: Result) -> str:
+    more = len(cell.systems) - MOST
+    return f" The best {MOST} systems; {more} more are in the tables." if more > 0 else ""
+
 
 @of_each_cell
 def replicas(material: Material, cell: Result) -> Figure | None:
     """Clark et al. (2011), Fig. 1: score of each replica; the line is the mean of the system.
     Where systems overlap, one run of each can show either order. No test; it speaks of these
     runs."""
-    scores = {name: _scores(cell, name) for name in cell.systems}
+    scores = {name: _scores(cell, name) for name in cell.ranked[:MOST]}
     if all(len(values) < 2 for values in scores.values()):
         return None
     every = np.concatenate(list(scores.values()))
@@ -48,7 +56,8 @@ def replicas(material: Material, cell: Result) -> Figure | None:
     return Figure(
         f"{cell.name} on {cell.testset} of each replica ({counts}); the line is the system's "
         "mean. Where the systems overlap, one run of each can show either order "
-        "(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set.",
+        f"(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set."
+        f"{_others(cell)}",
         draw,
     )
 
@@ -101,7 +110,7 @@ def intervals(material: Material, cell: Result) -> Figure | None:
 def fits(material: Material, cell: Result) -> Figure | None:
     """Normal distribution fitted to the scores of each system's replicas (Fu et al. 2016, Fig. 4).
     No test; it speaks of new runs on this test set."""
-    scores = {s: v for s in cell.systems if np.ptp(v := _scores(cell, s)) > 0}
+    scores = {s: v for s in cell.ranked[:MOST] if np.ptp(v := _scores(cell, s)) > 0}
     if not scores:
         return None
     means = {name: float(np.mean(values)) for name, values in scores.items()}
@@ -134,8 +143,9 @@ def fits(material: Material, cell: Result) -> Figure | None:
         axes.set_ylabel("density")
         _legend(axes, len(scores), title="mean, standard deviation", title_fontsize=8)
 
-    left_out = [name for name in cell.systems if name not in scores]
-    note = f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
+    left_out = [name for name in cell.ranked[:MOST] if name not in scores]
+    note = _others(cell)
+    note += f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
     return Figure(
         f"Normal distribution fitted to the {cell.name} scores of each system's replicas on "
         f"{cell.testset}, and the scores ({count(sum(map(len, scores.values())), 'run')} in all; "

@@ -27,8 +27,13 @@ SIZE = 4_900_000
 WIDE = 600
 """Points; a wider figure has a row of its own."""
 
+LARGE = 250_000
+"""Bytes of a figure that is left to the folder `figures`."""
+
 ROWS = 400
-"""Of a table in the page; files have all."""
+"""Of a table, or places of a warning, in the page; files have all."""
+SENTENCES = 200
+"""Of a metric."""
 
 PAPERS = (
     "systems", "multeval", "p", "resampling", "thresholds", "intervals", "overlaps", "replication",
@@ -69,6 +74,8 @@ def page(
         }
         for name, (figure, svg) in figures.items()
     ]
+    large = [str(one["name"]) for one in drawn if len(str(one["svg"])) > LARGE]
+    drawn = [one for one in drawn if str(one["name"]) not in large]
     statics = {}
     for id, kind in STATIC.items():
         first = next((one for one in drawn if one["kind"] == kind), None)
@@ -88,6 +95,8 @@ def page(
         tables={name: table for name, table in tables.items() if table.rows},
         papers=PAPERS,
         most_rows=ROWS,
+        most_sentences=SENTENCES,
+        large=large,
         folder=bool(links),
         statics=statics,
         figures=drawn,

@@ -14,13 +14,12 @@ from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.ranks import by_people, places
 from replitune.report.tables_studies import plans_of
-from replitune.report.verdict import lead_verdicts
 from replitune.report.why import Why
 from replitune.report.words import Moments
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 from replitune.significance.studies.pilot import tuners_of
-from replitune.significance.variances import REST, RUNS
+from replitune.significance.variances import REST, RUNS, VarianceRow
 
 MISSING = 2**24 - 1
 """Of packed numbers."""
@@ -45,7 +44,7 @@ def numbers(material: Material) -> dict[str, Any]:
 
 def short(value: float | None) -> float | None:
     """Six digits."""
-    return None if value is None or not np.isfinite(value) else float(f"{value:.6g}")
+    return None if value is None or value - value != 0 else float(f"{value:.6g}")
 
 
 def rounded(values: Iterable[float]) -> list[float | None]:
@@ -67,7 +66,6 @@ def _cell(cell: Result, material: Material, people: Mapping[str, Any]) -> dict[s
     place = {name: i for i, name in enumerate(names)}
     standing = places(cell)
     method = {name: i for i, name in enumerate(cell.methods)}
-    said = {(v.result.a, v.result.b): v for v in lead_verdicts(cell)}
     detectable = _planned(cell, material)
     systems = []
     for name in names:
@@ -92,37 +90,38 @@ def _cell(cell: Result, material: Material, people: Mapping[str, Any]) -> dict[s
         "says": {test.method: test.generalises_to for test in cell.tests},
         "systems": systems,
         "tests": [
-            [place[t.a], place[t.b], method[t.method], *map(short, (
-                t.delta, t.p, adjusted(t), t.ci_low, t.ci_high, t.se, t.df,
-            )), t.n_a, t.n_b]
+            [place[t.a], place[t.b], method[t.method],
+             *map(short, (t.delta, adjusted(t), t.ci_low, t.ci_high))]
             for t in cell.tests
         ],
         "pairs": [
-            {"a": place[t.a], "b": place[t.b], "text": v.text, "won": v.significant,
-             "margin": t.details.get("margin"), "parts": _parts(cell, t),
-             "detectable": detectable.get((t.a, t.b))}
+            [place[t.a], place[t.b], *map(short, (t.se, t.df, t.details.get("margin"),
+             detectable.get((t.a, t.b)))), _parts(cell, t)]
             for t in cell.tests if t.method == cell.lead_method
-            for v in [said[t.a, t.b]]
         ],
     }  # fmt: skip
 
 
-def _parts(cell: Result, test: TestResult) -> dict[str, Any] | None:
-    """The variance components of a pair, and how its runs are grouped; see pictures/power.js."""
+def _parts(cell: Result, test: TestResult) -> list[Any] | None:
+    """The variance components of a pair, and how its runs are grouped, as state.js reads them: sd,
+    units and share of the test set; the same of the runs of A and of B, or of their differences;
+    sd of the rest; tuners."""
     rows = test.variances
     of_set = next((row for row in rows if row.source.startswith("system x")), None)
     if of_set is None:
         return None
-    return {
-        "runs": [[row.about, short(row.sd), row.n, short(row.share)]
-                 for row in rows if row.source == RUNS],
-        "rest": [short(row.sd) for row in rows if row.source == REST],
-        "set": [short(of_set.sd), short(of_set.n), short(of_set.share)],
-        "unit": "document" if "document" in test.unit else "segment",
-        "tuners": tuners_of(*(
+    return [
+        _part(of_set),
+        [_part(row) for row in rows if row.source == RUNS],
+        [short(row.sd) for row in rows if row.source == REST],
+        tuners_of(*(
             [Replica(id).group for id in cell.systems[name].scores] for name in (test.a, test.b)
         )),
-    }  # fmt: skip
+    ]  # fmt: skip
+
+
+def _part(row: VarianceRow) -> list[float | None]:
+    return [short(row.sd), short(row.n), short(row.share)]
 
 
 def _planned(cell: Result, material: Material) -> dict[tuple[str, str], float]:

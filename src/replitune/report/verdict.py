@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from replitune.report.findings import adjusted
@@ -33,6 +34,12 @@ class Verdict:
     significant: bool
     headline: str
     detail: str
+
+    @property
+    def of(self) -> str:
+        """Test set, metric and systems, by which the page finds it."""
+        names = [self.testset, self.metric, self.result.a, self.result.b]
+        return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
 
     @property
     def text(self) -> str:

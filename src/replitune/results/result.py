@@ -144,8 +144,11 @@ class Result:
 
     def overlap(self, pair: tuple[str, str], method: str) -> float | None:
         """Overlap ratio of the two systems' intervals by one interval method."""
-        found = (item for item in self.overlaps if (item.a, item.b, item.method) == (*pair, method))
-        return next((item.ratio for item in found), None)
+        return self._overlaps.get((*pair, method))
+
+    @cached_property
+    def _overlaps(self) -> dict[tuple[str, str, str], float | None]:
+        return {(item.a, item.b, item.method): item.ratio for item in self.overlaps}
 
     @property
     def neutral(self) -> bool:

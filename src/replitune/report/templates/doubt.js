@@ -48,7 +48,10 @@
     if (!parts || parts.set[2] === null) return null;
     const rows = [
       { what: "the test set", share: parts.set[2], fill: "var(--c7)" },
-      ...parts.runs.map(([about, , , share]) => ({ what: about ? `runs of ${about}` : "runs", share, fill: about === state.b ? "var(--c2)" : "var(--c1)" })),
+      ...parts.runs.map(([, , share], i) => {
+        const about = parts.runs.length > 1 ? c.systems[i ? pair.b : pair.a].name : null;
+        return { what: about ? `runs of ${about}` : "runs", share, fill: about === state.b ? "var(--c2)" : "var(--c1)" };
+      }),
     ].filter((row) => row.share > 0);
     if (!rows.length) return null;
     let from = 0;
@@ -87,9 +90,10 @@
 
   const what = (width) => {
     const c = cell(), pair = pairOf(c, state.a, state.b), test = testOf(c, state.a, state.b, c.lead), parts = pair?.parts;
-    const counts = parts ? parts.runs.map((row) => row[2]) : [];
+    const counts = parts ? parts.runs.map((row) => row[1]) : [];
     if (!parts || c.suite || Math.min(...counts) <= parts.tuners || !test) { sliders.hidden = true; return null; }
-    const { tuners } = parts, own = [test.nA, test.nB], d = c.decimals;
+    const turned = c.place.get(state.a) !== pair.a, ofPair = counts.length === 1 ? [counts[0], counts[0]] : counts;
+    const { tuners } = parts, own = turned ? [...ofPair].reverse() : ofPair, d = c.decimals;
     const sizes = [...new Set([...SIZES, c.segments])].sort((x, y) => x - y);
     const of = `${c.testset} ${c.metric} ${state.a} ${state.b}`;
     if (wish.of !== of) Object.assign(wish, { of, n: null, N: null });
@@ -104,7 +108,7 @@
     const m = power.model(parts, c.segments), nowRuns = counts.length === 1 ? [counts[0]] : counts;
     const plans = [{ name: "this experiment", plan: power.planned(m, nowRuns, c.segments, tuners, data.alpha) }];
     if (wish.n !== null || wish.N !== null) {
-      const order = c.place.get(state.a) === pair.a ? n : [...n].reverse();
+      const order = turned ? [...n].reverse() : n;
       plans.push({ name: "the plan", plan: power.planned(m, order, N, tuners, data.alpha) });
     }
     const found = plans.map(({ plan }) => plan.detectable()), observed = Math.abs(test.delta);

@@ -12,14 +12,14 @@
       const method = c.methods.includes(state.test) ? state.test : c.lead;
       const test = testOf(c, state.a, state.b, method);
       if (!test) continue;
-      const lead = testOf(c, state.a, state.b, c.lead), pair = pairOf(c, state.a, state.b);
+      const pair = pairOf(c, state.a, state.b);
       const turn = c.higher ? 1 : -1, d = c.decimals;
       const [a, b] = [system(c, state.a), system(c, state.b)];
       const runs = [];
       if (a.n > 1) runs.push(...a.runs.map(([id, , score]) => ({ of: state.a, id, score, x: turn * (b.avg - score), side: -0.42 })));
       if (b.n > 1) runs.push(...b.runs.map(([id, , score]) => ({ of: state.b, id, score, x: turn * (score - a.avg), side: 0.42 })));
       const ends = test.low === null ? null : [turn * test.low, turn * test.high].sort((x, y) => x - y);
-      const detectable = power.detectable(c, pair, lead, data.alpha);
+      const detectable = power.detectable(c, pair, data.alpha);
       const reach = [turn * test.delta, ...(ends ?? []), ...runs.map((run) => run.x), ...(detectable ? [detectable, -detectable] : []), ...(pair?.margin ? [pair.margin, -pair.margin] : [])];
       const scale = Math.max(...reach.map(Math.abs), 1e-12);
       rows.push({ c, test, name: c.name, d, turn, x: turn * test.delta, ends, runs, detectable, margin: pair?.margin ?? null, won: wins(c, test), reach, scale, method });
@@ -136,11 +136,24 @@
     };
   };
 
+  let known = null;
+  const sentences = () => {
+    if (document.readyState === "loading") return new Map();
+    known ??= new Map([...document.querySelectorAll("#tables .verdicts li")].map((item) => [item.dataset.of, item]));
+    return known;
+  };
   // the sentence of the chosen pair, and rows of the table for the chosen test set
   const tell = () => {
     const c = cell(), pair = pairOf(c, state.a, state.b);
     const holder = document.getElementById("said");
-    holder.replaceChildren(pair ? `${c.name}: ${pair.text}` : c.systems.length > 1 ? `${state.b} − ${state.a}: not tested by ${c.name}.` : "");
+    // the sentence of the pair, where the page has it among all verdicts
+    const names = pair ? [c.testset, c.name, c.systems[pair.a].name, c.systems[pair.b].name] : [];
+    const item = pair && sentences().get(JSON.stringify(names));
+    const test = pair && testOf(c, state.a, state.b, c.lead);
+    let text = c.systems.length > 1 ? `${state.b} − ${state.a}: not tested by ${c.name}.` : "";
+    if (item) text = `${c.name}: ${item.querySelector(".sentence").textContent}`;
+    else if (test) text = `${c.name}: ${state.b} − ${state.a} ${said.signed(test.delta, c.decimals)} ${said.interval(test.low, test.high, c.decimals)}, p ${said.p(test.adjusted)} (${c.lead}).`;
+    holder.replaceChildren(text);
     const table = document.getElementById("table-overview");
     const several = page.unique(data.cells.map((one) => one.testset)).length > 1;
     table.classList.add("switched");
@@ -158,5 +171,6 @@
   add("forest", forest, ["testset", "test", "a", "b"]);
   tell();
   page.on(tell);
+  document.addEventListener("DOMContentLoaded", tell);
   performance.mark("first-picture");
 })();

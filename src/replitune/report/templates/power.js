@@ -131,7 +131,7 @@ const power = (() => {
   // difference, of a run on a segment; units: effective units for one segment
   const model = (parts, segments) => {
     const per = segments / parts.set[1];
-    return { replica: parts.runs.map((row) => row[1] ** 2), segment: parts.set[0] ** 2 * per,
+    return { replica: parts.runs.map((row) => row[0] ** 2), segment: parts.set[0] ** 2 * per,
       interaction: parts.rest.map((sd) => sd ** 2 * per), units: 1 / per };
   };
   const planned = (m, runs, N, tuners, alpha) => {
@@ -169,17 +169,17 @@ const power = (() => {
   };
   const known = new Map();
   // what this experiment finds four times in five, of B - A
-  const detectable = (c, pair, test, alpha) => {
+  const detectable = (c, pair, alpha) => {
     if (!pair) return null;
     if (pair.detectable !== null) return pair.detectable;
     if (!known.has(pair)) {
       let found = null;
-      const runs = pair.parts ? pair.parts.runs.map((row) => row[2]) : [];
+      const runs = pair.parts ? pair.parts.runs.map((row) => row[1]) : [];
       if (pair.parts && !c.suite && Math.min(...runs) > pair.parts.tuners) {
         found = planned(model(pair.parts, c.segments), runs, c.segments, pair.parts.tuners, alpha).detectable();
-      } else if (test && test.se > 0) {
-        const df = test.df ?? 1e9;
-        found = test.se * (tQuantile(df, alpha / 2) + tQuantile(df, 0.2));
+      } else if (pair.se > 0) {
+        const df = pair.df ?? 1e9;
+        found = pair.se * (tQuantile(df, alpha / 2) + tQuantile(df, 0.2));
       }
       known.set(pair, found);
     }

@@ -51,6 +51,8 @@ const page = (() => {
   data.cells.forEach((c, k) => {
     c.place = new Map(c.systems.map((system, i) => [system.name, i]));
     for (const row of c.tests) index.set(`${k} ${row[0]} ${row[1]} ${row[2]}`, row);
+    c.pairs = c.pairs.map(([a, b, se, df, margin, detectable, parts]) => ({ a, b, se, df, margin, detectable,
+      parts: parts && { set: parts[0], runs: parts[1], rest: parts[2], tuners: parts[3] } }));
     c.pairOf = new Map(c.pairs.map((pair) => [`${pair.a} ${pair.b}`, pair]));
   });
   // the test of B - A, whichever way round it was made
@@ -60,11 +62,9 @@ const page = (() => {
     const found = index.get(`${k} ${i} ${j} ${m}`);
     const turned = found ? null : index.get(`${k} ${j} ${i} ${m}`);
     if (!found && !turned) return null;
-    const [, , , delta, p, adjusted, low, high, se, df, nA, nB] = found ?? turned;
+    const [, , , delta, adjusted, low, high] = found ?? turned;
     const minus = (x) => (x === null ? null : -x);
-    return found
-      ? { delta, p, adjusted, low, high, se, df, nA, nB }
-      : { delta: -delta, p, adjusted, low: minus(high), high: minus(low), se, df, nA: nB, nB: nA };
+    return found ? { delta, adjusted, low, high } : { delta: -delta, adjusted, low: minus(high), high: minus(low) };
   };
   const pairOf = (c, a, b) => {
     const i = c.place.get(a), j = c.place.get(b);

@@ -109,20 +109,32 @@ def ranking(material: Material, cell: Result) -> Figure | None:
     ]
 
     def draw(axes: Any) -> None:
+        found = [(y, *(cell.systems[name].ci.get(methods[0]) or ())) if methods else (y,)
+                 for y, name in enumerate(names)]  # fmt: skip
+        known = [row for row in found if len(row) == 3]
+        if known:
+            axes.hlines(*zip(*known, strict=True), lw=2, **style(0))
+        clusters = [standing[name].cluster for name in names] if standing else []
+        for cluster in {*clusters}:
+            first, size = clusters.index(cluster), clusters.count(cluster)
+            if cluster % 2:
+                axes.axhspan(first - 0.5, first + size - 0.5, color="#e8edf1", lw=0)
         for y, name in enumerate(names):
             system, at = cell.systems[name], standing.get(name)
-            if at is not None and at.cluster % 2:
-                axes.axhspan(y - 0.5, y + 0.5, color="#e8edf1", lw=0)
-            ends = system.ci.get(methods[0]) if methods else None
-            if ends is not None:
-                axes.plot(ends, [y, y], lw=2, **style(0))
-            if system.n > 1:
-                axes.plot(list(system.scores.values()), [y] * system.n, ls="none", marker="|", ms=6,
-                          alpha=0.6, color="black")  # fmt: skip
-            axes.plot(system.avg, y, ls="none", ms=6, **style(0, "marker"))
             said = score(system.avg, cell.decimals)
             said += f"   {rank_said(at.ranks)}" if at is not None else ""
             axes.text(1.01, y, said, va="center", size=8, transform=axes.get_yaxis_transform())
+        runs = [
+            (x, y)
+            for y, name in enumerate(names)
+            if cell.systems[name].n > 1
+            for x in cell.systems[name].scores.values()
+        ]
+        if runs:
+            axes.plot(*zip(*runs, strict=True), ls="none", marker="|", ms=6, alpha=0.6,
+                      color="black")  # fmt: skip
+        means = [cell.systems[name].avg for name in names]
+        axes.plot(means, range(len(names)), ls="none", ms=6, **style(0, "marker"))
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlabel(f"{cell.name} on {cell.testset}")

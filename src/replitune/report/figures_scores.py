@@ -75,21 +75,16 @@ def intervals(material: Material, cell: Result) -> Figure | None:
 
     def draw(axes: Any) -> None:
         for index, method in enumerate(methods):
-            for y, system in enumerate(systems):
-                ends = cell.systems[system].ci.get(method)
-                if ends is None:
-                    continue
-                at = y + step * ((len(methods) - 1) / 2 - index)
+            found = [
+                (y + step * ((len(methods) - 1) / 2 - index), cell.systems[system].avg, *ends)
+                for y, system in enumerate(systems)
+                if (ends := cell.systems[system].ci.get(method)) is not None
+            ]
+            if found:
+                at, means, low, high = zip(*found, strict=True)
+                axes.hlines(at, low, high, **style(index, "ls"), linewidth=2)
                 label = INTERVALS.get(method, method)
-                first = label not in axes.get_legend_handles_labels()[1]
-                axes.plot(ends, [at, at], **style(index, "ls"), linewidth=2)
-                axes.plot(
-                    cell.systems[system].avg,
-                    at,
-                    **style(index, "marker"),
-                    ls="none",
-                    label=label if first else None,
-                )
+                axes.plot(means, at, **style(index, "marker"), ls="none", label=label)
         axes.set_yticks(range(len(systems)), systems)
         axes.set_ylim(-0.6, len(systems) - 0.4)
         axes.set_xlabel(_axis(cell))

@@ -27,8 +27,8 @@ SIZE = 4_900_000
 WIDE = 600
 """Points; a wider figure has a row of its own."""
 
-LARGE = 250_000
-"""Bytes of a figure that is left to the folder `figures`."""
+LARGE, FIGURES = 250_000, 1_500_000
+"""Bytes of a figure, and of all of them, beyond which they are left to the folder `figures`."""
 
 ROWS = 400
 """Of a table, or places of a warning, in the page; files have all."""
@@ -74,7 +74,13 @@ def page(
         }
         for name, (figure, svg) in figures.items()
     ]
-    large = [str(one["name"]) for one in drawn if len(str(one["svg"])) > LARGE]
+    large, room = [], FIGURES
+    for one in drawn:
+        size = len(str(one["svg"]))
+        if size > LARGE or size > room:
+            large.append(str(one["name"]))
+        else:
+            room -= size
     drawn = [one for one in drawn if str(one["name"]) not in large]
     statics = {}
     for id, kind in STATIC.items():

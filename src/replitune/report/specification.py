@@ -290,9 +290,10 @@ LATEX = {
     "≤": r"$\leq$",
     MISSING: "--",
 }
+IN_LATEX = str.maketrans(LATEX)
 
 
 def latex_text(text: str) -> str:
     """`text` with LaTeX's special characters escaped. Brackets are in braces because a row
     that begins with one would be taken as the argument of the line break before it."""
-    return "".join(LATEX.get(character, character) for character in text)
+    return text.translate(IN_LATEX)

@@ -16,8 +16,9 @@ from replitune.statistics.outputs import Outputs
 
 ORDERS = 3
 """n-grams of 1 to 3 words."""
-KEPT = 400
-"""n-grams of each order that are kept: those in which the means of systems differ most."""
+KEPT, MOST = 400, 4000
+"""n-grams of each order that are kept, those in which the means of systems differ most; and the
+most numbers of means, of many systems."""
 CLASSES = (1, 2, 5, 10, 100, 1000)
 """Frequencies at which a class begins; before them are words that do not occur."""
 
@@ -79,9 +80,10 @@ def compare_words(
         right[name] = list(wanted.right(outputs))
     grams: list[str] = []
     kept: list[NDArray[np.int64]] = []
+    keep = min(KEPT, MOST // max(len(runs), 1))
     for n in range(ORDERS):
         spread = np.ptp([found[n].mean(axis=0) for found in right.values()], axis=0)
-        top = np.argsort(-spread, kind="stable")[:KEPT]
+        top = np.argsort(-spread, kind="stable")[:keep]
         kept.append(np.sort(top[spread[top] > 0]))
         grams += [wanted.spelt(int(gram), n) for gram in kept[n]]
     frequency, counted_in = _frequencies(wanted.vocabulary, references, train)

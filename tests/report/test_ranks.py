@@ -66,9 +66,9 @@ def test_many_systems_have_clusters_and_ranks():
         "a": (1, (1, 2)), "b": (1, (1, 2)), "c": (2, (3, 3)),
     }  # fmt: skip
     (found,) = headlines(material(many(0.3, 0.2, 0.4)))
-    assert found.text == "3 systems: no difference by BLEU is decided"
+    assert found.text == "0 of 3 pairs decided by BLEU"
     (found,) = headlines(material(many(0.3, 0.01, 0.4)))
-    assert found.text == "a beats c by BLEU; 2 pairs undecided"
+    assert found.text == "a beats c, 2 pairs undecided, by BLEU"
 
 
 def test_against_a_baseline_wins_are_counted():

@@ -62,7 +62,8 @@ def test_html(table: Table):
         '<th scope="col">mean</th><th scope="col" class="word">set</th></tr></thead>'
     )
     assert body.splitlines()[1] == (
-        '<tr><td class="word frozen">a_c</td><td>12</td><td class="best sign">10.00<sup>†</sup></td>'
+        '<tr><td class="word frozen">a_c</td><td>12</td>'
+        '<td class="best sign">10.00<sup>†</sup></td>'
         '<td class="word">&lt;y&gt;</td></tr>'
     )
 

@@ -138,7 +138,8 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
         canvas = Canvas(layout="constrained", figsize=figure.size)
         figure.draw(canvas.subplots(ncols=figure.panels, sharey=True))
         _shorten(canvas)
-        canvas.draw_without_rendering()  # places everything, once for all kinds of files
+        engine = canvas.get_layout_engine()
+        engine.execute(canvas)  # places everything, once for all kinds of files
         canvas.set_layout_engine("none")
         for suffix in suffixes:
             buffer = io.BytesIO()

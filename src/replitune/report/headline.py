@@ -11,7 +11,7 @@ from replitune.report.ranks import ranking
 from replitune.report.wording import count, listed
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
-from replitune.significance.multiple import Ranking, verdict
+from replitune.significance.multiple import verdict
 
 NAMED = 3
 """Systems of a cluster, clusters and pairs that are named; of more, the number."""
@@ -89,15 +89,14 @@ def _clusters(cells: Sequence[Result]) -> tuple[str, bool]:
     found = ranking(first)
     assert found is not None
     clusters = found.clusters or ()
+    wins = any(own.wins.any() for cell in cells if (own := ranking(cell)) is not None)
     if len(clusters) == 1:
-        text = _one_cluster(found, first)
-    else:
-        text = " > ".join(map(_cluster, clusters[:NAMED]))
-        if (rest := len(clusters) - NAMED) == 1:
-            text += f" > {_cluster(clusters[-1])}"
-        elif rest > 1:
-            text += f" > {rest} more clusters"
-        text += f" by {first.name}"
+        return _one_cluster(cells), wins
+    text = " > ".join(map(_cluster, clusters[:NAMED]))
+    if (rest := len(clusters) - NAMED) == 1:
+        text += f" > {_cluster(clusters[-1])}"
+    elif rest > 1:
+        text += f" > {rest} more clusters"
     more = []
     for cell in others:
         own = ranking(cell)
@@ -107,18 +106,23 @@ def _clusters(cells: Sequence[Result]) -> tuple[str, bool]:
         }
         number = count(len(own.clusters or ()), "cluster")
         more.append(f"{cell.name} has the same" if same else f"{number} by {cell.name}")
-    wins = any(own.wins.any() for cell in cells if (own := ranking(cell)) is not None)
-    return "; ".join([text, *more]), wins
+    return "; ".join([f"{text} by {first.name}", *more]), wins
 
 
-def _one_cluster(found: Ranking, cell: Result) -> str:
-    """Who beats whom, where no system stands apart."""
-    names, wins = found.systems, [(i, j) for i, j in zip(*found.wins.nonzero(), strict=True)]
-    if not wins:
-        return f"{len(names)} systems: no difference by {cell.name} is decided"
-    said = [f"{names[i]} beats {names[j]}" for i, j in wins]
-    text = "; ".join(said) if len(said) <= NAMED else f"{len(said)} of {len(cell.pairs)} pairs"
-    return f"{text} by {cell.name}; {count(len(cell.pairs) - len(wins), 'pair')} undecided"
+def _one_cluster(cells: Sequence[Result]) -> str:
+    """Who beats whom by each metric, where no system stands apart by the first."""
+    parts = []
+    for cell in cells:
+        found = ranking(cell)
+        assert found is not None
+        names, wins = found.systems, list(zip(*found.wins.nonzero(), strict=True))
+        said = "; ".join(f"{names[i]} beats {names[j]}" for i, j in wins)
+        if not 0 < len(wins) <= NAMED:
+            said = f"{len(wins)} of {len(cell.pairs)} pairs decided"
+        elif len(wins) < len(cell.pairs):
+            said += f", {count(len(cell.pairs) - len(wins), 'pair')} undecided,"
+        parts.append(f"{said} by {cell.name}")
+    return "; ".join(parts)
 
 
 def _cluster(names: Sequence[str]) -> str:

@@ -75,7 +75,7 @@
     const clustered = rows.some((row) => row.cluster);
     const dots = rows.flatMap((row) => (row.n > 1 ? row.runs.map(([id, , score]) => ({ y: row.y, x: score, text: `${row.name} ${id}\n${c.name} ${said.score(score, d)}` })) : []));
     const left = longest(rows.map((row) => row.name));
-    const right = width > 520 ? 128 : 74;
+    const right = width > 520 ? 140 : 84;
     const words = (row) => said.score(row.avg, d) + (width > 520 && row.test !== null ? ` ± ${said.score(row.test, d)}` : "") + (row.ranks ? `  #${said.ranks(row.ranks)}` : "");
     const chosen = rows.filter((row) => row.name === state.a || row.name === state.b);
     const node = plot({
@@ -118,6 +118,7 @@
     const left = longest(names, 14), size = Math.min((width - left - 6) / names.length, 46), small = size < 30;
     const long = Math.max(...names.map((name) => Math.min(name.length, 14)));
     const node = plot({
+      style: { ...pictures.STYLE, fontSize: size < 14 ? "9px" : "12px" },
       width: left + 6 + size * names.length, height: size * names.length + 14 + 5.2 * long, marginLeft: left, marginTop: 14 + 5.2 * long, marginRight: 6, marginBottom: 0,
       x: { domain: names, axis: "top", label: null, tickFormat: (name) => short(name, 14), tickRotate: -60, tickSize: 0, padding: 0.04 },
       y: { domain: names, label: null, tickFormat: (name) => short(name, 14), tickSize: 0, padding: 0.04 },

@@ -142,5 +142,5 @@ const pictures = (() => {
   const longest = (names, most = 22) => 14 + 6.6 * Math.max(...names.map((name) => Math.min(name.length, most)));
   const tip = { fill: "var(--paper)", stroke: "var(--line)" };
 
-  return { add, show, plot, clickable, colour, short, longest, tip, COLOURS, SYMBOLS, data, said, set };
+  return { add, show, plot, STYLE, clickable, colour, short, longest, tip, COLOURS, SYMBOLS, data, said, set };
 })();

@@ -111,9 +111,10 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
                              str(row.n)]  # fmt: skip
     better = [row for row in judged if row.study == "comparison"]
     assert [row[7] for row in page_rows(page, "metrics")] == [p_value(row.p) for row in better]
-    figures = re.findall(r'id="figure-([^"]+)".*?<figcaption>(.*?)</figcaption>', page, re.DOTALL)
+    shown = r'(?:id="figure-|data-figure=")([^"]+)".*?<figcaption>(.*?)</figcaption>'
+    figures = re.findall(shown, page, re.DOTALL)
     assert {name.rpartition(".")[2] for name, _ in figures} == {*FIGURES.names} - {"tuners",
-            "convergence", "looks", "runs"}, "one tuner, no history, no looks"  # fmt: skip
+            "convergence", "looks", "runs", "forest"}, "one tuner, three systems"  # fmt: skip
     for name, caption in figures:
         assert re.search(r"\d", caption), f"n stands in the caption of {name}"
     assert {path.stem for path in (folder / "tables").glob("*.csv")} == {*TABLES.names} - {

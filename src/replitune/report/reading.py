@@ -29,7 +29,7 @@ from replitune.significance.registry import TESTS
 from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
 from replitune.significance.studies.replication import ReplicationRow
-from replitune.statistics.outputs import Outputs
+from replitune.statistics.outputs import DistinctPairs, Outputs
 from replitune.statistics.store import SegmentStatistics, read_systems
 
 STUDIES = {"power": PowerRow, "replication": ReplicationRow, "calibrate": CalibrationRow}
@@ -95,7 +95,7 @@ def _store(at: Places, cell: Result) -> SegmentStatistics:
     return read_systems([at.store(cell.testset, cell.metric, name) for name in cell.systems])
 
 
-def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str, Outputs]:
+def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str, DistinctPairs]:
     """Of all replicas that were scored, in the order of the store, by system."""
     found = {}
     for name in cell.systems:
@@ -109,7 +109,7 @@ def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str
                     "is not the text that was scored", file=decoded,
                     fix="remove it, and run again; it is made anew",
                 )  # fmt: skip
-        found[name] = outputs
+        found[name] = outputs.every()
     return found
 
 

@@ -39,7 +39,7 @@ from replitune.results.result import Result
 from replitune.running.files import atomic_open
 from replitune.significance.looks.record import Record
 from replitune.significance.looks.settings import SCHEDULE
-from replitune.statistics.outputs import Outputs
+from replitune.statistics.outputs import DistinctPairs, Outputs
 from replitune.statistics.store import SegmentStatistics, write_store
 
 if TYPE_CHECKING:
@@ -272,13 +272,17 @@ class ComparisonReport(Report):
 
     def _segments(self, cell: Result, store: SegmentStatistics, testset: TestSet) -> Segments:
         """With the scores of one metric."""
-        return segments_of(cell, store, testset, self.outputs)
+        return segments_of(cell, store, testset, self._pairs)
+
+    @cached_property
+    def _pairs(self) -> dict[str, DistinctPairs]:
+        return {name: outputs.every() for name, outputs in self.outputs.items()}
 
     def _explain(self) -> Sequence[Why]:
         judged = {*self.people}
         stores = [(c.metric, store) for c, store in self.cells if c.metric not in judged]
         testset = self.cells[0][0].testset
-        return [explain(testset, stores, texts=self.texts, outputs=self.outputs)] if stores else []
+        return [explain(testset, stores, texts=self.texts, outputs=self._pairs)] if stores else []
 
     def looks(
         self, looks: Sequence[int] = SCHEDULE, metric: str | None = None, **rule: float

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from replitune.corpus.testset import TestSet
 from replitune.results.result import Result
-from replitune.statistics.outputs import DistinctPairs, Outputs
+from replitune.statistics.outputs import DistinctPairs
 from replitune.statistics.store import SegmentStatistics
 
 
@@ -97,7 +97,7 @@ class Segments:
 
 
 def segments_of(
-    cell: Result, store: SegmentStatistics, testset: TestSet, outputs: Mapping[str, Outputs]
+    cell: Result, store: SegmentStatistics, testset: TestSet, outputs: Mapping[str, DistinctPairs]
 ) -> Segments:
     """`outputs`: of all replicas of each system, in the order of the store, under whose metric
     they are scored."""
@@ -107,9 +107,10 @@ def segments_of(
         scores = store.metric.score(system.statistics)
         replica = summary.median_replica
         r = system.replicas.index(replica)
-        median.append(Output(name, replica, of[r], scores[r]))
+        lines = [of.hyps[pair] for pair in of.inverse[r].tolist()]
+        median.append(Output(name, replica, lines, scores[r]))
         if system.n > 1:
-            runs[name] = Runs(system.replicas, of.distinct(range(system.n)), scores)
+            runs[name] = Runs(system.replicas, of, scores)
     return Segments(
         cell.testset, cell.name, cell.higher_is_better, cell.decimals, testset.references,
         testset.source, testset.documents, median, runs,

@@ -18,7 +18,7 @@ from replitune.report.groups import (
     group_scores,
 )
 from replitune.report.words import Words, compare_words, words_of
-from replitune.statistics.outputs import Outputs
+from replitune.statistics.outputs import DistinctPairs
 from replitune.statistics.store import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 
@@ -41,7 +41,7 @@ def explain(
     stores: Iterable[tuple[str, SegmentStatistics]],
     *,
     texts: TestSet | None = None,
-    outputs: Mapping[str, Outputs] | None = None,
+    outputs: Mapping[str, DistinctPairs] | None = None,
     train: Iterable[str] | None = None,
 ) -> Why:
     """`stores`: of each metric. `outputs`: of all replicas of the systems, in the order of the
@@ -78,13 +78,12 @@ def document_groupings(store: SegmentStatistics, texts: TestSet | None) -> list[
     return found
 
 
-def text_groupings(texts: TestSet, outputs: Mapping[str, Outputs]) -> list[Grouping]:
+def text_groupings(texts: TestSet, outputs: Mapping[str, DistinctPairs]) -> list[Grouping]:
     """By the length of the reference, and by how long outputs are beside it."""
     found = [by_length(texts.references)]
     if outputs:
         lengths = []
-        for of in outputs.values():
-            pairs = of.distinct(range(len(of)))
+        for pairs in outputs.values():
             words = np.array([len(words_of(line)) for line in pairs.hyps], np.float64)
             lengths.append(words[pairs.inverse].mean(axis=0))
         found.append(by_ratio(np.mean(lengths, axis=0), texts.references))

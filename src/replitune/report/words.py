@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.statistics.outputs import Outputs
+from replitune.statistics.outputs import DistinctPairs
 
 ORDERS = 3
 """n-grams of 1 to 3 words."""
@@ -69,15 +69,15 @@ class Words:
 
 def compare_words(
     references: Sequence[Sequence[str]],
-    runs: Mapping[str, Outputs],
+    runs: Mapping[str, DistinctPairs],
     train: Iterable[str] | None = None,
 ) -> Words:
     """`references`: R streams of N. `train`: the target side of the training text, by which words
     are frequent or rare; without it, by the references."""
     wanted = _Wanted(references)
     right: dict[str, list[NDArray[np.float64]]] = {}
-    for name, outputs in runs.items():
-        right[name] = list(wanted.right(outputs))
+    for name, pairs in runs.items():
+        right[name] = list(wanted.right(pairs))
     grams: list[str] = []
     kept: list[NDArray[np.int64]] = []
     keep = min(KEPT, MOST // max(len(runs), 1))
@@ -132,11 +132,10 @@ class _Wanted:
             self.expected.append((keys, most))
             self.totals.append(np.bincount(keys % max(size, 1), most, minlength=size))
 
-    def right(self, outputs: Outputs) -> Iterator[NDArray[np.float64]]:
+    def right(self, pairs: DistinctPairs) -> Iterator[NDArray[np.float64]]:
         """For each n, (runs, n-grams) how often a run has one where a reference has it."""
         from scipy.sparse import csr_array
 
-        pairs = outputs.distinct(range(len(outputs)))
         runs, segments = pairs.inverse.shape
         who = np.repeat(np.arange(runs), segments)
         shape = runs, len(pairs.hyps)

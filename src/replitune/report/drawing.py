@@ -139,6 +139,7 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
         figure.draw(canvas.subplots(ncols=figure.panels, sharey=True))
         _shorten(canvas)
         engine = canvas.get_layout_engine()
+        assert engine is not None
         engine.execute(canvas)  # places everything, once for all kinds of files
         canvas.set_layout_engine("none")
         for suffix in suffixes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,13 @@ def by_ratio(lengths: NDArray[np.float64], references: Sequence[Sequence[str]]) 
     return _named("ratio", ratio, codes, lambda x: f"{x:.2f}", " of the reference")
 
 
-def _named(kind, values, codes, form, unit) -> Grouping:  # type: ignore[no-untyped-def]
+def _named(
+    kind: str,
+    values: NDArray[Any],
+    codes: NDArray[np.integer],
+    form: Callable[[float], str],
+    unit: str,
+) -> Grouping:
     """Groups called by their smallest and largest value, without those that are empty."""
     known, codes = np.unique(codes, return_inverse=True)
     names = []

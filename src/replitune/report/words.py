@@ -75,7 +75,7 @@ def compare_words(
     """`references`: R streams of N. `train`: the target side of the training text, by which words
     are frequent or rare; without it, by the references."""
     wanted = _Wanted(references)
-    right: dict[str, list[NDArray[np.float64]]] = {}
+    right: dict[str, list[Any]] = {}
     for name, pairs in runs.items():
         right[name] = list(wanted.right(pairs))
     grams: list[str] = []
@@ -96,7 +96,9 @@ def compare_words(
         expected=[int(c) for total, top in zip(wanted.totals, kept, strict=True)
                   for c in total[top]],
         right={
-            name: Moments.of(np.hstack([of[:, top] for of, top in zip(found, kept, strict=True)]))
+            name: Moments.of(
+                np.hstack([of[:, top].toarray() for of, top in zip(found, kept, strict=True)])
+            )
             for name, found in right.items()
         },
         classes=[_class_name(int(k)) for k in known],
@@ -132,8 +134,8 @@ class _Wanted:
             self.expected.append((keys, most))
             self.totals.append(np.bincount(keys % max(size, 1), most, minlength=size))
 
-    def right(self, pairs: DistinctPairs) -> Iterator[NDArray[np.float64]]:
-        """For each n, (runs, n-grams) how often a run has one where a reference has it."""
+    def right(self, pairs: DistinctPairs) -> Iterator[Any]:
+        """For each n, (runs, n-grams), sparse: how often a run has one where a reference has it."""
         from scipy.sparse import csr_array
 
         runs, segments = pairs.inverse.shape
@@ -147,7 +149,7 @@ class _Wanted:
             there = at >= 0
             fit = np.minimum(count[there], most[at[there]])
             matched = csr_array((fit, (item[there], gram[there])), (shape[1], max(size, 1)))
-            yield (has @ matched).toarray()[:, :size]
+            yield (has @ matched).tocsc()[:, :size]
 
     def spelt(self, gram: int, n: int) -> str:
         """The words of an n-gram of n + 1."""

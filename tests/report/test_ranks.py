@@ -61,6 +61,9 @@ def test_many_systems_have_clusters_and_ranks():
     cell = many(0.3, 0.01, 0.02)
     (found,) = headlines(material(cell))
     assert found.text == "(a, b) > c by BLEU"
+    ter = replace(many(0.3, 0.2, 0.4), name="TER")
+    (found,) = headlines(material(cell, replace(cell, name="chrF"), ter))
+    assert found.text == "(a, b) > c by BLEU and chrF; 1 cluster by TER"
     assert {name: (place.cluster, rank_said(place.ranks)) for name, place in places(cell).items()}
     assert {n: (p.cluster, p.ranks) for n, p in places(cell).items()} == {
         "a": (1, (1, 2)), "b": (1, (1, 2)), "c": (2, (3, 3)),

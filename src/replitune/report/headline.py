@@ -97,16 +97,15 @@ def _clusters(cells: Sequence[Result]) -> tuple[str, bool]:
         text += f" > {_cluster(clusters[-1])}"
     elif rest > 1:
         text += f" > {rest} more clusters"
-    more = []
+    more, same = [], []
     for cell in others:
         own = ranking(cell)
         assert own is not None
-        same = own.clusters is not None and {*map(frozenset, own.clusters)} == {
-            *map(frozenset, clusters)
-        }
-        number = count(len(own.clusters or ()), "cluster")
-        more.append(f"{cell.name} has the same" if same else f"{number} by {cell.name}")
-    return "; ".join([f"{text} by {first.name}", *more]), wins
+        if [*map(frozenset, own.clusters or ())] == [*map(frozenset, clusters)]:
+            same.append(cell.name)
+        else:
+            more.append(f"{count(len(own.clusters or ()), 'cluster')} by {cell.name}")
+    return "; ".join([f"{text} by {listed([first.name, *same])}", *more]), wins
 
 
 def _one_cluster(cells: Sequence[Result]) -> str:

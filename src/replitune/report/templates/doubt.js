@@ -125,7 +125,7 @@
         Plot.line(rows, { x: "delta", y: "power", z: "name", stroke: (row) => (row.name === "the plan" ? "var(--c2)" : "var(--c1)"), strokeWidth: 2.2 }),
         Plot.dot(found.map((x, i) => ({ x, i })), { x: "x", y: 0.8, r: 5, fill: ({ i }) => (i ? "var(--c2)" : "var(--c1)") }),
         Plot.text(plans.map(({ name }, i) => ({ name, y: rows[41 * i + 40].power, i })), { x: last, y: (row) => row.y - 0.09 * row.i, text: "name", textAnchor: "start", dx: 6, fill: ({ i }) => (i ? "var(--c2)" : "var(--c1)") }),
-        Plot.text([{ x: observed }], { x: "x", frameAnchor: "top", dy: -8, dx: 4, textAnchor: "start", text: () => "observed", fill: "var(--quiet)" }),
+        Plot.text([{ x: observed }], { x: "x", frameAnchor: "top", lineAnchor: "bottom", dy: -3, textAnchor: "middle", text: () => "observed", fill: "var(--quiet)" }),
       ],
     });
     const plain = `${n[0] === n[1] ? n[0] : `${n[0]} and ${n[1]}`} runs and ${N.toLocaleString("en")} segments`;

@@ -37,7 +37,7 @@ const page = (() => {
       if (x >= 0.9995) return "1";
       return x < 0.0005 ? "<.001" : x.toFixed(3).replace(/^0/, "");
     },
-    percent: (x) => `${(100 * x).toFixed(0)}%`,
+    percent: (x) => (x > 0 && x < 0.005 ? "<1%" : x < 1 && x > 0.995 ? ">99%" : `${(100 * x).toFixed(0)}%`),
     count: (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`,
     ranks: (r) => (r ? (r[0] === r[1] ? `${r[0]}` : `${r[0]}-${r[1]}`) : "–"),
   };

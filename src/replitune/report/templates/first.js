@@ -29,7 +29,8 @@
     const high = Math.max(0.25, ...rows.map((row) => Math.max(...row.reach) / row.scale));
     const wide = width > 620;
     const numbers = (row) => `${said.signed(row.test.delta, row.d)} ${said.interval(row.test.low, row.test.high, row.d)}  p ${said.p(row.test.adjusted).replace(/^(?!<)/, "= ").replace("<", "< ")}`;
-    const ink = (row) => (row.won === 1 ? "var(--good)" : row.won === -1 ? "var(--bad)" : "var(--quiet)");
+    const sure = (row) => row.test.adjusted !== null && row.test.adjusted <= data.alpha;
+    const ink = (row) => (row.c.neutral ? "var(--accent)" : row.won === 1 ? "var(--good)" : row.won === -1 ? "var(--bad)" : "var(--quiet)");
     const at = (row, x) => x / row.scale;
     const tall = wide ? 66 : 84;
     const ticks = rows.flatMap((row) => Plot.ticks(low * row.scale, high * row.scale, wide ? 6 : 4).map((x) => ({ name: row.name, x: at(row, x), text: String(+(row.turn * x).toPrecision(6)) })));
@@ -45,10 +46,10 @@
         Plot.ruleX([0], { stroke: "var(--ink)" }),
         Plot.dot(dots, { fy: "name", x: "x", y: "side", r: 2.6, fill: (run) => (run.of === state.a ? colour(0) : colour(1)), fillOpacity: 0.65, title: "text", tip }),
         Plot.link(rows.filter((row) => row.ends), { fy: "name", x1: (row) => at(row, row.ends[0]), x2: (row) => at(row, row.ends[1]), y1: 0, y2: 0, stroke: ink, strokeWidth: 3 }),
-        Plot.dot(rows, { fy: "name", x: (row) => at(row, row.x), y: 0, r: 6, fill: (row) => (row.won ? ink(row) : "var(--paper)"), stroke: ink, strokeWidth: 2.5 }),
+        Plot.dot(rows, { fy: "name", x: (row) => at(row, row.x), y: 0, r: 6, fill: (row) => (sure(row) ? ink(row) : "var(--paper)"), stroke: ink, strokeWidth: 2.5 }),
         Plot.text(ticks, { fy: "name", x: "x", y: -0.92, text: "text", fill: "var(--quiet)", fontSize: 10 }),
         wide
-          ? Plot.text(rows, { fy: "name", frameAnchor: "left", dx: -8, textAnchor: "end", text: (row) => short(row.name, 18), fontWeight: (row) => (row.won ? 700 : 400), fontSize: 13 })
+          ? Plot.text(rows, { fy: "name", frameAnchor: "left", dx: -8, textAnchor: "end", text: (row) => short(row.name, 18), fontWeight: (row) => (sure(row) ? 700 : 400), fontSize: 13 })
           : Plot.text(rows, { fy: "name", frameAnchor: "top-left", dy: 2, textAnchor: "start", text: (row) => `${short(row.name, 12)}  ${numbers(row)}`, fontSize: 12 }),
         ...(wide ? [Plot.text(rows, { fy: "name", frameAnchor: "right", dx: 10, textAnchor: "start", text: numbers })] : []),
         Plot.text([{ text: `← ${short(state.a)} better`, x: 0, dx: -8, anchor: "end" }], { fy: () => rows[0].name, x: "x", text: "text", frameAnchor: "top", dy: -16, dx: -8, textAnchor: "end", fill: colour(0) }),
@@ -62,7 +63,8 @@
       caption: `${state.b} − ${state.a} on ${state.testset}: difference and interval by ${page.unique(rows.map((row) => row.method)).join(", ")}; filled is significant at ${data.alpha}.` +
         (some ? ` Dots: each run against the mean of the other system, of ${state.b} above, of ${state.a} below.` : "") +
         (rows.some((row) => row.detectable) ? " Shaded: differences that this experiment would have missed more than once in five." : "") +
-        (rows.some((row) => row.margin) ? " Dashed: the margin." : "") + turned,
+        (rows.some((row) => row.margin) ? " Dashed: the margin." : "") + turned +
+        (rows.some((row) => row.c.neutral) ? ` Of ${rows.filter((row) => row.c.neutral).map((row) => row.name).join(", ")} neither more nor less is better.` : ""),
       rows: rows.map((row) => ({ testset: state.testset, metric: row.name, a: state.a, b: state.b, test: row.method, delta: row.test.delta, ci_low: row.test.low, ci_high: row.test.high, p_adjusted: row.test.adjusted, detectable: row.detectable, margin: row.margin })),
     };
   };
@@ -103,7 +105,7 @@
 
   const matrix = (width) => {
     const c = cell(), names = c.systems.map((one) => one.name);
-    if (names.length < 3 || !c.tests.length) return null;
+    if (names.length < 3 || !c.tests.length || c.neutral) return null;
     const rows = [];
     for (const a of names) {
       for (const b of names) {

@@ -100,6 +100,26 @@ def test_the_first_screen_has_headline_picture_and_table(
     assert browser.js("performance.getEntriesByName('first-picture')[0].startTime") < 5000
 
 
+@pytest.mark.parametrize("systems", ["a", "ab", "abc"])
+def test_single_runs_have_no_pictures_of_runs(
+    replitune: Callable[..., Ran], browser: Browser, tmp_path: Path, systems: str
+):
+    """One run of each system, and one system."""
+    settings = finished_experiment(
+        replitune, tmp_path, {name: ["run-001"] for name in systems}, metrics=["length", "bleu"]
+    )
+    write_report(replitune, tmp_path, settings)
+    browser.look(1280)
+    browser.open(tmp_path / "report.html")
+    assert browser.complaints == []
+    shown = {id for id, _ in browser.js(TOPS)}
+    assert not shown & {"strip", "doubt", "power", "convergence", "looks"}
+    assert ("forest" in shown) == (len(systems) > 1)
+    assert browser.js("document.getElementById('doubts').hidden")
+    assert browser.js("page.state.metric") == "bleu", "length says nothing of better"
+    assert browser.js("document.querySelectorAll('#segment-list article').length") == 5
+
+
 def test_one_switcher_sets_the_whole_page_and_the_fragment(browser: Browser, page: Path):
     browser.look(1280)
     browser.open(page)

@@ -96,7 +96,7 @@
     clickable(node, "dot", rows, (row) => { if (row.name !== state.a && row.name !== state.b) set({ b: row.name }); });
     return {
       node,
-      caption: `${c.name} on ${c.testset}, best first` + (method ? `, with ${method === "fu" ? "test-set" : method} intervals` : "") +
+      caption: `${c.name} on ${c.testset}, ${c.neutral ? "most" : "best"} first` + (method ? `, with ${method === "fu" ? "test-set" : method} intervals` : "") +
         (dots.length ? "; small dots are runs" : "") + "." +
         (clustered ? ` Bands are clusters: each system beats all of the clusters below (${c.lead}). #: ranks that a system may have, all together with confidence ${said.percent(1 - data.alpha)}.` : ""),
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, system: row.name, n: row.n, score: row.avg, s_sel: row.sel, s_test: row.test, ci_low: row.ends?.[0] ?? null, ci_high: row.ends?.[1] ?? null, cluster: row.cluster, rank_best: row.ranks?.[0] ?? null, rank_worst: row.ranks?.[1] ?? null, people_best: row.people?.[0] ?? null, people_worst: row.people?.[1] ?? null })),

@@ -83,7 +83,9 @@ const page = (() => {
     const testsets = unique(data.cells.map((c) => c.testset));
     if (!testsets.includes(state.testset)) state.testset = testsets[0];
     const cells = metricsOf(state.testset);
-    if (!cells.some((c) => c.metric === state.metric)) state.metric = cells[0].metric;
+    if (!cells.some((c) => c.metric === state.metric)) {
+      state.metric = (cells.find((c) => !c.neutral && !c.people) ?? cells[0]).metric;
+    }
     const c = cell();
     if (!c.methods.includes(state.test)) state.test = c.lead;
     const names = c.systems.map((one) => one.name);

@@ -50,7 +50,7 @@ def replicas(material: Material, cell: Result) -> Figure | None:
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("replicas")
         axes.yaxis.get_major_locator().set_params(integer=True)
-        _legend(axes, len(scores))
+        beside(axes)
 
     counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
     return Figure(
@@ -136,7 +136,7 @@ def fits(material: Material, cell: Result) -> Figure | None:
         axes.tick_params(axis="x", pad=4 + 4 * len(scores))
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("density")
-        _legend(axes, len(scores), title="mean, standard deviation", title_fontsize=8)
+        beside(axes, title="mean, standard deviation", title_fontsize=8)
 
     left_out = [name for name in cell.ranked[:MOST] if name not in scores]
     note = _others(cell)
@@ -148,14 +148,6 @@ def fits(material: Material, cell: Result) -> Figure | None:
         f"{note}",
         draw,
     )
-
-
-def _legend(axes: Any, entries: int, **options: Any) -> None:
-    """Inside while it is small, otherwise beside the axes."""
-    if entries > 3:
-        beside(axes, **options)
-    else:
-        axes.legend(fontsize=8, **options)
 
 
 def _scores(cell: Result, system: str) -> np.ndarray:

@@ -42,9 +42,7 @@ def main() -> None:
         experiment = Experiment(settings(options, folder), results=folder)
         if not (experiment.folder / "done").exists():
             finish(experiment, options.segments)
-        seconds, wall, rss = measured(
-            "job", "report", "--settings", experiment.stage("report").json
-        )
+        seconds, wall, rss = job(experiment, "report")
         figures = len(list((experiment.folder / "figures").glob("*.svg")))
         page = (experiment.folder / "report.html").stat().st_size
         print(
@@ -115,30 +113,21 @@ def finish(experiment: Experiment, segments: int) -> None:
         for replica in experiment.replicas(system):
             text = "\n".join(rng.choice(of) for of in choices)
             (decodes / f"{replica.id}.txt").write_text(text + "\n", encoding="utf-8")
-        counts = [f"{prefix}={n}" for prefix, n in experiment.replica_counts(system).items()]
         for metric in experiment.metrics:
-            measured(
-                "score", "--refs", corpus, "--system", system, "--hyps-from", decodes,
-                "--replicas", *counts, "--metrics", experiment.metric(metric),
-                "--testset", "test",
-                "--out", experiment.folder / "stats" / "test" / metric / f"{system}.parquet",
-            )  # fmt: skip
-    tests = experiment.settings["tests"]
+            job(experiment, "score", testset="test", system=system, metric=metric)
+    account = experiment.folder / "corpus" / "inputs.json"
+    account.write_text(json.dumps({"warnings": []}), encoding="utf-8")
     for metric in experiment.metrics:
-        measured(
-            "test", experiment.folder / "stats" / "test" / metric, "--testset", "test",
-            "--systems", *experiment.systems, "--methods", *experiment.methods,
-            "--samples", tests["samples"],
-            "--out", experiment.folder / "tests" / "test" / f"{metric}.parquet",
-        )  # fmt: skip
+        job(experiment, "test", testset="test", metric=metric)
     for study in ("power", "replication"):
-        for testset, metric in experiment.studies.cells(study):
-            measured(
-                study, experiment.folder / "stats" / testset / metric,
-                *experiment.studies.words(study, testset).split(),
-                "--out", experiment.folder / "studies" / study / testset / f"{metric}.parquet",
-            )  # fmt: skip
+        for testset, metric in experiment.study_cells(study):
+            job(experiment, study, testset=testset, metric=metric)
     (experiment.folder / "done").touch()
+
+
+def job(experiment: Experiment, stage: str, **names: str) -> tuple[float, float, float]:
+    """What `measured` says of one job of the workflow."""
+    return measured("job", stage, "--settings", experiment.stage(stage, **names).json)
 
 
 def measured(*arguments: object) -> tuple[float, float, float]:

@@ -117,9 +117,11 @@ def test_sentence_scores_given_as_numbers_are_the_metric_that_made_them():
 def test_tables_are_frames_and_texts(report: ComparisonReport):
     overview = report.table()
     frame = overview.to_frame()
-    assert frame["system"].tolist() == ["base", "new", "third"]
     (bleu, *_) = report.results
-    assert frame["bleu_avg"].tolist() == [s.avg for s in bleu.systems.values()]
+    assert frame["system"].tolist() == bleu.ranked, "best first"
+    assert frame["bleu_avg"].tolist() == sorted(
+        (s.avg for s in bleu.systems.values()), reverse=True
+    )
     assert f"{bleu.systems['new'].avg:.{bleu.decimals}f}" in str(overview)
     assert overview.latex() in report.to_latex()
     assert report.to_latex("pairs") == report.table("pairs").latex()

@@ -545,4 +545,4 @@ def _report(
             warnings=warnings,
         )
     comparison = replace(comparison, metrics={**comparison.metrics, **judged})
-    return ComparisonReport(comparison, stores, baseline, **more)
+    return ComparisonReport(comparison, stores, baseline, people=tuple(judged), **more)

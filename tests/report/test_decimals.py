@@ -10,6 +10,7 @@ import pytest
 
 from replitune.metrics.base import MeanMetric
 from replitune.report import contents
+from replitune.report.numbers import interval
 from replitune.report.terminal import print_comparison
 from replitune.report.verdict import lead_verdicts
 from replitune.report.wording import named
@@ -80,3 +81,19 @@ def test_decimals_follow_scale_and_spread(mean: float, s_sel: float, se: float, 
     result = result_of(dataclasses.replace(RESULT, se=se), means={"a": mean, "b": mean})
     systems = {name: dataclasses.replace(s, s_sel=s_sel) for name, s in result.systems.items()}
     assert dataclasses.replace(result, systems=systems).decimals == decimals
+
+
+def test_a_spread_over_runs_is_never_printed_as_nothing():
+    result = result_of(RESULT, means={"a": 30.0, "b": 30.0})
+    systems = {n: dataclasses.replace(s, s_test=0.0004) for n, s in result.systems.items()}
+    table = contents.TABLES["overview"](material(dataclasses.replace(result, systems=systems)))
+    assert table is not None
+    assert "30.0000 ± 0.0004" in table.markdown()
+
+
+def test_the_ends_of_an_interval_differ_in_print():
+    tiny = dataclasses.replace(RESULT, delta=0.003, ci_low=0.0011, ci_high=0.0049, p_adjusted=0.01)
+    (verdict,) = lead_verdicts(result_of(tiny))
+    assert "0.001 to 0.005" in verdict.text
+    assert interval(0.001, 0.004) == "[0.001, 0.004]"
+    assert interval(1.0, 1.0) == "[1.00, 1.00]"

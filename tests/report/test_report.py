@@ -80,8 +80,9 @@ def test_page_tables_and_rows_of_the_tests_agree_to_the_printed_digit(
     bleu = Result.read(tmp_path / "tests" / "t1", "bleu")
     means = [summary.avg for summary in bleu.systems.values()]
     overview = page_rows(page, "overview")
-    assert [row[3].split(" ± ")[0] for row in overview] == [score(mean) for mean in means]
-    verdicts = html.unescape(page.split('id="verdicts"')[1].split("</section>")[0])
+    assert [row[5].split(" ± ")[0] for row in overview] == [score(mean) for mean in means]
+    assert "TER" in page.split('id="verdicts"')[1].split("</section>")[0]
+    verdicts = html.unescape(page.split('id="tables"')[1].split("</details>")[0])
     lead = bleu.tests[0]
     assert f"by {abs(lead.delta):.2f} BLEU" in verdicts
     assert verdicts.count("(lower is better)") == 3, "said of every pair under TER"
@@ -93,7 +94,7 @@ def test_the_same_input_gives_the_same_bytes(replitune: Callable[..., Ran], tmp_
 
     def made() -> dict[str, str]:
         write_report(replitune, tmp_path, settings)
-        files = [*tmp_path.glob("tables/*"), *tmp_path.glob("figures/*")]
+        files = [tmp_path / "report.html", *tmp_path.glob("tables/*"), *tmp_path.glob("figures/*")]
         return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
     first = made()
@@ -115,20 +116,23 @@ def test_what_is_missing_is_said_and_the_rest_is_shown(
         methods=["riezler"],
     )  # fmt: skip
     page = write_report(replitune, tmp_path, settings)
-    assert "one replica of each system" in page
+    (lacking,) = re.findall("Not in this report: (.*?)</p>", page)
+    assert "spread over runs" in lacking
     assert "Fewer than 3 replicas" in page
-    assert ("no documents" in page) == (not documents)
-    assert ("one system: no differences" in page) == (len(systems) == 1)
+    assert ("documents" in lacking) == (not documents)
+    assert ("one system" in lacking) == (len(systems) == 1)
     assert len(page_rows(page, "systems")) == len(systems)
-    expected = {"replicas", "intervals"}
-    expected |= {"distributions", "overlap"} if len(systems) > 1 else set()
-    assert drawn(tmp_path, page) == {f"t1.bleu.{kind}" for kind in expected}, "no spread to fit"
+    expected = {"t1.bleu.intervals"}
+    if len(systems) > 1:
+        expected |= {"t1.forest", "t1.bleu.distributions", "t1.bleu.overlap"}
+    assert drawn(tmp_path, page) == expected, "no runs to draw, and no spread to fit"
+    assert "s_test" not in page.split('id="table-systems"')[1].split("</thead>")[0]
 
 
 def drawn(folder: Path, page: str) -> set[str]:
-    """Names of the figures of the page, which are those of the folder, each in two forms."""
-    names = set(re.findall(r'id="figure-([^"]+)"', page))
-    files = {f"{name}.{suffix}" for name in names for suffix in ("svg", "png")}
+    """Names of the figures of the page, which are those of the folder, each in three forms."""
+    names = set(re.findall(r'(?:id="figure-|data-figure=")([^"]+)"', page))
+    files = {f"{name}.{suffix}" for name in names for suffix in ("svg", "png", "pdf")}
     assert files == {path.name for path in (folder / "figures").iterdir()}
     return names
 
@@ -159,7 +163,8 @@ def test_every_segment_and_every_figure_is_there(replitune: Callable[..., Ran], 
     page = write_report(replitune, tmp_path, settings)
     assert '"link":"tables/segments.t1.tsv"' in page
     kinds = (
-        "heatmap", "differences", "distributions", "replicas", "intervals", "fits", "overlap",
+        "ranking", "heatmap", "differences", "distributions", "replicas", "intervals", "fits",
+        "overlap",
     )  # fmt: skip
     assert drawn(tmp_path, page) == {f"t1.bleu.{kind}" for kind in kinds}
     found = rows(tmp_path / "tables" / "segments.t1.tsv")
@@ -227,7 +232,7 @@ def test_latex_is_well_formed(replitune: Callable[..., Ran], tmp_path: Path):
         columns = len(re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1])
         assert all(len(row) == columns for row in latex_rows(text)), path.name
         assert text.isascii(), [c for c in text if not c.isascii()]
-    assert len(documents) == 10
+    assert len(documents) == 11
     if shutil.which("pdflatex"):
         whole = "\n".join(documents)
         (tmp_path / "all.tex").write_text(

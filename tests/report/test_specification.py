@@ -58,11 +58,12 @@ def test_latex(table: Table):
 def test_html(table: Table):
     head, body = table.html().split("\n<tbody>\n")
     assert head == (
-        '<thead><tr><th scope="col" class="word">system</th><th scope="col">n</th>'
+        '<thead><tr><th scope="col" class="word frozen">system</th><th scope="col">n</th>'
         '<th scope="col">mean</th><th scope="col" class="word">set</th></tr></thead>'
     )
     assert body.splitlines()[1] == (
-        '<tr><td class="word">a_c</td><td>12</td><td class="best sign">10.00<sup>†</sup></td>'
+        '<tr><td class="word frozen">a_c</td><td>12</td>'
+        '<td class="best sign">10.00<sup>†</sup></td>'
         '<td class="word">&lt;y&gt;</td></tr>'
     )
 

@@ -113,9 +113,10 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
         ]  # fmt: skip
     better = [row for row in judged if row.study == "comparison"]
     assert [row[7] for row in page_rows(page, "metrics")] == [p_value(row.p) for row in better]
-    figures = re.findall(r'id="figure-([^"]+)".*?<figcaption>(.*?)</figcaption>', page, re.DOTALL)
+    shown = r'(?:id="figure-|data-figure=")([^"]+)".*?<figcaption>(.*?)</figcaption>'
+    figures = re.findall(shown, page, re.DOTALL)
     assert {name.rpartition(".")[2] for name, _ in figures} == {*FIGURES.names} - {"tuners",
-            "convergence", "looks", "runs"}, "one tuner, no history, no looks"  # fmt: skip
+            "convergence", "looks", "runs", "forest"}, "one tuner, three systems"  # fmt: skip
     for name, caption in figures:
         assert re.search(r"\d", caption), f"n stands in the caption of {name}"
     assert {path.stem for path in (folder / "tables").glob("*.csv")} == {*TABLES.names} - {
@@ -198,7 +199,7 @@ def test_the_difference_that_is_enough_is_interpolated(
 @pytest.mark.parametrize(
     ("systems", "said"),
     [
-        ({"a": ["seed-001", "seed-002", "seed-003"]}, "one system: no differences"),
+        ({"a": ["seed-001", "seed-002", "seed-003"]}, "differences (one system)"),
         ({"a": ["seed-001"], "b": ["seed-001", "seed-002"]}, "Fewer than 3 replicas"),
     ],
     ids=["one system", "one replica"],
@@ -212,9 +213,9 @@ def test_what_studies_need_is_said(
     )
     page = write_report(replitune, tmp_path, settings)
     assert said in page
-    assert "no plan of replicas and segments" in page
-    assert "no spread on a dev set" in page
-    assert "no documents" in page
+    lacking = page.split("Not in this report: ")[1].split("</p>")[0]
+    assert "power" in lacking
+    assert "documents" in lacking
     assert 'id="plans"' not in page
     store = tmp_path / "stats/t1/bleu"
     for study in ("power", "replication"):

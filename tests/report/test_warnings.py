@@ -28,15 +28,22 @@ def test_each_warning_is_said_once():
     assert titles == [
         "Fewer than 3 replicas",
         "replica-permutation could not reach 0.05",
-        "clark and crossed disagree",
-        "replica-permutation and crossed disagree",
+        "clark, replica-permutation and crossed disagree",
         "Note on clark",
     ]
-    assert all(len(warning.places) == 2 for warning in said)
-    assert said[4].text.startswith("For example: Hypothesis length 31")
-    assert said[4].places == ("t1, TER, a", "t2, TER, a")
+    assert [len(warning.places) for warning in said] == [2, 2, 4, 2]
+    assert said[3].text.startswith("For example: Hypothesis length 31")
+    assert said[3].places == ("t1, TER, a", "t2, TER, a")
     assert "different questions" in said[2].text
-    assert "Both speak of" in said[3].text
+    assert "clark of new segments" in said[2].text
+
+
+def test_a_note_of_several_tests_is_said_once_with_each_place():
+    note = Note("few", "3 replicas are few")
+    rows = [replace(RESULT, method=name, notes=(note,)) for name in ("crossed", "clark")]
+    (said,) = warnings(material(result_of(*rows)))
+    assert said.title == "Note on crossed and clark"
+    assert said.places == ("crossed: t1, TER, b − a", "clark: t1, TER, b − a")
 
 
 @pytest.mark.parametrize("budget", [2_000, 10_000])

@@ -101,6 +101,19 @@ def test_the_family_wise_error_holds(documents):
     assert wrong / 200 <= 0.05 + 2.33 * np.sqrt(0.05 * 0.95 / 200)
 
 
+def test_the_interval_of_a_pair_is_around_its_difference_in_either_order():
+    """Names, not the order in which pairs are given, decide how a pair is computed."""
+    systems = runs_only(np.random.default_rng(4), 3, 6, shifts=(3.0, 0.0, 1.0))
+    rows = rows_of(systems, pairs=[("s1", "s0"), ("s0", "s2"), ("s2", "s1")])
+    for row in rows:
+        assert row.ci_low < row.delta < row.ci_high
+    turned = {(r.a, r.b): r for r in rows_of(systems, pairs=[("s0", "s1"), ("s2", "s0"),
+                                                             ("s1", "s2")])}  # fmt: skip
+    for row in rows:
+        other = turned[row.b, row.a]
+        assert (row.ci_low, row.ci_high) == (-other.ci_high, -other.ci_low)
+
+
 def test_no_pair_changes_the_p_of_another():
     systems = runs_only(np.random.default_rng(3), 4, 5)
     every = {(r.a, r.b): r for r in rows_of(systems)}

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -36,6 +37,7 @@ from replitune.cli.options import (
 from replitune.errors import ReplituneError
 from replitune.extras import needs
 from replitune.readers.settings import ColumnNames
+from replitune.report.contents import LATEX_TABLES
 from replitune.settings import settings_of
 from replitune.significance.looks.settings import SCHEDULE
 from replitune.significance.settings import Rule, TestSettings
@@ -154,6 +156,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
+    parser.add_argument(
+        "--latex-style",
+        choices=tuple(LATEX_TABLES),
+        default=next(iter(LATEX_TABLES)),
+        help="papers: mean ± s, best bold, daggers, and the differences; multeval: metric by "
+        "system with score, s_sel, s_test and p (default papers)",
+    )
     parser.add_argument("--html", metavar="FILE", help="write the report as one page")
     parser.add_argument(
         "--rank",
@@ -177,7 +186,7 @@ def run(options: argparse.Namespace) -> int:
         (options.stats_dir, report.write_store),
         (options.json, report.write_json),
         (options.html, report.write_html),
-        (options.latex, report.write_latex),
+        (options.latex, partial(report.write_latex, style=options.latex_style)),
         (options.rank, report.write_ranking),
         (options.sentence_scores, report.write_sentence_scores),
     ):

@@ -39,6 +39,7 @@ def translated(arguments: Sequence[str]) -> tuple[str, list[str]]:
             continue
         elif name in OPTIONS:
             line += [OPTIONS[name], *words]
+            line += ["--latex-style", "multeval"] if name == "--latex" else []
         elif not name.startswith(("--meteor.", "--bleu.", "--ter.")):
             left_out.append(name)
     if samples is not None:

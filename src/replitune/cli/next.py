@@ -22,6 +22,8 @@ from replitune.cli.stores import (
     with_systems,
 )
 from replitune.errors import ReplituneError
+from replitune.results.decimals import decimals_of
+from replitune.significance.looks.record import Record
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
 from replitune.significance.studies.settings import PlanningSettings
@@ -75,10 +77,21 @@ def run(options: argparse.Namespace) -> None:
         stores = [with_systems(store, options.systems) for store in stores]
     advice = advise(stores, tests, settings, most, weights)
     if advice.record is not None:
-        print(f"{look_table(advice.record)}\n")
+        print(f"{look_table(advice.record, _decimals(stores[0], advice.record))}\n")
     for line in advice_lines(advice, _prices(options, list(advice.wanted))):
         print(line)
     print(f"note: {PLANNED}", file=sys.stderr)
+
+
+def _decimals(store: SegmentStatistics, record: Record) -> int:
+    """Of the metric that decides."""
+    scores = [store.metric.score(system.sums) for system in store.systems.values()]
+    pairs = [row for look in record.looks for row in look.pairs]
+    return decimals_of(
+        [float(s.mean()) for s in scores],
+        s_test=[float(s.std(ddof=1)) for s in scores if len(s) > 1],
+        se=[None if row.variance is None else row.variance**0.5 for row in pairs],
+    )
 
 
 def of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> SegmentStatistics:

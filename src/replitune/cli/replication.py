@@ -74,8 +74,11 @@ def rows(
     seed: int,
 ) -> list[ReplicationRow]:
     """What each pair could have shown, which is also said on the terminal."""
+    import numpy as np
+
     from replitune.report.terminal import print_table
     from replitune.report.terminal_studies import small_experiments
+    from replitune.results.decimals import decimals_of
     from replitune.significance.studies.calibrate import registered
     from replitune.significance.studies.replication import replicate
     from replitune.streams import stream
@@ -95,6 +98,10 @@ def rows(
                 rng=partial(stream, seed, "replication", store.testset, *names),
             )
             print(f"  {pair.b.name} - {pair.a.name} ({pair.a.n} and {pair.b.n} replicas)")
-            print_table(small_experiments(found), indent=4)
+            scores = pair.scores_a, pair.scores_b
+            decimals = decimals_of(
+                np.concatenate(scores).tolist(), s_test=[float(np.std(s, ddof=1)) for s in scores]
+            )
+            print_table(small_experiments(found, decimals), indent=4)
             rows += found
     return rows

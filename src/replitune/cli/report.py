@@ -31,7 +31,7 @@ def job(job: stages.Report, options: argparse.Namespace) -> None:
             (out / f"segments.{part.testset}.tsv").write_text(part.tsv(), "utf-8", newline="")
     with new_folder(Path(job.at.figures)) as out:
         for name, figure in contents.figures(material).items():
-            drawn = render(name, figure, ("svg", "png"))
+            drawn = render(name, figure, ("svg", "png", "pdf"))
             for suffix, content in drawn.items():
                 (out / f"{name}.{suffix}").write_bytes(content)
             figures[name] = (figure, drawn["svg"].decode("utf-8"))

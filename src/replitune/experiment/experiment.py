@@ -569,6 +569,7 @@ class Experiment:
                 system: "weights" if "tune" in self.backends[system].stages else "folder"
                 for system in self.with_history
             },
+            "trained": "train" in self.corpus_parts,
             "metrics": self.metrics,
             "studies": {study: self.study_cells(study) for study in BY_METRIC},
             "judged": self.judged,

@@ -395,7 +395,7 @@ class Test(StoreStage):
     """All tests of all pairs, and the intervals of each system."""
 
     NAME = "test"
-    VERSION = 5
+    VERSION = 6
     KEPT = True
     tests: dict[str, Any]
     design: str
@@ -484,7 +484,7 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    VERSION = 6
+    VERSION = 7
     systems: dict[str, Counts]
     """The replicas of each."""
     decoded: dict[str, list[str]]
@@ -494,6 +494,8 @@ class Report(Stage):
     suites: list[str]
     histories: dict[str, str]
     """The systems that keep a history: in the `folder` of a replica, or beside its `weights`."""
+    trained: bool
+    """Whether there is a training text."""
     metrics: list[str]
     studies: dict[str, list[tuple[str, str]]]
     """(test set, metric) of the studies."""
@@ -526,11 +528,11 @@ class Report(Stage):
     @property
     def texts(self) -> list[str]:
         """Test sets, outputs and statistics of the segments that the report shows."""
-        found = []
+        found = [self.at.train[1]] if self.trained else []
         for testset, systems in self.decoded.items():
             found.append(self.at.testset(testset))
             for system in systems:
-                found.append(self.at.store(testset, self.metrics[0], system))
+                found += [self.at.store(testset, metric, system) for metric in self.metrics]
                 found += decodes(self.at, testset, system, self.systems[system])
                 if system in self.derived:
                     found.append(self.at.derivations(testset, system))

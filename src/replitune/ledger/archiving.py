@@ -226,5 +226,6 @@ Score, test and report again, from the translations that are here:
     replitune verify {name}/results/{name} --against {name}
 
 With replitune {made_by} and its lock file, on a processor of the same type, that gives the same
-bytes. (`report.html` has a time stamp, and no curves of tuning; the manifest has times.)
+bytes. (`report.html` has no curves of tuning, and counts words in the references; the manifest has
+times.)
 """

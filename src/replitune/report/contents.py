@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import cleandoc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from replitune.registry import Registry
 
@@ -21,6 +21,7 @@ TABLES: Registry[Callable[[Material], Table | None]] = Registry(
     {
         "overview": "replitune.report.tables_scores:overview",
         "systems": "replitune.report.tables_scores:systems",
+        "multeval": "replitune.report.tables_scores:multeval",
         "pairs": "replitune.report.tables_tests:pairs",
         "looks": "replitune.report.tables_looks:looks",
         "variances": "replitune.report.tables_tests:variances",
@@ -45,6 +46,8 @@ TABLES: Registry[Callable[[Material], Table | None]] = Registry(
 FIGURES: Registry[Callable[[Material], Figures]] = Registry(
     "figure",
     {
+        "forest": "replitune.report.figures_first:forest",
+        "ranking": "replitune.report.figures_first:ranking",
         "replicas": "replitune.report.figures_scores:replicas",
         "looks": "replitune.report.figures_looks:looks",
         "runs": "replitune.report.figures_looks:runs",
@@ -65,6 +68,14 @@ FIGURES: Registry[Callable[[Material], Figures]] = Registry(
     group="replitune.figures",
 )
 """What a figure is called ends the name of its files: ``test1.bleu.replicas.svg``."""
+
+LatexStyle = Literal["papers", "multeval"]
+LATEX_TABLES: dict[LatexStyle, tuple[str, ...]] = {
+    "papers": ("overview", "systems", "pairs"),
+    "multeval": ("multeval",),
+}
+"""Tables in the shape of today's papers (mean ± s, best bold, daggers), or in that of multeval
+(metric by system: score, s_sel, s_test, p)."""
 
 
 def tables(material: Material) -> dict[str, Table]:

@@ -102,6 +102,28 @@ def beside(axes: Any, **options: Any) -> None:
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5), **options)
 
 
+LONGEST = 24
+"""Characters of a name in a picture; of longer ones the rest is left out, as `…` says."""
+
+
+def _shorten(canvas: Any) -> None:
+    """Names that would leave no room for what is drawn."""
+    from matplotlib.ticker import FuncFormatter
+
+    def short(text: str) -> str:
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+    for axes in canvas.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(axis.get_major_formatter(), FuncFormatter):  # labels that were given
+                names = [label.get_text() for label in axis.get_majorticklabels()]
+                if any(len(name) > LONGEST for name in names):
+                    axis.set_ticklabels([short(name) for name in names])
+        legend = axes.get_legend()
+        for text in () if legend is None else legend.get_texts():
+            text.set_text(short(text.get_text()))
+
+
 def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
     """Bytes of the figure by suffix."""
     needs("plots")
@@ -115,6 +137,11 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
         # without pyplot, which would choose how a notebook shows the figures of others
         canvas = Canvas(layout="constrained", figsize=figure.size)
         figure.draw(canvas.subplots(ncols=figure.panels, sharey=True))
+        _shorten(canvas)
+        engine = canvas.get_layout_engine()
+        assert engine is not None
+        engine.execute(canvas)  # places everything, once for all kinds of files
+        canvas.set_layout_engine("none")
         for suffix in suffixes:
             buffer = io.BytesIO()
             canvas.savefig(buffer, format=suffix, metadata=METADATA[suffix])

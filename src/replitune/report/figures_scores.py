@@ -13,14 +13,22 @@ from replitune.report.numbers import score
 from replitune.report.wording import INTERVALS, count
 from replitune.results.result import Result
 
+MOST = 12
+"""Systems of a figure in which they lie over each other."""
+
+
+def _others(cell: Result) -> str:
+    more = len(cell.systems) - MOST
+    return f" The best {MOST} systems; {more} more are in the tables." if more > 0 else ""
+
 
 @of_each_cell
 def replicas(material: Material, cell: Result) -> Figure | None:
     """Clark et al. (2011), Fig. 1: score of each replica; the line is the mean of the system.
     Where systems overlap, one run of each can show either order. No test; it speaks of these
     runs."""
-    scores = {name: _scores(cell, name) for name in cell.systems}
-    if not scores:
+    scores = {name: _scores(cell, name) for name in cell.ranked[:MOST]}
+    if all(len(values) < 2 for values in scores.values()):
         return None
     every = np.concatenate(list(scores.values()))
 
@@ -42,13 +50,14 @@ def replicas(material: Material, cell: Result) -> Figure | None:
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("replicas")
         axes.yaxis.get_major_locator().set_params(integer=True)
-        _legend(axes, len(scores))
+        beside(axes)
 
     counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
     return Figure(
         f"{cell.name} on {cell.testset} of each replica ({counts}); the line is the system's "
         "mean. Where the systems overlap, one run of each can show either order "
-        "(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set.",
+        f"(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set."
+        f"{_others(cell)}",
         draw,
     )
 
@@ -66,21 +75,16 @@ def intervals(material: Material, cell: Result) -> Figure | None:
 
     def draw(axes: Any) -> None:
         for index, method in enumerate(methods):
-            for y, system in enumerate(systems):
-                ends = cell.systems[system].ci.get(method)
-                if ends is None:
-                    continue
-                at = y + step * ((len(methods) - 1) / 2 - index)
+            found = [
+                (y + step * ((len(methods) - 1) / 2 - index), cell.systems[system].avg, *ends)
+                for y, system in enumerate(systems)
+                if (ends := cell.systems[system].ci.get(method)) is not None
+            ]
+            if found:
+                at, means, low, high = zip(*found, strict=True)
+                axes.hlines(at, low, high, **style(index, "ls"), linewidth=2)
                 label = INTERVALS.get(method, method)
-                first = label not in axes.get_legend_handles_labels()[1]
-                axes.plot(ends, [at, at], **style(index, "ls"), linewidth=2)
-                axes.plot(
-                    cell.systems[system].avg,
-                    at,
-                    **style(index, "marker"),
-                    ls="none",
-                    label=label if first else None,
-                )
+                axes.plot(means, at, **style(index, "marker"), ls="none", label=label)
         axes.set_yticks(range(len(systems)), systems)
         axes.set_ylim(-0.6, len(systems) - 0.4)
         axes.set_xlabel(_axis(cell))
@@ -101,7 +105,7 @@ def intervals(material: Material, cell: Result) -> Figure | None:
 def fits(material: Material, cell: Result) -> Figure | None:
     """Normal distribution fitted to the scores of each system's replicas (Fu et al. 2016, Fig. 4).
     No test; it speaks of new runs on this test set."""
-    scores = {s: v for s in cell.systems if np.ptp(v := _scores(cell, s)) > 0}
+    scores = {s: v for s in cell.ranked[:MOST] if np.ptp(v := _scores(cell, s)) > 0}
     if not scores:
         return None
     means = {name: float(np.mean(values)) for name, values in scores.items()}
@@ -132,10 +136,11 @@ def fits(material: Material, cell: Result) -> Figure | None:
         axes.tick_params(axis="x", pad=4 + 4 * len(scores))
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("density")
-        _legend(axes, len(scores), title="mean, standard deviation", title_fontsize=8)
+        beside(axes, title="mean, standard deviation", title_fontsize=8)
 
-    left_out = [name for name in cell.systems if name not in scores]
-    note = f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
+    left_out = [name for name in cell.ranked[:MOST] if name not in scores]
+    note = _others(cell)
+    note += f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
     return Figure(
         f"Normal distribution fitted to the {cell.name} scores of each system's replicas on "
         f"{cell.testset}, and the scores ({count(sum(map(len, scores.values())), 'run')} in all; "
@@ -143,14 +148,6 @@ def fits(material: Material, cell: Result) -> Figure | None:
         f"{note}",
         draw,
     )
-
-
-def _legend(axes: Any, entries: int, **options: Any) -> None:
-    """Inside while it is small, otherwise beside the axes."""
-    if entries > 3:
-        beside(axes, **options)
-    else:
-        axes.legend(fontsize=8, **options)
 
 
 def _scores(cell: Result, system: str) -> np.ndarray:

@@ -13,6 +13,9 @@ from replitune.report.numbers import p_equation, p_value, score
 from replitune.report.wording import INTERVALS, corrected, count
 from replitune.results.result import Result
 
+LEGIBLE = 15
+"""Systems of a heat map with numbers in it; the table has all."""
+
 
 @of_each_cell
 def heatmap(material: Material, cell: Result) -> Figure | None:
@@ -28,21 +31,25 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
             if found is not None:
                 p[i, j] = found
 
+    legible = len(systems) <= LEGIBLE
+
     def draw(axes: Any) -> None:
+        from matplotlib.colors import ListedColormap
+
         axes.grid(visible=False)
         levels = [0, 0.001, 0.01, 0.05, 0.1, 1.0001]
         shades = ["#1b2a38", "#35566f", "#6f93ab", "#c3d3de", "#f4f6f8"]
-        for i in range(len(systems)):
-            for j in range(len(systems)):
-                if np.isnan(p[i, j]):
-                    continue
-                band = int(np.searchsorted(levels, p[i, j], side="left")) - 1
-                shade = shades[max(band, 0)]
-                axes.fill_between([j - 0.5, j + 0.5], i - 0.5, i + 0.5, color=shade, linewidth=0)
-                ink = "white" if band < 3 else "black"
-                weight = "bold" if p[i, j] <= alpha else "normal"
-                text = p_value(float(p[i, j]))
-                axes.text(j, i, text, ha="center", va="center", color=ink, weight=weight, size=8)
+        bands = np.maximum(np.searchsorted(levels, p, side="left") - 1, 0)
+        axes.pcolormesh(
+            np.arange(-0.5, len(systems)), np.arange(-0.5, len(systems)),
+            np.ma.masked_array(bands, np.isnan(p)), cmap=ListedColormap(shades), vmin=-0.5,
+            vmax=len(shades) - 0.5,
+        )  # fmt: skip
+        for i, j in zip(*np.nonzero(~np.isnan(p)), strict=True) if legible else ():
+            ink = "white" if bands[i, j] < 3 else "black"
+            weight = "bold" if p[i, j] <= alpha else "normal"
+            text = p_value(float(p[i, j]))
+            axes.text(j, i, text, ha="center", va="center", color=ink, weight=weight, size=8)
         axes.set_xlim(-0.5, len(systems) - 0.5)
         axes.set_ylim(len(systems) - 0.5, -0.5)
         axes.set_xticks(range(len(systems)), systems, rotation=45, ha="right")
@@ -50,12 +57,13 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
         axes.set_aspect("equal")
 
     lead = next(result for result in cell.tests if result.method == cell.lead_method)
-    side = 1.6 + 0.62 * len(systems)
+    side = 1.6 + (0.62 if legible else 0.2) * len(systems)
     return Figure(
         f"p of every pair of systems ({count(lead.n_a, 'run')} and {lead.n_b} of the first pair) "
         f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
-        f"{corrected([cell], material.family)}; best system first, dark is small, bold is "
-        f"at or below {alpha:g} (after Graham 2016). A small p speaks of {lead.generalises_to}.",
+        f"{corrected([cell], material.family)}; best system first, dark is small"
+        f"{f', bold is at or below {alpha:g}' if legible else ''} (after Graham 2016). A small p "
+        f"speaks of {lead.generalises_to}.",
         draw,
         size=(side + 0.8, side),
     )

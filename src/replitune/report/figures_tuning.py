@@ -22,19 +22,21 @@ def tuners(material: Material, cell: Result) -> Figure | None:
     width = 0.8 / len(tuners)
 
     def draw(axes: Any) -> None:
-        for x, groups in enumerate(scores.values()):
-            for index, tuner in enumerate(tuners):
-                values = groups.get(tuner)
+        for index, tuner in enumerate(tuners):
+            places, points, bars = [], [], []
+            for x, groups in enumerate(scores.values()):
+                values = sorted(groups.get(tuner, ()))
                 if not values:
                     continue
                 at = x + width * (index - (len(tuners) - 1) / 2)
                 # spread sideways in order of the score, so that equal scores do not hide
                 side = np.linspace(-0.25, 0.25, len(values)) * width if len(values) > 1 else [0.0]
-                label = tuner if tuner not in axes.get_legend_handles_labels()[1] else None
-                axes.plot(at + np.asarray(side), sorted(values), ls="none", ms=4, alpha=0.8,
-                          label=label, **style(index, "marker"))  # fmt: skip
-                mean = float(np.mean(values))
-                axes.plot([at - 0.4 * width, at + 0.4 * width], [mean, mean], color="black", lw=1.2)
+                places += [at + s for s in side]
+                points += values
+                bars.append((float(np.mean(values)), at - 0.4 * width, at + 0.4 * width))
+            axes.plot(places, points, ls="none", ms=4, alpha=0.8, label=tuner,
+                      **style(index, "marker"))  # fmt: skip
+            axes.hlines(*zip(*bars, strict=True), color="black", lw=1.2)
         axes.set_xticks(range(len(scores)), list(scores), rotation=30 if len(scores) > 4 else 0)
         axes.set_ylabel(cell.name)
         beside(axes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.meta.rows import MetaRow
-from replitune.report.document_scores import DocumentScores
+from replitune.report.groups import GroupScores
 from replitune.report.segment_browser import Segments
+from replitune.report.why import Why
 from replitune.results.result import Result
 from replitune.significance.looks.record import Record
 from replitune.significance.studies.calibrate import CalibrationRow
@@ -39,7 +40,8 @@ class Material:
     methods: Mapping[str, str] = field(default_factory=dict)
     """The test behind each label."""
     segments: Sequence[Segments] = ()
-    documents: Sequence[tuple[Result, DocumentScores]] = ()
+    explain: Callable[[], Sequence[Why]] = tuple
+    """What segments and words say of why; it takes a while, see `why`."""
     histories: Histories = field(default_factory=dict)
     corpus: Sequence[str] = ()
     """Warnings about the texts."""
@@ -54,11 +56,30 @@ class Material:
     """Where the experiment has decided itself how many replicas it needs."""
     meta: Mapping[str, list[MetaRow]] = field(default_factory=dict)
     """By test set."""
+    people: Sequence[str] = ()
+    """Metrics that are judgements of people."""
 
     @cached_property
     def names(self) -> dict[str, str]:
         """How metrics are printed, by id."""
         return {cell.metric: cell.name for cell in self.cells}
+
+    @cached_property
+    def why(self) -> Sequence[Why]:
+        """Of the test sets of which there are segments."""
+        return self.explain()
+
+    @cached_property
+    def documents(self) -> list[tuple[Result, GroupScores]]:
+        """Scores of documents and parts, by the first metric of each test set."""
+        found = []
+        for one in self.why:
+            cell = next(cell for cell in self.cells if cell.testset == one.testset)
+            found += [
+                (cell, group) for metric, group in one.groups
+                if metric == cell.metric and group.kind in ("document", "part")
+            ]  # fmt: skip
+        return found
 
     @cached_property
     def thresholds(self) -> list[tuple[Result, list[Threshold]]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from replitune.results.decimals import MOST
+
 MISSING = "–"
 
 
@@ -47,8 +49,19 @@ def p_equation(value: float | None) -> str:
     return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
 
 
+def ends(low: float, high: float, decimals: int = 2) -> tuple[str, str]:
+    """The ends of an interval, with more decimals where these would make one of them both.
+
+    >>> ends(0.001, 0.004)
+    ('0.001', '0.004')
+    """
+    while f"{low:.{decimals}f}" == f"{high:.{decimals}f}" and low != high and decimals < MOST:
+        decimals += 1
+    return f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+
+
 def interval(low: float | None, high: float | None, decimals: int = 2) -> str:
     """A confidence interval."""
     if low is None or high is None:
         return MISSING
-    return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+    return "[{}, {}]".format(*ends(low, high, decimals))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 import jinja2
 
 from replitune import __version__
 from replitune.report.drawing import Figure
+from replitune.report.headline import headlines
 from replitune.report.material import Material
 from replitune.report.methods_paragraph import methods
-from replitune.report.segment_browser import page_data
+from replitune.report.page_numbers import numbers
+from replitune.report.segment_browser import embedded, page_data
 from replitune.report.specification import Table
 from replitune.report.tables_studies import plan_sentences
 from replitune.report.verdict import verdicts
@@ -24,6 +27,25 @@ SIZE = 4_900_000
 WIDE = 600
 """Points; a wider figure has a row of its own."""
 
+LARGE, FIGURES = 250_000, 1_500_000
+"""Bytes of a figure, and of all of them, beyond which they are left to the folder `figures`."""
+
+ROWS = 400
+"""Of a table, or places of a warning, in the page; files have all."""
+SENTENCES = 200
+"""Of a metric."""
+
+PAPERS = (
+    "systems", "multeval", "p", "resampling", "thresholds", "intervals", "overlaps", "replication",
+)  # fmt: skip
+"""Tables that are there because Clark et al. and Fu et al. have them."""
+
+STATIC = {
+    "ranks": "ranking", "forest": "forest", "matrix": "heatmap", "strip": "replicas",
+    "power": "power", "convergence": "convergence", "looks": "looks",
+}  # fmt: skip
+"""Pictures of the page, and the kind of figure that stands there without JavaScript."""
+
 
 def page(
     material: Material,
@@ -33,8 +55,9 @@ def page(
 ) -> str:
     """report.html. `tables` begin with the overview; `figures` come with their SVG; `links` has,
     by test set, the file with all its segments. Everything from data is escaped."""
+    loader = jinja2.PackageLoader("replitune.report")
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("replitune.report"),
+        loader=loader,
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -42,48 +65,88 @@ def page(
     )
     glyphs: dict[str, str] = {}
     drawn = [
-        (name, figure.caption, _inline_svg(svg, name, glyphs), _points(svg) > WIDE)
+        {
+            "name": name,
+            "kind": name.rpartition(".")[2],
+            "caption": figure.caption,
+            "svg": _inline_svg(svg, name, glyphs),
+            "wide": _points(svg) > WIDE,
+        }
         for name, (figure, svg) in figures.items()
     ]
+    large, room = [], FIGURES
+    for one in drawn:
+        size = len(str(one["svg"]))
+        if size > LARGE or size > room:
+            large.append(str(one["name"]))
+        else:
+            room -= size
+    drawn = [one for one in drawn if str(one["name"]) not in large]
+    statics = {}
+    for id, kind in STATIC.items():
+        first = next((one for one in drawn if one["kind"] == kind), None)
+        if first is not None and not (id == "forest" and "ranks" in statics):
+            statics[id] = (first["caption"], first["svg"], first["name"])
+            drawn.remove(first)
     segments = [part for part in material.segments if part.outputs]
+    said = verdicts(material)
     text = environment.get_template("report.html").render(
         experiment=material.experiment,
         seed=material.seed,
-        verdicts=verdicts(material),
+        headlines=headlines(material),
+        many=any(len(cell.systems) > 2 for cell in material.cells),
+        verdicts=said,
+        sentences=sum(len(group.shown) + len(group.folded) for group in said),
         warnings=warnings(material),
         tables={name: table for name, table in tables.items() if table.rows},
+        papers=PAPERS,
+        most_rows=ROWS,
+        most_sentences=SENTENCES,
+        large=large,
+        folder=bool(links),
+        statics=statics,
         figures=drawn,
         methods=methods(material),
         segments=segments,
+        why=material.why,
         links=links,
         missing=missing(material),
         plans=plan_sentences(material.power),
         glyphs="".join(glyphs.values()),
+        plot=loader.get_source(environment, "plot.min.js")[0],
         version=__version__,
-        created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in SCRIPT.findall(text))
+    text = text.replace("<!--scripts-->", hashes, 1)
+    text = text.replace("<!--numbers-->", embedded(numbers(material)), 1)
     budget = max(SIZE - len(text.encode("utf-8")), 200_000)
     data, _ = page_data(segments, budget, links)
     return text.replace("<!--segments-->", data, 1)  # nothing escaped can look like it
 
 
+SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+
+
+def _sha256(script: str) -> str:
+    """As the content security policy names the scripts that may run: ours, and no other."""
+    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
 def missing(material: Material) -> list[str]:
-    """What this experiment has no data for, in words."""
+    """What this experiment has no data for, or was not asked, in words."""
     cells = material.cells
     systems = [system for cell in cells for system in cell.systems.values()]
-    few = "fewer than 3 replicas of two systems, or not asked for"
+    several = any(system.n > 1 for system in systems)
     said = {
-        "one system: no differences and no tests": any(cell.tests for cell in cells),
-        "one replica of each system: no spread over replicas (s_test)": any(
-            system.n > 1 for system in systems
-        ),
-        "no spread on a dev set (s_dev)": any(s.s_dev is not None for s in systems),
-        "no documents: each segment stands for itself": material.documents,
-        f"no plan of replicas and segments (power): {few}": material.power,
-        f"no experiments with fewer replicas (replication): {few}": material.replication,
-        "no calibration of the tests: not asked for": material.calibrate,
-        "no comparison of metrics with people: no human scores": material.meta,
-        "no tuning history: no convergence curves": material.histories,
+        "differences (one system)": any(cell.tests for cell in cells),
+        "spread over runs (one of each system)": several,
+        "spread on a dev set": not several or any(s.s_dev is not None for s in systems),
+        "documents": material.documents,
+        "power": material.power,
+        "fewer replicas": not several or material.replication,
+        "calibration": material.calibrate,
+        "people": material.meta or material.people,
+        "tuning": not several or material.histories,
     }
     return [text for text, there in said.items() if not there]
 

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.corpus.testset import codes, read_prepared
+from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
 from replitune.experiment import stages
 from replitune.experiment.places import Places
 from replitune.meta.rows import MetaRow
 from replitune.replicas import replica_ids
-from replitune.report.document_scores import DocumentScores, document_scores
 from replitune.report.material import Material
-from replitune.report.segment_browser import Output, Segments, sentence_scores
+from replitune.report.segment_browser import segments_of
+from replitune.report.why import Why, explain
 from replitune.report.wording import named
 from replitune.results.result import Result
 from replitune.results.rows import read_rows
-from replitune.running.files import read_lines, read_text, sha256_lines
+from replitune.running.files import read_lines, read_text
 from replitune.significance.looks.record import read_record
 from replitune.significance.registry import TESTS
 from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
 from replitune.significance.studies.replication import ReplicationRow
+from replitune.statistics.outputs import DistinctPairs, Outputs
 from replitune.statistics.store import SegmentStatistics, read_systems
 from replitune.tuning.history import read_dev_scores
 
@@ -46,6 +47,19 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
         ]
     )
     lead = [c for c in cells if c.metric == job.metrics[0] and c.testset in job.decoded]
+    texts = {cell.testset: read_prepared(job.at.testset(cell.testset)) for cell in lead}
+    stores = {cell.testset: _store(job.at, cell) for cell in lead}
+    outputs = {cell.testset: read_outputs(job.at, cell, stores[cell.testset]) for cell in lead}
+
+    def why(testset: str) -> Why:
+        own = [cell for cell in cells if cell.testset == testset and cell.systems]
+        found = (
+            (c.metric, _store(job.at, c) if c.metric != job.metrics[0] else stores[testset])
+            for c in own
+        )
+        train = read_lines(job.at.train[1]) if job.trained else None
+        return explain(testset, found, texts=texts[testset], outputs=outputs[testset], train=train)
+
     by_key = {(cell.testset, cell.metric): cell for cell in cells}
     studies: dict[str, Any] = {
         name: [
@@ -63,8 +77,10 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
         cells=cells,
         baseline=job.baseline,
         methods={entry.id: entry.name for entry in TESTS.entries(job.methods)},
-        segments=[read_segments(job.at, cell) for cell in lead],
-        documents=[(cell, found) for cell in lead for found in read_documents(job.at, cell)],
+        segments=[
+            segments_of(c, stores[c.testset], texts[c.testset], outputs[c.testset]) for c in lead
+        ],
+        explain=lambda: [why(testset) for testset in texts],
         histories=read_histories(job),
         corpus=json.loads(read_text(job.at.inputs))["warnings"],
         unrepeatable=unrepeatable,
@@ -74,44 +90,27 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
     )
 
 
-def _statistics(at: Places, cell: Result) -> Iterator[tuple[str, SegmentStatistics]]:
-    """Of each system."""
+def _store(at: Places, cell: Result) -> SegmentStatistics:
+    """Of all systems."""
+    return read_systems([at.store(cell.testset, cell.metric, name) for name in cell.systems])
+
+
+def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str, DistinctPairs]:
+    """Of all replicas that were scored, in the order of the store, by system."""
+    found = {}
     for name in cell.systems:
-        yield name, read_systems([at.store(cell.testset, cell.metric, name)])
-
-
-def read_segments(at: Places, cell: Result) -> Segments:
-    """The outputs of the median replicas of one (test set, metric)."""
-    outputs = []
-    for name, store in _statistics(at, cell):
-        median = cell.systems[name].median_replica
-        decoded = at.decode(cell.testset, name, median)
-        lines = read_lines(decoded)
-        if sha256_lines(lines) != store.metadata[name].decode_sha256[name][median]:
-            raise ReplituneError(
-                "is not the text that was scored",
-                file=decoded,
-                fix="remove it, and run again; it is made anew",
-            )
-        scores = sentence_scores(store.metric, store.systems[name], median)
-        outputs.append(Output(name, median, lines, scores))
-    return Segments.of(cell, read_prepared(at.testset(cell.testset)), outputs)
-
-
-def read_documents(at: Places, cell: Result) -> list[DocumentScores]:
-    """Of documents, where segments are in documents; of parts, where the test set has parts."""
-    stores = dict(_statistics(at, cell))
-    if not stores:
-        return []
-    store = next(reversed(stores.values()))
-    systems = {name: found.systems[name] for name, found in stores.items()}
-    groupings: list[tuple[NDArray[np.int32], Sequence[str]]] = []
-    if store.document_names is not None:
-        groupings.append((store.documents, store.document_names))
-    parts = read_prepared(at.testset(cell.testset)).parts
-    if parts is not None:
-        groupings.append((codes(parts), list(dict.fromkeys(parts))))
-    return [document_scores(store.metric, systems, *grouping) for grouping in groupings]
+        outputs = Outputs(store.segments)
+        hashes = store.metadata[name].decode_sha256[name]
+        for replica in store.systems[name].replicas:
+            decoded = at.decode(cell.testset, name, replica)
+            outputs.add(read_lines(decoded))
+            if outputs.sha256[-1] != hashes[replica]:
+                raise ReplituneError(
+                    "is not the text that was scored", file=decoded,
+                    fix="remove it, and run again; it is made anew",
+                )  # fmt: skip
+        found[name] = outputs.every()
+    return found
 
 
 def read_histories(job: stages.Report) -> dict[str, dict[str, NDArray[np.float64]]]:

@@ -24,13 +24,14 @@ from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError, nearest
 from replitune.registry import NAME_WORDS
 from replitune.report import contents
-from replitune.report.document_scores import document_scores
+from replitune.report.contents import LatexStyle
 from replitune.report.material import Material
-from replitune.report.segment_browser import Output, Segments, sentence_scores
+from replitune.report.segment_browser import Output, Segments, segments_of
 from replitune.report.specification import Table
 from replitune.report.terminal import comparison_lines
 from replitune.report.verdict import Verdict, lead_verdicts
 from replitune.report.warnings import warnings
+from replitune.report.why import Why, explain
 from replitune.report.wording import named
 from replitune.results.comparing import Results
 from replitune.results.in_hand import look_settings, looks_in_hand
@@ -38,7 +39,7 @@ from replitune.results.result import Result
 from replitune.running.files import atomic_open
 from replitune.significance.looks.record import Record
 from replitune.significance.looks.settings import SCHEDULE
-from replitune.statistics.outputs import Outputs
+from replitune.statistics.outputs import DistinctPairs, Outputs
 from replitune.statistics.store import SegmentStatistics, write_store
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from replitune.report.drawing import Figure
 
 Rows = Literal["tests", "systems", "overlaps", "variances", "notes"]
-
-LATEX_TABLES = ("overview", "systems", "pairs")
 
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*", re.ASCII)
 LONGEST = 200
@@ -193,14 +192,19 @@ class Report:
         kept = [frame for frame in frames if len(frame)] or frames[:1]
         return pd.concat(kept, ignore_index=True)
 
-    def to_latex(self, *names: str) -> str:
-        """Tables for a paper (booktabs); by default overview, systems and pairs."""
-        return "\n".join(self.table(name).latex() for name in names or LATEX_TABLES)
+    def to_latex(self, *names: str, style: LatexStyle = "papers") -> str:
+        """Tables for a paper (booktabs): those that are named, or those of a style, `papers` (mean
+        ± s, best bold, daggers) or `multeval` (metric by system: score, s_sel, s_test, p)."""
+        if style not in contents.LATEX_TABLES:
+            raise ReplituneError(
+                f"no LaTeX style {style!r}", expected=", ".join(contents.LATEX_TABLES)
+            )
+        return "\n".join(self.table(name).latex() for name in names or contents.LATEX_TABLES[style])
 
-    def write_latex(self, path: str | Path) -> None:
+    def write_latex(self, path: str | Path, style: LatexStyle = "papers") -> None:
         """The same as a file."""
         with atomic_open(path) as handle:
-            handle.write(self.to_latex())
+            handle.write(self.to_latex(style=style))
 
     def write_html(self, path: str | Path) -> None:
         """The whole report as one page that works offline."""
@@ -227,6 +231,8 @@ class ComparisonReport(Report):
     """The references; of numbers there are none."""
     outputs: Mapping[str, Outputs] = field(default_factory=dict)
     """By system; of numbers there are none."""
+    people: tuple[str, ...] = ()
+    """Metrics that are judgements of people."""
     read_as: tuple[str, ...] = ()
     """How a table of numbers was read, where that was guessed."""
 
@@ -237,12 +243,6 @@ class ComparisonReport(Report):
     @cached_property
     def material(self) -> Material:  # type: ignore[override]
         settings, (lead, store) = self.comparison.settings, self.cells[0]
-        documents = []
-        if store.document_names is not None:
-            names = store.document_names
-            documents.append(
-                (lead, document_scores(store.metric, store.systems, store.documents, names))
-            )
         return Material(
             experiment=lead.testset,
             seed=self.comparison.seed,
@@ -253,8 +253,9 @@ class ComparisonReport(Report):
             baseline=self.baseline,
             methods={entry.id: entry.name for entry in settings.methods},
             segments=[] if self.texts is None else [self._segments(lead, store, self.texts)],
-            documents=documents,
+            explain=self._explain,
             inputs=self.comparison.inputs,
+            people=self.people,
         )
 
     @property
@@ -270,14 +271,18 @@ class ComparisonReport(Report):
         return self.comparison.warnings
 
     def _segments(self, cell: Result, store: SegmentStatistics, testset: TestSet) -> Segments:
-        """The median runs under one metric."""
-        outputs = []
-        for name, summary in cell.systems.items():
-            replica, system = summary.median_replica, store.systems[name]
-            lines = self.outputs[name][system.replicas.index(replica)]
-            scores = sentence_scores(store.metric, system, replica)
-            outputs.append(Output(name, replica, lines, scores))
-        return Segments.of(cell, testset, outputs)
+        """With the scores of one metric."""
+        return segments_of(cell, store, testset, self._pairs)
+
+    @cached_property
+    def _pairs(self) -> dict[str, DistinctPairs]:
+        return {name: outputs.every() for name, outputs in self.outputs.items()}
+
+    def _explain(self) -> Sequence[Why]:
+        judged = {*self.people}
+        stores = [(c.metric, store) for c, store in self.cells if c.metric not in judged]
+        testset = self.cells[0][0].testset
+        return [explain(testset, stores, texts=self.texts, outputs=self._pairs)] if stores else []
 
     def looks(
         self, looks: Sequence[int] = SCHEDULE, metric: str | None = None, **rule: float

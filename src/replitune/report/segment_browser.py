@@ -6,16 +6,16 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.corpus.testset import TestSet
-from replitune.metrics.base import Metric
 from replitune.results.result import Result
-from replitune.statistics.systems import SystemStatistics
+from replitune.statistics.outputs import DistinctPairs
+from replitune.statistics.store import SegmentStatistics
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,28 @@ class Output:
     """N translations."""
     scores: NDArray[np.float64]
     """(N,) score of each segment alone."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What all replicas of a system made of a test set."""
+
+    replicas: Sequence[str]
+    pairs: DistinctPairs
+    scores: NDArray[np.float64]
+    """(n, N) score of each segment alone."""
+
+    def of(self, segment: int) -> list[tuple[str, float, list[int]]]:
+        """The different outputs of a segment, the most frequent first: text, score, and the
+        numbers of the replicas that have it."""
+        column = self.pairs.inverse[:, segment]
+        found: dict[int, list[int]] = {}
+        for run, pair in enumerate(column.tolist()):
+            found.setdefault(pair, []).append(run)
+        return [
+            (self.pairs.hyps[pair], float(self.scores[runs[0], segment]), runs)
+            for pair, runs in sorted(found.items(), key=lambda item: (-len(item[1]), item[1]))
+        ]
 
 
 @dataclass(frozen=True)
@@ -44,19 +66,8 @@ class Segments:
     source: Sequence[str] | None
     documents: Sequence[str] | None
     outputs: list[Output]
-
-    @classmethod
-    def of(cls, cell: Result, testset: TestSet, outputs: list[Output]) -> Segments:
-        return cls(
-            cell.testset,
-            cell.name,
-            cell.higher_is_better,
-            cell.decimals,
-            testset.references,
-            testset.source,
-            testset.documents,
-            outputs,
-        )
+    runs: Mapping[str, Runs] = field(default_factory=dict)
+    """All replicas of systems with more than one."""
 
     @property
     def count(self) -> int:
@@ -85,9 +96,29 @@ class Segments:
         return buffer.getvalue()
 
 
-def sentence_scores(metric: Metric, system: SystemStatistics, replica: str) -> NDArray[np.float64]:
-    """(N,) the metric's score of every segment alone, for one replica."""
-    return metric.score(system.statistics[system.replicas.index(replica)])
+def segments_of(
+    cell: Result, store: SegmentStatistics, testset: TestSet, outputs: Mapping[str, DistinctPairs]
+) -> Segments:
+    """`outputs`: of all replicas of each system, in the order of the store, under whose metric
+    they are scored."""
+    median, runs = [], {}
+    for name, summary in cell.systems.items():
+        system, of = store.systems[name], outputs[name]
+        scores = store.metric.score(system.statistics)
+        replica = summary.median_replica
+        r = system.replicas.index(replica)
+        lines = [of.hyps[pair] for pair in of.inverse[r].tolist()]
+        median.append(Output(name, replica, lines, scores[r]))
+        if system.n > 1:
+            runs[name] = Runs(system.replicas, of, scores)
+    return Segments(
+        cell.testset, cell.name, cell.higher_is_better, cell.decimals, testset.references,
+        testset.source, testset.documents, median, runs,
+    )  # fmt: skip
+
+
+FOR_RUNS = 0.3
+"""Share of the room for segments that is kept for the outputs of all runs."""
 
 
 def page_data(
@@ -96,22 +127,35 @@ def page_data(
     """JSON for the page, and (test set, shown, all) of each test set.
 
     `budget` is in bytes of UTF-8, shared by the test sets; of a test set that does not fit, the
-    segments on which systems differ most are kept. `links` has the file with all segments.
+    segments on which systems differ most are kept, and the outputs of all runs are of those, too.
+    `links` has the file with all segments.
     """
     data: list[dict[str, Any]] = []
     shown: list[tuple[str, int, int]] = []
     for rank, part in enumerate(segments):
         share = budget // (len(segments) - rank)
         rows = [_row(part, i) for i in range(part.count)]
-        sizes = [len(embedded(row).encode("utf-8")) + 1 for row in rows]
-        keep = range(part.count)
-        if sum(sizes) > share:
-            scores = np.array([output.scores for output in part.outputs])
-            spread = np.ptp(scores, axis=0) if len(scores) else np.zeros(part.count)
-            order = np.argsort(-spread, kind="stable")
-            used = np.cumsum(np.asarray(sizes)[order])
-            keep = np.sort(order[: int(np.searchsorted(used, share, side="right"))]).tolist()
-        budget -= sum(sizes[i] for i in keep)
+        sizes = np.array([_bytes(row) for row in rows])
+        scores = np.array([output.scores for output in part.outputs])
+        spread = np.ptp(scores, axis=0) if len(scores) else np.zeros(part.count)
+        order = np.argsort(-spread, kind="stable")
+        room = share * (1 - FOR_RUNS) if part.runs else share
+        fits = int(np.searchsorted(np.cumsum(sizes[order]), room, side="right"))
+        keep = np.sort(order[:fits])
+        left = share - int(sizes[keep].sum())
+        every: dict[int, Any] = {}
+        for i in order[:fits].tolist() if part.runs else ():
+            runs = [
+                [[text, round(score, part.decimals), of] for text, score, of in found.of(i)]
+                if (found := part.runs.get(output.system)) is not None
+                else None
+                for output in part.outputs
+            ]
+            left -= _bytes(runs) + len(f'"{i}":')
+            if left < 0:
+                break
+            every[i] = runs
+        budget -= int(sizes[keep].sum()) + sum(map(_bytes, every.values()))
         data.append(
             {
                 "testset": part.testset,
@@ -121,13 +165,22 @@ def page_data(
                 "source": part.source is not None,
                 "documents": part.documents is not None,
                 "systems": [[output.system, output.replica] for output in part.outputs],
+                "replicas": [
+                    list(part.runs[output.system].replicas) if output.system in part.runs else None
+                    for output in part.outputs
+                ],
                 "all": part.count,
                 "link": links.get(part.testset),
                 "rows": [rows[i] for i in keep],
+                "runs": every,
             }
         )
         shown.append((part.testset, len(keep), part.count))
     return embedded(data), shown
+
+
+def _bytes(row: Any) -> int:
+    return len(embedded(row).encode("utf-8")) + 1
 
 
 def _row(part: Segments, i: int) -> list[Any]:

@@ -16,6 +16,8 @@ from replitune.report.numbers import MISSING, interval
 if TYPE_CHECKING:
     import pandas as pd
 
+FROZEN = ("system", "pair")
+"""Columns of the page that stay in sight when a table is moved sideways."""
 WIDTH = 100
 """Columns of a terminal that tables keep to."""
 
@@ -177,9 +179,12 @@ class Table:
     def __repr__(self) -> str:
         return str(self)
 
-    def html(self) -> str:
-        """The head and the body of a <table>."""
-        words = [["word"] if column.left else [] for column in self.printed]
+    def html(self, most: int | None = None) -> str:
+        """The head and the body of a <table>, with the first rows or all."""
+        words = [
+            ["word"] * column.left + ["frozen"] * (column.heading in FROZEN)
+            for column in self.printed
+        ]
         head = (_element("th", kind, escape(h), ' scope="col"')
                 for h, kind in zip(self.header, words, strict=True))  # fmt: skip
         body = (
@@ -187,7 +192,7 @@ class Table:
                 _element("td", [*kind, *marks], escape(text) + _daggers(marks))
                 for kind, (text, marks) in zip(words, row, strict=True)
             )
-            for row in self.cells
+            for row in self.cells[:most]
         )
         rows = "".join(f"<tr>{row}</tr>\n" for row in body)
         return f"<thead><tr>{''.join(head)}</tr></thead>\n<tbody>\n{rows}</tbody>"
@@ -285,9 +290,10 @@ LATEX = {
     "≤": r"$\leq$",
     MISSING: "--",
 }
+IN_LATEX = str.maketrans(LATEX)
 
 
 def latex_text(text: str) -> str:
     """`text` with LaTeX's special characters escaped. Brackets are in braces because a row
     that begins with one would be taken as the argument of the line break before it."""
-    return "".join(LATEX.get(character, character) for character in text)
+    return text.translate(IN_LATEX)

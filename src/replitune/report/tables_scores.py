@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from replitune.report.findings import adjusted, best, interval_methods, significant
 from replitune.report.material import Material
-from replitune.report.numbers import score, signed
+from replitune.report.numbers import p_value, score, signed
+from replitune.report.ranks import Place, Ranks, by_people, places, rank_said
 from replitune.report.specification import Column, Table, limits
 from replitune.report.wording import INTERVALS, corrected
 from replitune.results.result import Result
@@ -26,16 +27,19 @@ CELL = (
 
 
 def overview(material: Material) -> Table:
-    """Mean score of each system over its replicas, the standard deviation over replicas
-    (``s_test``), and the adjusted p of its difference from the baseline, or from the best system,
-    by the test of the verdicts."""
+    """Systems, best first by the first metric: cluster and ranks by the test of the verdicts, and
+    by people; mean score over replicas, standard deviation over replicas (``s_test``), and the
+    adjusted p of the difference from the baseline, or from the best system."""
     cells, baseline = material.cells, material.baseline
     by_testset: dict[str, dict[str, Result]] = {}
     for cell in cells:
         by_testset.setdefault(cell.testset, {})[cell.metric] = cell
     rows = []
     for testset, group in by_testset.items():
-        every = dict.fromkeys(system for cell in group.values() for system in cell.systems)
+        first = lead_cell(group.values(), material)
+        every = dict.fromkeys(
+            [*first.ranked, *(s for cell in group.values() for s in cell.systems)]
+        )
         rows += [(testset, system, group) for system in every]
     lead = next((cell.lead_method for cell in cells if cell.tests), None)
     against = f"the baseline ({baseline})" if baseline else "the best system of the column"
@@ -46,18 +50,66 @@ def overview(material: Material) -> Table:
             f"({corrected(cells, material.family)})"
         )
     by_metric = {cell.metric: cell for cell in cells}
+    standing = _standing(by_testset, material)
+    if any(column.heading == "cluster" for column in standing):
+        caption += (
+            f". Cluster and ranks that a system may have (all together with confidence "
+            f"{100 * (1 - material.alpha):g}%) by {cells[0].name}"
+        )
     return Table(
         title="Overview",
         caption=f"{caption}. ↑ higher, ↓ lower is better.",
         columns=(
             Column("test set", "testset", lambda testset, *_: testset, left=True),
+            *standing,
             Column("system", "system", lambda _, system, __: system, left=True),
             Column("n", "n", _runs, show=str),
             *(c for cell in by_metric.values() for c in _overview_columns(cell, material)),
         ),
         rows=rows,
-        filters=1,
     )
+
+
+def lead_cell(cells: Iterable[Result], material: Material) -> Result:
+    """That of the first metric by which there is a better."""
+    every = list(cells)
+    return next((c for c in every if not c.neutral and c.metric not in material.people), every[0])
+
+
+def _standing(by_testset: Mapping[str, Mapping[str, Result]], material: Material) -> list[Column]:
+    """Clusters and ranks, where there are any."""
+    known = {t: places(lead_cell(group.values(), material)) for t, group in by_testset.items()}
+    people = by_people(material)
+
+    def place(testset: str, system: str, _: object) -> Place | None:
+        return known[testset].get(system)
+
+    def ranks(testset: str, system: str, _: object) -> Ranks | None:
+        return people.get(testset, {}).get(system)
+
+    def end(of: Callable[..., Ranks | None], which: int) -> Callable[..., int | None]:
+        return lambda *row: None if (found := of(*row)) is None else found[which]
+
+    def by_tests(*row: Any) -> Ranks | None:
+        found = place(*row)
+        return None if found is None else found.ranks
+
+    columns: list[Column] = []
+    if any(known.values()):
+        columns += [
+            Column("cluster", "cluster",
+                   lambda *row: None if (found := place(*row)) is None else found.cluster),
+            Column("ranks", None, by_tests, rank_said),
+            Column(None, "rank_best", end(by_tests, 0)),
+            Column(None, "rank_worst", end(by_tests, 1)),
+        ]  # fmt: skip
+    if people:
+        columns += [
+            Column("by people", None, ranks, rank_said),
+            Column(None, "people_best", end(ranks, 0)),
+            Column(None, "people_worst", end(ranks, 1)),
+        ]
+    return columns
 
 
 def _runs(testset: str, system: str, group: dict[str, Result]) -> int:
@@ -79,15 +131,11 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
 
         return of
 
-    def anchor(cell: Result) -> str:
-        baseline = material.baseline
-        return baseline if baseline is not None and baseline in cell.systems else cell.ranked[0]
-
     def tested(cell: Result, system: str) -> TestResult | None:
-        return cell.lead_test((anchor(cell), system)) if system != anchor(cell) else None
+        return against_anchor(cell, system, material)
 
     def against(cell: Result, system: str) -> str | None:
-        return None if tested(cell, system) is None else anchor(cell)
+        return None if tested(cell, system) is None else anchor(cell, material)
 
     def p(cell: Result, system: str) -> float | None:
         return adjusted(tested(cell, system))
@@ -112,9 +160,79 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
     )  # fmt: skip
 
 
+def anchor(cell: Result, material: Material) -> str:
+    """The baseline, or the best system: what the others are held against."""
+    baseline = material.baseline
+    return baseline if baseline is not None and baseline in cell.systems else cell.ranked[0]
+
+
+def against_anchor(cell: Result, system: str, material: Material) -> TestResult | None:
+    first = anchor(cell, material)
+    return None if system == first else cell.lead_test((first, system))
+
+
+def multeval(material: Material) -> Table:
+    """The table that multeval prints: by metric and system the mean score, ``s_sel``, ``s_test``,
+    and p of the difference from the baseline, or from the best system."""
+    baseline = material.baseline
+    against = f"from {baseline}" if baseline else "from the best system"
+    lead = next((cell.lead_method for cell in material.cells if cell.tests), None)
+    tested = "" if lead is None else (
+        f", p of the difference {against} ({lead}, {corrected(material.cells, material.family)})"
+    )  # fmt: skip
+    return Table(
+        title="Metric by system",
+        caption=f"Mean score over n replicas, standard deviations from the choice of the test set "
+        f"(s_sel) and over replicas (s_test){tested}; the best mean is bold.",
+        columns=(
+            TESTSET,
+            *CELL[1:],
+            SYSTEM,
+            *_standing_of_rows(material),
+            Column("n", "n"),
+            Column("score", "avg", show=score, in_units=True,
+                   mark=lambda cell, system: "best" if system.name == best(cell) else ""),
+            Column("s_sel", "s_sel", show=score, in_units=True),
+            *_spreads(material, "s_test"),
+            Column("p", "p_adjusted",
+                   lambda cell, system: adjusted(against_anchor(cell, system.name, material)),
+                   p_value),
+        ),
+        rows=[(cell, cell.systems[name]) for cell in material.cells for name in cell.ranked],
+        filters=2,
+    )  # fmt: skip
+
+
+def _standing_of_rows(material: Material) -> list[Column]:
+    """Ranks of the systems of (result, summary) rows."""
+    known = {(c.testset, c.metric): places(c) for c in material.cells}
+    if not any(known.values()):
+        return []
+
+    def ranks(cell: Result, system: SystemSummary) -> Ranks | None:
+        found = known[cell.testset, cell.metric].get(system.name)
+        return None if found is None else found.ranks
+
+    return [Column("ranks", None, ranks, rank_said)]
+
+
+def _spreads(material: Material, *names: str) -> list[Column]:
+    """Of those that at least one system has: they need two replicas."""
+    systems = [system for cell in material.cells for system in cell.systems.values()]
+    return [
+        Column(name, name, show=score, in_units=True)
+        for name in names
+        if any(getattr(system, name) is not None for system in systems)
+    ]
+
+
 def of_systems(material: Material) -> list[tuple[Result, SystemSummary]]:
     """A row for each system of each (test set, metric)."""
     return [(cell, system) for cell in material.cells for system in cell.systems.values()]
+
+
+def _replicated(material: Material) -> bool:
+    return any(s.n > 1 for cell in material.cells for s in cell.systems.values())
 
 
 SYSTEM = Column("system", "system", "name", left=True)
@@ -134,11 +252,8 @@ def systems(material: Material) -> Table:
             Column("n", "n"),
             Column("Avg", "avg", show=score, in_units=True,
                    mark=lambda cell, system: "best" if system.name == best(cell) else ""),
-            *(
-                Column(name, name, show=score, in_units=True)
-                for name in ("s_sel", "s_dev", "s_test")
-            ),
-            Column("median", "median_replica"),
+            *_spreads(material, "s_sel", "s_dev", "s_test"),
+            *([Column("median", "median_replica")] if _replicated(material) else []),
         ),
         rows=of_systems(material),
         filters=2,
@@ -148,7 +263,12 @@ def systems(material: Material) -> Table:
 def intervals(material: Material) -> Table:
     """Fu et al. (2016), Table 7: intervals of each system's score by the Riezler, Clark and
     test-set methods."""
-    methods = dict.fromkeys(m for cell in material.cells for m in interval_methods(cell))
+    methods = dict.fromkeys(
+        method
+        for cell in material.cells
+        for method in interval_methods(cell)
+        if any(system.ci.get(method) for system in cell.systems.values())
+    )
 
     def columns(method: str) -> tuple[Column, ...]:
         def ends(cell: Result, system: SystemSummary) -> tuple[float | None, float | None]:
@@ -187,7 +307,7 @@ def documents(material: Material) -> Table:
 
     def of(system: str) -> Callable[..., float | None]:
         return lambda cell, scored, g: (
-            float(scored.scores[system][g]) if system in scored.scores else None
+            float(scored.scores[system][:, g].mean()) if system in scored.scores else None
         )
 
     def change(system: str) -> Callable[..., float | None]:

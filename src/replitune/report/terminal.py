@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from replitune.report.findings import adjusted, difference
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
 from replitune.report.numbers import p_value, probability, score, signed
+from replitune.report.ranks import places, rank_said, ranking
 from replitune.report.specification import WIDTH, Column, Table, limits
 from replitune.report.verdict import interval_name, lead_verdicts
 from replitune.report.wording import corrected, named
 from replitune.results.comparing import Results
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
-from replitune.significance.multiple import Ranking
-from replitune.significance.one_system import SystemSummary
 
 
 def print_comparison(comparison: Results) -> None:
@@ -59,7 +58,7 @@ def comparison_lines(
         text = "next run: probability that the next run of the first system scores above the next "
         text += "one of the second, on a new test set of this size"
         yield from wrapped(text, 0)
-    if any(_ranking(result) for result in results):
+    if any(ranking(result) for result in results):
         level = f"{100 * (1 - results[0].alpha):g}%"
         text = (
             f"ranks: those that a system may have, all together with confidence {level}; a system "
@@ -151,35 +150,18 @@ def some_of(where: list[str]) -> str:
     return ", ".join(where[:3]) + (f" and {len(where) - 3} more" if len(where) > 3 else "")
 
 
-def _ranking(result: Result) -> Ranking | None:
-    """For three systems and more: their order by the lead test, where all pairs were tested and all
-    decisions hold together."""
-    if len(result.systems) < 3:
-        return None
-    ranking = result.rankings().get(result.lead_method)
-    return None if ranking is None or ranking.clusters is None else ranking
-
-
 def _systems(result: Result) -> Table:
-    ranking = _ranking(result)
-    names = list(result.systems) if ranking is None else list(ranking.systems)
-    ranks = {} if ranking is None else dict(zip(names, ranking.ranks or (), strict=True))
-    clusters = () if ranking is None else ranking.clusters or ()
-    cluster = {name: k for k, names in enumerate(clusters, start=1) for name in names}
-
-    def rank(_: Result, summary: SystemSummary) -> str:
-        best, worst = ranks[summary.name]
-        return str(best) if best == worst else f"{best}-{worst}"
-
+    standing = places(result)
+    names = list(standing or result.systems)
     several = any(summary.n > 1 for summary in result.systems.values())
     ranked = (
-        Column("cluster", None, lambda _, summary: cluster[summary.name]),
-        Column("ranks", None, rank),
+        Column("cluster", None, lambda _, summary: standing[summary.name].cluster),
+        Column("ranks", None, lambda _, summary: rank_said(standing[summary.name].ranks)),
     )
     return Table(
         columns=(
-            *(ranked if ranking is not None else ()),
-            Column("system", "name", left=True, gap=3 if ranking is not None else 1),
+            *(ranked if standing else ()),
+            Column("system", "name", left=True, gap=3 if standing else 1),
             Column("n", "n", width=4),
             Column("score", "avg", show=score, in_units=True, width=8),
             *(
@@ -235,12 +217,12 @@ def _pairs(result: Result) -> Table:
 
 def _clusters(result: Result) -> list[str]:
     """By tests beside the one that leads: each system beats all those behind a `>`."""
-    if _ranking(result) is None:
+    if ranking(result) is None:
         return []
     rows = [
         line
-        for method, ranking in result.rankings().items()
-        if ranking.clusters is not None and method != result.lead_method
-        for line in wrapped(f"{method}: {' > '.join(map(', '.join, ranking.clusters))}", 4)
+        for method, found in result.rankings().items()
+        if found.clusters is not None and method != result.lead_method
+        for line in wrapped(f"{method}: {' > '.join(map(', '.join, found.clusters))}", 4)
     ]
     return ["", "  clusters (each system beats all behind a >)", *rows] if rows else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from replitune.report.numbers import p_value, signed
+from replitune.report.numbers import interval, p_value, signed
 from replitune.report.specification import Column, Table
 from replitune.report.wording import count
 from replitune.results.in_hand import Advice
@@ -17,13 +17,11 @@ PLANNED = (
 )
 
 
-def look_table(record: Record, decimals: int = 2) -> Table:
+def look_table(record: Record, decimals: int) -> Table:
     """Every look at every pair."""
 
-    def interval(look: Look, row: PairLook) -> str:
-        if row.ci_low is None or row.ci_high is None:
-            return ""
-        return f"[{row.ci_low:.{decimals}f}, {row.ci_high:.{decimals}f}]"
+    def ends(look: Look, row: PairLook) -> str:
+        return "" if row.ci_low is None else interval(row.ci_low, row.ci_high, decimals)
 
     return Table(
         columns=(
@@ -32,7 +30,7 @@ def look_table(record: Record, decimals: int = 2) -> Table:
             Column("n", None, lambda _, row: f"{row.n_a} + {row.n_b}", width=7),
             Column("delta", None, lambda _, row: row.delta,
                    lambda x: "–" if x is None else signed(x, decimals), width=7),
-            Column("CI", None, interval, left=True, gap=2, width=16),
+            Column("CI", None, ends, left=True, gap=2, width=16),
             Column("p", None, lambda _, row: row.p_adjusted, p_value, width=6),
             Column("", None, _decided, left=True, gap=2),
         ),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from replitune.report.findings import adjusted
 from replitune.report.material import Material
-from replitune.report.numbers import p_equation, p_value, probability, score
+from replitune.report.numbers import ends, p_equation, p_value, probability, score
 from replitune.report.wording import CORRECTIONS, count, runs_of
 from replitune.results.result import Result
 from replitune.significance.base import Note, TestResult
@@ -33,6 +34,12 @@ class Verdict:
     significant: bool
     headline: str
     detail: str
+
+    @property
+    def of(self) -> str:
+        """Test set, metric and systems, by which the page finds it."""
+        names = [self.testset, self.metric, self.result.a, self.result.b]
+        return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
 
     @property
     def text(self) -> str:
@@ -136,8 +143,7 @@ def _between(cell: Result, result: TestResult) -> str:
         return ""
     if result.delta < 0:
         low, high = -high, -low
-    ends = f"{score(low, cell.decimals)} to {score(high, cell.decimals)}"
-    return f", {interval_name(cell, result)} {ends}"
+    return f", {interval_name(cell, result)} {' to '.join(ends(low, high, cell.decimals))}"
 
 
 def interval_name(cell: Result, result: TestResult) -> str:

@@ -9,7 +9,7 @@ from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.numbers import p_equation
 from replitune.report.verdict import LOOKS
-from replitune.report.wording import count
+from replitune.report.wording import count, listed
 from replitune.results.result import Result
 from replitune.significance.base import Note
 
@@ -137,20 +137,22 @@ def _unreachable(cells: Sequence[Result], alpha: float) -> list[Warning]:
                 runs = f"{result.n_a} + {count(result.n_b, 'run')}"
                 place = f"{_where(cell, result.a, result.b)}: p ≥ {result.p_min:.3g} ({runs})"
                 places.setdefault(result.method, []).append(place)
+    if not places:
+        return []
     return [
         Warning(
-            f"{method} could not reach {alpha:g}",
-            f"With so few replicas its smallest possible p is above {alpha:g}: that it is not "
+            f"{listed(list(places))} could not reach {alpha:g}",
+            f"With so few replicas the smallest possible p is above {alpha:g}: that it is not "
             "significant says nothing about the systems.",
-            tuple(where),
+            tuple(f"{method}, {one}" for method, where in places.items() for one in where),
         )
-        for method, where in places.items()
     ]
 
 
 def _disagreements(cells: Sequence[Result], alpha: float) -> list[Warning]:
     """Where another test and the lead test fall on different sides of alpha."""
-    places: dict[tuple[str, str, str], list[str]] = {}
+    places: dict[str, list[str]] = {}
+    scopes: dict[str, None] = {}
     for cell in cells:
         for pair in cell.pairs:
             lead = cell.test(pair, cell.lead_method)
@@ -162,33 +164,31 @@ def _disagreements(cells: Sequence[Result], alpha: float) -> list[Warning]:
                 q = None if other is None or method == lead.method else adjusted(other)
                 if other is None or q is None or (p <= alpha) == (q <= alpha):
                     continue
-                if other.generalises_to == lead.generalises_to:
-                    why = (
-                        f"Both speak of {lead.generalises_to}, but differ in what they exchange "
-                        f"or draw ({method}: {other.unit}; {lead.method}: {lead.unit})."
-                    )
-                else:
-                    why = (
-                        f"They answer different questions: {method} speaks of "
-                        f"{other.generalises_to}, {lead.method} of {lead.generalises_to}."
-                    )
                 text = f"{_where(cell, *pair)}: {method} {p_equation(q)}, "
                 text += f"{lead.method} {p_equation(p)}"
-                places.setdefault((method, lead.method, why), []).append(text)
+                places.setdefault(method, []).append(text)
+                for one in (lead, other):
+                    scopes.setdefault(f"{one.method} of {one.generalises_to}")
+    if not places:
+        return []
+    lead_methods = dict.fromkeys(cell.lead_method for cell in cells if cell.tests)
     return [
-        Warning(f"{method} and {lead} disagree", why, tuple(where))
-        for (method, lead, why), where in places.items()
+        Warning(
+            f"{listed([*places, *lead_methods])} disagree",
+            "They answer different questions, or exchange or draw other things. They speak: "
+            f"{'; '.join(scopes)}.",
+            tuple(text for found in places.values() for text in found),
+        )
     ]
 
 
 def _notes(cells: Sequence[Result]) -> list[Warning]:
-    """Notes of tests, spreads and intervals; those of one source and code are one, as are equal
-    ones of several sources."""
-    kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    """Notes of tests, spreads and intervals; those of one code are one."""
+    kinds: dict[str, list[tuple[str, str, str]]] = {}
 
     def add(source: str, note: Note, where: str) -> None:
         text = note.text.removeprefix(f"{note.about}: ")
-        kinds.setdefault((source, note.code), []).append((text, where))
+        kinds.setdefault(note.code, []).append((source, text, where))
 
     for cell in cells:
         for result in cell.tests:
@@ -203,16 +203,20 @@ def _notes(cells: Sequence[Result]) -> list[Warning]:
                 what = statistic if method == statistic else f"the {method} interval"
                 for note in notes:
                     add(what, note, f"{cell.testset}, {cell.name}, {system.name}")
-    said: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (source, _), found in kinds.items():
-        texts = list(dict.fromkeys(text for text, _ in found))
+    said = []
+    for found in kinds.values():
+        sources, texts = (list(dict.fromkeys(part)) for part in list(zip(*found, strict=True))[:2])
         example = "For example: " if len(texts) > 1 else ""
-        places = tuple(dict.fromkeys(where for _, where in found))
-        said.setdefault((f"{example}{_sentence(texts[0])}", places), []).append(source)
-    return [
-        Warning(f"Note on {', '.join(sources)}", text, places)
-        for (text, places), sources in said.items()
-    ]
+        several = len(sources) > 1
+        places = (f"{source}: {where}" if several else where for source, _, where in found)
+        said.append(
+            Warning(
+                f"Note on {listed(sources)}",
+                f"{example}{_sentence(texts[0])}",
+                tuple(dict.fromkeys(places)),
+            )
+        )
+    return said
 
 
 def _where(cell: Result, a: str, b: str) -> str:

@@ -54,6 +54,11 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """``BLEU, chrF and TER``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 FAMILIES = {
     "pairs": "all pairs of a test set, metric and test",
     "pairs x metrics": "all pairs and metrics of a test set and test",

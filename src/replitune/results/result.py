@@ -5,9 +5,8 @@ Everything that people read comes from here: terminal, JSON, tables, figures, pa
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 
 from replitune.replicas import Replica
 from replitune.results import rows
+from replitune.results.decimals import decimals_of
 from replitune.results.rows import Histogram
 from replitune.significance.base import Note, TestResult, note_text
 from replitune.significance.multiple import Ranking, rank_systems
@@ -40,11 +40,6 @@ METHOD_FIELDS = (
     "samples", "seed", "alternative", "unit", "aggregation", "pairing", "replica_a", "replica_b",
     "generalises_to", "note",
 )  # fmt: skip
-
-
-MOST_DECIMALS = 8
-NOTHING = 1e-9
-"""Of a score: a spread that arithmetic leaves."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +144,11 @@ class Result:
 
     def overlap(self, pair: tuple[str, str], method: str) -> float | None:
         """Overlap ratio of the two systems' intervals by one interval method."""
-        found = (item for item in self.overlaps if (item.a, item.b, item.method) == (*pair, method))
-        return next((item.ratio for item in found), None)
+        return self._overlaps.get((*pair, method))
+
+    @cached_property
+    def _overlaps(self) -> dict[tuple[str, str, str], float | None]:
+        return {(item.a, item.b, item.method): item.ratio for item in self.overlaps}
 
     @property
     def neutral(self) -> bool:
@@ -176,19 +174,14 @@ class Result:
 
     @cached_property
     def decimals(self) -> int:
-        """With how many decimals its scores and differences are printed: so many that what rounding
-        hides is at most a tenth of what another test set would change (`s_sel`), and half of the
-        standard error of a difference; and two at least, of scores up to 1 three."""
-        top = max((abs(summary.avg) for summary in self.systems.values()), default=0.0)
-        spreads = [summary.s_sel or summary.s_test or 0 for summary in self.systems.values()]
-        errors = [test.se or 0 for test in self.tests if test.method == self.lead_method]
-        finest = [
-            step
-            for step in (_middle(spreads, NOTHING * top) / 5, _middle(errors, NOTHING * top))
-            if step > 0
-        ]
-        wanted = [math.ceil(-math.log10(step)) for step in finest]
-        return min(max(3 if top <= 1 else 2, *wanted, 0), MOST_DECIMALS)
+        """With how many decimals its scores and differences are printed, everywhere."""
+        systems = self.systems.values()
+        return decimals_of(
+            [summary.avg for summary in systems],
+            s_sel=[summary.s_sel for summary in systems],
+            s_test=[summary.s_test for summary in systems],
+            se=[test.se for test in self.tests if test.method == self.lead_method],
+        )
 
     @cached_property
     def ranked(self) -> list[str]:
@@ -348,11 +341,6 @@ class Result:
             overlaps=tuple(overlaps),
             read_histograms=rows.read_histograms(path(".null")),
         )
-
-
-def _middle(values: Sequence[float], least: float) -> float:
-    """The median of those above `least`; 0 where there is none."""
-    return float(np.median([value for value in values if value > least] or [0.0]))
 
 
 def _system_rows(summary: SystemSummary) -> list[dict[str, Any]]:

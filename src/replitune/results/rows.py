@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -110,15 +111,17 @@ def write_histograms(path: str | Path, histograms: Mapping[Pair, Histogram]) -> 
 
 
 def read_histograms(path: str | Path) -> dict[Pair, Histogram]:
-    found: dict[Pair, list[dict]] = {}
-    for row in read_table(path, HISTOGRAMS):
-        found.setdefault((row["a"], row["b"], row["method"]), []).append(row)
+    table = _table(path, HISTOGRAMS)
+    names = [table[name].to_pylist() for name in ("a", "b", "method")]
+    left, right, count = (table[name].to_numpy() for name in ("left", "right", "count"))
+    # a distribution begins at its bin 0
+    starts = np.flatnonzero(table["bin"].to_numpy() == 0).tolist()
     return {
-        key: (
-            np.array([row["left"] for row in bins] + [bins[-1]["right"]], dtype=np.float64),
-            np.array([row["count"] for row in bins], dtype=np.int64),
+        (names[0][start], names[1][start], names[2][start]): (
+            np.append(left[start:end], right[end - 1]),
+            np.array(count[start:end], dtype=np.int64),
         )
-        for key, bins in found.items()
+        for start, end in pairwise([*starts, len(left)])
     }
 
 
@@ -174,14 +177,18 @@ def _write(path: str | Path, table: pa.Table) -> None:
 
 def read_table(path: str | Path, schema: pa.Schema) -> list[dict[str, Any]]:
     """The rows of a file with these columns."""
+    rows: list[dict[str, Any]] = _table(path, schema).to_pylist()
+    return rows
+
+
+def _table(path: str | Path, schema: pa.Schema) -> pa.Table:
     table = _read(path)
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise ReplituneError(
             f"column `{missing[0]}` is missing", file=path, found=", ".join(table.column_names)
         )
-    rows: list[dict[str, Any]] = table.select(schema.names).to_pylist()
-    return rows
+    return table.select(schema.names)
 
 
 def read_metadata(path: str | Path) -> dict[str, Any]:

@@ -321,6 +321,8 @@ def _simultaneous(row: TestResult, largest: Largest, alpha: float) -> TestResult
         return replace(row, p_adjusted=row.p)
     level = largest.level(alpha) * (1 if largest.two_sided else 2)
     low, high = row.analysis.interval(level)
+    if row.a != row.analysis.a:  # the row was turned to the order in which the pair was given
+        low, high = -high, -low
     return replace(
         row, p_adjusted=largest.adjusted(row.p), ci_low=low, ci_high=high, ci_level=1 - level
     )

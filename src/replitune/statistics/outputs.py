@@ -79,6 +79,10 @@ class Outputs:
             self._known = list(self._numbering)
         return self._known
 
+    def every(self) -> DistinctPairs:
+        """Those of all replicas."""
+        return self.distinct(range(len(self)))
+
     def distinct(self, replicas: Sequence[int]) -> DistinctPairs:
         """The distinct (segment, hypothesis) pairs of some replicas."""
         numbers = np.array([self._numbers[r] for r in replicas], dtype=np.int64)

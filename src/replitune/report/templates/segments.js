@@ -4,24 +4,11 @@
   if (!holder) return;
   const sets = JSON.parse(holder.textContent);
   const root = document.getElementById("browser");
-  const PAGE = 20;
+  const { state, make, field, fill, said } = page;
+  const FIRST = 5, MORE = 20;
   const ORDER = 4;
-  let shown = PAGE;
+  let shown = FIRST;
 
-  const make = (tag, className, ...content) => {
-    const element = document.createElement(tag);
-    if (className) element.className = className;
-    element.append(...content);
-    return element;
-  };
-  const field = (text, control) => make("label", "", text, control);
-  const fill = (select, values) => {
-    select.replaceChildren(...values.map(([value, text]) => {
-      const option = make("option", "", text);
-      option.value = value;
-      return option;
-    }));
-  };
   const choice = (values, id) => {
     const select = make("select", "");
     select.id = id;
@@ -88,9 +75,6 @@
     return paragraph;
   };
 
-  const testset = choice(sets.map((set, i) => [i, set.testset]), "segment-testset");
-  const first = choice([], "segment-a");
-  const second = choice([], "segment-b");
   const sorting = choice([["gain", "gain of B"], ["loss", "loss of B"], ["change", "difference"], ["order", "text order"]], "segment-sort");
   const find = entry("search", "segment-find");
   const shortest = entry("number", "segment-min");
@@ -102,85 +86,147 @@
   list.id = "segment-list";
   const more = make("button", "more", "more");
   more.type = "button";
-  more.addEventListener("click", () => { shown += PAGE; refresh(false); });
+  more.addEventListener("click", () => { shown += MORE; refresh(false); });
   const link = make("p", "status");
   const documentField = field("document", documents);
+  // whose output is shown of each system: the median run, or one that was chosen
+  const runBoxes = { a: choice([], "segment-run-a"), b: choice([], "segment-run-b") };
+  const runFields = { a: field("run of A", runBoxes.a), b: field("run of B", runBoxes.b) };
 
+  const current = () => sets.find((set) => set.testset === state.testset);
+  const places = (set) => ["a", "b"].map((side) => set.systems.findIndex(([name]) => name === state[side]));
+  let chosenFor = null;
   const choose = () => {
-    const set = sets[testset.value];
-    const names = set.systems.map(([name, replica], i) => [i, `${name} (${replica})`]);
-    fill(first, names);
-    fill(second, names);
-    second.value = Math.min(1, names.length - 1);
-    const ids = [...new Set(set.rows.map((row) => row[1]))];
-    fill(documents, [["", "all"], ...ids.map((id) => [id, id])]);
-    documentField.hidden = !set.documents;
-    link.replaceChildren();
-    if (set.rows.length < set.all) link.append(`The ${set.rows.length} of ${set.all} segments on which systems differ most are in this page. `);
-    if (set.link) {
-      const anchor = make("a", "", set.link);
-      anchor.href = set.link.split("/").map(encodeURIComponent).join("/");
-      link.append("All segments: ", anchor);
+    const set = current();
+    if (!set) return;
+    const key = [set.testset, state.a, state.b].join("\u0001");
+    if (key !== chosenFor) {
+      places(set).forEach((place, i) => {
+        const side = i ? "b" : "a", runs = set.replicas[place];
+        fill(runBoxes[side], [["", `median (${set.systems[place]?.[1] ?? ""})`], ...(runs ?? []).map((run) => [run, run])], "");
+        runFields[side].hidden = !runs;
+      });
+      const ids = [...new Set(set.rows.map((row) => row[1]))];
+      fill(documents, [["", "all"], ...ids.map((id) => [id, id])], "");
+      documentField.hidden = !set.documents;
+      link.replaceChildren();
+      if (set.rows.length < set.all) link.append(`The ${set.rows.length} of ${set.all} segments on which systems differ most are in this page. `);
+      const detailed = Object.keys(set.runs).length;
+      if (set.replicas.some(Boolean) && detailed < set.rows.length) link.append(`Outputs of all runs are in this page for the ${detailed} segments that differ most. `);
+      if (set.link) {
+        const anchor = make("a", "", set.link);
+        anchor.href = set.link.split("/").map(encodeURIComponent).join("/");
+        link.append("All segments: ", anchor);
+      }
+      chosenFor = key;
+    }
+    if (state.run) {
+      for (const side of ["a", "b"]) {
+        if (state.run[0] === state[side] && [...runBoxes[side].options].some((option) => option.value === state.run[1])) runBoxes[side].value = state.run[1];
+      }
     }
   };
 
-  const gain = (set, row) => {
-    const delta = row[5][second.value] - row[5][first.value];
-    return set.higher ? delta : -delta;
+  // text and score of one side: of the chosen run where the page has it, else of the median run
+  const output = (set, row, place, side) => {
+    const [index, , , , outputs, scores] = row;
+    const run = runBoxes[side].value, every = set.runs[index]?.[place];
+    if (run && every) {
+      const number = set.replicas[place].indexOf(run);
+      const found = every.find(([, , runs]) => runs.includes(number));
+      return { text: found[0], score: found[1], run };
+    }
+    return { text: outputs[place], score: scores[place], run: set.systems[place][1], instead: run && run !== set.systems[place][1] };
+  };
+  // by how much B is ahead on a segment: over all runs by the metric of the page, or else of what is shown
+  const gains = (set) => {
+    const deltas = why.differences(), higher = page.cell().higher;
+    const [a, b] = places(set), shownRuns = runBoxes.a.value || runBoxes.b.value;
+    return (row) => {
+      const delta = deltas && !shownRuns ? deltas[row[0]] : output(set, row, b, "b").score - output(set, row, a, "a").score;
+      const up = deltas && !shownRuns ? higher : set.higher;
+      return up ? delta : -delta;
+    };
   };
 
+  const allRuns = (set, row, places) => {
+    const every = set.runs[row[0]];
+    if (!every) return null;
+    const parts = places.map((place) => {
+      const runs = every[place];
+      if (!runs) return "";
+      const items = runs.map(([text, score, of]) => make("li", "", make("span", "times", `${of.length} ×`), make("span", "", text || "(empty)"),
+        make("span", "quiet", ` ${score.toFixed(set.decimals)}`)));
+      return make("div", "", make("span", "label", `${set.systems[place][0]}: ${said.count(runs.length, "different output")} of ${said.count(set.replicas[place].length, "run")}`), make("ul", "outputs", ...items));
+    });
+    return make("details", "", make("summary", "", "outputs of all runs"), make("div", "pair", ...parts));
+  };
   const segment = (set, row) => {
-    const [index, doc, source, references, outputs, scores] = row;
-    const a = Number(first.value), b = Number(second.value);
-    const delta = scores[b] - scores[a];
+    const [index, doc, source, references] = row;
+    const [a, b] = places(set), A = output(set, row, a, "a"), B = output(set, row, b, "b");
+    const delta = B.score - A.score;
     const card = make("article", "segment");
     const where = doc === null ? `segment ${index}` : `segment ${index}, ${doc}`;
-    const said = (score) => score.toFixed(set.decimals);
-    const sums = `${set.metric} ${said(scores[a])} → ${said(scores[b])} (${delta < 0 ? "" : "+"}${said(delta)})`;
-    card.append(make("header", "", make("span", "", where), make("span", "", sums)));
+    const sums = `${set.metric} ${A.score.toFixed(set.decimals)} → ${B.score.toFixed(set.decimals)} (${said.signed(delta, set.decimals)})`;
+    const heads = [make("span", "", where), make("span", "", sums)];
+    const deltas = why.differences();
+    if (deltas && set.replicas.some(Boolean) && !Number.isNaN(deltas[index])) heads.push(make("span", "all", `all runs, ${page.cell().name}: ${said.signed(deltas[index], page.cell().decimals)}`));
+    card.append(make("header", "", ...heads));
     const part = (label, paragraph) => make("div", "", make("span", "label", label), paragraph);
     const grid = make("div", "pair");
     const reference = part(references.length > 1 ? "references" : "reference", make("p", "", references.join("\n")));
     if (source === null) reference.className = "full";
     else grid.append(part("source", make("p", "", source)));
+    const name = (side, system, found) => `${side}: ${system} ${found.run}${found.instead ? " (the median; this run's output is not in the page)" : ""}`;
     grid.append(
       reference,
-      part(`A: ${set.systems[a].join(" ")}`, marked(outputs[a], outputs[b], references)),
-      part(`B: ${set.systems[b].join(" ")}`, marked(outputs[b], outputs[a], references)),
+      part(name("A", state.a, A), marked(A.text, B.text, references)),
+      part(name("B", state.b, B), marked(B.text, A.text, references)),
     );
     card.append(grid);
+    const every = allRuns(set, row, [a, b]);
+    if (every) card.append(every);
     return card;
   };
 
   const refresh = (fromStart) => {
-    if (fromStart) shown = PAGE;
-    const set = sets[testset.value];
+    if (fromStart) shown = FIRST;
+    const set = current();
+    const there = set && places(set).every((place) => place >= 0);
+    list.hidden = more.hidden = !there;
+    if (!there) { status.textContent = `There are no texts of these systems on ${state.testset}.`; return; }
     const wanted = find.value.toLowerCase();
     const low = Number(shortest.value || 0), high = Number(longest.value || Infinity);
-    const a = Number(first.value), b = Number(second.value);
+    const [a, b] = places(set);
+    const deltas = why.differences();
     const rows = set.rows.filter((row) => {
       if (documents.value && row[1] !== documents.value) return false;
-      const length = words(row[3][0]).length;
-      if (length < low || length > high) return false;
+      if (state.range && deltas && !(deltas[row[0]] >= state.range[0] && deltas[row[0]] <= state.range[1])) return false;
+      if (low > 0 || high < Infinity) {
+        const length = words(row[3][0]).length;
+        if (length < low || length > high) return false;
+      }
       if (!wanted) return true;
       const texts = [row[2] ?? "", ...row[3], row[4][a], row[4][b]];
       return texts.some((text) => text.toLowerCase().includes(wanted));
     });
     const how = sorting.value;
-    if (how === "gain") rows.sort((x, y) => gain(set, y) - gain(set, x));
-    else if (how === "loss") rows.sort((x, y) => gain(set, x) - gain(set, y));
-    else if (how === "change") rows.sort((x, y) => Math.abs(gain(set, y)) - Math.abs(gain(set, x)));
+    if (how !== "order") {
+      const gain = gains(set), by = new Map(rows.map((row) => [row, gain(row)]));
+      const key = { gain: (row) => -by.get(row), loss: (row) => by.get(row), change: (row) => -Math.abs(by.get(row)) }[how];
+      rows.sort((x, y) => key(x) - key(y));
+    }
     const part = rows.slice(0, shown);
     list.replaceChildren(...part.map((row) => segment(set, row)));
-    status.textContent = `${part.length} of ${rows.length} segments`;
+    const range = state.range ? " with a difference in the chosen range" : "";
+    status.textContent = `${part.length} of ${said.count(rows.length, "segment")}${range}`;
     more.hidden = rows.length <= shown;
+    more.textContent = `${Math.min(MORE, rows.length - shown)} more`;
   };
 
-  testset.addEventListener("change", () => { choose(); refresh(true); });
   root.append(
-    make("div", "controls", ...(sets.length > 1 ? [field("test set", testset)] : []), field("A", first), field("B", second),
-      field("sort by", sorting), field("with the text", find), field("at least (words)", shortest),
-      field("at most (words)", longest), documentField),
+    make("div", "controls", field("sort by", sorting), field("with the text", find), field("at least (words)", shortest),
+      field("at most (words)", longest), documentField, runFields.a, runFields.b),
     make("p", "status", "Marked: ", make("mark", "won", "part of an n-gram of the reference that the other output lacks"),
       ", ", make("mark", "extra", "a word that neither the reference nor the other output has"), "."),
     status, list, more, link,
@@ -188,4 +234,9 @@
   root.hidden = false;
   choose();
   refresh(true);
+  page.on((changes) => {
+    choose();
+    refresh(true);
+    if (changes.run) document.getElementById("segments").scrollIntoView({ block: "start" });
+  });
 })();

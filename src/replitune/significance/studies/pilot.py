@@ -24,6 +24,7 @@ from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison
 from replitune.significance.components import Components, components, sides_of
 from replitune.significance.system_parts import SMALLEST_DOCUMENTS, analyse, unit_of, weighted
+from replitune.significance.variances import REST, RUNS, VarianceRow
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +213,7 @@ def pilot(
         b=b.name,
         n_a=a.n,
         n_b=b.n,
-        tuners=_tuners(given[0]) if strata == "groups" else 1,
+        tuners=tuners_of(a.groups, b.groups) if strata == "groups" else 1,
         segments=N,
         documents=sum(one.n_documents for one in given) if in_documents else None,
         units=(found.nu_seg + 1) / N,
@@ -236,9 +237,24 @@ def chi_squares(u: NDArray[np.float64], nus: NDArray[np.float64]) -> NDArray[np.
     return np.asarray(chdtri(nus, 1 - u) / nus)
 
 
-def _tuners(pair: Comparison) -> int:
-    """Groups, where each has as many replicas as any other, and two or more."""
-    a, b = pair.a, pair.b
-    counts = {system.groups.count(group) for system in (a, b) for group in set(a.groups)}
-    balanced = set(a.groups) == set(b.groups) and len(counts) == 1 and min(counts) > 1
-    return len(set(a.groups)) if balanced else 1
+def tuners_of(a: Sequence[str | None], b: Sequence[str | None]) -> int:
+    """Number of groups of the replicas of two systems, where each has as many replicas as any
+    other, and two or more; else 1."""
+    counts = {groups.count(group) for groups in (a, b) for group in set(groups)}
+    balanced = set(a) == set(b) and len(counts) == 1 and min(counts) > 1
+    return len(set(a)) if balanced else 1
+
+
+def model_of(rows: Sequence[VarianceRow], segments: int) -> VarianceModel:
+    """The components that the rows of a pair on one test set of N segments say: as `Pilot.model`,
+    but for what a side lacks to 0."""
+    runs = [row.sd**2 for row in rows if row.source == RUNS]
+    rest = [row.sd**2 for row in rows if row.source == REST]
+    of_set = next(row for row in rows if row.source.startswith("system x"))
+    per_unit = segments / of_set.n
+    return VarianceModel(
+        np.array(runs),
+        np.array([of_set.sd**2 * per_unit]),
+        np.array(rest)[:, np.newaxis] * per_unit,
+        np.array([1 / per_unit]),
+    )

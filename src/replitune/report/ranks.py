@@ -1,0 +1,85 @@
+"""Ranks and clusters of systems, by tests and by people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from replitune.meta.rows import MetaRow
+from replitune.report.numbers import MISSING
+from replitune.results.result import Result
+from replitune.significance.multiple import Ranking, verdict
+
+if TYPE_CHECKING:
+    from replitune.report.material import Material
+
+Ranks = tuple[int, int]
+"""The best and the worst rank that a system may have."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a system stands."""
+
+    cluster: int
+    ranks: Ranks
+
+
+def ranking(result: Result) -> Ranking | None:
+    """For three systems and more: their order by the lead test, where all pairs were tested and all
+    decisions hold together."""
+    if len(result.systems) < 3:
+        return None
+    found = result.rankings().get(result.lead_method)
+    return None if found is None or found.clusters is None else found
+
+
+def places(result: Result) -> dict[str, Place]:
+    """Of every system, best first; empty without a ranking."""
+    found = ranking(result)
+    if found is None or found.clusters is None:
+        return {}
+    cluster = {name: k for k, names in enumerate(found.clusters, start=1) for name in names}
+    ranks = zip(found.systems, found.ranks or (), strict=True)
+    return {name: Place(cluster[name], of) for name, of in ranks}
+
+
+def rank_said(ranks: Ranks | None) -> str:
+    """``2``, ``2-4``."""
+    if ranks is None:
+        return MISSING
+    best, worst = ranks
+    return str(best) if best == worst else f"{best}-{worst}"
+
+
+def by_people(material: Material) -> dict[str, dict[str, Ranks]]:
+    """By test set, the ranks that people leave to each system: of judgements given to `compare`
+    those of their own result, of the study `meta` those of its rank-sum tests."""
+    found = {testset: _of_rows(rows) for testset, rows in material.meta.items()}
+    for cell in material.cells:
+        if cell.metric in material.people:
+            lead = [test for test in cell.tests if test.method == cell.lead_method]
+            names = {name for test in lead for name in (test.a, test.b)}
+            won = [(test, verdict(test, cell.alpha, cell.higher_is_better)) for test in lead]
+            beaten = [(t.b, t.a) if w > 0 else (t.a, t.b) for t, w in won if w]
+            found.setdefault(cell.testset, _ranks(names, beaten))
+    return {testset: ranks for testset, ranks in found.items() if ranks}
+
+
+def _of_rows(rows: Sequence[MetaRow]) -> dict[str, Ranks]:
+    pairs = [row for row in rows if row.study == "pair" and row.method == "rank-sum"]
+    pairs = [r for r in pairs if (r.criterion, r.alpha) == (pairs[-1].criterion, pairs[0].alpha)]
+    beaten = [(r.b, r.a) if r.outcome == 1 else (r.a, r.b) for r in pairs if r.outcome in (1, -1)]
+    names = {name for row in pairs for name in (row.a, row.b) if name is not None}
+    return _ranks(names, [(a, b) for a, b in beaten if a is not None and b is not None])
+
+
+def _ranks(names: set[str], wins: Sequence[tuple[str, str]]) -> dict[str, Ranks]:
+    """Of systems, from who beats whom."""
+    above = dict.fromkeys(names, 0)
+    below = dict.fromkeys(names, 0)
+    for better, worse in wins:
+        above[worse] += 1
+        below[better] += 1
+    return {name: (1 + above[name], len(names) - below[name]) for name in sorted(names)}

@@ -1,0 +1,214 @@
+"""Words of outputs that are right: which n-grams of the references the runs of each system have,
+and how well words are translated by how frequent they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.statistics.outputs import DistinctPairs
+
+ORDERS = 3
+"""n-grams of 1 to 3 words."""
+KEPT, MOST = 400, 4000
+"""n-grams of each order that are kept, those in which the means of systems differ most; and the
+most numbers of means, of many systems."""
+CLASSES = (1, 2, 5, 10, 100, 1000)
+"""Frequencies at which a class begins; before them are words that do not occur."""
+
+
+def words_of(line: str) -> list[str]:
+    """Of a script without spaces, its characters."""
+    found = line.split()
+    if len(found) < 3 and len(line) > 12:
+        return [character for character in line if not character.isspace()]
+    return found
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of a number that every run has: mean and standard deviation over runs, (...)."""
+
+    mean: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    n: int
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Moments:
+        """Of values (n, ...)."""
+        n = len(values)
+        sd = values.std(axis=0, ddof=1) if n > 1 else np.zeros(values.shape[1:])
+        return cls(values.mean(axis=0), sd, n)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the references have, and how much of it every system has in the mean run."""
+
+    grams: Sequence[str]
+    """Those in which systems differ most."""
+    expected: Sequence[int]
+    """How often the references have each."""
+    right: Mapping[str, Moments]
+    """By system: (grams,) how often a run has it where a reference has it, too."""
+    classes: Sequence[str]
+    """Frequencies of words."""
+    sizes: Sequence[int]
+    """Words of the references in each class."""
+    recall: Mapping[str, Moments]
+    """By system: (classes,) share of the words of the references that a run has, in percent."""
+    counted_in: str
+    """In which text words were counted."""
+
+
+def compare_words(
+    references: Sequence[Sequence[str]],
+    runs: Mapping[str, DistinctPairs],
+    train: Iterable[str] | None = None,
+) -> Words:
+    """`references`: R streams of N. `train`: the target side of the training text, by which words
+    are frequent or rare; without it, by the references."""
+    wanted = _Wanted(references)
+    right: dict[str, list[Any]] = {}
+    for name, pairs in runs.items():
+        right[name] = list(wanted.right(pairs))
+    grams: list[str] = []
+    kept: list[NDArray[np.int64]] = []
+    keep = min(KEPT, MOST // max(len(runs), 1))
+    for n in range(ORDERS):
+        spread = np.ptp([found[n].mean(axis=0) for found in right.values()], axis=0)
+        top = np.argsort(-spread, kind="stable")[:keep]
+        kept.append(np.sort(top[spread[top] > 0]))
+        grams += [wanted.spelt(int(gram), n) for gram in kept[n]]
+    frequency, counted_in = _frequencies(wanted.vocabulary, references, train)
+    known, classes = np.unique(np.searchsorted(CLASSES, frequency, "right"), return_inverse=True)
+    sizes = np.bincount(classes, wanted.totals[0])
+    share = np.zeros((len(frequency), len(known)))
+    share[np.arange(len(frequency)), classes] = 100 / sizes[classes]
+    return Words(
+        grams=grams,
+        expected=[int(c) for total, top in zip(wanted.totals, kept, strict=True)
+                  for c in total[top]],
+        right={
+            name: Moments.of(
+                np.hstack([of[:, top].toarray() for of, top in zip(found, kept, strict=True)])
+            )
+            for name, found in right.items()
+        },
+        classes=[_class_name(int(k)) for k in known],
+        sizes=[int(size) for size in sizes],
+        recall={name: Moments.of(found[0] @ share) for name, found in right.items()},
+        counted_in=counted_in,
+    )  # fmt: skip
+
+
+class _Wanted:
+    """The n-grams of the references, numbered for each n."""
+
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        self.vocabulary: dict[str, int] = {}
+        for stream in references:
+            for text in stream:
+                for word in words_of(text):
+                    self.vocabulary.setdefault(word, len(self.vocabulary))
+        self.spelling = list(self.vocabulary)
+        self.tables = [np.arange(len(self.vocabulary))]
+        """Sorted keys: of a longer n-gram, number of all but its last word x words + last word."""
+        self.expected: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        """Sorted keys segment x n-grams + n-gram, and counts: of several references the most."""
+        self.totals: list[NDArray[Any]] = []
+        """How often the references have each."""
+        segments = len(references[0])
+        texts = [text for stream in references for text in stream]
+        for n, (line, gram, count) in enumerate(self._counts(texts)):
+            size = len(self.tables[n])
+            keys, place = np.unique(line % segments * size + gram, return_inverse=True)
+            most = np.zeros(len(keys), np.int64)
+            np.maximum.at(most, place, count)
+            self.expected.append((keys, most))
+            self.totals.append(np.bincount(keys % max(size, 1), most, minlength=size))
+
+    def right(self, pairs: DistinctPairs) -> Iterator[Any]:
+        """For each n, (runs, n-grams), sparse: how often a run has one where a reference has it."""
+        from scipy.sparse import csr_array
+
+        runs, segments = pairs.inverse.shape
+        who = np.repeat(np.arange(runs), segments)
+        shape = runs, len(pairs.hyps)
+        has = csr_array((np.ones(len(who)), (who, pairs.inverse.ravel())), shape)
+        for n, (item, gram, count) in enumerate(self._counts(pairs.hyps)):
+            keys, most = self.expected[n]
+            size = len(self.tables[n])
+            at = _place(keys, pairs.segments[item] * size + gram)
+            there = at >= 0
+            fit = np.minimum(count[there], most[at[there]])
+            matched = csr_array((fit, (item[there], gram[there])), (shape[1], max(size, 1)))
+            yield (has @ matched).tocsc()[:, :size]
+
+    def spelt(self, gram: int, n: int) -> str:
+        """The words of an n-gram of n + 1."""
+        words = []
+        for table in reversed(self.tables[1 : n + 1]):
+            gram, last = divmod(int(table[gram]), len(self.spelling))
+            words.append(self.spelling[last])
+        return " ".join([self.spelling[gram], *reversed(words)])
+
+    def _counts(self, texts: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], ...]]:
+        """For each n: line, number and count of the n-grams of the references in each text. The
+        references themselves come first, and make the tables."""
+        number, size = self.vocabulary.get, len(self.vocabulary)
+        split = [[number(word, -1) for word in words_of(text)] for text in texts]
+        words = np.array([word for found in split for word in found], np.int64)
+        line = np.repeat(np.arange(len(texts)), [len(found) for found in split])
+        grams = words
+        for n in range(ORDERS):
+            if n:
+                last = words[n:]
+                grams = grams[: len(last)]
+                whole = (grams >= 0) & (last >= 0) & (line[: len(last)] == line[n:])
+                keys = np.where(whole, grams * size + last, -1)
+                if n == len(self.tables):
+                    self.tables.append(np.unique(keys[whole]))
+                grams = np.where(whole, _place(self.tables[n], keys), -1)
+            known = grams >= 0
+            many = max(len(self.tables[n]), 1)
+            found, count = np.unique(
+                line[: len(grams)][known] * many + grams[known], return_counts=True
+            )
+            yield (*np.divmod(found, many), count)
+
+
+def _place(table: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where keys are in a sorted table; -1 where they are not."""
+    if not len(table):
+        return np.full(len(keys), -1)
+    at = np.minimum(np.searchsorted(table, keys), len(table) - 1)
+    return np.where(table[at] == keys, at, -1)
+
+
+def _frequencies(
+    vocabulary: Mapping[str, int],
+    references: Sequence[Sequence[str]],
+    train: Iterable[str] | None,
+) -> tuple[NDArray[np.int64], str]:
+    """(words,) how often each occurs, and where."""
+    counts: Counter[str] = Counter()
+    for line in chain.from_iterable(references) if train is None else train:
+        counts.update(words_of(line))
+    known = np.array([counts[word] for word in vocabulary], np.int64)
+    return known, "the references" if train is None else "the training text"
+
+
+def _class_name(number: int) -> str:
+    if number == 0:
+        return "not there"
+    low, high = CLASSES[number - 1], (*CLASSES, None)[number]
+    if high is None:
+        return f"{low:,} and more"
+    return str(low) if high == low + 1 else f"{low:,} to {high - 1:,}"

@@ -1,0 +1,150 @@
+"""Why a system is better: words, groups of segments, and what the page has of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from replitune.corpus.testset import TestSet
+from replitune.metrics.base import MeanMetric
+from replitune.report.groups import by_length, by_ratio, group_scores
+from replitune.report.page_numbers import MISSING, packed
+from replitune.report.segment_browser import Output, Runs, Segments, page_data
+from replitune.report.why import explain
+from replitune.report.words import compare_words, words_of
+from replitune.statistics.outputs import Outputs
+from replitune.statistics.store import SegmentStatistics
+from report.report_models import SEGMENTS, finished_experiment, output, references, write_report
+from significance.crossed_models import mean_statistics, system
+from support import Ran
+
+
+def right_by_hand(gram: str, runs: list[list[str]], streams: list[list[str]]) -> list[int]:
+    """Clipped matches of an n-gram in every run."""
+    words = tuple(gram.split())
+    n = len(words)
+
+    def times(line: str) -> int:
+        tokens = line.split()
+        return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))[words]
+
+    return [
+        sum(
+            min(times(line), max(times(stream[i]) for stream in streams))
+            for i, line in enumerate(lines)
+        )
+        for lines in runs
+    ]
+
+
+def test_words_are_counted_as_by_hand_in_every_run():
+    streams = [references(), [f"{line} day" for line in references()]]
+    runs = {name: [output(s, r) for r in range(3)] for s, name in enumerate(("a", "b"))}
+    found = compare_words(
+        streams, {name: Outputs.of(lines).every() for name, lines in runs.items()}
+    )
+    assert len(found.grams) > 100
+    assert {len(gram.split()) for gram in found.grams} == {1, 2, 3}
+    for name, lines in runs.items():
+        for i in range(0, len(found.grams), 7):
+            counts = right_by_hand(found.grams[i], lines, streams)
+            assert found.right[name].mean[i] == pytest.approx(np.mean(counts))
+            assert found.right[name].sd[i] == pytest.approx(np.std(counts, ddof=1))
+    sizes = Counter()
+    for first, second in zip(*streams, strict=True):
+        sizes += Counter(first.split()) | Counter(second.split())
+    assert sum(found.sizes) == sum(sizes.values())
+    for name, lines in runs.items():
+        matched = sum(np.mean(right_by_hand(word, lines, streams)) for word in sizes)
+        share = np.dot(found.recall[name].mean, found.sizes) / sum(found.sizes)
+        assert share == pytest.approx(100 * matched / sum(found.sizes))
+
+
+def test_rare_words_are_those_of_the_training_text():
+    train = ["the cat", "the dog", "the sea"]
+    lines = Outputs.of([["the cat ran"], ["the dog ran"]]).every()
+    found = compare_words([["the cat ran"]], {"a": lines}, train)
+    assert found.counted_in == "the training text"
+    assert dict(zip(found.classes, found.sizes, strict=True)) == {
+        "not there": 1, "1": 1, "2 to 4": 1,
+    }  # fmt: skip
+    assert found.recall["a"].mean.tolist() == [100, 50, 100]
+
+
+def test_a_script_without_spaces_has_characters_for_words():
+    assert words_of("the cat") == ["the", "cat"]
+    assert words_of("我們在公園裡看到了一隻貓在睡覺") == list("我們在公園裡看到了一隻貓在睡覺")
+
+
+def test_every_segment_is_in_one_group_and_groups_are_scored_alone():
+    lines = references()
+    for by in (by_length([lines]), by_ratio(np.arange(1.0, len(lines) + 1), [lines])):
+        assert len(by.codes) == len(lines)
+        assert set(by.codes.tolist()) == set(range(len(by.names)))
+        assert len(by.names) >= 4
+    by = by_length([lines])
+    values = np.random.default_rng(3).normal(size=(2, len(lines)))
+    found = group_scores(MeanMetric(), {"a": system("a", mean_statistics(values))}, by)
+    for g, name in enumerate(by.names):
+        members = by.codes == g
+        low, *high = map(int, re.findall(r"\d+", name))
+        lengths = [len(line.split()) for line, m in zip(lines, members, strict=True) if m]
+        assert (min(lengths), max(lengths)) == (low, (high or [low])[0])
+        assert found.sizes[g] == members.sum()
+        assert found.scores["a"][:, g] == pytest.approx(values[:, members].mean(axis=1))
+
+
+def test_segments_without_a_score_are_missing_and_numbers_survive_packing():
+    statistics = mean_statistics(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    statistics[0, 2] = 0
+    store = SegmentStatistics(
+        "t", MeanMetric(), "sig", {"a": system("a", statistics)}, np.arange(3, dtype=np.int32), None
+    )
+    why = explain("t", [("mean", store)])
+    means = why.means["mean"]["a"]
+    assert means[:2].tolist() == [2.0, 2.0]
+    assert np.isnan(means[2])
+    assert why.words is None
+    values = np.append(np.random.default_rng(1).normal(40, 20, 500), np.nan)
+    low, high, text = packed(values)
+    raw = np.frombuffer(base64.b64decode(text), np.uint8).reshape(-1, 3).astype(np.int64)
+    numbers = raw @ [1, 256, 65536]
+    assert numbers[-1] == MISSING
+    assert low + (high - low) * numbers[:-1] / (MISSING - 1) == pytest.approx(values[:-1], abs=1e-5)
+
+
+def test_of_the_segments_that_differ_most_the_page_has_all_runs():
+    n, texts = 200, [["x y"] * 200, ["x z"] * 200, ["x y"] * 200]
+    scores = np.tile(np.arange(n, dtype=float), (3, 1))
+    runs = Runs(("run-001", "run-002", "run-003"), Outputs.of(texts).every(), scores)
+    outputs = [Output("a", "run-001", texts[0], np.zeros(n)),
+               Output("b", "run-001", texts[0], scores[0])]  # fmt: skip
+    part = Segments("t1", "BLEU", True, 2, [["x y z"] * n], None, None, outputs, {"b": runs})
+    text, ((_, shown, _),) = page_data([part], 12_000, {})
+    (found,) = json.loads(text)
+    assert len(text) < 12_500
+    every = {int(i): row for i, row in found["runs"].items()}
+    assert 0 < len(every) < shown < n
+    assert min(every) == n - len(every), "those with the largest spread"
+    assert every[n - 1] == [None, [["x y", n - 1, [0, 2]], ["x z", n - 1, [1]]]]
+
+
+def test_the_page_of_an_experiment_has_it_all(replitune: Callable[..., Ran], tmp_path: Path):
+    names = {name: ["mert-001", "mert-002", "mira-001"] for name in ("a", "b")}
+    settings = finished_experiment(replitune, tmp_path, names, parts=True)
+    page = write_report(replitune, tmp_path, settings)
+    numbers = json.loads(page.split('id="numbers">')[1].split("</script>")[0])
+    why = numbers["why"]["t1"]
+    assert set(why["groups"]) == {"document", "part", "length"}, "outputs are all as long"
+    assert set(why["means"]) == {"bleu", "ter-norm"}
+    assert why["groups"]["part"]["sizes"] == [10, 14]
+    assert len(why["groups"]["part"]["metrics"]["bleu"]["a"][0]) == 2
+    assert sum(why["groups"]["length"]["sizes"]) == SEGMENTS
+    assert TestSet((references(),)).segments == SEGMENTS

@@ -125,7 +125,7 @@ def test_a_line_of_multeval_is_answered_with_ours(replitune: Callable[..., Ran])
     line, left_out = translated(theirs)
     assert line == (
         "replitune compare --refs r0 r1 --baseline b0 b1 --system sys1=s0 s1 --metrics "
-        "bleu:tokenize=none meteor:language=en --latex t.tex --samples 1000"
+        "bleu:tokenize=none meteor:language=en --latex t.tex --latex-style multeval --samples 1000"
     )
     assert left_out == ["--fullLatexDoc"]
     for first in ("eval", "compare"):

@@ -87,7 +87,8 @@ def finished_experiment(
     return {
         "folder": str(folder), "seed": 7, "version": "",
         "systems": {name: counts_of(map(Replica, ids)) for name, ids in systems.items()},
-        "decoded": {"t1": list(systems)}, "suites": [], "histories": {}, "trained": False,
+        "decoded": {"t1": list(systems)}, "derived": [], "suites": [],
+        "histories": {}, "trained": False,
         "metrics": ids,
         "studies": {study: [] for study in BY_METRIC}, "judged": [], "baseline": baseline,
         "methods": [TESTS.entry(word).mapping for word in methods], "alpha": 0.05,

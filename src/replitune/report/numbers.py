@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replitune.results.decimals import MOST
+from replitune.results.decimals import MOST, NOTHING
 
 MISSING = "–"
 
@@ -55,7 +55,8 @@ def ends(low: float, high: float, decimals: int = 2) -> tuple[str, str]:
     >>> ends(0.001, 0.004)
     ('0.001', '0.004')
     """
-    while f"{low:.{decimals}f}" == f"{high:.{decimals}f}" and low != high and decimals < MOST:
+    apart = high - low > NOTHING * max(abs(low), abs(high))
+    while apart and f"{low:.{decimals}f}" == f"{high:.{decimals}f}" and decimals < MOST:
         decimals += 1
     return f"{low:.{decimals}f}", f"{high:.{decimals}f}"
 

@@ -130,10 +130,23 @@ def test_of_the_segments_that_differ_most_the_page_has_all_runs():
     text, ((_, shown, _),) = page_data([part], 12_000, {})
     (found,) = json.loads(text)
     assert len(text) < 12_500
-    every = {int(i): row for i, row in found["runs"].items()}
+    every = {int(i): row for i, row in found["details"].items()}
     assert 0 < len(every) < shown < n
     assert min(every) == n - len(every), "those with the largest spread"
-    assert every[n - 1] == [None, [["x y", n - 1, [0, 2]], ["x z", n - 1, [1]]]]
+    assert every[n - 1] == [[None, None], [[["x y", n - 1, [0, 2]], ["x z", n - 1, [1]]], None]]
+
+
+def test_derivations_are_in_the_page_where_a_system_tells_them():
+    told = [[[0, 2, "ein X1", "a X1", [[1, 2, "Mann", "man", []]]]], []]
+    outputs = [Output("a", "run-001", ["a man", ""], np.zeros(2), told),
+               Output("b", "run-001", ["the man", ""], np.ones(2))]  # fmt: skip
+    part = Segments("t1", "BLEU", True, 2, [["a man", "x"]], None, None, outputs)
+    text, _ = page_data([part], 10_000, {})
+    (found,) = json.loads(text)
+    assert found["details"] == {
+        "0": [[None, told[0]], [None, None]],
+        "1": [[None, []], [None, None]],
+    }
 
 
 def test_the_page_of_an_experiment_has_it_all(replitune: Callable[..., Ran], tmp_path: Path):

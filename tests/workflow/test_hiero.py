@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,12 @@ def test_both_systems_are_trained_tuned_decoded_and_compared(hiero: Snakemake):
         "report.html",
     ):
         assert (results / name).is_file(), name
+    page = (results / "report.html").read_text("utf-8")
+    shown = json.loads(page.split('id="segment-data">')[1].split("</script>")[0])[0]
+    derivations = json.loads((results / "derivations/t/hiero.json").read_text("utf-8"))
+    place = [name for name, _ in shown["systems"]].index("hiero")
+    assert shown["systems"][place][1] == derivations["replica"]
+    assert shown["details"]["3"][place][1] == derivations["derivations"][3]
     weights = [
         (results / "tuning" / "hiero" / f"mert-{n:03d}" / "weights.json").read_text()
         for n in (1, 2)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.interface import Derivation
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
 from replitune.experiment import stages
@@ -78,7 +79,14 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
         baseline=job.baseline,
         methods={entry.id: entry.name for entry in TESTS.entries(job.methods)},
         segments=[
-            segments_of(c, stores[c.testset], texts[c.testset], outputs[c.testset]) for c in lead
+            segments_of(
+                c,
+                stores[c.testset],
+                texts[c.testset],
+                outputs[c.testset],
+                _derivations(job, c.testset),
+            )
+            for c in lead
         ],
         explain=lambda: [why(testset) for testset in texts],
         histories=read_histories(job),
@@ -88,6 +96,16 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
         **studies,
         meta={t: read_rows(job.at.study("meta", t), MetaRow) for t in job.judged},
     )
+
+
+def _derivations(job: stages.Report, testset: str) -> dict[str, tuple[str, list[Derivation]]]:
+    """Of the systems that tell them, the replica and how it came to its translations."""
+    found = {}
+    for system in job.derived:
+        if system in job.decoded[testset]:
+            read = json.loads(read_text(job.at.derivations(testset, system)))
+            found[system] = read["replica"], read["derivations"]
+    return found
 
 
 def _store(at: Places, cell: Result) -> SegmentStatistics:

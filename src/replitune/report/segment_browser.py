@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.backends.interface import Derivation
 from replitune.corpus.testset import TestSet
 from replitune.results.result import Result
 from replitune.statistics.outputs import DistinctPairs
@@ -28,6 +29,8 @@ class Output:
     """N translations."""
     scores: NDArray[np.float64]
     """(N,) score of each segment alone."""
+    derivations: Sequence[Derivation] = ()
+    """Of each translation, where the system tells them."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,14 @@ class Segments:
 
 
 def segments_of(
-    cell: Result, store: SegmentStatistics, testset: TestSet, outputs: Mapping[str, DistinctPairs]
+    cell: Result,
+    store: SegmentStatistics,
+    testset: TestSet,
+    outputs: Mapping[str, DistinctPairs],
+    derivations: Mapping[str, tuple[str, Sequence[Derivation]]] | None = None,
 ) -> Segments:
     """`outputs`: of all replicas of each system, in the order of the store, under whose metric
-    they are scored."""
+    they are scored; `derivations`: of some systems a replica and those of its outputs."""
     median, runs = [], {}
     for name, summary in cell.systems.items():
         system, of = store.systems[name], outputs[name]
@@ -108,7 +115,8 @@ def segments_of(
         replica = summary.median_replica
         r = system.replicas.index(replica)
         lines = [of.hyps[pair] for pair in of.inverse[r].tolist()]
-        median.append(Output(name, replica, lines, scores[r]))
+        told, found = (derivations or {}).get(name, ("", ()))
+        median.append(Output(name, replica, lines, scores[r], found if told == replica else ()))
         if system.n > 1:
             runs[name] = Runs(system.replicas, of, scores)
     return Segments(
@@ -118,7 +126,7 @@ def segments_of(
 
 
 FOR_RUNS = 0.3
-"""Share of the room for segments that is kept for the outputs of all runs."""
+"""Share of the room for segments that is kept for the outputs of all runs, and derivations."""
 
 
 def page_data(
@@ -127,7 +135,7 @@ def page_data(
     """JSON for the page, and (test set, shown, all) of each test set.
 
     `budget` is in bytes of UTF-8, shared by the test sets; of a test set that does not fit, the
-    segments on which systems differ most are kept, and the outputs of all runs are of those, too.
+    segments on which systems differ most are kept, and the details are of those, too.
     `links` has the file with all segments.
     """
     data: list[dict[str, Any]] = []
@@ -139,23 +147,19 @@ def page_data(
         scores = np.array([output.scores for output in part.outputs])
         spread = np.ptp(scores, axis=0) if len(scores) else np.zeros(part.count)
         order = np.argsort(-spread, kind="stable")
-        room = share * (1 - FOR_RUNS) if part.runs else share
+        detailed = bool(part.runs) or any(output.derivations for output in part.outputs)
+        room = share * (1 - FOR_RUNS) if detailed else share
         fits = int(np.searchsorted(np.cumsum(sizes[order]), room, side="right"))
         keep = np.sort(order[:fits])
         left = share - int(sizes[keep].sum())
-        every: dict[int, Any] = {}
-        for i in order[:fits].tolist() if part.runs else ():
-            runs = [
-                [[text, round(score, part.decimals), of] for text, score, of in found.of(i)]
-                if (found := part.runs.get(output.system)) is not None
-                else None
-                for output in part.outputs
-            ]
-            left -= _bytes(runs) + len(f'"{i}":')
+        details: dict[int, Any] = {}
+        for i in order[:fits].tolist() if detailed else ():
+            found = _details(part, i)
+            left -= _bytes(found) + len(f'"{i}":')
             if left < 0:
                 break
-            every[i] = runs
-        budget -= int(sizes[keep].sum()) + sum(map(_bytes, every.values()))
+            details[i] = found
+        budget -= int(sizes[keep].sum()) + sum(map(_bytes, details.values()))
         data.append(
             {
                 "testset": part.testset,
@@ -172,11 +176,24 @@ def page_data(
                 "all": part.count,
                 "link": links.get(part.testset),
                 "rows": [rows[i] for i in keep],
-                "runs": every,
+                "details": details,
             }
         )
         shown.append((part.testset, len(keep), part.count))
     return embedded(data), shown
+
+
+def _details(part: Segments, i: int) -> list[Any]:
+    """Of each output [all runs' outputs, derivation], where there are any."""
+    return [
+        [
+            [[text, round(score, part.decimals), runs] for text, score, runs in every.of(i)]
+            if (every := part.runs.get(output.system)) is not None
+            else None,
+            output.derivations[i] if output.derivations else None,
+        ]
+        for output in part.outputs
+    ]
 
 
 def _bytes(row: Any) -> int:

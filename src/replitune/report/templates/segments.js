@@ -111,7 +111,7 @@
       documentField.hidden = !set.documents;
       link.replaceChildren();
       if (set.rows.length < set.all) link.append(`The ${set.rows.length} of ${set.all} segments on which systems differ most are in this page. `);
-      const detailed = Object.keys(set.runs).length;
+      const detailed = Object.keys(set.details).length;
       if (set.replicas.some(Boolean) && detailed < set.rows.length) link.append(`Outputs of all runs are in this page for the ${detailed} segments that differ most. `);
       if (set.link) {
         const anchor = make("a", "", set.link);
@@ -130,7 +130,7 @@
   // text and score of one side: of the chosen run where the page has it, else of the median run
   const output = (set, row, place, side) => {
     const [index, , , , outputs, scores] = row;
-    const run = runBoxes[side].value, every = set.runs[index]?.[place];
+    const run = runBoxes[side].value, every = set.details[index]?.[place][0];
     if (run && every) {
       const number = set.replicas[place].indexOf(run);
       const found = every.find(([, , runs]) => runs.includes(number));
@@ -150,16 +150,28 @@
   };
 
   const allRuns = (set, row, places) => {
-    const every = set.runs[row[0]];
-    if (!every) return null;
-    const parts = places.map((place) => {
-      const runs = every[place];
-      if (!runs) return "";
+    const every = set.details[row[0]];
+    const made = every ? places.filter((place) => every[place][0]) : [];
+    if (!made.length) return null;
+    const parts = made.map((place) => {
+      const [runs] = every[place];
       const items = runs.map(([text, score, of]) => make("li", "", make("span", "times", `${of.length} ×`), make("span", "", text || "(empty)"),
         make("span", "quiet", ` ${score.toFixed(set.decimals)}`)));
       return make("div", "", make("span", "label", `${set.systems[place][0]}: ${said.count(runs.length, "different output")} of ${said.count(set.replicas[place].length, "run")}`), make("ul", "outputs", ...items));
     });
     return make("details", "", make("summary", "", "outputs of all runs"), make("div", "pair", ...parts));
+  };
+  // A derivation: a box for each rule, and in it those of what stands in its gaps, in the order of the source.
+  const side = (text) => make("span", "", ...text.split(" ").flatMap((word, i) => [
+    i ? " " : "", /^X[12]$/.test(word) ? make("b", "gap", word) : word,
+  ]));
+  const boxes = (parts) => make("ul", "derivation", ...parts.map(([, , source, target, inside]) =>
+    make("li", "", side(source), " → ", side(target), ...(inside.length ? [boxes(inside)] : []))));
+  const derived = (set, row, pair) => {
+    const told = set.details[row[0]];
+    const parts = told ? pair.filter((place) => told[place][1]).map((place) =>
+      make("div", "", make("span", "label", set.systems[place].join(" ")), boxes(told[place][1]))) : [];
+    return parts.length ? make("details", "", make("summary", "", "derivation"), ...parts) : null;
   };
   const segment = (set, row) => {
     const [index, doc, source, references] = row;
@@ -186,6 +198,8 @@
     card.append(grid);
     const every = allRuns(set, row, [a, b]);
     if (every) card.append(every);
+    const derivation = derived(set, row, [a, b]);
+    if (derivation) card.append(derivation);
     return card;
   };
 

@@ -75,6 +75,9 @@ def test_swapping_a_pair_changes_no_p() -> None:
     for x, y in zip(ab["m"], ba["m"], strict=True):
         assert (x.p, x.delta) == (y.p, -y.delta)
         assert same(x, y.swapped())
+    for row, first, second in ((ab["m"][0], "a", "b"), (ba["m"][0], "b", "a")):
+        about = [source.about for source in row.variances if source.about]
+        assert about == [first, second, first, second], "components in the order of the pair"
 
 
 def test_nothing_else_changes_a_number() -> None:

@@ -395,7 +395,7 @@ class Test(StoreStage):
     """All tests of all pairs, and the intervals of each system."""
 
     NAME = "test"
-    VERSION = 6
+    VERSION = 7
     KEPT = True
     tests: dict[str, Any]
     design: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -165,6 +166,7 @@ class TestResult:
             replica_a=self.replica_b,
             replica_b=self.replica_a,
             details=_swapped_details(self.details),
+            variances=_swapped_variances(self.variances),
             p_values=None if self.p_values is None else self.p_values.T,
             distribution=None if self.distribution is None else -self.distribution,
         )
@@ -185,6 +187,15 @@ def _swapped_details(details: dict[str, float]) -> dict[str, float]:
         shares.get(name, other.get(name, name)): 1 - value if name in shares else value
         for name, value in details.items()
     }
+
+
+def _swapped_variances(rows: tuple[VarianceRow, ...]) -> tuple[VarianceRow, ...]:
+    """Rows of one source, A's and B's, change places."""
+    found = list(rows)
+    for i, (row, after) in enumerate(pairwise(rows)):
+        if row.source == after.source:
+            found[i], found[i + 1] = after, row
+    return tuple(found)
 
 
 def _negated(x: float | None) -> float | None:

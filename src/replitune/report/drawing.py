@@ -128,6 +128,7 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
     """Bytes of the figure by suffix."""
     needs("plots")
     import matplotlib
+    from matplotlib.backend_bases import get_registered_canvas_class
     from matplotlib.figure import Figure as Canvas
 
     # glyphs that the font lacks are drawn as boxes; the names stand in the tables
@@ -143,7 +144,9 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
         engine.execute(canvas)  # places everything, once for all kinds of files
         canvas.set_layout_engine("none")
         for suffix in suffixes:
-            buffer = io.BytesIO()
-            canvas.savefig(buffer, format=suffix, metadata=METADATA[suffix])
+            # not `savefig`, which draws everything once more for the layout that there is already
+            buffer, page = io.BytesIO(), get_registered_canvas_class(suffix)(canvas)
+            canvas.dpi = matplotlib.rcParams["savefig.dpi"]
+            getattr(page, f"print_{suffix}")(buffer, metadata=METADATA[suffix])
             drawn[suffix] = buffer.getvalue()
     return drawn

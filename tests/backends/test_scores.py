@@ -61,7 +61,7 @@ def test_scores_are_lines_that_the_metric_reads(table: Path):
         metric.statistics(lines, [["q0", "q1", "q3", "q2"]])
     with pytest.raises(ReplituneError, match="no scores of bleu"):
         get_metric("given:id=bleu").statistics(lines, [[f"q{i}" for i in range(4)]])
-    with pytest.raises(ReplituneError, match="no line of scores"):
+    with pytest.raises(ReplituneError, match="not a line of scores"):
         metric.statistics(["a house"], [["q0"]])
 
 

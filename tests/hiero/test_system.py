@@ -103,7 +103,7 @@ def test_tuners_raise_the_dev_score_and_tuned_weights_decode(model, tmp_path, al
 
 def test_a_phrase_based_model_is_refused(tmp_path: Path):
     (tmp_path / "model.json").write_text("{}")
-    with pytest.raises(ReplituneError, match="no model of a hierarchical system"):
+    with pytest.raises(ReplituneError, match="not a model of a hierarchical system"):
         HieroSystem(tmp_path)
 
 

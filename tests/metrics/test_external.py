@@ -89,10 +89,10 @@ def test_the_signature_follows_the_scores(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"score": float("inf")}, "not finite|not what its column is"),
-        ({"score": "good"}, "not what its column is"),
+        ({"score": float("inf")}, "not finite|of another kind than its column"),
+        ({"score": "good"}, "of another kind than its column"),
         ({"segment": -1}, "not a whole number"),
-        ({"segment": "x1"}, "not a whole number|not what its column is"),
+        ({"segment": "x1"}, "not a whole number|of another kind than its column"),
         ({"document": "x"}, "segment 2 is in two documents"),
         ({"segment": 1, "document": "d"}, "segment 1 is there twice"),
     ],

@@ -190,7 +190,7 @@ def test_kenlm_scores_the_written_file_as_we_do(order: int, tmp_path: Path) -> N
 def test_wrong_texts() -> None:
     with pytest.raises(ReplituneError, match="no text"):
         train_lm([], 3)
-    with pytest.raises(ReplituneError, match="a meaning of its own") as error:
+    with pytest.raises(ReplituneError, match="a reserved word") as error:
         train_lm([["a"], ["b", "<s>"]], 3)
     assert error.value.line == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import shutil
@@ -129,3 +130,15 @@ def test_jobs_that_have_ended_do_not_wake_the_scheduler_again(snakemake: Snakema
             time.sleep(0.1)
         assert process.returncode == 0, process.stderr.read()[-3000:]
     assert 0 < most < seeds
+
+
+def test_a_run_killed_at_the_end_of_the_kernels_forgets_nothing(snakemake: Snakemake):
+    """Snakemake would make the kernels again, and end well without anything else."""
+    snakemake.write(TINY)
+    snakemake.run("--until", "kernels")
+    marks = snakemake.folder / ".snakemake" / "incomplete"
+    marks.mkdir(exist_ok=True)
+    name = base64.urlsafe_b64encode(b"results/tiny/.kernels").decode()
+    (marks / name).write_text("")
+    planned = snakemake.planned("--rerun-incomplete")
+    assert planned["kernels"] == planned["report"] == planned["manifest"] == 1

@@ -1,6 +1,7 @@
 # The experiment, and what its rules have in common: a rule says which files a stage makes; what
 # the job is told and what it reads comes from `EXPERIMENT.stage(...)`.
 
+import base64
 import re
 from functools import lru_cache
 
@@ -29,6 +30,17 @@ AT = EXPERIMENT.at
 
 # Compiled once, before jobs start side by side; its age means nothing to them.
 KERNELS = ancient(AT.kernels)
+
+
+def forget_if_half_made(name):
+    """A run was killed between a job's end and Snakemake's word of it. Snakemake 9 would make the
+    file again, and forget all that depends on it where it is an ancient one."""
+    marker = base64.urlsafe_b64encode(name.encode()).decode()
+    if Path(".snakemake/incomplete", marker).exists():
+        Path(name).unlink(missing_ok=True)
+
+
+forget_if_half_made(AT.kernels)
 
 # what is not Python: Java, Marian, Moses
 PROGRAMS = "../../envs/programs.yaml"

@@ -19,12 +19,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import sacrebleu
+from bench_decoder import cpu_seconds
 
 from replitune.hiero.decoder import Decoder
 from replitune.hiero.model import HieroModel
@@ -51,21 +51,12 @@ WEIGHTS = {
 }
 POPS = (20, 50, 100, 200, 300, 1000)
 NBEST = 100
+REPEAT = 3
 TUNERS = {
     "phrase": ("mert", "mert-lattice", "mira", "pro"),
     "hiero": ("mert", "mert-forest", "mira", "pro"),
 }
 Text = list[str]
-
-
-def cpu_seconds(work: Callable[[], object], repeat: int = 3) -> float:
-    """The least CPU time of `repeat` runs: the others were disturbed."""
-    best = float("inf")
-    for _ in range(repeat):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best
 
 
 def bleu(texts: Text, reference: Text) -> float:
@@ -102,7 +93,7 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
     phrase_model = PhraseModel.load(folder / "phrase")
     phrase = PhraseDecoder(phrase_model, phrase_model.layout.sensible())
     phrase.decode(source[:1])
-    one = cpu_seconds(lambda: phrase.decode(source)) * per
+    one = cpu_seconds(lambda: phrase.decode(source), REPEAT) * per
     print(f"The phrase-based decoder, as it is set by default: {one:.2f} ms.\n")
     print(f"| pops | 1-best, ms | of the phrase-based | {NBEST} distinct, ms | score | BLEU |")
     print("| --- | --- | --- | --- | --- | --- |")
@@ -110,8 +101,8 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
         decoder = Decoder(model, weights, HieroSearchSettings(pop_limit=pops))
         decoder.nbest(source[:1], 2, distinct=True)
         decoder.decode(source[:1])
-        best = per * cpu_seconds(partial(decoder.decode, source))
-        many = per * cpu_seconds(partial(decoder.nbest, source, NBEST, distinct=True))
+        best = per * cpu_seconds(partial(decoder.decode, source), REPEAT)
+        many = per * cpu_seconds(partial(decoder.nbest, source, NBEST, distinct=True), REPEAT)
         found = decoder.nbest(source, 1)
         score = float((found.score - 100 * found.copied).mean())
         print(
@@ -121,7 +112,7 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
         )
     decoder = Decoder(model, weights)
     decoder.forests(source[:1], 10)
-    forests = per * cpu_seconds(lambda: decoder.forests(source, 10))
+    forests = per * cpu_seconds(lambda: decoder.forests(source, 10), REPEAT)
     print(f"\nForests of 10 edges a word, pop 100: {forests:.2f} ms.\n")
 
 

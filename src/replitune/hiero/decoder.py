@@ -109,22 +109,7 @@ class Decoder:
             )
 
         found = self._map(list_of, len(matched), threads)
-        sizes = [len(result[3]) for result in found]
-        columns = self.model.layout.columns
-        features = np.concatenate([np.zeros((0, WIDTH)), *(r[2] for r in found)])[:, columns]
-        score = np.zeros(len(features))
-        for column, weight in enumerate(self.weights):  # not @: BLAS may depend on the batch
-            score += features[:, column] * weight
-        return NBest(
-            segment=np.repeat(np.arange(len(found), dtype=np.int32), sizes),
-            features=features,
-            score=score,
-            copied=np.concatenate([_NO_WORDS, *(r[3] for r in found)]).astype(np.int32),
-            word_start=starts(np.concatenate([_NO_WORDS, *(np.diff(r[0]) for r in found)])),
-            words=np.concatenate([_NO_WORDS, *(result[1] for result in found)]),
-            vocabulary=self._vocabulary(matched),
-            layout=self.model.layout,
-        )
+        return NBest.of(found, self.weights, self.model.layout, self._vocabulary(matched))
 
     def forests(
         self, lines: Sequence[str] | Matched, density: float, threads: int = 1

@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.hiero.settings import HieroSettings
-from replitune.hiero.trie import Growing, extend, with_room
+from replitune.hiero.trie import Growing, extend, grown
 from replitune.leaf import leaf
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import phrases_of
@@ -82,14 +82,14 @@ def extract_rules(
         settings.extraction == "tight", settings.fractional_counts,
     )  # fmt: skip
     start = np.zeros(len(source) + 1, np.int64)
-    tries = Tries(*(with_room(None, 0) for _ in Tries._fields))
+    tries = Tries(*(grown(None, 0) for _ in Tries._fields))
     count, times = np.zeros(0), np.zeros(0, np.int32)
     _extract(*corpus, *limits, 0, False, start, tries, count, times)
     done = 0
     while done < len(source):
         more = int(start[done + 1] - start[done])
         needed = more * np.array([settings.max_symbols, settings.max_span, 1, 3, 1])
-        tries = Tries(*map(with_room, tries, needed.tolist()))
+        tries = Tries(*map(grown, tries, needed.tolist()))
         count.resize(len(tries.rules.parent))
         times.resize(len(tries.aligned.parent))
         done = _extract(*corpus, *limits, done, True, start, tries, count, times)

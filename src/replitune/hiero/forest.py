@@ -13,7 +13,7 @@ from numba import njit
 from replitune.hiero.context import DEEPEST, append_part, append_word
 from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WIDTH, WORD_PENALTY
 from replitune.leaf import leaf
-from replitune.phrase.stacks import kth_largest
+from replitune.phrase.graph import worst_kept
 
 
 @leaf
@@ -83,27 +83,6 @@ def _losses(rows, arcs):  # type: ignore[no-untyped-def]
     return loss, count
 
 
-@njit(cache=True)
-def _worst_kept(rows, arcs, loss, count, most):  # type: ignore[no-untyped-def]
-    """Loss of the `most`-th best way; every way that loses no more is in such a derivation."""
-    if count <= most:
-        return -np.inf
-    losses = np.empty(count)
-    n = 0
-    for row in range(len(rows)):
-        if loss[row] == -np.inf:
-            continue
-        losses[n] = loss[row]
-        n += 1
-        arc = rows[row].arcs
-        while arc >= 0:
-            losses[n] = loss[row] + (arcs[arc].score - rows[row].score)
-            n += 1
-            arc = arcs[arc].next
-    # The best derivation stays whole.
-    return min(kth_largest(losses, n, max(1, most)), 0.0)
-
-
 @njit(cache=True, nogil=True)
 def forest_of(rows, arcs, weighted, automaton, extends, most):  # type: ignore[no-untyped-def]
     """(nodes, head, one, two, rules of edges, features (E, WIDTH)) of a searched sentence.
@@ -111,7 +90,7 @@ def forest_of(rows, arcs, weighted, automaton, extends, most):  # type: ignore[n
     weighted: (rules, scores, target, unknown); most: edges kept, those of the best derivations (and
     others that lose as little as the last of them)."""
     loss, count = _losses(rows, arcs)
-    least = _worst_kept(rows, arcs, loss, count, most)
+    least = worst_kept(rows, arcs, 0, loss, count, most)
     node = np.full(len(rows), -1, np.int64)
     nodes, n = 0, 0
     edges = np.empty((count, 4), np.int32)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WIDTH, WORD_PENALTY
 from replitune.leaf import leaf
 from replitune.phrase.lm import step
+from replitune.phrase.paths import claim
 
 DERIVATION = np.dtype(
     [
@@ -116,19 +117,6 @@ def _push(lazy, row, score, rule, row_one, row_two, one, two):  # type: ignore[n
     item.one, item.two, item.child, item.sibling = one, two, -1, -1
     lazy.counts[PUSHED] = new + 1
     lazy.heap[row] = _meld(lazy.waiting, np.int64(lazy.heap[row]), new)
-
-
-@leaf
-def _claim(claimed, key):  # type: ignore[no-untyped-def]
-    """Put a key into a set with room; whether it is new."""
-    mask = np.uint64(len(claimed) - 1)
-    slot = (key >> np.uint64(32)) & mask
-    while claimed[slot] != np.uint64(0):
-        if claimed[slot] == key:
-            return False
-        slot = (slot + np.uint64(1)) & mask
-    claimed[slot] = key
-    return True
 
 
 @leaf
@@ -234,7 +222,7 @@ def _next(lazy, row, rows, arcs, rules, target, distinct):  # type: ignore[no-un
         if distinct:
             key = (value ^ (np.uint64(row) << np.uint64(40))) * np.uint64(0xBF58476D1CE4E5B9)
             key = (key ^ (key >> np.uint64(29))) * np.uint64(0x94D049BB133111EB) | np.uint64(1)
-            if not _claim(lazy.claimed, key):
+            if not claim(lazy.claimed, key):
                 continue
             counts[CLAIMS] += 1
         new = derivations[made]

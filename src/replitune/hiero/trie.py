@@ -96,7 +96,7 @@ def table_of(parent: NDArray[np.int32], symbol: NDArray[np.int32], room: int) ->
     return trie
 
 
-def with_room(growing: Growing | None, more: int) -> Growing:
+def grown(growing: Growing | None, more: int) -> Growing:
     """The trie, or a copy of it with room for `more` nodes; None is an empty one."""
     size = 1 if growing is None else int(growing.size[0])
     if growing is not None and size + more <= len(growing.parent):

@@ -16,6 +16,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -70,18 +71,19 @@ class ProgramMetric(MeanMetric):
     # ---- what a program is
 
     @property
+    @abstractmethod
     def identity(self) -> str:
         """All that decides a score beside the texts."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def reads_source(self) -> bool:
-        raise NotImplementedError
+        """Whether it is given the source as well."""
 
+    @abstractmethod
     def command(self, files: Mapping[str, Any]) -> str:
         """The line for the shell. `files`: by the names in `PLACES`; without `output` in it, the
         scores are what it prints."""
-        raise NotImplementedError
 
     def explain(self, error: ReplituneError) -> ReplituneError:
         """What a failed program needs, where that is known."""

@@ -54,6 +54,37 @@ class NBest:
     vocabulary: list[str]
     layout: GroupedLayout
 
+    @classmethod
+    def of(
+        cls,
+        found: Sequence[tuple[NDArray[Any], ...]],
+        weights: NDArray[np.float64],
+        layout: GroupedLayout,
+        vocabulary: list[str],
+    ) -> NBest:
+        """The lists of all lines: of each (word_start, words, values of all known features, copied
+        words), as `replitune.phrase.kbest` gives them."""
+        sizes = [len(copied) for _, _, _, copied in found]
+        width = sum(arity for _, _, arity in layout.known)
+        features = np.concatenate([np.zeros((0, width)), *(values for _, _, values, _ in found)])
+        features = features[:, layout.columns]
+        score = np.zeros(len(features))
+        for column, weight in enumerate(weights):  # not @: BLAS may depend on the batch
+            score += features[:, column] * weight
+        lengths = [_NO_WORDS, *(np.diff(start) for start, _, _, _ in found)]
+        return cls(
+            segment=np.repeat(np.arange(len(found), dtype=np.int32), sizes),
+            features=features,
+            score=score,
+            copied=np.concatenate([_NO_WORDS, *(copied for _, _, _, copied in found)]).astype(
+                np.int32
+            ),
+            word_start=starts(np.concatenate(lengths)),
+            words=np.concatenate([_NO_WORDS, *(words for _, words, _, _ in found)]),
+            vocabulary=vocabulary,
+            layout=layout,
+        )
+
     def texts(self) -> list[str]:
         """The hypotheses as lines."""
         words = [self.vocabulary[word] for word in self.words.tolist()]
@@ -153,22 +184,7 @@ class Decoder:
             )  # fmt: skip
 
         found = self._map(list_of, len(batch), threads)
-        sizes = [len(result[3]) for result in found]
-        columns = self.model.layout.columns
-        features = np.concatenate([np.zeros((0, 14)), *(result[2] for result in found)])[:, columns]
-        score = np.zeros(len(features))
-        for column, weight in enumerate(self.weights):  # not @: BLAS may depend on the batch
-            score += features[:, column] * weight
-        return NBest(
-            segment=np.repeat(np.arange(len(found), dtype=np.int32), sizes),
-            features=features,
-            score=score,
-            copied=np.concatenate([_NO_WORDS, *(r[3] for r in found)]).astype(np.int32),
-            word_start=starts(np.concatenate([_NO_WORDS, *(np.diff(r[0]) for r in found)])),
-            words=np.concatenate([_NO_WORDS, *(result[1] for result in found)]),
-            vocabulary=self._vocabulary(batch),
-            layout=self.model.layout,
-        )
+        return NBest.of(found, self.weights, self.model.layout, self._vocabulary(batch))
 
     def graphs(
         self, lines: Sequence[str], threads: int = 1, density: float | None = None

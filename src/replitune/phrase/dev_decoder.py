@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from replitune.metrics.base import Metric
 from replitune.phrase.decoder import NBest
 from replitune.tuning.hypothesis_statistics import KnownStatistics
-from replitune.tuning.interface import SearchGraphs
+from replitune.tuning.lattice import SearchGraphs
 from replitune.tuning.loop import Decoded
 
 

@@ -76,13 +76,14 @@ def _losses(rows, arcs, final):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _worst_kept(rows, arcs, final, loss, count, most):  # type: ignore[no-untyped-def]
-    """Loss of the `most`-th best way; every way that loses no more is on such a path."""
+def worst_kept(rows, arcs, first, loss, count, most):  # type: ignore[no-untyped-def]
+    """Loss of the `most`-th best of the ways into rows[first:len(loss)], `count` in all; every way
+    that loses no more is on such a path."""
     if most < 0 or count <= most:
         return -np.inf
     losses = np.empty(count)
     count = 0
-    for row in range(1, final + 1):
+    for row in range(first, len(loss)):
         if loss[row] == -np.inf:
             continue
         losses[count] = loss[row]
@@ -126,7 +127,7 @@ def graph_of(rows, arcs, final, options, tables, automaton, stop, most):  # type
     tables: (scores, reordering, unknown) of the options; stop: the word </s>; most: arcs kept,
     those on the best paths (and others that lose as little as the last of them), -1 for all."""
     loss, count = _losses(rows, arcs, final)
-    least = _worst_kept(rows, arcs, final, loss, count, most)
+    least = worst_kept(rows, arcs, 1, loss, count, most)
     node = np.full(final + 1, -1, np.int32)
     nodes = 0
     for row in range(final + 1):

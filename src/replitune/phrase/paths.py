@@ -107,7 +107,7 @@ def paths_with_room(state):  # type: ignore[no-untyped-def]
     claimed = np.zeros(4 * len(state.claimed), np.uint64)
     for key in state.claimed:
         if key != np.uint64(0):
-            _claim(claimed, key)
+            claim(claimed, key)
     return Enumeration(
         np.concatenate((state.paths, np.empty(len(state.paths), PATH))), state.ways, state.heap,
         state.way_start, state.way_count, state.first, state.last, state.moved, state.asked,
@@ -116,7 +116,7 @@ def paths_with_room(state):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _claim(claimed, key):  # type: ignore[no-untyped-def]
+def claim(claimed, key):  # type: ignore[no-untyped-def]
     """Put a key into a set with room; whether it is new."""
     mask = np.uint64(len(claimed) - 1)
     slot = (key >> np.uint64(32)) & mask
@@ -250,7 +250,7 @@ def next_path(state, rows, arcs, final, spelling, power, distinct):  # type: ign
         words = paths[way.path].words * power[way.option] + spelling[way.option]
         if distinct:
             key = (words ^ (np.uint64(node) << np.uint64(40))) * np.uint64(0xBF58476D1CE4E5B9)
-            if not _claim(state.claimed, (key ^ (key >> np.uint64(29))) | np.uint64(1)):
+            if not claim(state.claimed, (key ^ (key >> np.uint64(29))) | np.uint64(1)):
                 continue
             counts[CLAIMS] += 1
         made = counts[MADE]

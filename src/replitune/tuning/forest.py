@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.leaf import leaf, with_room
-from replitune.tuning.lattice import Envelope
+from replitune.tuning.lattice import SearchGraphs
 from replitune.tuning.linesearch import upper_envelope
-from replitune.tuning.pool import combine
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Forest:
 
 
 @dataclass(frozen=True)
-class Forests:
+class Forests(SearchGraphs):
     """The forests of N segments in one set of arrays."""
 
     head: NDArray[np.int64]
@@ -86,21 +85,14 @@ class Forests:
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         )
 
-    def envelope(
-        self,
-        weights: NDArray[np.float64],
-        direction: NDArray[np.float64],
-        reach: float = np.inf,
-    ) -> Envelope:
-        """The hypotheses that are best somewhere on the line weights + gamma direction, for gamma
-        from -reach to reach."""
-        # combine and not @: BLAS may sum in another order on another machine.
-        intercepts, slopes = combine(weights, self.features), combine(direction, self.features)
-        arrays = _envelopes(
+    def lines(
+        self, intercepts: NDArray[np.float64], slopes: NDArray[np.float64], reach: float
+    ) -> tuple[NDArray, ...]:
+        found: tuple[NDArray, ...] = _envelopes(
             self.head, self.one, self.two, intercepts, slopes, self.nodes, self.offsets,
             self.symbol_start, self.symbols, self.features, reach,
         )  # fmt: skip
-        return Envelope(*arrays)
+        return found
 
 
 def _check(forest: Forest, segment: int) -> None:

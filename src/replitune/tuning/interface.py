@@ -5,34 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from replitune.tuning.lattice import Envelope
+    from replitune.tuning.lattice import SearchGraphs
     from replitune.tuning.layout import Layout
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
 
 WordStatistics = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]], NDArray[Any]]
 """Statistics (n, K) of n hypotheses: segments (n,), word_start (n+1,), words."""
-
-
-class SearchGraphs(Protocol):
-    """What decoders found of all segments: `replitune.tuning.lattice.Lattices`, or
-    `replitune.tuning.forest.Forests`."""
-
-    def envelope(
-        self,
-        weights: NDArray[np.float64],
-        direction: NDArray[np.float64],
-        reach: float = np.inf,
-    ) -> Envelope:
-        """The hypotheses that are best somewhere on the line weights + gamma direction, for gamma
-        from -reach to reach."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ line search at the cost of a few per arc.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,8 +43,33 @@ class Lattice:
     final: int
 
 
+class SearchGraphs(ABC):
+    """What decoders found of all segments: `Lattices`, or `replitune.tuning.forest.Forests`."""
+
+    features: NDArray[np.float64]
+    """(F, A) of each arc or edge."""
+
+    @abstractmethod
+    def lines(
+        self, intercepts: NDArray[np.float64], slopes: NDArray[np.float64], reach: float
+    ) -> tuple[NDArray, ...]:
+        """The arrays of an `Envelope`, of arcs that are lines intercept + gamma slope."""
+
+    def envelope(
+        self,
+        weights: NDArray[np.float64],
+        direction: NDArray[np.float64],
+        reach: float = np.inf,
+    ) -> Envelope:
+        """The hypotheses that are best somewhere on the line weights + gamma direction, for gamma
+        from -reach to reach."""
+        # combine and not @: BLAS may sum in another order on another machine.
+        intercepts, slopes = combine(weights, self.features), combine(direction, self.features)
+        return Envelope(*self.lines(intercepts, slopes, reach))
+
+
 @dataclass(frozen=True)
-class Lattices:
+class Lattices(SearchGraphs):
     """The lattices of N segments in one set of arrays; arcs in the order of their ends."""
 
     arc_from: NDArray[np.int64]
@@ -89,21 +115,14 @@ class Lattices:
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         )
 
-    def envelope(
-        self,
-        weights: NDArray[np.float64],
-        direction: NDArray[np.float64],
-        reach: float = np.inf,
-    ) -> Envelope:
-        """The hypotheses that are best somewhere on the line weights + gamma direction, for gamma
-        from -reach to reach."""
-        # combine and not @: BLAS may sum in another order on another machine.
-        intercepts, slopes = combine(weights, self.features), combine(direction, self.features)
-        arrays = _envelopes(
+    def lines(
+        self, intercepts: NDArray[np.float64], slopes: NDArray[np.float64], reach: float
+    ) -> tuple[NDArray, ...]:
+        found: tuple[NDArray, ...] = _envelopes(
             self.arc_from, self.arc_to, intercepts, slopes, self.final, self.offsets,
             self.word_start, self.words, self.features, reach,
         )  # fmt: skip
-        return Envelope(*arrays)
+        return found
 
 
 @dataclass(frozen=True)

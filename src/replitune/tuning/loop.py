@@ -18,13 +18,13 @@ from replitune.settings import plain
 from replitune.tuning.history import Iteration
 from replitune.tuning.interface import (
     Hypotheses,
-    SearchGraphs,
     Tuner,
     TuningResult,
     WordStatistics,
     l1_normalised,
     together,
 )
+from replitune.tuning.lattice import SearchGraphs
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
 from replitune.tuning.settings import LoopSettings

@@ -26,8 +26,7 @@ from replitune.tuning.interface import (
 from replitune.tuning.mert import Mert, Restarts
 
 if TYPE_CHECKING:
-    from replitune.tuning.interface import SearchGraphs
-    from replitune.tuning.lattice import Envelope
+    from replitune.tuning.lattice import Envelope, SearchGraphs
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
 

@@ -4,7 +4,8 @@
 
 At most 10 decodings of 100 distinct translations, every setting at its default, metric BLEU
 on the tokens as they are. CPU seconds (user and system) of all threads, kernels compiled, the
-model loaded; medians over seeds. Prints Markdown.
+model loaded; medians over seeds. The runs of a tuner are replicas of one system, so the first one
+leaves its first decoding to the others. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from replitune.phrase.dev_decoder import DevDecoder
+from replitune.phrase.first import FirstDecoding
 from replitune.phrase.system import PhraseSystem
 from replitune.running.files import read_lines
 from replitune.streams import stream
@@ -44,12 +47,16 @@ def main() -> None:
     system = PhraseSystem(options.model)
     objective = Objective(get_objective("bleu:tokenize=none"))
 
+    start = system.layout.sensible()
+    common = TemporaryDirectory()
+
     def tune(name: str, seed: int, n: int, most: int) -> tuple[LoopResult, float, float, float]:
         """The result, CPU seconds in all and of decoding, wall seconds."""
         tuner = get_tuner(name)
+        first = FirstDecoding(Path(common.name) / f"{name}.npz", start, f"{n} segments")
         inner = DevDecoder(
             system, source[:n], [reference[:n]], objective.metric, 100, options.threads,
-            density=getattr(tuner, "density", None),
+            tuner.density, first,
         )  # fmt: skip
         decoding = 0.0
 
@@ -61,7 +68,7 @@ def main() -> None:
 
         result, cpu, wall = timed(
             lambda: run_loop(
-                decode, tuner, objective, system.layout.sensible(), n,
+                decode, tuner, objective, start, n,
                 partial(stream, seed, "bench", name), LoopSettings(iterations=most),
                 threads=options.threads,
             )

@@ -130,9 +130,11 @@ def test_checkpoints_of_what_is_gone_go_and_others_stay(results: Results):
     old = results.write("tuning/old/.work/seed-001/state.json", '{"fingerprint": "f"}')
     results.write("tuning/old/.work/seed-001/iteration-000.npz")
     mine = results.write("tuning/old/.work/mine/state.txt")
+    first = results.write("tuning/old/.work/first-lists.npz")
     remove(leftovers(results.folder))
     assert all(path.exists() for path in (*own, mine))
     assert not old.parent.exists()
+    assert not first.exists()
 
 
 def test_no_link_is_followed_and_nothing_outside_is_touched(results: Results, tmp_path: Path):

@@ -88,6 +88,9 @@ class ReplicaJob(Job):
     work: Path | None = None
     """For the checkpoint of a job that is under way: outside declared outputs, kept when a job
     is killed. Empty or removed when the job is done."""
+    common: Path | None = None
+    """A folder for what the replicas of the system can take over from each other; losing it loses
+    time only."""
     history: Path | None = None
     """`tune`: where history.parquet goes."""
     metric: str = "bleu"

@@ -120,6 +120,7 @@ def tune(job: stages.Tune | stages.TrainReplica, options: argparse.Namespace) ->
             replica=Replica(job.replica),
             paired=job.paired,
             work=Path(job.at.work(job.system, job.replica)),
+            common=Path(job.at.common(job.system)),
             history=Path(job.at.history(job.system, job.replica)) if tunes else None,
             **tuning_of(job.tuning, Replica(job.replica).prefix if tunes else None),
             **texts_of(job),

@@ -59,6 +59,10 @@ class Places:
         """The checkpoint of a run that is under way; it is no output."""
         return self.at("tuning", system, ".work", replica)
 
+    def common(self, system: str) -> str:
+        """What the replicas of a system take over from each other; it is no output."""
+        return self.at("tuning", system, ".work")
+
     def decodes(self, testset: str, system: str) -> str:
         return self.at("decodes", testset, system)
 

@@ -6,20 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from replitune.backends.interface import (
-    DecodeJob,
-    Derivation,
-    ReplicaJob,
-    needed,
-    source_of,
-)
+from replitune.backends.interface import DecodeJob, Derivation, needed, source_of
 from replitune.hiero.settings import HieroSystemSettings
 from replitune.phrase.backend import Embedded
 
 if TYPE_CHECKING:
     from replitune.corpus.testset import TestSet
+    from replitune.hiero.chart import Matched
     from replitune.hiero.system import HieroSystem
-    from replitune.tuning.loop import Decode
 
 
 class Hiero(Embedded):
@@ -56,16 +50,5 @@ class Hiero(Embedded):
         weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
         return system.derivations(job.source, weights, job.threads)
 
-    def dev_decoder(self, system: HieroSystem, dev: TestSet, job: ReplicaJob) -> Decode:
-        from replitune.phrase.dev_decoder import DevDecoder
-        from replitune.tuning.combination import get_objective
-
-        return DevDecoder(
-            system,
-            system.match(source_of(dev)),
-            dev.references,
-            get_objective(job.metric),
-            job.nbest,
-            job.threads,
-            density=job.tuner.density if job.tuner else None,
-        )
+    def lines(self, system: HieroSystem, dev: TestSet) -> Matched:
+        return system.match(source_of(dev))

@@ -25,6 +25,8 @@ from replitune.tuning.forest import Forests
 class HieroSystem:
     """A model folder, the feature groups in use, and how to search."""
 
+    Graphs = Forests
+
     def __init__(
         self,
         folder: str | Path,

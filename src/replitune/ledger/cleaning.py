@@ -32,6 +32,7 @@ HALF_MADE = re.compile(r"\..+\.\d+\.[0-9a-f]{8}\.(?:tmp|old)")
 """Names that `running.files` gives."""
 ABOUT = (".made/", "logs/", "benchmarks/")
 WORK = re.compile(r"tuning/([^/]+)/\.work/([^/]+)/(.+)")
+FIRST = re.compile(r"tuning/([^/]+)/\.work/first-(?:lists|graphs)\.npz")
 
 
 @dataclass
@@ -219,9 +220,12 @@ def _is_record(path: Path) -> bool:
 
 
 def _checkpoints(folder: Path, own: Belongings, sizes: dict[str, int]) -> list[str]:
-    """Of replicas that are not the experiment's."""
+    """Of replicas, and what replicas of a system have in common, that are not the experiment's."""
+    tuned = {job.split("/")[1] for job in own.jobs if job.startswith("tune/")}
     found = []
     for name in sizes:
+        if (match := FIRST.fullmatch(name)) is not None and match[1] not in tuned:
+            found.append(name)
         match = WORK.fullmatch(name)
         if match is None or f"tune/{match[1]}/{match[2]}" in own.jobs:
             continue

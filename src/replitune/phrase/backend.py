@@ -24,9 +24,12 @@ from replitune.settings import plain
 from replitune.tuning.registry import TUNERS
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from replitune.corpus.testset import TestSet
+    from replitune.phrase.first import FirstDecoding
     from replitune.phrase.system import PhraseSystem
-    from replitune.tuning.loop import Decode
 
 BLOCK = 500
 """Lines between two reports of progress; sentences are translated one by one, so it changes no
@@ -65,9 +68,9 @@ class Embedded(Backend):
     def load(self, model: Path) -> Any:
         """The trained system: an object as `replitune.phrase.system.PhraseSystem`."""
 
-    @abstractmethod
-    def dev_decoder(self, system: Any, dev: TestSet, job: ReplicaJob) -> Decode:
-        """The decoder of the dev set, as the outer loop sees it."""
+    def lines(self, system: Any, dev: TestSet) -> Any:
+        """The source of the dev set, as the system takes it for many decodings."""
+        return source_of(dev)
 
     def train(self, job: TrainJob) -> None:
         from replitune.corpus.subsets import subset, take
@@ -91,24 +94,45 @@ class Embedded(Backend):
         )
 
     def tunable(self, job: ReplicaJob) -> Tunable:
+        from replitune.phrase.dev_decoder import DevDecoder
         from replitune.running.files import sha256_file
+        from replitune.tuning.combination import get_objective
         from replitune.tuning.weights import read_weights
 
         model = needed(job.model, "model")
         system = self.load(model)
         dev = needed(job.dev, "testset")
         layout = system.layout
-        return Tunable(
-            layout,
-            layout.to_vector(read_weights(job.init)) if job.init else layout.sensible(),
-            self.dev_decoder(system, dev, job),
-            dev.segments,
-            {
-                "model": sha256_file(model / "model.json"),
-                "features": list(layout.groups),
-                "search": plain(self.settings.search),
-            },
-        )
+        start = layout.to_vector(read_weights(job.init)) if job.init else layout.sensible()
+        inputs = {
+            "model": sha256_file(model / "model.json"),
+            "features": list(layout.groups),
+            "search": plain(self.settings.search),
+        }
+        density = job.tuner.density if job.tuner else None
+        decode = DevDecoder(
+            system, self.lines(system, dev), dev.references, get_objective(job.metric), job.nbest,
+            job.threads, density, self._first(job, start, inputs, density),
+        )  # fmt: skip
+        return Tunable(layout, start, decode, dev.segments, inputs)
+
+    def _first(
+        self,
+        job: ReplicaJob,
+        start: NDArray[np.float64],
+        inputs: Mapping[str, Any],
+        density: float | None,
+    ) -> FirstDecoding | None:
+        from replitune.phrase.first import FirstDecoding
+        from replitune.running.checkpoint import fingerprint
+
+        if job.common is None:
+            return None
+        made_by = [self.name, self.version]
+        wanted = [job.dev_sha256, job.metric, job.nbest, density, start.tolist()]
+        name = "lists" if density is None else "graphs"
+        mark = fingerprint({"made by": made_by, "inputs": dict(inputs), "wanted": wanted})
+        return FirstDecoding(job.common / f"first-{name}.npz", start, mark)
 
     def decode(self, job: DecodeJob) -> list[str]:
         from replitune.running.progress import say
@@ -151,17 +175,3 @@ class Phrase(Embedded):
         from replitune.phrase.system import PhraseSystem
 
         return PhraseSystem(model, self.settings.features, self.settings.search)
-
-    def dev_decoder(self, system: PhraseSystem, dev: TestSet, job: ReplicaJob) -> Decode:
-        from replitune.phrase.dev_decoder import DevDecoder
-        from replitune.tuning.combination import get_objective
-
-        return DevDecoder(
-            system,
-            source_of(dev),
-            dev.references,
-            get_objective(job.metric),
-            job.nbest,
-            job.threads,
-            density=job.tuner.density if job.tuner else None,
-        )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
 from replitune.phrase.decoder import NBest
+from replitune.phrase.first import Arrays, FirstDecoding
 from replitune.tuning.hypothesis_statistics import KnownStatistics
 from replitune.tuning.lattice import SearchGraphs
 from replitune.tuning.loop import Decoded
@@ -22,6 +23,9 @@ class System(Protocol):
     def nbest(
         self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1
     ) -> NBest: ...
+
+    Graphs: type[SearchGraphs]
+    """Of what `search_graphs` gives, with an argument for each of its arrays."""
 
     def search_graphs(
         self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
@@ -44,11 +48,14 @@ class DevDecoder:
         size: int,
         threads: int = 1,
         density: float | None = None,
+        first: FirstDecoding | None = None,
     ) -> None:
         """`size` distinct translations of each segment; with `density`, search graphs with so
         many arcs per source word and of each only the best path, whatever `size` is. `source`: the
-        lines of the dev set, as `system` takes them."""
+        lines of the dev set, as `system` takes them. `first`: where replicas find the decoding
+        that they have in common."""
         self.density = density
+        self._first = first
         self.system, self.source = system, source
         self.size, self.threads = size, threads
         self._vocabulary: list[str] = []
@@ -58,21 +65,49 @@ class DevDecoder:
 
     def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
         """n-best lists of the dev set; a row of statistics for each hypothesis."""
-        if self.density is not None:
-            return self._decode_lattices(weights)
+        first = self._first if iteration == 0 else None
+        kept = None if first is None else first.load(weights)
+        if kept is not None:
+            found = self._known(kept)
+        else:
+            found = self._lists(weights) if self.density is None else self._graphs(weights)
+            if first is not None:
+                words = "\n".join(self._vocabulary).encode()
+                first.save(weights, {**found, "vocabulary": np.frombuffer(words, np.uint8)})
+        if self.density is None:
+            return Decoded(found["segments"], found["features"], found["statistics"])
+        graphs = self.system.Graphs(**found)
+        best = graphs.envelope(weights, np.zeros(len(weights)))
+        statistics = self._statistics(best.segments, best.word_start, best.words)
+        return Decoded(best.segments, best.features, statistics, graphs, self._statistics)
+
+    def _known(self, kept: Arrays) -> Arrays:
+        """What another run has kept, as if it had been found here."""
+        found = dict(kept)
+        self._vocabulary = bytes(found.pop("vocabulary")).decode().split("\n")
+        if self.density is None:
+            self._statistics.learn(
+                found["segments"], found["word_start"], found["words"], found["statistics"]
+            )
+        return found
+
+    def _lists(self, weights: NDArray[np.float64]) -> Arrays:
         found = self.system.nbest(self.source, weights, self.size, self.threads)
         self._vocabulary = found.vocabulary
-        statistics = self._statistics(found.segment, found.word_start, found.words)
-        return Decoded(found.segment, found.features, statistics)
+        return {
+            "segments": found.segment,
+            "word_start": found.word_start,
+            "words": found.words,
+            "features": found.features,
+            "statistics": self._statistics(found.segment, found.word_start, found.words),
+        }
 
-    def _decode_lattices(self, weights: NDArray[np.float64]) -> Decoded:
+    def _graphs(self, weights: NDArray[np.float64]) -> Arrays:
         assert self.density is not None
         graphs, self._vocabulary = self.system.search_graphs(
             self.source, weights, self.density, self.threads
         )
-        best = graphs.envelope(weights, np.zeros(len(weights)))
-        statistics = self._statistics(best.segments, best.word_start, best.words)
-        return Decoded(best.segments, best.features, statistics, graphs, self._statistics)
+        return vars(graphs)
 
     def _of_words(
         self, segments: NDArray[Any], word_start: NDArray[np.int64], words: NDArray[np.int32]

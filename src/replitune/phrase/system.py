@@ -24,6 +24,8 @@ from replitune.tuning.lattice import Lattice, Lattices
 class PhraseSystem:
     """A model folder, the feature groups in use, and how to search."""
 
+    Graphs = Lattices
+
     def __init__(
         self,
         folder: str | Path,

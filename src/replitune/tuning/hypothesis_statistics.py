@@ -64,13 +64,34 @@ class KnownStatistics:
         self, segments: NDArray[Any], word_start: NDArray[np.int64], words: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """(M,) rows of the hypotheses in a table of statistics; the table."""
-        keys = _word_keys(segments.astype(np.int64), word_start, words)
-        new = np.flatnonzero(self._find(keys) < 0)
+        keys, new = self._new(segments, word_start, words)
         if len(new):
-            _, first = np.unique(keys[new], return_index=True)
-            self._learn(keys, new[np.sort(first)], segments, word_start, words)
+            lengths = np.diff(word_start)[new]
+            starts = np.concatenate([[0], np.cumsum(lengths)])
+            at = np.arange(starts[-1]) + np.repeat(word_start[new] - starts[:-1], lengths)
+            self._add(keys[new], self._statistics(segments[new], starts, words[at]))
         assert self._table is not None
         return self._find(keys), self._table
+
+    def learn(
+        self,
+        segments: NDArray[Any],
+        word_start: NDArray[np.int64],
+        words: NDArray[np.int32],
+        statistics: NDArray[Any],
+    ) -> None:
+        """Hypotheses whose statistics (M, K) are known from elsewhere."""
+        keys, new = self._new(segments, word_start, words)
+        self._add(keys[new], statistics[new])
+
+    def _new(
+        self, segments: NDArray[Any], word_start: NDArray[np.int64], words: NDArray[np.int32]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """(M,) keys; the places of those that are not known, each once, in their order."""
+        keys = _word_keys(segments.astype(np.int64), word_start, words)
+        new = np.flatnonzero(self._find(keys) < 0)
+        _, first = np.unique(keys[new], return_index=True)
+        return keys, new[np.sort(first)]
 
     def _find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Row of each key, or -1."""
@@ -79,21 +100,10 @@ class KnownStatistics:
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[at] == keys, self._numbers[at], -1)
 
-    def _learn(
-        self,
-        keys: NDArray[np.uint64],
-        new: NDArray[np.int64],
-        segments: NDArray[Any],
-        word_start: NDArray[np.int64],
-        words: NDArray[np.int32],
-    ) -> None:
-        lengths = np.diff(word_start)[new]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        at = np.arange(starts[-1]) + np.repeat(word_start[new] - starts[:-1], lengths)
-        rows = self._statistics(segments[new], starts, words[at])
-        numbers = len(self._numbers) + np.arange(len(new))
+    def _add(self, keys: NDArray[np.uint64], rows: NDArray[Any]) -> None:
+        numbers = len(self._numbers) + np.arange(len(keys))
         self._table = rows if self._table is None else np.concatenate([self._table, rows])
-        every = np.concatenate([self._keys, keys[new]])
+        every = np.concatenate([self._keys, keys])
         order = np.argsort(every)
         self._keys = every[order]
         self._numbers = np.concatenate([self._numbers, numbers])[order]

@@ -118,7 +118,7 @@ def suprema(found: pd.DataFrame) -> str:
             largest = own.groupby("alpha")["level"].max()
             row.append(" / ".join(number(largest[alpha]) for alpha in ALPHAS))
         rows.append(row)
-    head = ["design", "gross layers (before)", "**net layers** (`crossed`)", "Cochran-Cox, net"]
+    head = ["design", "gross layers", "**net layers** (`crossed`)", "Cochran-Cox, net"]
     return table([*head, "Satterthwaite, net", "`crossed:scope=runs`"], rows)
 
 

@@ -16,7 +16,7 @@ from replitune.significance.looks.record import PairLook, Record, read_record
 
 PEEKING = (
     "Not final, and not to stop or to add runs by: testing at every look, with no rule, finds .05 "
-    "in up to .18 of experiments without a difference (docs/adaptive.md)."
+    "in up to .17 of experiments without a difference (docs/adaptive.md)."
 )
 BY_RULE = (
     "Not final. Looks are by the rule of `until: settled`: what is settled stays so, what is open "

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import replitune as r
@@ -108,11 +114,42 @@ def test_a_stopped_run_goes_on_from_its_last_batch(tmp_path: Path, metric):
         ("sed s/.*/x/ {hypothesis} > {output}", "gave no score"),
         ("no-such-program-here {hypothesis}", "no such program"),
         ("false {hypothesis}", "failed"),
+        ("kill -9 $$ {hypothesis}", "was killed"),
+        ("cat {hypothesis} | (cat; kill -9 $BASHPID)", "was killed"),
+        ("seq 7; true {hypothesis}", "wrong number of scores"),
+        ("head -c 300000 /dev/urandom; true {hypothesis}", "UTF-8|NUL|number of scores"),
     ],
 )
 def test_what_a_program_does_wrong_is_said(metric, command: str, message: str):
     with pytest.raises(ReplituneError, match=message):
         score(metric(command=command), [HYPS[0]])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_program_that_hangs_ends_with_who_started_it(tmp_path: Path, number: signal.Signals):
+    for name in ("ref", "a", "b"):
+        (tmp_path / name).write_text("x\ny\n")
+    hangs = f"sleep 1000 & echo $$ $! > {tmp_path}/pids && wait; cat {{hypothesis}}"
+    words = ["compare", "--refs", "ref", "--baseline", "a", "--system", "s=b"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "replitune", *words, "--metrics", f"command:command={hangs}"],
+        cwd=tmp_path, env={**os.environ, "REPLITUNE_CACHE": str(tmp_path / "cache")},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    pids: list[int] = []
+    while len(pids) < 2:
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.02)
+        with contextlib.suppress(OSError):
+            pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode != 0
+    assert "Traceback" not in said
+    deadline = time.monotonic() + 30
+    while any(psutil.pid_exists(pid) for pid in pids):
+        assert time.monotonic() < deadline, f"left: {pids}"
+        time.sleep(0.05)
 
 
 def test_a_template_without_its_places_is_refused(metric):

@@ -123,7 +123,7 @@ class Program:
             raise ReplituneError(
                 f"{self.what}: the program was killed",
                 found=f"signal {number} ({name or 'unknown'})",
-                fix="9 often means that there was not enough memory",
+                fix="was there enough memory?" if number == signal.SIGKILL else None,
             )
         said = [line[:300] for line in self.said]
         if code in (126, 127):

@@ -23,12 +23,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = ("corpus", "models", "tuning", "decodes", "stats", "tests", "tables", "figures")
+KEPT = (
+    "corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures",
+)  # fmt: skip
 EXPERIMENT = {
     "experiment": "matrix",
     "corpus": {"kind": "synthetic", "train": 300, "dev": 30, "tests": {"t": 30}},
     "systems": {
-        "p": {"backend": "phrase", "replicas": {"mert": 1, "mira": 1, "pro": 1}},
+        # where they do not start together, the later ones take over the first decoding
+        "p": {"backend": "phrase", "replicas": {"mert": 2, "mira": 1, "pro": 1, "mert-lattice": 2}},
+        "h": {"backend": "hiero", "replicas": {"mert": 1, "mert-forest": 2}},
         "c": {"backend": "corruption", "replicas": {"seeds": 2}},
     },
     "tuning": {"nbest": 50, "iterations": 3, "patience": 3, "mert": {"restarts": 3}},

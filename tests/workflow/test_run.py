@@ -117,7 +117,7 @@ def test_a_mistake_in_the_file_is_said_before_snakemake_starts(tmp_path: Path):
     assert not (tmp_path / ".snakemake").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_no_process_and_goes_on(tmp_path: Path, number: signal.Signals):
     sleeping = with_program(f"sleep {SLEEP}")
     process = start(tmp_path, sleeping)

@@ -221,9 +221,9 @@ Are these files what the manifest says, and do the tests follow from the statist
 
 Score, test and report again, from the translations that are here:
 
-    snakemake --snakefile REPLITUNE/workflow/Snakefile --directory {name} --cores 2 \\
-      --configfile {name}/experiment.yaml
-    replitune verify {name}/results/{name} --against {name}
+    cd {name}
+    replitune run
+    replitune verify results/{name} --against .
 
 With replitune {made_by} and its lock file, on a processor of the same type, that gives the same
 bytes. (`report.html` has no curves of tuning, and counts words in the references; the manifest has

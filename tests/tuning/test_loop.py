@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,7 @@ from replitune.running.checkpoint import opened
 from replitune.settings import read
 from replitune.streams import stream
 from replitune.tuning.history import write_history
+from replitune.tuning.interface import TuningResult
 from replitune.tuning.loop import Decoded, run_loop
 from replitune.tuning.mert import Mert
 from replitune.tuning.mira import Mira
@@ -26,7 +28,7 @@ from replitune.tuning.settings import LoopSettings
 
 TUNERS = {"mert": Mert(restarts=2), "mira": Mira(epochs=5), "pro": Pro(samples=200)}
 START = np.array([0.1, -0.3, 0.2, 0.5])
-SETTINGS = LoopSettings(iterations=5, patience=5)
+SETTINGS = LoopSettings(iterations=5, patience=5, min_promise=None)
 
 
 @dataclass
@@ -171,9 +173,41 @@ def test_the_result_is_kept_before_the_folder_goes(space, tmp_path):
 
 
 def test_tuning_stops_when_the_dev_score_does_not_improve(space):
-    result = run(space, settings=LoopSettings(iterations=30, patience=2))
+    result = run(space, settings=LoopSettings(iterations=30, patience=2, min_promise=None))
     assert len(result.history) < 30
     assert result.iteration == len(result.history) - 3 or result.history[-1].change == 0.0
+
+
+def test_tuning_stops_when_the_weights_promise_little(space):
+    everything = LoopSettings(iterations=30, patience=30, min_promise=None)
+    whole = run(space, settings=everything).history
+    stopped = run(space, settings=msgspec.structs.replace(everything, min_promise=0.5)).history
+    assert 2 <= len(stopped) < len(whole)
+    promises = [
+        row.pool_score - max(before.dev_score for before in whole[: i + 1])
+        for i, row in enumerate(whole[: len(stopped)])
+    ]
+    assert promises[-1] < 0.5 <= min(promises[1:-1], default=0.5)
+    assert [row.dev_score for row in stopped] == [row.dev_score for row in whole[: len(stopped)]]
+
+
+def test_a_run_that_went_astray_does_not_end_at_its_start(space, monkeypatch):
+    class Astray(Mert):
+        """As when the first lists say little of what the weights will find."""
+
+        calls = 0
+
+        def tune(self, pool, objective, start, rng, threads=1):
+            Astray.calls += 1
+            if Astray.calls > 3:
+                return super().tune(pool, objective, start, rng, threads)
+            return TuningResult(-START * Astray.calls**2 - rng.random(4), 99.0)
+
+    monkeypatch.setitem(TUNERS, "astray", Astray(restarts=2))
+    result = run(space, "astray", settings=LoopSettings(iterations=9, patience=2))
+    assert max(row.dev_score for row in result.history[1:4]) < result.history[0].dev_score
+    assert result.iteration > 3
+    assert result.dev_score > result.history[0].dev_score + 1
 
 
 def test_one_iteration_is_decoding_only(space):

@@ -20,6 +20,7 @@ class Hiero(Embedded):
     """The hierarchical system."""
 
     name = "hiero"
+    version = 2
     Settings = HieroSystemSettings
     settings: HieroSystemSettings
 

@@ -156,7 +156,7 @@ class Phrase(Embedded):
     """The phrase-based system."""
 
     name = "phrase"
-    version = 2
+    version = 3
     Settings = PhraseSystemSettings
     settings: PhraseSystemSettings
 

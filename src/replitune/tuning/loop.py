@@ -172,11 +172,18 @@ class _Loop:
     def _finished(self, state: _State) -> bool:
         if not state.history:
             return False
-        return (
-            state.iteration >= self.iterations
-            or state.stale >= self.settings.patience
-            or state.history[-1]["change"] == 0.0
-        )
+        last, least = state.history[-1], self.settings.min_promise
+        if state.iteration >= self.iterations or self._impatient(state) or last["change"] == 0.0:
+            return True
+        # The first list has only what is near the start.
+        if least is None or state.iteration < 2 or last["pool_score"] is None:
+            return False
+        assert state.best_score is not None
+        return bool(self.objective.sign * (last["pool_score"] - state.best_score) < least)
+
+    def _impatient(self, state: _State) -> bool:
+        # As long as nothing is better than the start, the run has not got anywhere.
+        return state.stale >= self.settings.patience and state.best_iteration > 0
 
     def _iterate(self, state: _State) -> Hypotheses:
         """Decode, pool and optimise once; `state` moves on. Returns what joined the pool."""
@@ -199,7 +206,7 @@ class _Loop:
         tuning = time.perf_counter()
         gathered = Hypotheses(decoded.segments, decoded.features, decoded.statistics)
         pool_score = change = None
-        if i + 1 < self.iterations and state.stale < self.settings.patience:
+        if i + 1 < self.iterations and not self._impatient(state):
             pool = self.pool if self.sample is None else self.pool.select(self.sample)
             result = self._tune(pool, self._better_start(pool, state), decoded, i)
             if result.added is not None:
@@ -218,6 +225,7 @@ class _Loop:
             f"iteration {i}: dev {self.objective.metric.id} {dev_score:.2f}"
             + (" (best)" if state.best_iteration == i else "")
             + f", pool {len(self.pool):,} (+{row.new_hypotheses:,})"
+            + (f", promises {pool_score:.2f}" if pool_score is not None else "")
             + (f", change in weights {change:.4f}" if change is not None else "")
             + f", {row.seconds:.1f} s"
         )

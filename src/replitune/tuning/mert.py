@@ -4,14 +4,17 @@ From each start, exact line searches along the feature axes and random direction
 until none helps. Starts: the given weights, and random ones (Bertoldi, Haddow & Fouet 2009).
 Random directions, and averaging over neighbouring intervals, are those of Cer, Jurafsky &
 Manning (2008): the first rounds climb the averaged metric, which has fewer narrow peaks to be
-caught on; the last rounds climb the metric itself.
+caught on; the last rounds climb the metric itself. Most random starts lead nowhere, and are given
+up early, as in successive halving (Jamieson & Talwalkar 2016).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
@@ -27,8 +30,12 @@ if TYPE_CHECKING:
     from replitune.tuning.pool import Pool
     from replitune.tuning.pool_search import PoolSearch
 
-_Climbed = tuple[NDArray[np.float64], float, int]
-"""Weights, their utility, and how many line searches it took."""
+_Direction = int | NDArray[np.float64]
+"""An axis by its number, or a vector (F,)."""
+
+RUNGS = ((0.2, 0.35), (0.25, 0.7), (0.55, 1.0))
+"""The first phase: parts of its round, and the exponent x by which, after each part, the best
+n * survivors ** x of n starts go on."""
 
 
 Restarts = Annotated[int, about("Random starts beside the given one.", ge=0)]
@@ -60,17 +67,19 @@ class Mert(Tuner):
             "line, one phase each, before the phase without. [] is Och's algorithm."
         ),
     ] = (0.1, 0.04, 0.015, 0.005)
-    averaged_rounds: Annotated[int, about("Most rounds in an averaged phase.", ge=1)] = 1
+    averaged_rounds: Annotated[
+        int, about("Most rounds in an averaged phase; the first phase has one.", ge=1)
+    ] = 1
     survivors: Annotated[
         float,
         about(
             "Share of the starts, those with the best scores, that go on after each averaged "
-            "phase. The default is for a run of decodings, each of which continues the search; on "
-            "n-best files it is 0.7.",
+            "phase; in the first one they are given up step by step. The default is for a run of "
+            "decodings, each of which continues the search; on n-best files it is 0.7.",
             gt=0,
             le=1,
         ),
-    ] = 0.3
+    ] = 0.2
     tolerance: Annotated[
         float,
         about("A phase ends when a round gains no more than this, in the metric's units.", ge=0),
@@ -118,39 +127,39 @@ class Mert(Tuner):
         free = self._free(len(start))
         # One stream per start, so that threads cannot change which start draws what.
         streams = rng.spawn(1 + self.restarts)
-        starts = [start.astype(np.float64)]
-        for stream in streams[1:]:
+        climbers = [_Climber(0, start.astype(np.float64), streams[0])]
+        for number, stream in enumerate(streams[1:], start=1):
             drawn = stream.uniform(*self.restart_range, len(start))
-            starts.append(np.where(free, drawn, start))
+            climbers.append(_Climber(number, np.where(free, drawn, start), stream))
 
-        utilities = np.full(len(starts), -np.inf)
-        lines = np.zeros(len(starts), dtype=int)
-        alive = list(range(len(starts)))
+        alive = climbers
         with ThreadPoolExecutor(threads) as executor:
-            for fraction in (*self.averaging, 0.0):
 
-                def climb(i: int, fraction: float = fraction) -> _Climbed:
-                    return self._climb(search, starts[i], free, streams[i], fraction)
+            def each(work: Callable[[_Climber], object]) -> None:
+                list(executor.map(work, alive) if threads > 1 else map(work, alive))
 
-                mapped = executor.map(climb, alive) if threads > 1 else map(climb, alive)
-                for i, (weights, utility, used) in zip(alive, mapped, strict=True):
-                    starts[i], utilities[i] = weights, utility
-                    lines[i] += used
-                if fraction:
-                    alive.sort(key=lambda i: (-utilities[i], i))
-                    alive = alive[: math.ceil(self.survivors * len(alive))]
-        best = int(np.argmax(utilities))
+            for fraction in self.averaging[:1]:
+                for climber in climbers:
+                    climber.ahead = self._directions(free, climber.rng)
+                for part, exponent in RUNGS:
+                    each(partial(self._climb_on, search, free, fraction, part))
+                    alive = _best(alive, self.survivors**exponent * len(climbers))
+            for fraction in self.averaging[1:]:
+                each(partial(self._climb, search, free, fraction, self.averaged_rounds))
+                alive = _best(alive, self.survivors * len(alive))
+            each(partial(self._climb, search, free, 0.0, self.max_rounds))
+        (best,) = _best(climbers, 1)
         sign = search.objective.sign
         history: list[dict[str, Any]] = [
             {
-                "start": i,
-                "score": float(sign * utilities[i]),
-                "converged": i in alive,
-                "line_searches": int(lines[i]),
+                "start": climber.number,
+                "score": float(sign * climber.utility),
+                "converged": climber in alive,
+                "line_searches": climber.lines,
             }
-            for i in range(len(starts))
+            for climber in climbers
         ]
-        return TuningResult(starts[best], float(sign * utilities[best]), tuple(history))
+        return TuningResult(best.weights, float(sign * best.utility), tuple(history))
 
     def _free(self, n_features: int) -> NDArray[np.bool_]:
         if self.frozen and self.fixed is None:
@@ -160,42 +169,83 @@ class Mert(Tuner):
             raise ReplituneError(f"{self.name}: all features are frozen")
         return free
 
+    def _climb_on(
+        self,
+        search: PoolSearch,
+        free: NDArray[np.bool_],
+        fraction: float,
+        part: float,
+        climber: _Climber,
+    ) -> None:
+        """A part of the round that a start has ahead of it."""
+        count = math.ceil(part * (int(free.sum()) + self.directions))
+        directions, climber.ahead = climber.ahead[:count], climber.ahead[count:]
+        self._search(search, free, fraction, directions, climber)
+
     def _climb(
         self,
         search: PoolSearch,
-        weights: NDArray[np.float64],
         free: NDArray[np.bool_],
-        rng: np.random.Generator,
         fraction: float,
-    ) -> _Climbed:
-        """One phase from one start."""
-        axes = np.flatnonzero(free)
-        lines = 0
-        for _ in range(self.averaged_rounds if fraction else self.max_rounds):
-            # Scaling the weights changes no choice, and keeps steps comparable.
-            point = search.at(self._scaled(weights, free))
-            drawn = self._drawn(free, rng)
-            gain = 0.0
-            for i in rng.permutation(len(axes) + len(drawn)):
-                at = i - len(axes)
-                direction = search.axis(axes[i]) if at < 0 else search.along(drawn[at])
-                step = point.search(direction, fraction)
-                lines += 1
-                gain += step.best - step.here
-            weights = point.weights
-            if gain <= self.tolerance:
+        rounds: int,
+        climber: _Climber,
+    ) -> None:
+        """Rounds from one start, until one gains nothing."""
+        for _ in range(rounds):
+            directions = self._directions(free, climber.rng)
+            if self._search(search, free, fraction, directions, climber) <= self.tolerance:
                 break
-        utility = float(search.objective.utility(point.sums()))
-        return self._scaled(weights, free), utility, lines
+
+    def _search(
+        self,
+        search: PoolSearch,
+        free: NDArray[np.bool_],
+        fraction: float,
+        directions: list[_Direction],
+        climber: _Climber,
+    ) -> float:
+        """Line searches, one after the other; what they gain."""
+        # Scaling the weights changes no choice, and keeps steps comparable.
+        point = search.at(self._scaled(climber.weights, free))
+        gain = 0.0
+        for direction in directions:
+            along = search.axis if isinstance(direction, int) else search.along
+            step = point.search(along(direction), fraction)  # type: ignore[arg-type]
+            gain += step.best - step.here
+        climber.weights = self._scaled(point.weights, free)
+        climber.utility = float(search.objective.utility(point.sums()))
+        climber.lines += len(directions)
+        return gain
 
     def _scaled(self, weights: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
         return l1_normalised(weights) if free.all() else weights
 
-    def _drawn(
+    def _directions(
         self, free: NDArray[np.bool_], rng: np.random.Generator
-    ) -> list[NDArray[np.float64]]:
-        """One round's random directions."""
-        drawn = [
-            np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0) for _ in range(self.directions)
-        ]
-        return [direction / np.linalg.norm(direction) for direction in drawn]
+    ) -> list[_Direction]:
+        """One round in random order."""
+        directions: list[_Direction] = [*np.flatnonzero(free).tolist()]
+        for _ in range(self.directions):
+            drawn = np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0)
+            directions.append(drawn / np.linalg.norm(drawn))
+        return [directions[i] for i in rng.permutation(len(directions))]
+
+
+@dataclass(eq=False)
+class _Climber:
+    """A start on its way up."""
+
+    number: int
+    weights: NDArray[np.float64]
+    rng: np.random.Generator
+    utility: float = -np.inf
+    lines: int = 0
+    """Line searches so far."""
+    ahead: list[_Direction] = field(default_factory=list)
+    """What is left of its first round."""
+
+
+def _best(climbers: list[_Climber], count: float) -> list[_Climber]:
+    """The best ones, so many or one more than a fraction; of equals the first."""
+    ordered = sorted(climbers, key=lambda climber: (-climber.utility, climber.number))
+    return ordered[: math.ceil(count)]

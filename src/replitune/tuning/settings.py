@@ -31,9 +31,21 @@ class LoopSettings(Settings):
 
     iterations: Annotated[int, about("Decode and optimise at most this often.", ge=1)] = 10
     patience: Annotated[
-        int, about("Stop after so many iterations without a better dev score.", ge=1)
+        int,
+        about(
+            "Stop after so many iterations without a better dev score, once there is a better one "
+            "than at the start.",
+            ge=1,
+        ),
     ] = 2
     min_gain: Annotated[float, about("What counts as better, in the metric's units.", ge=0)] = 0.01
+    min_promise: Annotated[
+        float | None,
+        about(
+            "Stop when the weights that the tuner proposes promise less than this, in the metric's "
+            "units: their score on the pool, beside the best dev score. `null`: never."
+        ),
+    ] = 0.03
     init: Annotated[
         Literal["given", "random"],
         about("Start from the decoder's default weights, or from random ones."),

@@ -36,6 +36,7 @@ def start(folder: Path, experiment: dict, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "replitune", "run", "--cores", "2", *words], cwd=folder, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup, too
     )  # fmt: skip
 
 
@@ -126,7 +127,7 @@ def test_a_run_that_is_ended_leaves_no_process_and_goes_on(tmp_path: Path, numbe
         second = run(tmp_path, sleeping)
         assert (second.code, "another run is at work" in second.err) == (2, True)
     process.send_signal(number)
-    _, err = process.communicate()
+    _, err = process.communicate(timeout=60)
     if number == signal.SIGINT:
         assert process.returncode == 130
         assert "to go on: replitune run --cores 2" in err

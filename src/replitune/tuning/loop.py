@@ -175,8 +175,7 @@ class _Loop:
         last, least = state.history[-1], self.settings.min_promise
         if state.iteration >= self.iterations or self._impatient(state) or last["change"] == 0.0:
             return True
-        # The first list has only what is near the start.
-        if least is None or state.iteration < 2 or last["pool_score"] is None:
+        if least is None or state.best_iteration == 0 or last["pool_score"] is None:
             return False
         assert state.best_score is not None
         return bool(self.objective.sign * (last["pool_score"] - state.best_score) < least)

@@ -220,9 +220,7 @@ class Mert(Tuner):
     def _scaled(self, weights: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
         return l1_normalised(weights) if free.all() else weights
 
-    def _directions(
-        self, free: NDArray[np.bool_], rng: np.random.Generator
-    ) -> list[_Direction]:
+    def _directions(self, free: NDArray[np.bool_], rng: np.random.Generator) -> list[_Direction]:
         """One round in random order."""
         directions: list[_Direction] = [*np.flatnonzero(free).tolist()]
         for _ in range(self.directions):

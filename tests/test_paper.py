@@ -174,7 +174,7 @@ def test_a_row_of_a_table_counted_again():
         line for line in TABLES["table-real"](Sources()).splitlines() if "{clark} &" in line
     )
     name, cells = "docs/results/calibration/calibration.csv", []
-    for study, pool, sizes in (("A/A", "all", (3, 5, 6)), ("coin flip", "dl6, dl2", (5,))):
+    for study, pool, sizes in (("A/A", "all", (3, 5, 10)), ("coin flip", "lexro, distance", (5,))):
         for metric in ("bleu", "ter", "chrf"):
             for n in sizes:
                 (row,) = rows(name, study=study, pool=pool, metric=metric, n_a=n, alpha="0.05",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paper.type_i_error import costs, law
-from paper.type_i_error.sources import ALPHAS, Sources, looks, study, where
+from paper.type_i_error.sources import ALPHAS, EXPERIMENTS, Sources, looks, study, where
 from paper.type_i_error.values import METRICS, rows, two_runs
 
 
@@ -142,7 +142,7 @@ def limits(sources: Sources) -> dict[str, bool]:
         "the statistics are nearly free": all(c.share("test") < 0.05 for c in spent),
         "more runs detect smaller differences": all(
             list(found.values()) == sorted(found.values(), reverse=True)
-            for found in (costs.detectable(sources, name) for name in costs.EXPERIMENTS)
+            for found in (costs.detectable(sources, name) for name in EXPERIMENTS)
         ),
     }
 

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 import pandas as pd
 from paper.type_i_error.sources import COSTS, DETECTABLE, Sources, where
 
-EXPERIMENTS = {"calibration": "clark2011", "clark2011": "clark2011", "fu2016": "fu2016"}
-"""Pairs, and the experiment whose runs say what theirs cost. Those of `calibration` are older than
-it, and are MERT runs of a German-English system as in clark2011."""
 SIZES = (3, 5, 10, 20)
 
 

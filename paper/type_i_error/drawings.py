@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paper.type_i_error import costs, law
-from paper.type_i_error.sources import Sources, study, where
+from paper.type_i_error.sources import EXPERIMENTS, Sources, study, where
 
 from replitune.report.drawing import Figure, style
 
@@ -62,8 +62,8 @@ def spending(sources: Sources) -> Figure:
     """What is detected for what is paid."""
 
     def draw(axes: Any) -> None:
-        for index, (name, paid) in enumerate(costs.EXPERIMENTS.items()):
-            cost = costs.cost(sources, paid)
+        for index, name in enumerate(EXPERIMENTS):
+            cost = costs.cost(sources, name)
             found = costs.detectable(sources, name)
             first = costs.pair(sources, name).iloc[0]
             axes.plot(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 from paper.type_i_error import costs
-from paper.type_i_error.sources import ALPHAS, Sources, looks, only, where
-from paper.type_i_error.values import METRICS
+from paper.type_i_error.sources import ALPHAS, EXPERIMENTS, Sources, looks, only, where
+from paper.type_i_error.values import METRICS, POOLED
 from paper.type_i_error.words import percent, plain, rate, short
 
 NAMES = {"bleu": "BLEU", "ter": "TER", "chrf": "chrF"}
@@ -53,7 +53,7 @@ def real(sources: Sources) -> str:
     """A/A and coin flips on real runs."""
     own = where(sources.real, alpha=0.05)
     sizes = sorted(set(own["n_a"]))
-    kinds = (("A/A", "all", sizes), ("coin flip", "dl6, dl2", [5]))
+    kinds = (("A/A", "all", sizes), ("coin flip", ", ".join(POOLED), [5]))
     rows = []
     methods = list(METHODS)
     methods.insert(methods.index("riezler") + 1, "riezler-one-run")
@@ -185,8 +185,8 @@ def looking(sources: Sources) -> str:
 def cost(sources: Sources) -> str:
     """CPU time of n runs, and what they detect."""
     spent = [costs.cost(sources, name) for name in ("clark2011", "fu2016")]
-    found = [costs.detectable(sources, name) for name in costs.EXPERIMENTS]
-    pairs = [costs.pair(sources, name).iloc[0] for name in costs.EXPERIMENTS]
+    found = [costs.detectable(sources, name) for name in EXPERIMENTS]
+    pairs = [costs.pair(sources, name).iloc[0] for name in EXPERIMENTS]
     rows = []
     for n in (1, *costs.SIZES):
         row = [str(n), *(f"{c.system(n):.0f}" for c in spent)]

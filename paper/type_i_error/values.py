@@ -11,6 +11,7 @@ import pandas as pd
 from paper.type_i_error import costs, law
 from paper.type_i_error.sources import (
     CLARK,
+    EXPERIMENTS,
     FU,
     FU_PAIRS,
     POOLS,
@@ -29,6 +30,8 @@ Values = dict[str, str]
 METRICS = ("bleu", "ter", "chrf")
 LEVEL = 0.05
 """The level of rates in the text, where no other is named."""
+POOLED = ("lexro", "distance")
+"""The pools of real runs that the text names."""
 SHARE = 0.4
 """E / (D + E) of the looks whose saving the text has."""
 
@@ -52,18 +55,18 @@ def definitions(sources: Sources) -> Values:
 
 
 def real(sources: Sources) -> Values:
-    """A/A and coin flips on two pools of runs."""
+    """A/A and coin flips on two pools of runs, and A/A on two older ones."""
     found: Values = {}
     pools = where(sources.csv(POOLS), metric="bleu", method="crossed").iloc[0]
     named = (pools["a"], pools["b"])
-    assert named == ("dl6", "dl2"), f"the text has the pools dl6 and dl2, {POOLS} has {named}"
+    assert named == POOLED, f"the text has the pools {POOLED}, {POOLS} has {named}"
     found["pool." + pools["a"]], found["pool." + pools["b"]] = map(count, pools[["n_a", "n_b"]])
     found["pool.segments"] = count(pools["segments"])
     systems = sources.csv(SYSTEMS)
     for metric in METRICS:
-        spread = only(systems, "s_test", metric=metric, system="dl6")
+        spread = only(systems, "s_test", metric=metric, system=named[0])
         found[f"pool.stest.{metric}"] = rate(spread, 2)
-        own_error = only(systems, "s_sel", metric=metric, system="dl6")
+        own_error = only(systems, "s_sel", metric=metric, system=named[0])
         found[f"pool.ssel.{metric}"] = rate(own_error, 2)
     own = where(sources.real, alpha=LEVEL, study="A/A", pool="all")
     for name, method in (("one", "riezler-one-run"), ("clark", "clark")):
@@ -323,7 +326,7 @@ def spending(sources: Sources) -> Values:
     fu = costs.cost(sources, "fu2016")
     found["cost.twenty.fu2016"] = f"{fu.system(20) / fu.system(5):.1f}"
     found["cost.power"] = short(float(costs.pair(sources, "fu2016")["power"].iloc[0]))
-    for name in costs.EXPERIMENTS:
+    for name in EXPERIMENTS:
         detectable = costs.detectable(sources, name)
         found[f"cost.segments.{name}"] = count(costs.pair(sources, name)["segments"].iloc[0])
         found[f"cost.gain.{name}"] = percent(1 - detectable[5] / detectable[3])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paper.type_i_error import costs, law
-from paper.type_i_error.sources import ALPHAS, EXPERIMENTS, Sources, looks, study, where
+from paper.type_i_error.sources import ALPHAS, EXPERIMENTS, SYSTEMS, Sources, looks, study, where
 from paper.type_i_error.values import METRICS, rows, two_runs
 
 
@@ -81,20 +81,21 @@ def theory(sources: Sources) -> dict[str, bool]:
 def real(sources: Sources) -> dict[str, bool]:
     own = where(sources.real, alpha=0.05, study="A/A", pool="all")
     one, clark = (where(own, method=m) for m in ("riezler-one-run", "clark"))
-    worse = all(
-        max(where(of, metric=a)["rate"]) <= min(where(of, metric=b)["rate"])
-        for of in (one, clark)
-        for a, b in (METRICS[:2], METRICS[1:])
-    )
+    systems = sources.csv(SYSTEMS)
+    spread = {m: (of := where(systems, metric=m))["s_test"].sum() / of["s_sel"].sum()
+              for m in METRICS}  # fmt: skip
+    found = {m: where(one, metric=m)["rate"].mean() for m in METRICS}
     both = where(sources.real, alpha=0.05, study=["A/A", "coin flip"])
     return {
-        "metrics that were not tuned fare worse": worse,
+        "metrics are in the order of what runs differ by, beside what the test set leaves open": (
+            sorted(METRICS, key=spread.__getitem__) == sorted(METRICS, key=found.__getitem__)
+        ),
         "clark is above .05 everywhere": bool((clark["ci_low"] > 0.05).all()),
         "clark-bootstrap never rejects": bool(
             (where(both, method="clark-bootstrap")["rejected"] == 0).all()
         ),
-        "crossed is at .05 or below": bool(
-            (where(both[both["pool"] != "dl2"], method="crossed")["rate"] <= 0.05).all()
+        "crossed is nowhere above .05 by more than chance": bool(
+            (where(both, method="crossed")["ci_low"] <= 0.05).all()
         ),
         "no program but crossed is near its level on the splits": all(
             (sources.splits[column] < 0.05).mean() > 0.1
@@ -138,7 +139,7 @@ def limits(sources: Sources) -> dict[str, bool]:
         ),
         "it is the unstable system that is declared better": counts["crossed, A ahead"]
         > 0.9 * counts["crossed"],
-        "runs are what is paid for": all(c.share("tune", "decode") > 0.8 for c in spent),
+        "runs are what is paid for": all(c.share("tune", "decode") > 0.75 for c in spent),
         "the statistics are nearly free": all(c.share("test") < 0.05 for c in spent),
         "more runs detect smaller differences": all(
             list(found.values()) == sorted(found.values(), reverse=True)

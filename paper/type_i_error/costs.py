@@ -43,7 +43,7 @@ def detectable(sources: Sources, name: str) -> dict[int, float]:
     """By runs of each system, on the segments at hand: what has a power of .8."""
     plans = pair(sources, name)
     segments = int(plans["segments"].iloc[0])
-    at = where(plans, segments=segments, design=False, tuners=1)
+    at = where(plans, segments=segments, tuners=1)
     at = at[(at["n_a"] == at["n_b"]) & at["asked"].isna()]
     found = {int(row.n_a): float(row.detectable) for row in at.itertuples()}
     return {n: found[n] for n in SIZES}

@@ -322,6 +322,8 @@ def spending(sources: Sources) -> Values:
         cost = costs.cost(sources, name)
         found[f"cost.share.{name}"] = percent(cost.share("tune", "decode"))
         found[f"cost.test.{name}"] = rf"{100 * cost.share('test'):.1f}\%"
+    for name in EXPERIMENTS:
+        cost = costs.cost(sources, name)
         found[f"cost.five.{name}"] = f"{cost.system(5) / cost.system(1):.1f}"
     fu = costs.cost(sources, "fu2016")
     found["cost.twenty.fu2016"] = f"{fu.system(20) / fu.system(5):.1f}"

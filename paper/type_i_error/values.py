@@ -321,7 +321,7 @@ def spending(sources: Sources) -> Values:
     for name in ("fu2016", "clark2011"):
         cost = costs.cost(sources, name)
         found[f"cost.share.{name}"] = percent(cost.share("tune", "decode"))
-        found[f"cost.test.{name}"] = rf"{100 * cost.share('test'):.1f}\%"
+        found[f"cost.test.{name}"] = rf"{100 * cost.share('test'):.2f}\%"
     for name in EXPERIMENTS:
         cost = costs.cost(sources, name)
         found[f"cost.five.{name}"] = f"{cost.system(5) / cost.system(1):.1f}"

@@ -18,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-LIMIT = 1_000_000
+LIMIT = 900_000
 """Bytes for one experiment."""
 
 

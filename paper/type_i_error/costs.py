@@ -8,6 +8,7 @@ import pandas as pd
 from paper.type_i_error.sources import COSTS, DETECTABLE, Sources, where
 
 SIZES = (3, 5, 10, 20)
+STUDIES = ["calibrate", "replication"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,9 @@ class Cost:
         return float(self.stages.loc[stage, column])
 
     def share(self, *stages: str) -> float:
-        return sum(map(self.of, stages)) / self.of("all")
+        """Of what the experiment takes without its studies of tests."""
+        studies = self.stages["cpu_seconds"].reindex(STUDIES).sum()
+        return sum(map(self.of, stages)) / (self.of("all") - studies)
 
     def system(self, n: int) -> float:
         """Training once; tuning, and decoding of dev and test set, n times."""

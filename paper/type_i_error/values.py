@@ -77,7 +77,8 @@ def real(sources: Sources) -> Values:
     clark = where(own, method="clark")["rate"]
     found["aa.clark.least"], found["aa.clark.most"] = rate(clark.min(), 2), rate(clark.max(), 2)
     found["aa.trials"] = count(own["trials"].max())
-    found["aa.crossed.most"] = rate(where(own, method="crossed")["rate"].max())
+    each = where(sources.real, alpha=LEVEL, study="A/A", method="crossed")
+    found["aa.crossed.most"] = rate(each["rate"].max())
     coin = where(sources.real, alpha=LEVEL, study="coin flip", method="crossed")
     found["coin.crossed.most"] = rate(coin["rate"].max())
     found["coin.trials"] = count(coin["trials"].max())

@@ -1,16 +1,19 @@
-"""Coverage-guided fuzzing of every parser for some seconds each; counts of executions.
+"""Coverage-guided fuzzing of every parser for some CPU seconds each; counts of executions.
 
 The corpora that were found stay in .fuzz/ and are where the next run starts; an input that fails
-stays there as well. --write puts the counts into docs/faults.md.
+stays there as well. --write puts the counts into docs/faults.md, row by row.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import math
 import re
+import resource
 import subprocess
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,10 +24,20 @@ GUIDED = ROOT / "tests" / "fuzz" / "guided.py"
 BEGIN, END = "<!-- counts of make fuzz -->", "<!-- end of counts -->"
 
 
+@dataclass(frozen=True)
+class Fuzzed:
+    """What was done to one parser; `failure` is what it printed when it failed."""
+
+    seconds: float
+    executions: int
+    paths: int
+    failure: str = ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("targets", nargs="*", help="default: all")
-    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--seconds", type=int, default=60, help="CPU seconds for each target")
     parser.add_argument("--write", action="store_true", help="the counts, into the page")
     options = parser.parse_args()
     if importlib.util.find_spec("atheris") is None:
@@ -36,47 +49,56 @@ def main() -> int:
     unknown = sorted(set(options.targets) - set(TARGETS))
     if unknown:
         parser.error(f"no target {unknown[0]}: one of {', '.join(TARGETS)}")
-    rows, failed = [], []
+    failed = False
     for name in options.targets or TARGETS:
-        executions, paths, good, output = fuzz(name, options.seconds)
-        rows.append(f"| `{name}` | {executions:,} | {paths:,} | {'none' if good else 'some'} |")
-        print(f"{name:<14} {executions:>10,} executions  {'' if good else 'FAILED'}", flush=True)
-        if not good:
-            failed.append(name)
-            print(output[-3000:], file=sys.stderr)
-    if options.write and not failed:
-        write(rows, options.seconds)
+        found = fuzz(name, options.seconds)
+        state = "FAILED" if found.failure else ""
+        print(f"{name:<18} {found.executions:>10,} executions  {state}", flush=True)
+        if found.failure:
+            failed = True
+            print(found.failure[-3000:], file=sys.stderr)
+        elif options.write:
+            write(name, found)
     return 1 if failed else 0
 
 
-def fuzz(name: str, seconds: int) -> tuple[int, int, bool, str]:
-    """Executions, inputs that reach new code, whether nothing failed, and what it printed."""
+def fuzz(name: str, seconds: int) -> Fuzzed:
+    """libFuzzer counts seconds of the clock: it goes on until they are seconds of the processor."""
     corpus = FOLDER / name
     corpus.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, str(GUIDED), name, str(corpus), f"-max_total_time={seconds}"]
-    command += ["-seed=2011", "-max_len=20000", "-timeout=60", "-rss_limit_mb=4096"]
-    command += ["-print_final_stats=1", f"-artifact_prefix={FOLDER}/{name}.failed-"]
-    ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    text = ran.stdout + ran.stderr
-    counted = re.search(r"number_of_executed_units:\s*(\d+)", text)
-    return int(counted[1]) if counted else 0, len(list(corpus.iterdir())), not ran.returncode, text
+    before, executions, seed = cpu_of_children(), 0, 2011
+    while (left := seconds - (cpu_of_children() - before)) > 0:
+        command = [sys.executable, str(GUIDED), name, str(corpus)]
+        command += [f"-max_total_time={math.ceil(left)}", f"-seed={seed}", "-max_len=20000"]
+        command += ["-timeout=60", "-rss_limit_mb=4096", "-print_final_stats=1"]
+        command += [f"-artifact_prefix={FOLDER}/{name}.failed-"]
+        ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        text = ran.stdout + ran.stderr
+        counted = re.search(r"number_of_executed_units:\s*(\d+)", text)
+        executions, seed = executions + (int(counted[1]) if counted else 0), seed + 1
+        if ran.returncode:
+            break
+    spent, paths = cpu_of_children() - before, len(list(corpus.iterdir()))
+    return Fuzzed(spent, executions, paths, text if ran.returncode else "")
 
 
-def write(rows: list[str], seconds: int) -> None:
-    text = PAGE.read_text("utf-8")
-    total = sum(int(row.split("|")[2].replace(",", "")) for row in rows)
-    table = "\n".join(
-        [
-            f"`make fuzz SECONDS={seconds}` on {datetime.now(UTC):%Y-%m-%d}: {total:,} executions.",
-            "",
-            "| parser | executions | inputs that reach new code | failures |",
-            "| --- | ---: | ---: | --- |",
-            *rows,
-        ]
+def cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def write(name: str, found: Fuzzed) -> None:
+    """Put one parser's row into the page, or in place of its former row."""
+    row = (
+        f"| `{name}` | {datetime.now(UTC):%Y-%m-%d} | {found.seconds / 60:.0f} "
+        f"| {found.executions:,} | {found.paths:,} | none |"
     )
+    text = PAGE.read_text("utf-8")
     before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", encoding="utf-8")
+    table, _, after = rest.partition(END)
+    lines = [line for line in table.strip().splitlines() if not line.startswith(f"| `{name}` ")]
+    page = f"{before}{BEGIN}\n" + "\n".join([*lines, row]) + f"\n{END}{after}"
+    PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The same experiment under every condition that must not matter: are the bytes the same?
 
-  make matrix                                      cores, threads, order of jobs, cold kernels
+  make matrix                                      cores, threads, order of jobs, cold kernels,
+                                                   replicas added to those of an earlier run
   make matrix ARGS="--python OTHER/bin/python"     also another Python, with the project installed
   make matrix ARGS="--only slurm"                  also where Slurm can be started
 
@@ -11,6 +12,7 @@ stats, tests, tables and figures are compared with those of the first cell.
 from __future__ import annotations
 
 import argparse
+import copy
 import hashlib
 import json
 import os
@@ -21,17 +23,18 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = (
     "corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures",
 )  # fmt: skip
-EXPERIMENT = {
+EXPERIMENT: dict[str, Any] = {
     "experiment": "matrix",
     "corpus": {"kind": "synthetic", "train": 300, "dev": 30, "tests": {"t": 30}},
     "systems": {
         # where they do not start together, the later ones take over the first decoding
-        "p": {"backend": "phrase", "replicas": {"mert": 2, "mira": 1, "pro": 1, "mert-lattice": 2}},
+        "p": {"backend": "phrase", "replicas": {"mert": 4, "mira": 1, "pro": 1, "mert-lattice": 2}},
         "h": {"backend": "hiero", "replicas": {"mert": 1, "mert-forest": 2}},
         "c": {"backend": "corruption", "replicas": {"seeds": 2}},
     },
@@ -52,6 +55,8 @@ class Cell:
     python: str = sys.executable
     cold: bool = False
     """With an empty cache of compiled kernels."""
+    first: tuple[int, ...] = ()
+    """Runs before with at most so many replicas of each kind, which the next ones add to."""
 
 
 def cells(pythons: list[str]) -> Iterator[Cell]:
@@ -66,6 +71,8 @@ def cells(pythons: list[str]) -> Iterator[Cell]:
     yield Cell("other order: ilp scheduler", ("--cores", "2", "--scheduler", "ilp"))
     yield Cell("other order: last system first", ("--cores", "1", "--prioritize", last))
     yield Cell("cold kernels", ("--cores", "2"), cold=True)
+    yield Cell("1 replica of each kind, then all", ("--cores", "2"), first=(1,))
+    yield Cell("1, then 3, then all", ("--cores", "2"), first=(1, 3))
     for python in pythons:
         version = subprocess.check_output([python, "--version"], text=True).split()[1]
         yield Cell(f"Python {version}", ("--cores", "2"), python=python)
@@ -75,7 +82,6 @@ def cells(pythons: list[str]) -> Iterator[Cell]:
 def run(cell: Cell, folder: Path, cold: Path) -> dict[str, str]:
     """sha256 of every file that must not depend on the cell."""
     folder.mkdir()
-    (folder / "x.json").write_text(json.dumps(EXPERIMENT))
     command = [str(Path(cell.python).parent / "snakemake")]
     command += ["--snakefile", str(ROOT / "workflow/Snakefile")]
     command += ["--configfile", "x.json"]
@@ -83,14 +89,15 @@ def run(cell: Cell, folder: Path, cold: Path) -> dict[str, str]:
     if cell.cold:
         cold.mkdir()
         environment["NUMBA_CACHE_DIR"] = str(cold)
-    if cell.name == "slurm":
-        ran = on_slurm(command, folder, environment)
-    else:
-        ran = subprocess.run(
-            [*command, *cell.arguments], cwd=folder, env=environment, capture_output=True, text=True
-        )
-    if ran.returncode != 0:
-        sys.exit(f"{cell.name}: {ran.stderr[-3000:]}")
+    for most in (*cell.first, sys.maxsize):
+        (folder / "x.json").write_text(json.dumps(with_replicas(most)))
+        if cell.name == "slurm":
+            ran = on_slurm(command, folder, environment)
+        else:
+            asked = [*command, *cell.arguments]
+            ran = subprocess.run(asked, cwd=folder, env=environment, capture_output=True, text=True)
+        if ran.returncode != 0:
+            sys.exit(f"{cell.name}: {ran.stderr[-3000:]}")
     results = folder / "results" / "matrix"
     return {
         path.relative_to(results).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -98,6 +105,14 @@ def run(cell: Cell, folder: Path, cold: Path) -> dict[str, str]:
         for path in sorted((results / name).rglob("*"))
         if path.is_file() and path.name != "history.parquet"  # which has seconds
     }
+
+
+def with_replicas(most: int) -> dict[str, Any]:
+    """The experiment with at most so many replicas of each kind."""
+    found: dict[str, Any] = copy.deepcopy(EXPERIMENT)
+    for system in found["systems"].values():
+        system["replicas"] = {kind: min(n, most) for kind, n in system["replicas"].items()}
+    return found
 
 
 def on_slurm(

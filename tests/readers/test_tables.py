@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import replitune as r
@@ -261,6 +262,21 @@ MISTAKES = {
         lambda folder: _bytes(folder, b"system,replica,segment,score\nb\xff,1,1,0.5\n"), 2,
         ["invalid UTF-8"],
     ),
+    "no UTF-8 in JSON": (
+        lambda folder: _bytes(
+            folder,
+            b'{"system":"b","segment":1,"score":0.5}\n{"system":"b\xff","segment":1,"score":0.5}\n',
+        ), 2,
+        ["invalid UTF-8"],
+    ),
+    "no UTF-8 in Parquet": (
+        lambda folder: _parquet_of(folder, [b"b", b"b\xff"]), None,
+        ["cannot be read", "Invalid UTF8 sequence at string index 1"],
+    ),
+    "no UTF-8 at once in Parquet": (
+        lambda folder: _parquet_of(folder, [b"b\xff", b"b"]), None,
+        ["not a readable Parquet file", "invalid start byte"],
+    ),
     "damaged Parquet": (
         lambda folder: _bytes(folder, b"PAR1 and then nothing"), None, ["not a readable Parquet"],
     ),
@@ -271,6 +287,14 @@ MISTAKES = {
 def _bytes(folder: Path, data: bytes) -> Path:
     path = folder / "t.csv"
     path.write_bytes(data)
+    return path
+
+
+def _parquet_of(folder: Path, systems: list[bytes]) -> Path:
+    """With names that are no texts, as only other programs write them."""
+    names = pa.array(systems, pa.binary()).view(pa.string())
+    path = folder / "t.parquet"
+    pq.write_table(pa.table({"system": names, "segment": [1, 1], "score": [0.5, 0.5]}), path)
     return path
 
 

@@ -27,11 +27,11 @@ class Parquet(Tabular):
         try:
             content = pq.ParquetFile(path)
             batch = next(content.iter_batches(1), None)
-        except (pa.ArrowException, OSError) as error:
+            first = batch.slice(0, 1).to_pylist() if batch is not None else []
+        except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
             raise ReplituneError(
                 "not a readable Parquet file", file=path, found=str(error).split("\n")[0][:300]
             ) from None
-        first = batch.slice(0, 1).to_pylist() if batch is not None else []
         return list(content.schema_arrow.names), first[0] if first else {}
 
     @staticmethod

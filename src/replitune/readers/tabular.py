@@ -39,18 +39,17 @@ class Tabular(Reader):
         if not first:
             raise no_rows(str(path))
         choice = choose(header, first, names, str(path), metrics)
-        try:
-            table = cls.load(path, choice)
-        except pa.ArrowException as error:
-            cls.explain(path, choice)
-            raise ReplituneError(
-                "cannot be read", file=path, found=str(error).split("\n")[0][:300]
-            ) from None
 
         def line(rows: Sequence[int]) -> list[int]:
             return cls.lines(path, rows)
 
-        return rows_of(table, choice, str(path), line)
+        try:
+            return rows_of(cls.load(path, choice), choice, str(path), line)
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            cls.explain(path, choice)
+            raise ReplituneError(
+                "cannot be read", file=path, found=str(error).split("\n")[0][:300]
+            ) from None
 
     @staticmethod
     @abstractmethod
@@ -210,7 +209,8 @@ def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.Chunke
 
 
 def _ids(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedArray:
-    """Whole numbers, or texts by number."""
+    """Whole numbers, or texts by number; `pa.ArrowException` where a text is no UTF-8, which only
+    some of the readers of pyarrow look at."""
     kind = column.type
     if pa.types.is_floating(kind):  # as pandas has whole numbers beside nothing
         try:
@@ -228,4 +228,7 @@ def _ids(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedAr
             f"column `{called}` is neither text nor whole numbers", file=file,
             found=f"{kind}: {few([repr(x) for x in column[:4].to_pylist()])}",
         )  # fmt: skip
-    return column.cast(pa.dictionary(pa.int32(), pa.string()))
+    ids = column.cast(pa.dictionary(pa.int32(), pa.string()))
+    for chunk in ids.chunks:
+        chunk.dictionary.validate(full=True)
+    return ids

@@ -121,7 +121,10 @@ def test_the_design_knows_its_tuners():
     })  # fmt: skip
     assert design(pilot(tuned)) == Plan(4, 4, 20, tuners=2)
     lonely = replace(tuned, a=replace(tuned.a, groups=("mert", "mert", "mert", "pro")))
-    assert design(pilot(lonely, strata="none")) == Plan(4, 4, 20)
+    assert design(pilot(lonely)) == Plan(4, 4, 20)
+    assert repr(pilot(lonely)) == repr(pilot(lonely, strata="none"))
+    with pytest.raises(ReplituneError, match="different shares"):
+        pilot(lonely, strata="groups")
 
 
 # -- the power of a plan ------------------------------------------------------------------

@@ -162,24 +162,32 @@ def strata_of(
     groups = [*dict.fromkeys((*a.groups, *b.groups))]
     if strata == "none" or len(groups) == 1 or not set(a.groups) & set(b.groups):
         return [every]
-    found = []
-    for group in groups:
-        in_a = np.flatnonzero([g == group for g in a.groups])
-        in_b = np.flatnonzero([g == group for g in b.groups])
-        if len(in_a) * b.n != len(in_b) * a.n:
-            counts = [
-                f"{s.name}: " + ", ".join(f"{s.groups.count(g)} {g or 'without'}" for g in groups)
-                for s in (a, b)
-            ]
-            raise ReplituneError(
-                f"systems {a.name} and {b.name} have different shares of each group of replicas",
-                found="; ".join(counts),
-                expected="the same proportions, since replicas are exchanged within their group",
-                fix="use `strata: none` to ignore the groups (as Fu et al. 2016 do), or give "
-                "both systems the same replicas",
-            )
-        found.append((in_a, in_b))
-    return found
+    if not same_shares(a, b):
+        counts = [
+            f"{s.name}: " + ", ".join(f"{s.groups.count(g)} {g or 'without'}" for g in groups)
+            for s in (a, b)
+        ]
+        raise ReplituneError(
+            f"systems {a.name} and {b.name} have different shares of each group of replicas",
+            found="; ".join(counts),
+            expected="the same proportions, since replicas are exchanged within their group",
+            fix="use `strata: none` to ignore the groups (as Fu et al. 2016 do), or give "
+            "both systems the same replicas",
+        )
+    return [
+        (np.flatnonzero([g == group for g in a.groups]),
+         np.flatnonzero([g == group for g in b.groups]))
+        for group in groups
+    ]  # fmt: skip
+
+
+def same_shares(a: Replicated, b: Replicated) -> bool:
+    """Whether each group is the same share of both systems' replicas, or they have none in
+    common."""
+    if not set(a.groups) & set(b.groups):
+        return True
+    groups = {*a.groups, *b.groups}
+    return all(a.groups.count(g) * b.n == b.groups.count(g) * a.n for g in groups)
 
 
 def own_strata(system: Replicated, strata: str) -> list[NDArray[np.intp]]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.significance.arguments import same_shares
 from replitune.significance.base import Comparison
 from replitune.significance.components import Components, components, sides_of
 from replitune.significance.system_parts import SMALLEST_DOCUMENTS, analyse, unit_of, weighted
@@ -167,16 +168,20 @@ def pilot(
     weights: Sequence[float] | None = None,
     *,
     unit: str = "auto",
-    strata: str = "groups",
+    strata: str = "auto",
     paired: bool = False,
 ) -> Pilot:
     """The pilot that a comparison is, or the same pair on all test sets of a suite.
 
     `weights` of the test sets: equal by default. A plan for a suite keeps its proportions.
+    `strata` as the tests have it; `auto` is `groups` where both systems have the same share of
+    each, which such tests want, and `none` elsewhere.
     """
     given = [comparisons] if isinstance(comparisons, Comparison) else list(comparisons)
     shares = [1 / len(given)] * len(given) if weights is None else list(weights)
     a, b = given[0].a, given[0].b
+    if strata == "auto":
+        strata = "groups" if same_shares(a, b) else "none"
     if min(a.n, b.n) < 2 or min(one.segments for one in given) < 2:
         raise ReplituneError(
             "planning needs two replicas of each system and two segments",

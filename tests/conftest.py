@@ -15,6 +15,16 @@ from support import Ran
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """With -n auto one more than there are processors: tests of Slurm mostly wait."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """These are the longest, and nothing else should wait for them at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is None)
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of real data, named by the environment variable REPLITUNE_DATA."""

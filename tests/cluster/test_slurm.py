@@ -31,9 +31,12 @@ EXPERIMENT = {
     "replicas": {"seeds": 2},
     "tests": {"samples": 99, "methods": ["clark"]},
 }
+# A short job takes 5 to 8 seconds; what has not ended when it is asked for is asked for again ten
+# seconds later than after the time before.
+INTERVAL = "8"
 PROFILE = [
     "--workflow-profile", str(ROOT / "workflow" / "profiles" / "slurm"),
-    "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "4",
+    "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", INTERVAL,
     "--slurm-keep-successful-logs", "--slurm-logdir", "slurm-logs", "--latency-wait", "10",
     "--default-resources", "mem_mb=500", "runtime=5", "slurm_account=none", "slurm_partition=main",
 ]  # fmt: skip
@@ -168,9 +171,10 @@ def test_looks_change_no_byte(slurm: Slurm, tmp_path: Path):
         "tests": {"methods": ["crossed"], "intervals": []},
     }
     local, folder = tmp_path / "local", tmp_path / "slurm"
-    here = start(local, dict(os.environ), "--cores", "2", experiment=experiment)
+    tested = "results/c/tests/t/bleu.parquet"
+    here = start(local, dict(os.environ), "--cores", "2", tested, experiment=experiment)
     assert here.wait(900) == 0, (local / "out.txt").read_text()[-3000:]
-    remote = start(folder, slurm.environment, *PROFILE, experiment=experiment)
+    remote = start(folder, slurm.environment, tested, *PROFILE, experiment=experiment)
     assert remote.wait(1500) == 0, (folder / "out.txt").read_text()[-3000:]
     assert contents(folder) == contents(local)
     assert "looks/2.json" in contents(folder)

@@ -208,3 +208,12 @@ def test_a_damaged_file_and_an_empty_folder_are_refused(tmp_path: Path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ReplituneError, match=r"no \.parquet file"):
         read_stores(tmp_path / "empty")
+
+
+def test_names_that_are_no_utf8_are_refused(tmp_path: Path):
+    path = tmp_path / "a.parquet"
+    names = pa.array([b"a", b"\x9d"] * 2, pa.binary()).view(pa.string())
+    pq.write_table(pa.table({**frame(), "replica": names}), path)
+    with pytest.raises(ReplituneError, match="column `replica` that is not UTF-8") as error:
+        read_systems([path])
+    assert error.value.file == str(path)

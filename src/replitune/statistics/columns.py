@@ -29,7 +29,13 @@ def strings(
             f"column `{name}` is not text", file=path, found=str(column.type), expected="strings"
         )
     encoded = column.cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
-    names = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
+    try:
+        names = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
+    except UnicodeDecodeError as error:  # pyarrow reads texts as bytes
+        raise ReplituneError(
+            f"text in column `{name}` that is not UTF-8", file=path, found=str(error),
+            fix="write the file again",
+        ) from None  # fmt: skip
     raw = np.concatenate(
         [np.asarray(pc.fill_null(chunk.indices, -1), np.int64) for chunk in encoded.chunks]
     )

@@ -407,6 +407,7 @@ def test_power_of_the_sliders_is_pythons(browser: Browser, page: Path):
         assert detectable == pytest.approx(float(plan.detectable()), rel=2e-3)
     moved = "document.getElementById('picture-power').textContent"
     before = browser.js(moved)
+    assert f"it speaks of {test.generalises_to}." in before
     choose(browser, "power-n", "30")
     assert browser.js(moved) != before
     assert "the plan" in browser.js(moved)

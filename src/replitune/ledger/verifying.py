@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
@@ -23,6 +22,7 @@ from replitune.experiment.places import Places
 from replitune.ledger.manifest import difference, experiment_in, experiment_of, read_manifest
 from replitune.ledger.records import maker, result_files
 from replitune.running.files import read_lines, sha256_file, sha256_lines
+from replitune.running.parquet import parquet_file
 from replitune.statistics.store import SegmentStatistics
 
 SHOWN = 5
@@ -233,7 +233,7 @@ def _statistics(
 def compare_tables(here: Path, again: Path) -> list[str]:
     """The values that differ, each in words."""
     try:
-        found, expected = pq.ParquetFile(here).read(), pq.ParquetFile(again).read()
+        found, expected = parquet_file(here).read(), parquet_file(again).read()
     except (OSError, pa.ArrowException) as error:
         return [f"not a readable Parquet file: {str(error).splitlines()[0]}"]
     if found.schema.names != expected.schema.names:

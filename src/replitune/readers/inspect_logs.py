@@ -123,10 +123,10 @@ def _rows(path: Path, table: type[Tabular]) -> Iterator[tuple[int, Mapping[str, 
     if table is not Parquet:
         yield from table.numbered(path)
         return
-    import pyarrow.parquet as pq
+    from replitune.running.parquet import parquet_file
 
     line = 0
-    for batch in pq.ParquetFile(path).iter_batches():
+    for batch in parquet_file(path).iter_batches():
         for row in batch.to_pylist():
             line += 1
             yield line, row

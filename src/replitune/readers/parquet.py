@@ -13,6 +13,7 @@ from replitune.errors import ReplituneError
 from replitune.readers.columns import Choice
 from replitune.readers.interface import Beginning
 from replitune.readers.tabular import Numbered, Tabular
+from replitune.running.parquet import parquet_file
 
 
 class Parquet(Tabular):
@@ -25,7 +26,7 @@ class Parquet(Tabular):
     @staticmethod
     def header(path: Path) -> tuple[list[str], dict[str, Any]]:
         try:
-            content = pq.ParquetFile(path)
+            content = parquet_file(path)
             batch = next(content.iter_batches(1), None)
             first = batch.slice(0, 1).to_pylist() if batch is not None else []
         except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
@@ -40,7 +41,7 @@ class Parquet(Tabular):
         schema = pq.read_schema(path)
         kinds = (pa.string(), pa.large_string())
         texts = [name for name in columns if schema.field(name).type in kinds]
-        return pq.ParquetFile(path, read_dictionary=texts, memory_map=True).read(columns=columns)
+        return parquet_file(path, read_dictionary=texts, memory_map=True).read(columns=columns)
 
     @staticmethod
     def numbered(path: Path) -> Iterator[Numbered]:

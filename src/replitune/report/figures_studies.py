@@ -11,7 +11,7 @@ from replitune.meta.rows import MetaRow
 from replitune.report.drawing import Figure, Figures, beside, of_each_cell, style
 from replitune.report.findings import difference
 from replitune.report.material import Material
-from replitune.report.tables_studies import plans_of
+from replitune.report.tables_studies import plans_of, spoken
 from replitune.report.wording import count
 from replitune.results.result import Result
 from replitune.significance.studies.calibrate import wilson
@@ -77,8 +77,8 @@ def power(material: Material, cell: Result) -> Figure | None:
         f"between {first.a} and {first.b} with n replicas of each and the {own.segments:,} "
         f"segments of {cell.testset}, computed from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}); the line is the wanted power, the band what these runs leave "
-        f"open of this experiment's own power ({100 * first.confidence:.0f}%). It speaks of new "
-        "segments and new runs.",
+        f"open of this experiment's own power ({100 * first.confidence:.0f}%). It speaks of "
+        f"{spoken(rows)}.",
         draw,
         size=(6.8, 3.4),
     )
@@ -133,7 +133,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         f"and segments, from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}, {own.segments:,} segments of {cell.testset}); the line is the "
         f"observed difference, the band what these runs leave open on {sizes[0]:,} segments "
-        f"({100 * first.confidence:.0f}%). It speaks of new segments and new runs.",
+        f"({100 * first.confidence:.0f}%). It speaks of {spoken(rows)}.",
         draw,
         size=(6.8, 3.4),
     )

@@ -12,6 +12,7 @@ from replitune.report.specification import Column, Table, ends, exact, limits
 from replitune.report.tables_scores import CELL
 from replitune.report.tables_tests import METHOD, PAIR_OF_ROW
 from replitune.results.result import Result
+from replitune.significance.counting import GENERALISES_TO
 from replitune.significance.studies.planned import MANY_SEGMENTS
 from replitune.significance.studies.power import PowerRow, sentence
 from replitune.significance.studies.replication import ReplicationRow
@@ -24,6 +25,11 @@ def plans_of(rows: Sequence[PowerRow]) -> list[PowerRow]:
         key = (row.a, row.b, row.n_a, row.n_b, row.tuners, row.segments)
         found.setdefault(key, row)
     return list(found.values())
+
+
+def spoken(rows: Sequence[PowerRow]) -> str:
+    """Of what the plans speak."""
+    return " or ".join(sorted({GENERALISES_TO[f"replica+{row.unit}"] for row in rows}))
 
 
 def power(material: Material) -> Table | None:
@@ -50,7 +56,8 @@ def power(material: Material) -> Table | None:
         caption=f"Standard error of the difference, and the smallest difference found with "
         f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n replicas of "
         f"each system and N segments; from the variances of this experiment, with {sure} intervals "
-        f"of what its runs leave open{note}. It speaks of new segments and new runs.",
+        f"of what its runs leave open{note}. It speaks of "
+        f"{spoken([row for _, row in rows])}.",
         columns=(
             *CELL,
             *PAIR_OF_ROW,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.running.files import atomic_path
+from replitune.running.parquet import parquet_file
 
 METADATA_KEY = b"replitune"
 
@@ -199,7 +200,7 @@ def read_metadata(path: str | Path) -> dict[str, Any]:
 
 def _read(path: str | Path) -> pa.Table:
     try:
-        return pq.ParquetFile(path).read()
+        return parquet_file(path).read()
     except (OSError, pa.ArrowException) as error:
         raise ReplituneError(
             "not a readable Parquet file",

@@ -36,12 +36,17 @@ no text."""
 HARMLESS = 64 << 20
 
 
+def memory() -> int:
+    """Bytes of memory that this process may have."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return there if limit == resource.RLIM_INFINITY else min(there, limit)
+
+
 def largest_text() -> int:
     """Bytes of a text that this machine reads: a quarter of its memory, because text takes four
     times its size when it is split into lines."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return (memory if limit == resource.RLIM_INFINITY else min(memory, limit)) // 4
+    return memory() // 4
 
 
 written: dict[Path, None] = {}

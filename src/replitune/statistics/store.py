@@ -25,6 +25,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.registry import get_metric
 from replitune.running.files import atomic_path
+from replitune.running.parquet import parquet_file
 from replitune.statistics.columns import integers, statistics, strings
 from replitune.statistics.lazy import StoredSystems
 from replitune.statistics.systems import SystemStatistics
@@ -275,7 +276,7 @@ def _read_file(
 ) -> tuple[dict[str, SystemStatistics], NDArray[np.int64], list[str] | None]:
     """Systems of one file; segment numbers (N,); document id per segment."""
     try:
-        table = pq.ParquetFile(path).read()
+        table = parquet_file(path).read()
         names = table.column_names
     except UNREADABLE as error:
         raise _unreadable(path, error) from None

@@ -133,7 +133,7 @@
       node,
       caption: `With ${plain}, a difference of ${said.score(shown, d)} ${c.name} is found four times in five by crossed at ${data.alpha}` +
         (plans.length > 1 ? ` (this experiment: ${said.score(found[0], d)})` : "") +
-        `, and one of the observed ${said.score(observed, d)} with probability ${said.percent(plan.plan.power(observed))}. From the variances of this experiment, which few runs know poorly; it speaks of new segments and new runs.`,
+        `, and one of the observed ${said.score(observed, d)} with probability ${said.percent(plan.plan.power(observed))}. From the variances of this experiment, which few runs know poorly; it speaks of ${c.says[c.lead]}.`,
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, a: state.a, b: state.b, plan: row.name, delta: row.delta, power: row.power })),
     };
   };

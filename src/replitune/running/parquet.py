@@ -1,0 +1,38 @@
+"""Parquet files of whatever origin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from replitune.running.files import memory
+
+NARROWEST = 4
+"""Bytes of a value in memory: of an index into texts, or of a small number."""
+
+
+def parquet_file(path: str | Path, **options: Any) -> pq.ParquetFile:
+    """The file, to be read; `pa.ArrowException` where it is damaged.
+
+    Columns have room for as many rows as the file says before the first one is read, so one wrong
+    bit could take all memory.
+    """
+    try:
+        file = pq.ParquetFile(path, **options)
+    except UnicodeDecodeError as error:
+        raise pa.ArrowInvalid(f"names of columns: {error}") from None
+    said = file.metadata
+    groups = [said.row_group(i) for i in range(said.num_row_groups)]
+    rows = sum(group.num_rows for group in groups)
+    flat = [c for c in range(said.num_columns) if not said.schema.column(c).max_repetition_level]
+    counts = {(group.num_rows, group.column(c).num_values) for group in groups for c in flat}
+    if rows != said.num_rows or any(one != other for one, other in counts):
+        raise pa.ArrowInvalid("its numbers of rows contradict each other")
+    if rows * said.num_columns * NARROWEST > memory():
+        raise pa.ArrowInvalid(
+            f"{rows:,} rows of {said.num_columns} columns are more than the memory of this machine"
+        )
+    return file

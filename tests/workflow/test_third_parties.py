@@ -28,6 +28,7 @@ class FirstWord(Metric):
     """Share of segments whose first word is that of the reference."""
 
     name = "first-word"
+    title = "First Word"
     statistic_names = ("same", "segments")
 
     def __init__(
@@ -70,6 +71,9 @@ def coin(
         n_a=comparison.a.n, n_b=comparison.b.n, segments=comparison.segments,
         documents=comparison.n_documents, generalises_to="nothing",
     )
+
+
+coin.cited = "a coin (Anonymous, 2026)"
 
 
 @dataclass(frozen=True)
@@ -150,8 +154,8 @@ def test_things_of_another_package_reach_the_report(snakemake, installed: Path):
     assert (results / "tuning" / "smt" / "nudge-002" / "weights.json").exists()
     assert (results / "decodes" / "t" / "echo" / "seed-002.txt").exists()
     page = (results / "report.html").read_text(encoding="utf-8")
-    assert "first-word" in page
-    assert "coin" in page
+    assert "First Word" in page
+    assert "coin: a coin (Anonymous, 2026)" in page
 
 
 @pytest.mark.parametrize(

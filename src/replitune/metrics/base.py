@@ -30,6 +30,9 @@ class Metric(ABC):
     name: ClassVar[str]
     """Name in configuration and on the command line."""
 
+    title: ClassVar[str] = ""
+    """What papers call it; by default its id. Not inherited: a variant is another metric."""
+
     statistic_names: tuple[str, ...]
     """K column names of the store."""
 

@@ -39,6 +39,7 @@ class Bleu(Metric):
     """
 
     name = "bleu"
+    title = "BLEU"
 
     @check_arguments
     def __init__(
@@ -207,6 +208,7 @@ class BleuPlusOne(MeanMetric):
     one is added to matches and totals of every order above the first."""
 
     name = "bleu+1"
+    title = "BLEU+1"
     needs_text = True
 
     @check_arguments

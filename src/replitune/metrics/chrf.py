@@ -43,6 +43,7 @@ class Chrf(Metric):
     """Character n-gram F-score; options and defaults are sacrebleu's."""
 
     name = "chrf"
+    title = "chrF"
     word_order_by_default = 0
 
     @check_arguments
@@ -194,4 +195,5 @@ class ChrfPlusPlus(Chrf):
     """chrF++: words and word bigrams beside character n-grams."""
 
     name = "chrf++"
+    title = "chrF++"
     word_order_by_default = 2

@@ -31,6 +31,7 @@ class Length(Metric):
     """
 
     name = "length"
+    title = "length ratio"
     statistic_names = ("hyp_len", "ref_len")
 
     @check_arguments

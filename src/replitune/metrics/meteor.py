@@ -96,6 +96,7 @@ class Meteor(Metric):
     """METEOR 1.5 with its default task's parameters."""
 
     name = "meteor"
+    title = "METEOR"
 
     @check_arguments
     def __init__(

@@ -55,6 +55,7 @@ class Nist(Metric):
     """NIST score; higher is better, and unbounded."""
 
     name = "nist"
+    title = "NIST"
     integer_statistics = False
 
     @check_arguments

@@ -37,6 +37,7 @@ class Ribes(MeanMetric):
     """Mean RIBES of the segments (0..100)."""
 
     name = "ribes"
+    title = "RIBES"
     needs_text = True
 
     @check_arguments

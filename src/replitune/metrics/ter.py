@@ -33,6 +33,7 @@ class Ter(Metric):
     """Translation edit rate; options, tokenisation and defaults are sacrebleu's."""
 
     name = "ter"
+    title = "TER"
     statistic_names = ("num_edits", "ref_length")
     higher_is_better = False
     integer_statistics = False

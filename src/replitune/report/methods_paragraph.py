@@ -6,6 +6,7 @@ from replitune import __version__
 from replitune.report.material import Material
 from replitune.report.wording import corrected
 from replitune.significance.looks.record import Record
+from replitune.significance.registry import TESTS
 
 
 def _looks(record: Record) -> str:
@@ -20,20 +21,12 @@ def _looks(record: Record) -> str:
     )
 
 
-CITED = {
-    "riezler": "approximate randomisation over segments (Riezler and Maxwell, 2005)",
-    "koehn": "the paired bootstrap (Koehn, 2004)",
-    "graham": "the shifted paired bootstrap (Graham et al., 2014)",
-    "clark": "stratified approximate randomisation over all replicas (Clark et al., 2011)",
-    "clark-bootstrap": "the bootstrap over the segment and replica pool (Clark et al., 2011)",
-    "fu-ar": "approximate randomisation of whole-test-set scores (Fu et al., 2016)",
-    "fu-bootstrap": "the bootstrap of whole-test-set scores (Fu et al., 2016)",
-    "replica-permutation": "the exact permutation test over replicas",
-    "multi-bootstrap": "the multi-bootstrap over segments and replicas (Sellam et al., 2021)",
-    "lmem": "a linear mixed-effects model of segment scores (Hagmann et al., 2023)",
-    "crossed": "the crossed segments-by-replicas variance test of replitune",
-}
 CONVOLVED = ", exact over all exchanges (Zmigrod et al., 2022)"
+
+
+def _cited(test: str) -> str:
+    """As it says itself; by its name where it says nothing or is not installed."""
+    return str(getattr(TESTS[test], "cited", test)) if test in TESTS.names else test
 
 
 def methods(material: Material) -> list[str]:
@@ -42,7 +35,7 @@ def methods(material: Material) -> list[str]:
     used = list(dict.fromkeys(result.method for cell in cells for result in cell.tests))
     convolved = {r.method for cell in cells for r in cell.tests if r.exact and r.samples is None}
     described = "; ".join(
-        f"{name}: {CITED.get(name, name)}{CONVOLVED if name in convolved else ''}" for name in used
+        f"{name}: {_cited(name)}{CONVOLVED if name in convolved else ''}" for name in used
     )
     signatures = dict.fromkeys((cell.name, cell.signature) for cell in cells)
     metrics = "; ".join(f"{metric} ({signature})" for metric, signature in signatures)

@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from replitune.metrics.registry import METRICS
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 from replitune.significance.counting import kind_of_runs
 
-METRICS = {
-    "bleu": "BLEU",
-    "bleu+1": "BLEU+1",
-    "chrf": "chrF",
-    "chrf++": "chrF++",
-    "length": "length ratio",
-    "meteor": "METEOR",
-    "nist": "NIST",
-    "ribes": "RIBES",
-    "ter": "TER",
-}
 CORRECTIONS = {"max-t": "max-t", "holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 INTERVALS = {"riezler": "Riezler", "clark": "Clark", "fu": "test-set"}
 """Interval methods as Fu et al. (2016), Table 7, call them."""
@@ -33,12 +23,17 @@ def base_name(word: str) -> str:
 def named(results: Sequence[Result]) -> list[Result]:
     """The results with their metrics called as papers call them, or else by their ids; two
     metrics of one name also show their ids."""
-    names = {r.metric: METRICS.get(base_name(r.word), r.metric) for r in results}
+    names = {r.metric: _title(base_name(r.word)) or r.metric for r in results}
     shown = list(names.values())
     for id, name in names.items():
         if shown.count(name) > 1:
             names[id] = f"{name} ({id})"
     return [replace(result, name=names[result.metric]) for result in results]
+
+
+def _title(metric: str) -> str:
+    """Nothing where its class says nothing or is not installed."""
+    return str(vars(METRICS[metric]).get("title", "")) if metric in METRICS.names else ""
 
 
 def runs_of(cell: Result, result: TestResult) -> str:

@@ -57,26 +57,30 @@ class Replicated(Protocol):
     def n(self) -> int: ...
 
 
-def significance_test(test: Callable[..., Any]) -> Callable[..., Any]:
-    """What all tests check, before anything else.
+def significance_test(*, cited: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What all tests check, before anything else; `cited` is what a methods paragraph calls it.
 
-    `test` is a function (comparison, ...), or (comparisons, ...) of one pair of systems under
+    A test is a function (comparison, ...), or (comparisons, ...) of one pair of systems under
     several metrics, which then may be called with one comparison too. Its options are declared in
     its signature; `samples`, `alpha`, `rng` and `draws` come from who runs it.
     """
 
-    @wraps(test)
-    def checking(given: Any, **options: Any) -> Any:
-        options = options_iv(test, options)
-        alone = isinstance(given, Comparison)
-        for comparison in [given] if alone else given:
-            for system in (comparison.a, comparison.b):
-                system_iv(system)
-        if alone and "comparisons" in test.__annotations__:
-            return test([given], **options)[0]
-        return test(given, **options)
+    def decorated(test: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(test)
+        def checking(given: Any, **options: Any) -> Any:
+            options = options_iv(test, options)
+            alone = isinstance(given, Comparison)
+            for comparison in [given] if alone else given:
+                for system in (comparison.a, comparison.b):
+                    system_iv(system)
+            if alone and "comparisons" in test.__annotations__:
+                return test([given], **options)[0]
+            return test(given, **options)
 
-    return checking
+        vars(checking)["cited"] = cited
+        return checking
+
+    return decorated
 
 
 def options_iv(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,9 @@ NOT_PAIRED_NOTE = Note(
 )
 
 
-@iv.significance_test
+@iv.significance_test(
+    cited="stratified approximate randomisation over all replicas (Clark et al., 2011)"
+)
 def clark(
     comparisons: Sequence[Comparison],
     *,

@@ -21,7 +21,7 @@ from replitune.significance.counting import Contrast, folded_iv, identical, one_
 from replitune.significance.draws import Draws, draws_of
 
 
-@iv.significance_test
+@iv.significance_test(cited="the bootstrap over the segment and replica pool (Clark et al., 2011)")
 def clark_bootstrap(
     comparison: Comparison,
     *,

@@ -49,7 +49,7 @@ UnitOrAuto = Annotated[
 ]
 
 
-@iv.significance_test
+@iv.significance_test(cited="the crossed segments-by-replicas variance test of replitune")
 def crossed(
     comparison: Comparison,
     *,

@@ -19,7 +19,7 @@ from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, Exchanged
 
 
-@iv.significance_test
+@iv.significance_test(cited="approximate randomisation of whole-test-set scores (Fu et al., 2016)")
 def fu_ar(
     comparison: Comparison,
     *,

@@ -20,7 +20,7 @@ from replitune.statistics.systems import SystemStatistics
 ONE_REPLICA_NOTE = Note("one-replica", "one replica has no variance to draw from")
 
 
-@iv.significance_test
+@iv.significance_test(cited="the bootstrap of whole-test-set scores (Fu et al., 2016)")
 def fu_bootstrap(
     comparison: Comparison,
     *,

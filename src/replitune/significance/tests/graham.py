@@ -18,7 +18,7 @@ from replitune.significance.counting import Contrast, folded_iv, one_each
 from replitune.significance.draws import Draws, draws_of, one_replica_deltas
 
 
-@iv.significance_test
+@iv.significance_test(cited="the shifted paired bootstrap (Graham et al., 2014)")
 def graham(
     comparison: Comparison,
     *,

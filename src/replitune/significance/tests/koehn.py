@@ -26,7 +26,7 @@ from replitune.significance.counting import (
 from replitune.significance.draws import Draws, draws_of, one_replica_deltas
 
 
-@iv.significance_test
+@iv.significance_test(cited="the paired bootstrap (Koehn, 2004)")
 def koehn(
     comparison: Comparison,
     *,

@@ -48,7 +48,7 @@ INTERACTION = 0.01
 """p of the F test below which systems are said to differ more on some segments than on others."""
 
 
-@iv.significance_test
+@iv.significance_test(cited="a linear mixed-effects model of segment scores (Hagmann et al., 2023)")
 def lmem(
     comparison: Comparison,
     *,

@@ -27,7 +27,7 @@ WELCH_NOTE = Note("welch", "Welch's t, since n differs")
 Groups = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
-@iv.significance_test
+@iv.significance_test(cited="the exact permutation test over replicas")
 def replica_permutation(
     comparison: Comparison,
     *,

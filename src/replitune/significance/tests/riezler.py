@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from replitune.significance.exchange import Sides
 
 
-@iv.significance_test
+@iv.significance_test(cited="approximate randomisation over segments (Riezler and Maxwell, 2005)")
 def riezler(
     comparisons: Sequence[Comparison],
     *,

@@ -29,7 +29,8 @@ def main() -> None:
     words = corpus.with_name(f"{name}.words")
     lines = ['"' + "".join(f"\\x{byte:02x}" for byte in word[:64]) + '"' for word in NASTY if word]
     words.write_text("\n".join(lines) + "\n")
-    with tempfile.TemporaryDirectory() as temporary:
+    memory = Path("/dev/shm")  # on a disk half of the time would be waiting
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as temporary:
         folder = Path(temporary)
 
         def once(data: bytes) -> None:

@@ -484,7 +484,7 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    VERSION = 8
+    VERSION = 9
     systems: dict[str, Counts]
     """The replicas of each."""
     decoded: dict[str, list[str]]

@@ -275,6 +275,27 @@ def test_the_newest_results_are_watched_when_none_are_named(
     assert ran.out.startswith("live: running")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_full_disk_hides_nothing(tmp_path: Path, replitune):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if subprocess.run(mounted).returncode != 0:
+        pytest.skip("a file system in memory cannot be mounted here")
+    try:
+        results = Folder(disk)
+        results.begins()
+        results.tuned("base", "mert-001", [1.0, 2.0, 4.0])
+        before = replitune("watch", results.folder)
+        with pytest.raises(OSError, match="No space left"):
+            (disk / "fill").write_bytes(bytes(1 << 20))
+        assert replitune("watch", results.folder) == before
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+    assert before.code == 0
+    assert "base" in before.out
+
+
 # ---- the page
 
 

@@ -15,6 +15,7 @@ from support import Ran
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """With -n auto one more than there are processors: tests of Slurm mostly wait."""
     return (os.cpu_count() or 1) + 1

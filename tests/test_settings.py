@@ -121,6 +121,8 @@ def test_words_of_a_command_line_become_what_the_type_takes():
     assert from_text(float | None, "none") is None
     assert from_text(str | None, "none") is None
     assert from_text(int, "3") == 3
+    for text in ("2020-99-99", "!!float", "!!bool x", "!!timestamp x", "[1"):
+        assert from_text(list[str], text) == text, "said as it stands, and refused as any other"
     assert from_text(float, "1e-3") == 0.001
     assert from_text(str, "13") == "13"
     assert from_text(Literal["13a", "none"], "none") == "none"

@@ -545,8 +545,13 @@ def from_text(hint: Any, text: str) -> Any:
 
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, *NOT_OF_ITS_KIND):
         return text
+
+
+NOT_OF_ITS_KIND = (ValueError, OverflowError, LookupError, AttributeError)
+"""What PyYAML raises of dates and numbers that are none, and of values that are not what their
+tags say: ``2020-99-99``, ``!!float``, ``!!bool x``."""
 
 
 # ---- JSON schema

@@ -164,6 +164,9 @@ def test_a_name_that_is_no_file_name_is_refused(tmp_path: Path, where: str, name
         ("scale: x\nscales: [x]", "a mapping"),
         ("scale: x\nscales: {x: 1}", "a mapping"),
         ("a: !!float x", "not valid YAML"),
+        ("a: !!float", "not valid YAML"),
+        ("a: !!bool x", "not valid YAML"),
+        ("a: !!timestamp x", "not valid YAML"),
     ],
 )
 def test_yaml_that_harms_is_refused(tmp_path: Path, text: str, message: str):

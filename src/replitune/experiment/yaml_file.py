@@ -11,7 +11,7 @@ import yaml
 
 from replitune.errors import ReplituneError
 from replitune.running.files import read_text
-from replitune.settings import Mistake, Path_, Reading, joined
+from replitune.settings import NOT_OF_ITS_KIND, Mistake, Path_, Reading, joined
 
 LARGEST = 200_000
 """Keys and values of an experiment file, aliases written out."""
@@ -72,7 +72,7 @@ def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
         data = yaml.safe_load(text)
     except RecursionError:
         raise ReplituneError("YAML nested too deeply", file=file) from None
-    except (ValueError, OverflowError) as error:  # of a date, or a number, that is none
+    except NOT_OF_ITS_KIND as error:
         raise ReplituneError("not valid YAML", file=file, found=str(error)) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

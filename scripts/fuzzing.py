@@ -57,7 +57,7 @@ def main() -> int:
         if found.failure:
             failed = True
             print(found.failure[-3000:], file=sys.stderr)
-        elif options.write:
+        if options.write:
             write(name, found)
     return 1 if failed else 0
 
@@ -67,7 +67,8 @@ def fuzz(name: str, seconds: int) -> Fuzzed:
     corpus = FOLDER / name
     corpus.mkdir(parents=True, exist_ok=True)
     before, executions, seed = cpu_of_children(), 0, 2011
-    while (left := seconds - (cpu_of_children() - before)) > 0:
+    left = float(seconds)
+    while True:
         command = [sys.executable, str(GUIDED), name, str(corpus)]
         command += [f"-max_total_time={math.ceil(left)}", f"-seed={seed}", "-max_len=20000"]
         command += ["-timeout=60", "-rss_limit_mb=4096", "-print_final_stats=1"]
@@ -76,7 +77,8 @@ def fuzz(name: str, seconds: int) -> Fuzzed:
         text = ran.stdout + ran.stderr
         counted = re.search(r"number_of_executed_units:\s*(\d+)", text)
         executions, seed = executions + (int(counted[1]) if counted else 0), seed + 1
-        if ran.returncode:
+        left = seconds - (cpu_of_children() - before)
+        if ran.returncode or left <= 0:
             break
     spent, paths = cpu_of_children() - before, len(list(corpus.iterdir()))
     return Fuzzed(spent, executions, paths, text if ran.returncode else "")
@@ -91,7 +93,7 @@ def write(name: str, found: Fuzzed) -> None:
     """Put one parser's row into the page, or in place of its former row."""
     row = (
         f"| `{name}` | {datetime.now(UTC):%Y-%m-%d} | {found.seconds / 60:.0f} "
-        f"| {found.executions:,} | {found.paths:,} | none |"
+        f"| {found.executions:,} | {found.paths:,} | {'one' if found.failure else 'none'} |"
     )
     text = PAGE.read_text("utf-8")
     before, _, rest = text.partition(BEGIN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 UNGROUPED = ("seed", "run")
 """Replica prefixes that are not the name of a tuner."""
@@ -38,3 +39,12 @@ def replica_ids(counts: Mapping[str, int]) -> list[Replica]:
         for prefix in ("seed" if group == "seeds" else group,)
         for number in range(1, count + 1)
     ]
+
+
+def same_shares(a: Mapping[Any, int], b: Mapping[Any, int]) -> bool:
+    """Whether each group is the same share of both systems' replicas, counted by group, or they
+    have none in common: then how replicas come about is a part of the systems."""
+    if not set(a) & set(b):
+        return True
+    total_a, total_b = sum(a.values()), sum(b.values())
+    return all(a.get(group, 0) * total_b == b.get(group, 0) * total_a for group in {*a, *b})

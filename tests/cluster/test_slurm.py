@@ -166,15 +166,14 @@ def test_looks_change_no_byte(slurm: Slurm, tmp_path: Path):
     """Jobs on nodes know of the looks before them."""
     experiment = {
         **EXPERIMENT,
-        "systems": {**EXPERIMENT["systems"], "b": {"backend": "corruption", "errors": 0.27}},
-        "replicas": {"seeds": 4, "until": "settled", "looks": [3]},
+        "systems": {**EXPERIMENT["systems"], "c": {"backend": "corruption", "errors": 0.27}},
+        "replicas": {"seeds": 5, "until": "settled", "looks": [3, 4]},
         "tests": {"methods": ["crossed"], "intervals": []},
     }
     local, folder = tmp_path / "local", tmp_path / "slurm"
-    tested = "results/c/tests/t/bleu.parquet"
-    here = start(local, dict(os.environ), "--cores", "2", tested, experiment=experiment)
+    here = start(local, dict(os.environ), "--cores", "2", experiment=experiment)
     assert here.wait(900) == 0, (local / "out.txt").read_text()[-3000:]
-    remote = start(folder, slurm.environment, tested, *PROFILE, experiment=experiment)
+    remote = start(folder, slurm.environment, *PROFILE, experiment=experiment)
     assert remote.wait(1500) == 0, (folder / "out.txt").read_text()[-3000:]
     assert contents(folder) == contents(local)
     assert "looks/2.json" in contents(folder)

@@ -154,6 +154,7 @@ def test_things_of_another_package_reach_the_report(snakemake, installed: Path):
     assert (results / "tuning" / "smt" / "nudge-002" / "weights.json").exists()
     assert (results / "decodes" / "t" / "echo" / "seed-002.txt").exists()
     page = (results / "report.html").read_text(encoding="utf-8")
+    assert "first-word" in page
     assert "First Word" in page
     assert "coin: a coin (Anonymous, 2026)" in page
 

@@ -18,6 +18,7 @@ from replitune.corpus.settings import FilesCorpus, TestSetFiles
 from replitune.errors import ReplituneError
 from replitune.metrics.score_files import check_scores
 from replitune.registry import Entry, repeated
+from replitune.replicas import same_shares
 from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain, settings_of
 from replitune.significance.looks.settings import FEWEST, LookSettings, deciding
 from replitune.significance.pairs import pairs_of_systems
@@ -221,13 +222,6 @@ def shares_are_equal(
 
 def takes_strata(entry: Entry) -> bool:
     return "strata" in TESTS.settings(entry.name) and entry.options.get("strata") != "none"
-
-
-def same_shares(a: Mapping[str, int], b: Mapping[str, int]) -> bool:
-    if not set(a) & set(b) - {"seeds"}:
-        return True  # how replicas come about is a part of these systems
-    total_a, total_b = sum(a.values()), sum(b.values())
-    return all(a.get(key, 0) * total_b == b.get(key, 0) * total_a for key in {*a, *b})
 
 
 def said(counts: Mapping[str, int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Annotated, Any, Literal, Protocol
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import Metric
+from replitune.replicas import same_shares
 from replitune.settings import about, read, settings_of
 from replitune.significance.base import Comparison
 from replitune.statistics.systems import SystemStatistics
@@ -166,7 +168,7 @@ def strata_of(
     groups = [*dict.fromkeys((*a.groups, *b.groups))]
     if strata == "none" or len(groups) == 1 or not set(a.groups) & set(b.groups):
         return [every]
-    if not same_shares(a, b):
+    if not same_shares(Counter(a.groups), Counter(b.groups)):
         counts = [
             f"{s.name}: " + ", ".join(f"{s.groups.count(g)} {g or 'without'}" for g in groups)
             for s in (a, b)
@@ -183,15 +185,6 @@ def strata_of(
          np.flatnonzero([g == group for g in b.groups]))
         for group in groups
     ]  # fmt: skip
-
-
-def same_shares(a: Replicated, b: Replicated) -> bool:
-    """Whether each group is the same share of both systems' replicas, or they have none in
-    common."""
-    if not set(a.groups) & set(b.groups):
-        return True
-    groups = {*a.groups, *b.groups}
-    return all(a.groups.count(g) * b.n == b.groups.count(g) * a.n for g in groups)
 
 
 def own_strata(system: Replicated, strata: str) -> list[NDArray[np.intp]]:

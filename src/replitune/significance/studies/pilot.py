@@ -14,6 +14,7 @@ high where components are cut off at 0: nominal 90% are 80% with three runs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance.arguments import same_shares
+from replitune.replicas import same_shares
 from replitune.significance.base import Comparison
 from replitune.significance.components import Components, components, sides_of
 from replitune.significance.system_parts import SMALLEST_DOCUMENTS, analyse, unit_of, weighted
@@ -181,7 +182,7 @@ def pilot(
     shares = [1 / len(given)] * len(given) if weights is None else list(weights)
     a, b = given[0].a, given[0].b
     if strata == "auto":
-        strata = "groups" if same_shares(a, b) else "none"
+        strata = "groups" if same_shares(Counter(a.groups), Counter(b.groups)) else "none"
     if min(a.n, b.n) < 2 or min(one.segments for one in given) < 2:
         raise ReplituneError(
             "planning needs two replicas of each system and two segments",

@@ -95,9 +95,7 @@ def main() -> None:
         bleu = sacrebleu.corpus_bleu(found.texts(), [reference], tokenize="none", force=True)
         return total, bleu.score
 
-    rows = [
-        ["search", "1-best, ms", f"{arguments.nbest} distinct, ms", "ratio", "model score", "BLEU"]
-    ]
+    rows = [["search", "1-best, ms", f"{arguments.nbest} distinct, ms", "ratio", "model score", "BLEU"]]
     for name, settings in CONFIGURATIONS:
         decoder = Decoder(model, weights, settings)
         decoder.nbest(source[:1], 2, distinct=True)
@@ -112,9 +110,7 @@ def main() -> None:
         per = 1000 / len(source)
         times = [f"{seconds * per:.2f}" for seconds in (one, many)]
         rows.append([name, *times, f"{many / one:.2f}", f"{total:.4f}", f"{bleu:.2f}"])
-    print(
-        f"{len(source)} sentences, {model.layout.dimension} features, order-{model.lm.order} LM\n"
-    )
+    print(f"{len(source)} sentences, {model.layout.dimension} features, order-{model.lm.order} LM\n")
     print(table(rows))
 
     rng = np.random.default_rng(1)

@@ -73,9 +73,7 @@ def train(folder: Path, multi30k: Path) -> None:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [sys.executable, "-m", "replitune", "train", "--backend", backend]
         command += ["--settings", settings, "--source", sides[0], "--target", sides[1]]
-        subprocess.run(
-            [*command, "--out", str(folder / backend)], check=True, stdout=subprocess.DEVNULL
-        )
+        subprocess.run([*command, "--out", str(folder / backend)], check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         counts = json.loads((folder / backend / "model.json").read_text())["counts"]
@@ -134,20 +132,29 @@ def tune(folder: Path, texts: dict[str, tuple[Text, Text]], seeds: int) -> None:
                 tuner = get_tuner(algorithm)
                 lines = source if name == "phrase" else system.match(source)
                 dev = DevDecoder(
-                    system, lines, [reference], objective.metric, NBEST, 1,
+                    system,
+                    lines,
+                    [reference],
+                    objective.metric,
+                    NBEST,
+                    1,
                     density=getattr(tuner, "density", None),
-                )  # fmt: skip
+                )
                 found = run_loop(
-                    dev, tuner, objective, system.layout.sensible(), len(source),
-                    partial(stream, seed, "bench", algorithm), LoopSettings(iterations=10),
-                )  # fmt: skip
+                    dev,
+                    tuner,
+                    objective,
+                    system.layout.sensible(),
+                    len(source),
+                    partial(stream, seed, "bench", algorithm),
+                    LoopSettings(iterations=10),
+                )
                 cpu = time.process_time() - start
                 scores = [bleu(system.translate(s, found.weights), r) for s, r in texts.values()]
                 rows.append((cpu, *scores))
             cpu, val, test = zip(*rows, strict=True)
             print(
-                f"| {name} | {algorithm} | {statistics.median(cpu):.1f} | {spread(val)} "
-                f"| {spread(test)} |",
+                f"| {name} | {algorithm} | {statistics.median(cpu):.1f} | {spread(val)} | {spread(test)} |",
                 flush=True,
             )
 

@@ -168,9 +168,7 @@ def million(data: Path, segments: int) -> None:
     metric = Bleu()
     metric.statistics(hyps, [ref])
     with tempfile.TemporaryDirectory() as folder:
-        files = [
-            [Path(folder) / f"{s}-{r}.txt" for r in range(per_system)] for s in range(n_systems)
-        ]
+        files = [[Path(folder) / f"{s}-{r}.txt" for r in range(per_system)] for s in range(n_systems)]
         for path in (path for system in files for path in system):
             write_lines(path, altered(hyps, rng))
         start, wall = time.process_time(), time.perf_counter()
@@ -196,9 +194,7 @@ def million(data: Path, segments: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--data", default=os.environ.get("REPLITUNE_DATA"), help="folder of corpora"
-    )
+    parser.add_argument("--data", default=os.environ.get("REPLITUNE_DATA"), help="folder of corpora")
     parser.add_argument("--only", default="", help="only metrics whose specification has this text")
     parser.add_argument("--million", type=int, default=1_300_000, help="segments; 0 leaves it out")
     arguments = parser.parse_args()

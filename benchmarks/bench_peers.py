@@ -43,9 +43,7 @@ def seconds(commands: Sequence[Sequence[str]], folder: Path) -> float:
     environment = {**os.environ, **dict.fromkeys(ONE, "1")}
     for command in commands:
         with open(folder / "said", "w+b") as said:
-            process = subprocess.Popen(
-                command, cwd=folder, stdout=said, stderr=said, env=environment
-            )
+            process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=said, env=environment)
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             if process.returncode:
@@ -72,58 +70,104 @@ def unpack(data: Path, folder: Path) -> None:
 def races(options: argparse.Namespace, folder: Path) -> list[Race]:
     compare = [*OURS, "compare", "--refs", "ref", "--samples", "10000"]
     two = [*compare, "--baseline", "baseline.0", "--system", "sys1=sys1.0"]
-    sacrebleu = [
-        sys.executable,
-        "-m",
-        "sacrebleu",
-        "ref",
-        "-f",
-        "text",
-        "-i",
-        "baseline.0",
-        "sys1.0",
-    ]
+    sacrebleu = [sys.executable, "-m", "sacrebleu", "ref", "-f", "text", "-i", "baseline.0", "sys1.0"]
     found = [
-        Race(f"{kind}, {metric}, 1 v 1 run, 10,000 samples", "sacrebleu",
-             [[*sacrebleu, "-m", metric, flag, count, "10000"]],
-             [[*two, "--metrics", metric, "--methods", method]])
+        Race(
+            f"{kind}, {metric}, 1 v 1 run, 10,000 samples",
+            "sacrebleu",
+            [[*sacrebleu, "-m", metric, flag, count, "10000"]],
+            [[*two, "--metrics", metric, "--methods", method]],
+        )
         for kind, flag, count, method in (
             ("approximate randomisation", "--paired-ar", "--paired-ar-n", "riezler"),
             ("bootstrap", "--paired-bs", "--paired-bs-n", "koehn"),
         )
         for metric in ("bleu", "chrf")
-    ]  # fmt: skip
-    found.append(Race(
-        "approximate randomisation, ter, 1 v 1 run, 10,000 samples", "sacrebleu",
-        [[*sacrebleu, "-m", "ter", "--paired-ar", "--paired-ar-n", "10000"]],
-        [[*two, "--metrics", "ter", "--methods", "riezler"]],
-    ))  # fmt: skip
+    ]
+    found.append(
+        Race(
+            "approximate randomisation, ter, 1 v 1 run, 10,000 samples",
+            "sacrebleu",
+            [[*sacrebleu, "-m", "ter", "--paired-ar", "--paired-ar-n", "10000"]],
+            [[*two, "--metrics", "ter", "--methods", "riezler"]],
+        )
+    )
     if options.compare_mt:
         none: list[str] = []
         for part in ("word_accuracies", "sentence_buckets", "ngrams", "sentence_examples"):
             none += [f"--compare_{part}"]
-        found.append(Race(
-            "bootstrap, bleu, 1 v 1 run, 10,000 samples", "compare-mt",
-            [[options.compare_mt, "ref", "baseline.0", "sys1.0", "--compare_scores",
-              "score_type=bleu,bootstrap=10000", *none]],
-            [[*two, "--metrics", "bleu:tokenize=none", "--methods", "koehn"]],
-            "its bootstrap draws half as many segments",
-        ))  # fmt: skip
+        found.append(
+            Race(
+                "bootstrap, bleu, 1 v 1 run, 10,000 samples",
+                "compare-mt",
+                [
+                    [
+                        options.compare_mt,
+                        "ref",
+                        "baseline.0",
+                        "sys1.0",
+                        "--compare_scores",
+                        "score_type=bleu,bootstrap=10000",
+                        *none,
+                    ]
+                ],
+                [[*two, "--metrics", "bleu:tokenize=none", "--methods", "koehn"]],
+                "its bootstrap draws half as many segments",
+            )
+        )
     if options.multeval:
         program = Path(options.multeval).resolve()
         runs = {s: [f"{s}.{r}" for r in range(3)] for s in ("baseline", "sys1", "sys2")}
-        found.append(Race(
-            "BLEU, TER, length; 3 systems x 3 runs; 10,000 exchanges", "multeval",
-            # it looks for its own files in the working directory
-            [["env", "-C", str(program.parent), str(program), "eval", "--refs", str(folder / "ref"),
-              *(w for s, r in runs.items() for w in (f"--hyps-{s}", *(str(folder / f) for f in r))),
-              "--metrics", "bleu", "ter", "length",
-              "--boot-samples", "1000", "--ar-shuffles", "10000"]],
-            [[*compare, "--baseline", *runs["baseline"], "--system",
-              f"sys1={runs['sys1'][0]}", *runs["sys1"][1:], "--system",
-              f"sys2={runs['sys2'][0]}", *runs["sys2"][1:],
-              "--metrics", "bleu:tokenize=none", "ter", "length", "--methods", "clark"]],
-        ))  # fmt: skip
+        found.append(
+            Race(
+                "BLEU, TER, length; 3 systems x 3 runs; 10,000 exchanges",
+                "multeval",
+                # it looks for its own files in the working directory
+                [
+                    [
+                        "env",
+                        "-C",
+                        str(program.parent),
+                        str(program),
+                        "eval",
+                        "--refs",
+                        str(folder / "ref"),
+                        *(
+                            w
+                            for s, r in runs.items()
+                            for w in (f"--hyps-{s}", *(str(folder / f) for f in r))
+                        ),
+                        "--metrics",
+                        "bleu",
+                        "ter",
+                        "length",
+                        "--boot-samples",
+                        "1000",
+                        "--ar-shuffles",
+                        "10000",
+                    ]
+                ],
+                [
+                    [
+                        *compare,
+                        "--baseline",
+                        *runs["baseline"],
+                        "--system",
+                        f"sys1={runs['sys1'][0]}",
+                        *runs["sys1"][1:],
+                        "--system",
+                        f"sys2={runs['sys2'][0]}",
+                        *runs["sys2"][1:],
+                        "--metrics",
+                        "bleu:tokenize=none",
+                        "ter",
+                        "length",
+                        "--methods",
+                        "clark",
+                    ]
+                ],
+            )
+        )
     if options.moses and options.nbest:
         lists, moses = Path(options.nbest).resolve(), Path(options.moses).resolve()
         nbest, ref, init = (str(lists / name) for name in ("nbest.txt", "ref.txt", "init.ini"))
@@ -132,22 +176,78 @@ def races(options: argparse.Namespace, folder: Path) -> list[Race]:
         (folder / "dense").write_text("".join(f"F{i}= {v}\n" for i, v in enumerate(values)))
         bounds = "\n".join(" ".join(row) for row in (values, ["-1"] * n, ["1"] * n))
         (folder / "init.opt").write_text(bounds + "\n")
-        extract = [str(moses / "extractor"), "--sctype", "BLEU", "--scconfig", "case:true",
-                   "-r", ref, "-n", nbest, "-S", "scores", "-F", "features"]  # fmt: skip
+        extract = [
+            str(moses / "extractor"),
+            "--sctype",
+            "BLEU",
+            "--scconfig",
+            "case:true",
+            "-r",
+            ref,
+            "-n",
+            nbest,
+            "-S",
+            "scores",
+            "-F",
+            "features",
+        ]
         inner = {
-            "mira": [str(moses / "kbmira"), "--dense-init", "dense", "--ffile", "features",
-                     "--scfile", "scores", "-o", "mira.out"],
-            "mert": [str(moses / "mert"), "-d", str(n), "-n", "20", "-r", "1", "--ifile",
-                     "init.opt", "--ffile", "features", "--scfile", "scores",
-                     "--sctype", "BLEU", "--scconfig", "case:true"],
-        }  # fmt: skip
+            "mira": [
+                str(moses / "kbmira"),
+                "--dense-init",
+                "dense",
+                "--ffile",
+                "features",
+                "--scfile",
+                "scores",
+                "-o",
+                "mira.out",
+            ],
+            "mert": [
+                str(moses / "mert"),
+                "-d",
+                str(n),
+                "-n",
+                "20",
+                "-r",
+                "1",
+                "--ifile",
+                "init.opt",
+                "--ffile",
+                "features",
+                "--scfile",
+                "scores",
+                "--sctype",
+                "BLEU",
+                "--scconfig",
+                "case:true",
+            ],
+        }
         for work, name in (("batch MIRA", "mira"), ("MERT, 20 starts", "mert")):
-            found.append(Race(
-                f"statistics and {work} on an n-best file", "Moses", [extract, inner[name]],
-                [[*OURS, "tune", "--nbest", nbest, "--refs", ref, "--init", init,
-                  "--algorithm", name, "--out", str(folder / "w.json")]],
-                "the weights differ",
-            ))  # fmt: skip
+            found.append(
+                Race(
+                    f"statistics and {work} on an n-best file",
+                    "Moses",
+                    [extract, inner[name]],
+                    [
+                        [
+                            *OURS,
+                            "tune",
+                            "--nbest",
+                            nbest,
+                            "--refs",
+                            ref,
+                            "--init",
+                            init,
+                            "--algorithm",
+                            name,
+                            "--out",
+                            str(folder / "w.json"),
+                        ]
+                    ],
+                    "the weights differ",
+                )
+            )
     return found
 
 

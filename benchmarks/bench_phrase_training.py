@@ -43,9 +43,7 @@ def main() -> None:
     settings = PhraseSettings(alignment=options.alignment, lm_order=options.lm_order)
     with tempfile.TemporaryDirectory() as name:
         begin, before = time.monotonic(), usage(resource.RUSAGE_SELF)[0]
-        model = train_phrase_system(
-            source, target, settings, Path(name) / "model", threads=options.threads
-        )
+        model = train_phrase_system(source, target, settings, Path(name) / "model", threads=options.threads)
         wall = time.monotonic() - begin
         own, own_memory = usage(resource.RUSAGE_SELF)
         aligners, aligner_memory = usage(resource.RUSAGE_CHILDREN)

@@ -45,9 +45,7 @@ def main() -> None:
         seconds, wall, rss = job(experiment, "report")
         figures = len(list((experiment.folder / "figures").glob("*.svg")))
         page = (experiment.folder / "report.html").stat().st_size
-        print(
-            "| systems | replicas | segments | metrics | figures | CPU s | wall s | MB | page MB |"
-        )
+        print("| systems | replicas | segments | metrics | figures | CPU s | wall s | MB | page MB |")
         print("|---|---|---|---|---|---|---|---|---|")
         print(
             f"| {options.systems} | {options.replicas} | {options.segments:,} "
@@ -59,9 +57,7 @@ def main() -> None:
 def settings(options: argparse.Namespace, folder: Path) -> dict:
     """A third of the replicas from each tuner; the outputs are files."""
     third = options.replicas // 3
-    files = {
-        tuner: f"{folder}/{{name}}/{tuner}.{{1..{third}}}.txt" for tuner in ("mert", "mira", "pro")
-    }
+    files = {tuner: f"{folder}/{{name}}/{tuner}.{{1..{third}}}.txt" for tuner in ("mert", "mira", "pro")}
     systems = {
         f"s{k}": {
             "backend": "outputs",
@@ -104,10 +100,12 @@ def finish(experiment: Experiment, segments: int) -> None:
     for k, system in enumerate(experiment.systems):
         share = 0.2 + 0.005 * k
         choices = [
-            [" ".join(w if rng.random() > share else rng.choice(words) for w in line.split())
-             for _ in range(VARIANTS)]
+            [
+                " ".join(w if rng.random() > share else rng.choice(words) for w in line.split())
+                for _ in range(VARIANTS)
+            ]
             for line in lines
-        ]  # fmt: skip
+        ]
         decodes = experiment.folder / "decodes" / "test" / system
         decodes.mkdir(parents=True, exist_ok=True)
         for replica in experiment.replicas(system):

@@ -89,9 +89,14 @@ def simulate(folder: Path, system: int, replicas: int, segments: int) -> int:
     columns["hyp_len"] = columns["ref_len"] = np.broadcast_to(length, quality.shape)
     statistics = np.stack([columns[k] for k in metric.statistic_names], axis=-1).astype(np.int32)
     metadata = StoreMetadata(
-        metric="bleu", id="bleu", signature="simulated", higher_is_better=True, testset="t",
-        reference_sha256="0" * 64, decode_sha256={name: dict.fromkeys(ids, "0" * 64)},
-    )  # fmt: skip
+        metric="bleu",
+        id="bleu",
+        signature="simulated",
+        higher_is_better=True,
+        testset="t",
+        reference_sha256="0" * 64,
+        decode_sha256={name: dict.fromkeys(ids, "0" * 64)},
+    )
     path = folder / f"{name}.parquet"
     write_store(
         path,
@@ -103,9 +108,7 @@ def simulate(folder: Path, system: int, replicas: int, segments: int) -> int:
     return path.stat().st_size
 
 
-def store(
-    sizes: list[int], replicas: int, segments: int, methods: list[str], intervals: list[str]
-) -> None:
+def store(sizes: list[int], replicas: int, segments: int, methods: list[str], intervals: list[str]) -> None:
     drawn = f"{' '.join(methods)}, intervals {' '.join(intervals)}"
     print(f"{replicas} replicas, {segments} segments, {drawn}, baseline pairs\n")
     print("| systems | rows | MB on disk | CPU s | CPU s per pair | peak RSS MB |")

@@ -53,8 +53,13 @@ compare(*frames)
 def seconds(command: Sequence[str]) -> tuple[float, float]:
     """CPU seconds, and the most memory in GB."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                   env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
+    subprocess.run(
+        command,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return used, after.ru_maxrss / 1e6
@@ -63,9 +68,7 @@ def seconds(command: Sequence[str]) -> tuple[float, float]:
 def table(segments: int, runs: int) -> pa.Table:
     rng = np.random.default_rng(1)
     effect = rng.normal(0.7, 0.1, segments)
-    scores = np.concatenate(
-        [effect + rng.normal(0, 0.05, segments) for _ in range(2 * runs)]
-    ).round(4)  # fmt: skip
+    scores = np.concatenate([effect + rng.normal(0, 0.05, segments) for _ in range(2 * runs)]).round(4)
     return pa.table(
         {
             "model": np.repeat(["a", "b"], runs * segments),

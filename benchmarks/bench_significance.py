@@ -65,19 +65,14 @@ def replicas(name: str, runs: np.ndarray, n: int, N: int, seed: int) -> SystemSt
 
 
 def tested(
-    metric: Metric,
-    a: SystemStatistics,
-    b: SystemStatistics,
-    method: str | dict[str, Any],
-    samples: int,
+    metric: Metric, a: SystemStatistics, b: SystemStatistics, method: str | dict[str, Any], samples: int
 ) -> Callable[[], Any]:
     """One test of one pair, with nothing drawn before."""
     documents = np.arange(a.segments, dtype=np.int32)
     systems = {a.name: a, b.name: b}
     return lambda: run_tests(
-        {metric.id: (metric, systems)}, documents, testset="t", seed=1, methods=[method],
-        samples=samples,
-    )  # fmt: skip
+        {metric.id: (metric, systems)}, documents, testset="t", seed=1, methods=[method], samples=samples
+    )
 
 
 def sizes(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]:
@@ -104,9 +99,11 @@ def curves(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]
         ("samples", [(10, 2000, R) for R in (5000, 10_000, 20_000, 40_000)]),
     ]
     methods: list[str | dict[str, Any]] = [
-        "clark", {"name": "clark", "pairing": "index", "id": "index"}, "clark-bootstrap",
+        "clark",
+        {"name": "clark", "pairing": "index", "id": "index"},
+        "clark-bootstrap",
         "multi-bootstrap",
-    ]  # fmt: skip
+    ]
     yield "| grows | to | clark, free | clark, index | clark-bootstrap | multi-bootstrap |"
     yield "|---|---|---|---|---|---|"
     for what, points in steps:
@@ -123,16 +120,12 @@ def seven_systems(
     """Of 60 replicas and 3,064 segments, by metric; and documents of one segment."""
     given = {}
     for k, metric in enumerate(metrics):
-        systems = {
-            f"s{s}": replicas(f"s{s}", runs[SOURCES[s % 3]][k], 60, 3064, s) for s in range(7)
-        }
+        systems = {f"s{s}": replicas(f"s{s}", runs[SOURCES[s % 3]][k], 60, 3064, s) for s in range(7)}
         given[metric.id] = (metric, systems)
     return given, np.arange(3064, dtype=np.int32)
 
 
-def everything(
-    metrics: list[Metric], runs: dict[str, list[np.ndarray]], threads: int
-) -> Iterator[str]:
+def everything(metrics: list[Metric], runs: dict[str, list[np.ndarray]], threads: int) -> Iterator[str]:
     """Seven systems of 60 replicas, 3,064 segments, 21 pairs, all metrics and methods."""
     given, documents = seven_systems(metrics, runs)
     start, wall = time.process_time(), time.perf_counter()
@@ -160,9 +153,7 @@ def answers(metrics: list[Metric], runs: dict[str, list[np.ndarray]]) -> Iterato
     given, documents = seven_systems(metrics, runs)
     margins = dict.fromkeys(given, 0.5)
     seconds = cpu(
-        lambda: run_tests(
-            given, documents, testset="t", seed=1, methods=["crossed"], margins=margins
-        )
+        lambda: run_tests(given, documents, testset="t", seed=1, methods=["crossed"], margins=margins)
     )
     yield (
         f"crossed, margins, next run, variance table, p without each run, max-t: 21 pairs x "
@@ -204,17 +195,13 @@ def main() -> int:
     outputs, ref = texts(Path(options.data))
     metrics = [get_metric(spec) for spec in SPECS]
     runs = {
-        name: [
-            np.stack([metric.statistics(hyps, [ref]) for hyps in outputs[name]])
-            for metric in metrics
-        ]
+        name: [np.stack([metric.statistics(hyps, [ref]) for hyps in outputs[name]]) for metric in metrics]
         for name in SOURCES
     }
     bleu, base, other = metrics[0], runs["baseline"][0], runs["sys1"][0]
     small = Comparison(
-        bleu, replicas("a", base, 8, 99, 1), replicas("b", other, 8, 99, 2),
-        np.arange(99, dtype=np.int32),
-    )  # fmt: skip
+        bleu, replicas("a", base, 8, 99, 1), replicas("b", other, 8, 99, 2), np.arange(99, dtype=np.int32)
+    )
     for method in TESTS.names:  # load every kernel
         for pair in ((small.a, small.b), (replicas("a", base, 1, 99, 1), small.b)):
             tested(bleu, *pair, method, 100)()

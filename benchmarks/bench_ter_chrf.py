@@ -92,11 +92,7 @@ def sacrebleu_statistics(peer: Callable[[], Any]) -> Callable[[list[str], list[s
 def table(data: Path, sample: int) -> None:
     rows = [
         ("ter", sacrebleu_statistics(sacrebleu.TER), sample),
-        (
-            "ter:normalized=true",
-            sacrebleu_statistics(lambda: sacrebleu.TER(normalized=True)),
-            sample,
-        ),
+        ("ter:normalized=true", sacrebleu_statistics(lambda: sacrebleu.TER(normalized=True)), sample),
         ("chrf", sacrebleu_statistics(sacrebleu.CHRF), None),
         ("chrf++", sacrebleu_statistics(lambda: sacrebleu.CHRF(word_order=2)), None),
         ("nist:tokenize=none", nltk_nist, None),
@@ -177,9 +173,7 @@ def main() -> None:
         sys.exit("name the folder of corpora: --data DIR, or REPLITUNE_DATA")
     data = Path(arguments.data)
     start = time.strftime("%Y-%m-%d")
-    print(
-        f"{start}, Python {sys.version.split()[0]}, sacrebleu {sacrebleu.__version__}, one core\n"
-    )
+    print(f"{start}, Python {sys.version.split()[0]}, sacrebleu {sacrebleu.__version__}, one core\n")
     if arguments.verify:
         verify(data)
         return

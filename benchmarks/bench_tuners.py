@@ -45,10 +45,7 @@ WORK: dict[str, tuple[Tuner, str]] = {
     "MERT, 1 + 20 starts, Och's algorithm": (Mert(averaging=(), survivors=0.7), "90.7 s, 27.10"),
     "batch MIRA, 60 epochs": (Mira(), "2.5 s, 26.07"),
     "PRO, 5,000 samples, 50 kept (default)": (Pro(), "0.95 s, 26.23"),
-    "PRO, the paper's, new weights alone": (
-        Pro(interpolation=1.0, smooth_brevity=0.0),
-        "0.95 s, 26.23",
-    ),
+    "PRO, the paper's, new weights alone": (Pro(interpolation=1.0, smooth_brevity=0.0), "0.95 s, 26.23"),
 }
 """Name, tuner, and what Moses' tools took and reached on make_nbest.py's file (1,000 x 200)."""
 
@@ -89,9 +86,7 @@ def main() -> None:
     references = [read_lines(options.refs)]
     objective = Objective(Bleu(tokenize="none"))
     read_pool([options.nbest], references, objective)  # compiles
-    (pool, layout, lines), reading, _ = timed(
-        lambda: read_pool([options.nbest], references, objective)
-    )
+    (pool, layout, lines), reading, _ = timed(lambda: read_pool([options.nbest], references, objective))
     start = layout.to_vector(read_weights(options.init))
     for tuner, _ in WORK.values():
         tuner.tune(_part(pool, 20), objective, start, np.random.default_rng(0))
@@ -108,9 +103,7 @@ def main() -> None:
         seconds, walls, scores = [], [], []
         for seed in range(options.seeds):
             rng = stream(seed, "bench", tuner.name)
-            result, cpu, wall = timed(
-                partial(tuner.tune, pool, objective, start, rng, options.threads)
-            )
+            result, cpu, wall = timed(partial(tuner.tune, pool, objective, start, rng, options.threads))
             seconds.append(cpu)
             walls.append(wall)
             scores.append(result.score)

@@ -55,9 +55,15 @@ def main() -> None:
         tuner = get_tuner(name)
         first = FirstDecoding(Path(common.name) / f"{name}.npz", start, f"{n} segments")
         inner = DevDecoder(
-            system, source[:n], [reference[:n]], objective.metric, 100, options.threads,
-            tuner.density, first,
-        )  # fmt: skip
+            system,
+            source[:n],
+            [reference[:n]],
+            objective.metric,
+            100,
+            options.threads,
+            tuner.density,
+            first,
+        )
         decoding = 0.0
 
         def decode(*arguments: Any) -> Any:
@@ -68,11 +74,16 @@ def main() -> None:
 
         result, cpu, wall = timed(
             lambda: run_loop(
-                decode, tuner, objective, start, n,
-                partial(stream, seed, "bench", name), LoopSettings(iterations=most),
+                decode,
+                tuner,
+                objective,
+                start,
+                n,
+                partial(stream, seed, "bench", name),
+                LoopSettings(iterations=most),
                 threads=options.threads,
             )
-        )  # fmt: skip
+        )
         return result, cpu, decoding, wall
 
     print(

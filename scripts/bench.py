@@ -74,10 +74,7 @@ def main() -> int:
     if load > QUIET and not options.force:
         print(f"load {load:.1f}: not written; --force writes anyway", file=sys.stderr)
         return 0
-    ordered = [
-        *(name for name in known if name in sections),
-        *(n for n in sections if n not in known),
-    ]
+    ordered = [*(name for name in known if name in sections), *(n for n in sections if n not in known)]
     texts = [header(), *(f"## {name}\n\n{sections[name]}\n" for name in ordered)]
     PAGE.write_text("\n".join(texts), encoding="utf-8")
     print(f"written: {PAGE.relative_to(ROOT)}", file=sys.stderr)

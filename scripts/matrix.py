@@ -26,9 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = (
-    "corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures",
-)  # fmt: skip
+KEPT = ("corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures")
 EXPERIMENT: dict[str, Any] = {
     "experiment": "matrix",
     "corpus": {"kind": "synthetic", "train": 300, "dev": 30, "tests": {"t": 30}},

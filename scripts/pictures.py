@@ -66,16 +66,19 @@ def recorded(folder: Path) -> list[tuple[str, bool]]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     lines: list[tuple[str, bool]] = []
     for command in COMMANDS:
-        lines += [
-            (f"{'  ' if i else '$ '}{line}", True) for i, line in enumerate(command.split("\n"))
-        ]
+        lines += [(f"{'  ' if i else '$ '}{line}", True) for i, line in enumerate(command.split("\n"))]
         if command.startswith("cd "):
             folder = folder / command.removeprefix("cd ")
             continue
         ran = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env={**os.environ, "PATH": path}, check=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
+            ["bash", "-c", command],
+            cwd=folder,
+            env={**os.environ, "PATH": path},
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         said = ran.stdout.rstrip("\n").split("\n")
         if command == "replitune run":
             steps = sum(line.startswith("[") for line in said)

@@ -46,11 +46,22 @@ def test_the_numbers_are_those_of_the_command(replitune: Callable[..., Ran], fol
     systems = {"baseline": SYSTEMS["base"], "new": SYSTEMS["new"], "third": SYSTEMS["third"]}
     found = r.compare(references(), systems, METRICS, baseline="baseline", samples=99)
     ran = replitune(
-        "compare", "--refs", folder / "ref", "--baseline", *(folder / f"base{i}" for i in range(3)),
-        "--system", *(f"new={folder}/new{i}" for i in range(3)), "--system",
-        *(f"third={folder}/third{i}" for i in range(2)), "--metrics", *METRICS, "--samples", 99,
-        "--json", folder / "c.json",
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        folder / "ref",
+        "--baseline",
+        *(folder / f"base{i}" for i in range(3)),
+        "--system",
+        *(f"new={folder}/new{i}" for i in range(3)),
+        "--system",
+        *(f"third={folder}/third{i}" for i in range(2)),
+        "--metrics",
+        *METRICS,
+        "--samples",
+        99,
+        "--json",
+        folder / "c.json",
+    )
     assert ran.code == 0, ran.err
     assert ran.out == f"{found}\n"
     assert json.loads((folder / "c.json").read_text()) == json.loads(json.dumps(found.to_json()))
@@ -72,12 +83,14 @@ def test_the_threads_of_blas_change_no_digit(tmp_path: Path):
     np.save(tmp_path / "scores.npy", rng.normal(0.7, 0.1, (2, 3, 60_000)))
     said = [
         subprocess.run(
-            [sys.executable, "-c", PROGRAM, tmp_path / "scores.npy"], check=True,
-            capture_output=True, env={"PATH": "", "OPENBLAS_NUM_THREADS": threads},
+            [sys.executable, "-c", PROGRAM, tmp_path / "scores.npy"],
+            check=True,
+            capture_output=True,
+            env={"PATH": "", "OPENBLAS_NUM_THREADS": threads},
             cwd=ROOT / "src",
         ).stdout
         for threads in ("1", "2")
-    ]  # fmt: skip
+    ]
     assert said[0] == said[1]
 
 
@@ -119,9 +132,7 @@ def test_tables_are_frames_and_texts(report: ComparisonReport):
     frame = overview.to_frame()
     (bleu, *_) = report.results
     assert frame["system"].tolist() == bleu.ranked, "best first"
-    assert frame["bleu_avg"].tolist() == sorted(
-        (s.avg for s in bleu.systems.values()), reverse=True
-    )
+    assert frame["bleu_avg"].tolist() == sorted((s.avg for s in bleu.systems.values()), reverse=True)
     assert f"{bleu.systems['new'].avg:.{bleu.decimals}f}" in str(overview)
     assert overview.latex() in report.to_latex()
     assert report.to_latex("pairs") == report.table("pairs").latex()
@@ -204,7 +215,7 @@ def test_a_folder_without_results_is_said(tmp_path: Path):
         (lambda: r.compare(["a"], SMALL, baseline="z"), "no system is called"),
         (lambda: r.compare(["a"], SMALL, baseline="x", pairs="all"), "together"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_said(call: Callable[[], object], message: str):
     with pytest.raises(r.ReplituneError) as caught:
         call()

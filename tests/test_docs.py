@@ -34,9 +34,7 @@ def blocks(path: Path, *languages: str) -> list[str]:
 
 
 def test_the_configuration_page_is_current():
-    ran = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "make_docs.py", "--check"], check=False
-    )
+    ran = subprocess.run([sys.executable, ROOT / "scripts" / "make_docs.py", "--check"], check=False)
     assert ran.returncode == 0, "run: python scripts/make_docs.py"
 
 
@@ -116,9 +114,13 @@ def run(page: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     script = "\n".join(["set -euxo pipefail", *blocks(DOCS / page, "sh")])
     return subprocess.run(
-        ["bash", "-c", script], cwd=folder, env={**os.environ, "PATH": path},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        ["bash", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -125,9 +125,7 @@ def test_rates_of_clark_counted_again():
 
 
 def test_real_runs_counted_again():
-    found = list(
-        rows("docs/results/calibration/calibration.csv", study="A/A", pool="all", alpha="0.05")
-    )
+    found = list(rows("docs/results/calibration/calibration.csv", study="A/A", pool="all", alpha="0.05"))
     for name, method in (("one", "riezler-one-run"), ("clark", "clark")):
         for metric in ("bleu", "ter", "chrf"):
             own = [r for r in found if (r["method"], r["metric"]) == (method, metric)]
@@ -170,15 +168,14 @@ def test_looks_and_costs_counted_again():
 
 def test_a_row_of_a_table_counted_again():
     """`clark` on real runs: A/A by metric and size, then the coin with five runs."""
-    line = next(
-        line for line in TABLES["table-real"](Sources()).splitlines() if "{clark} &" in line
-    )
+    line = next(line for line in TABLES["table-real"](Sources()).splitlines() if "{clark} &" in line)
     name, cells = "docs/results/calibration/calibration.csv", []
     for study, pool, sizes in (("A/A", "all", (3, 5, 10)), ("coin flip", "lexro, distance", (5,))):
         for metric in ("bleu", "ter", "chrf"):
             for n in sizes:
-                (row,) = rows(name, study=study, pool=pool, metric=metric, n_a=n, alpha="0.05",
-                              method="clark")  # fmt: skip
+                (row,) = rows(
+                    name, study=study, pool=pool, metric=metric, n_a=n, alpha="0.05", method="clark"
+                )
                 cells.append(short(int(row["rejected"]) / int(row["trials"])))
     assert re.findall(r"\.\d+", line) == cells
 
@@ -186,10 +183,28 @@ def test_a_row_of_a_table_counted_again():
 # -- other files, other numbers -----------------------------------------------------------
 
 KEYS = {
-    "n", "n_a", "n_b", "ratio", "shift", "interaction", "segments", "icc", "effective", "accuracy",
-    "systems", "spread", "alpha", "h", "tuners", "nu_seg", "power", "asked", "split", "trials",
+    "n",
+    "n_a",
+    "n_b",
+    "ratio",
+    "shift",
+    "interaction",
+    "segments",
+    "icc",
+    "effective",
+    "accuracy",
+    "systems",
+    "spread",
+    "alpha",
+    "h",
+    "tuners",
+    "nu_seg",
+    "power",
+    "asked",
+    "split",
+    "trials",
     "repeats",
-}  # fmt: skip
+}
 """Columns that say which row it is; all other numbers are made smaller."""
 
 
@@ -220,14 +235,36 @@ def linked(folder: Path, *without: str) -> Path:
 
 
 COUNTED = {
-    "aa.trials", "coin.trials", "draws.trials", "gate.trials.most", "gate.trials.resampled",
-    "gate.trials.bleu", "looks.trials", "gate.all", "gate.crossed.cells", "gate.ratio.least",
-    "gate.ratio.most", "gate.satterthwaite.failed", "gate.satterthwaite.of", "law.cells",
-    "suprema.ratio.most", "suprema.documents.least", "suprema.documents.most", "heads.splits",
-    "fu.pairs", "looks.level.cells", "looks.limits", "looks.verdicts", "looks.same",
-    "cost.power", "cost.segments.calibration", "cost.segments.clark2011", "cost.segments.fu2016",
-    "scope.permutation.3", "pair.repeats",
-}  # fmt: skip
+    "aa.trials",
+    "coin.trials",
+    "draws.trials",
+    "gate.trials.most",
+    "gate.trials.resampled",
+    "gate.trials.bleu",
+    "looks.trials",
+    "gate.all",
+    "gate.crossed.cells",
+    "gate.ratio.least",
+    "gate.ratio.most",
+    "gate.satterthwaite.failed",
+    "gate.satterthwaite.of",
+    "law.cells",
+    "suprema.ratio.most",
+    "suprema.documents.least",
+    "suprema.documents.most",
+    "heads.splits",
+    "fu.pairs",
+    "looks.level.cells",
+    "looks.limits",
+    "looks.verdicts",
+    "looks.same",
+    "cost.power",
+    "cost.segments.calibration",
+    "cost.segments.clark2011",
+    "cost.segments.fu2016",
+    "scope.permutation.3",
+    "pair.repeats",
+}
 """Rows, keys and verdicts, which are the same; and a rate of 0."""
 
 
@@ -301,9 +338,17 @@ def test_words_that_the_files_do_not_bear_out_stop_the_making(tmp_path: Path):
 def test_a_detectable_difference_is_that_of_the_segments_at_hand():
     (row,) = (
         r
-        for r in rows("docs/results/calibration/power.csv", metric="bleu", n_a=5, n_b=5, tuners=1,
-                      segments=1000, design=False, asked="")
-    )  # fmt: skip
+        for r in rows(
+            "docs/results/calibration/power.csv",
+            metric="bleu",
+            n_a=5,
+            n_b=5,
+            tuners=1,
+            segments=1000,
+            design=False,
+            asked="",
+        )
+    )
     assert costs.detectable(Sources(), "calibration")[5] == float(row["detectable"])
 
 

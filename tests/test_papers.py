@@ -21,9 +21,7 @@ from support import ROOT
 FOLDER = ROOT / "config" / "experiments"
 PAPERS = ("calibration", "clark2011", "fu2016", "graham2016", "graham2016-crowd", "neubig")
 SCALED = [
-    (name, scale)
-    for name in PAPERS
-    for scale in (None, *read_yaml(FOLDER / f"{name}.yaml")[0]["scales"])
+    (name, scale) for name in PAPERS for scale in (None, *read_yaml(FOLDER / f"{name}.yaml")[0]["scales"])
 ]
 
 
@@ -50,17 +48,25 @@ def test_clark_has_the_papers_replicas_and_a_hierarchical_system_tuned_on_forest
     experiment = Experiment(load(FOLDER / "clark2011.yaml"))
     assert experiment.backends["hiero"].name == "hiero"
     assert [experiment.replica_counts(name) for name in experiment.systems] == [
-        {"mert": 300}, {"mert-forest": 300}, {"mert": 50}, {"mert": 50},
-    ]  # fmt: skip
+        {"mert": 300},
+        {"mert-forest": 300},
+        {"mert": 50},
+        {"mert": 50},
+    ]
 
 
 def test_fu_has_seven_systems_and_sixty_replicas_of_each():
     experiment = Experiment(load(FOLDER / "fu2016.yaml"))
     halves = {name: system.subset for name, system in experiment.settings.systems.items()}
     assert halves == {
-        "TOTAL": "all", "R1": "rand1", "R2": "rand2", "TOP": "top", "BOTTOM": "bottom",
-        "ODD": "odd", "EVEN": "even",
-    }  # fmt: skip
+        "TOTAL": "all",
+        "R1": "rand1",
+        "R2": "rand2",
+        "TOP": "top",
+        "BOTTOM": "bottom",
+        "ODD": "odd",
+        "EVEN": "even",
+    }
     assert {len(experiment.replicas(name)) for name in halves} == {60}
     small = Experiment(load(FOLDER / "fu2016.yaml", scale="small"))
     assert len(small.systems) == 3
@@ -70,8 +76,10 @@ def test_fu_has_seven_systems_and_sixty_replicas_of_each():
 def test_graham_has_two_language_pairs_of_28_pairs_and_three_references():
     experiment = Experiment(load(FOLDER / "graham2016.yaml"))
     assert {name: len(experiment.decoding(name)) for name in experiment.tests} == {
-        "en-de": 8, "en-de-3refs": 8, "zh-en": 8,
-    }  # fmt: skip
+        "en-de": 8,
+        "en-de-3refs": 8,
+        "zh-en": 8,
+    }
     assert len(experiment.settings.corpus.tests["en-de-3refs"].reference_files) == 3
     assert experiment.judged == experiment.tests
     meteor = Experiment(load(FOLDER / "graham2016.yaml", scale="meteor"))
@@ -107,11 +115,7 @@ def test_the_joined_test_set_of_fu_has_3071_segments(tmp_path: Path):
     testset = prepare_testset(corpus, "flickr", tmp_path, seed=1, base=data)
     assert testset.segments == 3071
     assert testset.parts is not None
-    assert [testset.parts.count(f"flickr{year}") for year in (2016, 2017, 2018)] == [
-        1000,
-        1000,
-        1071,
-    ]
+    assert [testset.parts.count(f"flickr{year}") for year in (2016, 2017, 2018)] == [1000, 1000, 1071]
     assert testset.documents is None
 
 
@@ -140,11 +144,14 @@ def test_a_joined_test_set_that_is_described_wrongly(testset: dict, message: str
     settings = {
         "experiment": "x",
         "corpus": {
-            "kind": "files", "train": text, "dev": {"references": "d", "source": "s"},
+            "kind": "files",
+            "train": text,
+            "dev": {"references": "d", "source": "s"},
             "tests": {"t": testset},
         },
-        "systems": {"a": {"backend": "phrase"}}, "replicas": {"mert": 1},
-    }  # fmt: skip
+        "systems": {"a": {"backend": "phrase"}},
+        "replicas": {"mert": 1},
+    }
     with pytest.raises(ReplituneError) as raised:
         resolve(settings)
     assert message in str(raised.value)

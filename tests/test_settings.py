@@ -90,10 +90,19 @@ def test_what_code_refuses_is_a_mistake_like_others():
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (int, True), (int, 3.0), (int, "3"), (float, True), (float, "3"), (str, 3), (bool, 1),
-        (None, 0), (list[int], "12"), (dict[str, int], []), (tuple[int, int], [1]),
+        (int, True),
+        (int, 3.0),
+        (int, "3"),
+        (float, True),
+        (float, "3"),
+        (str, 3),
+        (bool, 1),
+        (None, 0),
+        (list[int], "12"),
+        (dict[str, int], []),
+        (tuple[int, int], [1]),
     ],
-)  # fmt: skip
+)
 def test_values_of_another_type_are_refused(kind, value):
     assert mistakes(value, kind)
 

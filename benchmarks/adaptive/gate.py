@@ -42,17 +42,7 @@ from pathlib import Path
 from typing import get_type_hints
 
 import numpy as np
-from simulate import (
-    RULE,
-    SCHEDULE,
-    SEED,
-    Cell,
-    Drawn,
-    draw,
-    experiment,
-    ordinary_p,
-    pairs_of,
-)
+from simulate import RULE, SCHEDULE, SEED, Cell, Drawn, draw, experiment, ordinary_p, pairs_of
 
 from replitune.running.files import atomic_open
 from replitune.significance.looks.rule import step_down
@@ -70,11 +60,7 @@ HS = (0.0, 0.4, 0.7, 1.0)
 RATIOS = (0.1, 1.0, 10.0)
 ALPHAS = (0.05, 0.01)
 SHIFTS = (0.0, 3.0, 5.0)
-LIMITS = {
-    "net": (0.055, 0.0155),
-    "level": (0.065, 0.015),
-    "family": (0.06, None),
-}
+LIMITS = {"net": (0.055, 0.0155), "level": (0.065, 0.015), "family": (0.06, None)}
 SAVING_MEAN = {0.0: 0.45, 3.0: 0.27, 5.0: 0.55}
 SAVING_EACH = {0.0: 0.20, 3.0: 0.10, 5.0: 0.33}
 POWER_LOSS = 0.045
@@ -162,11 +148,24 @@ def run(cell: Cell, trials: int, seconds: list[float]) -> Iterator[Row]:
     shift = " ".join(f"{value:g}" for value in cell.shifts if cell.systems > 2 or value)
     for alpha, (rule, n, always, every) in sums.items():
         row = Row(
-            cell.part, cell.h, cell.ratio, cell.noise, cell.tuners, cell.nu_seg, cell.systems,
-            shift or "0", " ".join(map(str, cell.schedule)), cell.runs, alpha, trials,
-            round(rule / trials, 5), round(n / trials, 3), round(always / trials, 5),
-            round(every / trials, 5), "",
-        )  # fmt: skip
+            cell.part,
+            cell.h,
+            cell.ratio,
+            cell.noise,
+            cell.tuners,
+            cell.nu_seg,
+            cell.systems,
+            shift or "0",
+            " ".join(map(str, cell.schedule)),
+            cell.runs,
+            alpha,
+            trials,
+            round(rule / trials, 5),
+            round(n / trials, 3),
+            round(always / trials, 5),
+            round(every / trials, 5),
+            "",
+        )
         yield replace(row, verdict=verdict(row))
     seconds.append(time.process_time() - start)
 
@@ -180,9 +179,7 @@ def counted(cell: Cell, drawn: Drawn, alpha: float, ordinary: Sequence[np.ndarra
     def rate(rejected: np.ndarray) -> int:
         return int(rejected[:, counts].any(axis=1).sum())
 
-    always, every = (
-        rate(step_down(p, alpha, "holm")[0]) for p in (ordinary[-1], np.min(ordinary, axis=0))
-    )
+    always, every = (rate(step_down(p, alpha, "holm")[0]) for p in (ordinary[-1], np.min(ordinary, axis=0)))
     if len(cell.schedule) == 1:
         return np.array([always, len(drawn.score) * cell.schedule[0], always, always])
     found = experiment(cell, drawn, alpha)
@@ -265,8 +262,7 @@ def read(path: Path) -> list[Row]:
     kinds = get_type_hints(Row)
     with open(path, newline="") as handle:
         return [
-            Row(**{name: kinds[name](text) for name, text in row.items()})
-            for row in csv.DictReader(handle)
+            Row(**{name: kinds[name](text) for name, text in row.items()}) for row in csv.DictReader(handle)
         ]
 
 
@@ -295,8 +291,10 @@ def main() -> None:
         if options.only in ("", cell.part):
             trials = TRIALS // (FAMILY if cell.part == "family" else 1)
             rows += run(cell, round(options.share * trials), seconds)
-            print(f"{place(rows[-2])}: {rows[-2].rule:.4f} / {rows[-1].rule:.4f} "
-                  f"{seconds[-1]:.1f} s", flush=True)  # fmt: skip
+            print(
+                f"{place(rows[-2])}: {rows[-2].rule:.4f} / {rows[-1].rule:.4f} {seconds[-1]:.1f} s",
+                flush=True,
+            )
     if options.only and options.out.exists():
         rows = [r for r in read(options.out) if r.part != options.only] + rows
     with atomic_open(options.out) as handle:

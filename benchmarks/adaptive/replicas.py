@@ -52,10 +52,14 @@ def stores(data: Path) -> dict[str, SegmentStatistics]:
     references = lines(data / "multi30k" / "test_2016_flickr.lc.norm.tok.en.gz")
     found = {}
     texts = {
-        name: Outputs.of([lines(path) for path in
-                          sorted((data / "multi30k-replicas").glob(f"{name}.mert-*.test2016.gz"))])
+        name: Outputs.of(
+            [
+                lines(path)
+                for path in sorted((data / "multi30k-replicas").glob(f"{name}.mert-*.test2016.gz"))
+            ]
+        )
         for name in ("dl2", "dl6")
-    }  # fmt: skip
+    }
     for word in METRICS:
         scorer = Scorer(word, TestSet((references,)), "test2016")
         scored = [
@@ -74,9 +78,8 @@ def renamed(system: SystemStatistics, name: str, rows: np.ndarray) -> SystemStat
 def pair(store: SegmentStatistics, a: SystemStatistics, b: SystemStatistics) -> SegmentStatistics:
     named = {"A": replace(a, name="A"), "B": replace(b, name="B")}
     return SegmentStatistics(
-        store.testset, store.metric, store.signature, named,
-        np.arange(a.segments, dtype=np.int32), None,
-    )  # fmt: skip
+        store.testset, store.metric, store.signature, named, np.arange(a.segments, dtype=np.int32), None
+    )
 
 
 def row(study: str, metric: str, what: str, store: SegmentStatistics) -> dict[str, object]:
@@ -88,10 +91,16 @@ def row(study: str, metric: str, what: str, store: SegmentStatistics) -> dict[st
     everything = plan_of([store], TESTS, at_all)
     (whole,) = all_looks(everything, [store]).looks[-1].pairs
     return {
-        "study": study, "metric": metric, "what": what, "alpha": TESTS.alpha, "used": used,
-        "of": most, "settled": int(last.decision == SETTLED),
-        "all_settled": int(whole.decision == SETTLED), "trials": 1,
-    }  # fmt: skip
+        "study": study,
+        "metric": metric,
+        "what": what,
+        "alpha": TESTS.alpha,
+        "used": used,
+        "of": most,
+        "settled": int(last.decision == SETTLED),
+        "all_settled": int(whole.decision == SETTLED),
+        "trials": 1,
+    }
 
 
 def in_order(found: dict[str, SegmentStatistics]) -> Iterator[dict[str, object]]:
@@ -101,8 +110,7 @@ def in_order(found: dict[str, SegmentStatistics]) -> Iterator[dict[str, object]]
         for start in range(0, store.segments, 250):
             part = slice(start, start + 250)
             of_part = [
-                SystemStatistics(s.name, s.replicas, s.groups, s.statistics[:, part])
-                for s in (a, b)
+                SystemStatistics(s.name, s.replicas, s.groups, s.statistics[:, part]) for s in (a, b)
             ]
             yield row("in order", id, f"segments {start} to {start + 249}", pair(store, *of_part))
     store = found["chrf"]
@@ -128,18 +136,24 @@ def dealt(found: dict[str, SegmentStatistics]) -> Iterator[dict[str, object]]:
                 tests = TestSettings(pairs=(("A", "B"),), methods=TESTS.methods, alpha=alpha)
                 for _ in range(DEALS):
                     order = rng.permutation(system.n)
-                    given = pair(store, renamed(system, "A", order[:half]),
-                                 renamed(system, "B", order[half : 2 * half]))  # fmt: skip
+                    given = pair(
+                        store,
+                        renamed(system, "A", order[:half]),
+                        renamed(system, "B", order[half : 2 * half]),
+                    )
                     record = looks_in_hand([given], tests, look_settings())
                     whole = all_looks(plan_of([given], tests, look_settings(looks=[half])), [given])
                     used, most = record.runs
                     ends = [r.looks[-1].pairs[0].decision == SETTLED for r in (record, whole)]
                     sums += [used, most, *ends]
                 yield {
-                    "study": "A/A", "metric": id, "what": f"{name}, {half} v {half}",
-                    "alpha": alpha, **dict(zip(FIELDS[4:8], sums.tolist(), strict=True)),
+                    "study": "A/A",
+                    "metric": id,
+                    "what": f"{name}, {half} v {half}",
+                    "alpha": alpha,
+                    **dict(zip(FIELDS[4:8], sums.tolist(), strict=True)),
                     "trials": DEALS,
-                }  # fmt: skip
+                }
 
 
 def main() -> None:

@@ -215,9 +215,8 @@ def ordinary_p(cell: Cell, drawn: Drawn, look: int) -> Array:
 
 
 def _looked(
-    cell: Cell, drawn: Drawn, trials: NDArray[np.intp], step: NDArray[np.intp],
-    pairs: NDArray[np.intp],
-) -> tuple[Outlook, Array]:  # fmt: skip
+    cell: Cell, drawn: Drawn, trials: NDArray[np.intp], step: NDArray[np.intp], pairs: NDArray[np.intp]
+) -> tuple[Outlook, Array]:
     """What a look sees of some experiments: the library's `outlook` (T', m), and the shares."""
     S, H, schedule = cell.systems, cell.tuners, np.array(cell.schedule, float)
     at = (trials[:, np.newaxis], np.arange(S)[np.newaxis], step)
@@ -230,9 +229,12 @@ def _looked(
     own = np.einsum("tss->ts", gram)
     seg = own[:, a] + own[:, b] - 2 * gram[:, a, b]
     parts = net_parts(
-        V_rep, nu, np.maximum(seg, 0.0)[..., np.newaxis], np.array([cell.nu_seg]),
+        V_rep,
+        nu,
+        np.maximum(seg, 0.0)[..., np.newaxis],
+        np.array([cell.nu_seg]),
         (both[:, a] + both[:, b])[..., np.newaxis],
-    )  # fmt: skip
+    )
     share = np.repeat(np.stack([n[:, a], n[:, b]], axis=-1) / schedule[-1], H, axis=-1)
     found = outlook(score[:, b] - score[:, a], parts, share, RULE)
     of = found.shares()

@@ -34,11 +34,10 @@ def rate(x: float) -> str:
 
 
 def gate_table(rows: list[Row]) -> str:
-    found = [
-        [what, found, "holds" if holds else "**fails**"] for what, found, holds in limits(rows)
-    ]
-    trials = {part: max(r.trials for r in rows if r.part == part) for part in
-              dict.fromkeys(r.part for r in rows)}  # fmt: skip
+    found = [[what, found, "holds" if holds else "**fails**"] for what, found, holds in limits(rows)]
+    trials = {
+        part: max(r.trials for r in rows if r.part == part) for part in dict.fromkeys(r.part for r in rows)
+    }
     said = ", ".join(f"{part} {n:,}" for part, n in trials.items())
     return f"{table(['limit', 'found', ''], found)}\n\nTrials a cell: {said}."
 
@@ -50,17 +49,33 @@ def power_table(rows: list[Row]) -> str:
         for ratio in RATIOS:
             line = [f"{h:g}", f"{ratio:g}"]
             for shift in SHIFTS:
-                of = [r for r in rows if r.part == "power" and r.alpha == ALPHAS[0]
-                      and (r.h, r.ratio, float(r.shift)) == (h, ratio, shift)]  # fmt: skip
+                of = [
+                    r
+                    for r in rows
+                    if r.part == "power"
+                    and r.alpha == ALPHAS[0]
+                    and (r.h, r.ratio, float(r.shift)) == (h, ratio, shift)
+                ]
                 line.append(f"{np.mean([r.runs_used for r in of]):.1f}")
                 line.append(f"{100 * np.mean([saving(r) for r in of]):.0f}%")
                 if shift:
-                    rule, always = (float(np.mean([getattr(r, name) for r in of]))
-                                    for name in ("rule", "always"))  # fmt: skip
+                    rule, always = (
+                        float(np.mean([getattr(r, name) for r in of])) for name in ("rule", "always")
+                    )
                     line.append(f"{rate(rule)} / {rate(always)}")
             lines.append(line)
-    head = ["V_int/V_seg", "V_rep/V_seg", "H0: runs", "saved", "3 sd: runs", "saved",
-            f"power / always {SCHEDULE[-1]}", "5 sd: runs", "saved", "power / always"]  # fmt: skip
+    head = [
+        "V_int/V_seg",
+        "V_rep/V_seg",
+        "H0: runs",
+        "saved",
+        "3 sd: runs",
+        "saved",
+        f"power / always {SCHEDULE[-1]}",
+        "5 sd: runs",
+        "saved",
+        "power / always",
+    ]
     return table(head, lines)
 
 
@@ -70,14 +85,17 @@ def beyond(rows: list[Row]) -> str:
         if row.part not in ("family", "reported") or row.alpha != ALPHAS[0]:
             continue
         key = (row.part, place(row), row.runs)
-        other = next(
-            r for r in rows if r.alpha == ALPHAS[1] and (r.part, place(r), r.runs) == key
-        )  # fmt: skip
+        other = next(r for r in rows if r.alpha == ALPHAS[1] and (r.part, place(r), r.runs) == key)
         what = f"{row.systems} systems" if row.systems > 2 else f"{row.runs} runs of A alone"
         lines.append(
-            [what, place(row), f"{rate(row.rule)} / {rate(other.rule)}",
-             f"{rate(row.always)} / {rate(other.always)}", f"{row.runs_used:.1f}"]
-        )  # fmt: skip
+            [
+                what,
+                place(row),
+                f"{rate(row.rule)} / {rate(other.rule)}",
+                f"{rate(row.always)} / {rate(other.always)}",
+                f"{row.runs_used:.1f}",
+            ]
+        )
     head = ["", "cell", ".05 / .01", f"always {SCHEDULE[-1]}", "runs"]
     return table(head, lines)
 
@@ -87,23 +105,33 @@ def real(path: Path) -> str:
         rows = list(csv.DictReader(handle))
     word = {"0": "no difference", "1": "a difference"}
     ordered = [
-        [row["metric"], row["what"], f"{row['used']} of {row['of']}", word[row["settled"]],
-         word[row["all_settled"]]]
-        for row in rows if row["study"] == "in order"
-    ]  # fmt: skip
+        [
+            row["metric"],
+            row["what"],
+            f"{row['used']} of {row['of']}",
+            word[row["settled"]],
+            word[row["all_settled"]],
+        ]
+        for row in rows
+        if row["study"] == "in order"
+    ]
     against = [
-        [row["metric"], row["what"], row["alpha"],
-         rate(int(row["settled"]) / int(row["trials"])),
-         rate(int(row["all_settled"]) / int(row["trials"])),
-         f"{100 * (1 - int(row['used']) / int(row['of'])):.0f}%"]
-        for row in rows if row["study"] == "A/A"
-    ]  # fmt: skip
+        [
+            row["metric"],
+            row["what"],
+            row["alpha"],
+            rate(int(row["settled"]) / int(row["trials"])),
+            rate(int(row["all_settled"]) / int(row["trials"])),
+            f"{100 * (1 - int(row['used']) / int(row['of'])):.0f}%",
+        ]
+        for row in rows
+        if row["study"] == "A/A"
+    ]
     same = sum(line[3] == line[4] for line in ordered)
     used = sum(int(row["used"]) for row in rows if row["study"] == "in order")
     most = sum(int(row["of"]) for row in rows if row["study"] == "in order")
     first = table(["metric", "dl2 against dl6", "runs", "verdict", "with all runs"], ordered)
-    second = table(["metric", "a system against itself", "level", "rule", "all runs", "saved"],
-                   against)  # fmt: skip
+    second = table(["metric", "a system against itself", "level", "rule", "all runs", "saved"], against)
     return (
         f"{first}\n\n{same} of {len(ordered)} verdicts are those of all runs, with {used} of "
         f"{most} runs ({100 * (1 - used / most):.0f}% saved).\n\n{second}"
@@ -115,13 +143,23 @@ def picture(rows: list[Row]) -> Figure:
 
     def draw(panels: Any) -> None:
         for index, shift in enumerate(SHIFTS):
-            of = [r for r in rows if r.part == "power" and r.alpha == ALPHAS[0] and r.h == 0.4
-                  and r.noise == "equal" and float(r.shift) == shift]  # fmt: skip
+            of = [
+                r
+                for r in rows
+                if r.part == "power"
+                and r.alpha == ALPHAS[0]
+                and r.h == 0.4
+                and r.noise == "equal"
+                and float(r.shift) == shift
+            ]
             label = f"{shift:g} sd" if shift else "no difference"
             panels.plot(
-                [r.ratio for r in of], [r.runs_used for r in of], ms=5, label=label,
+                [r.ratio for r in of],
+                [r.runs_used for r in of],
+                ms=5,
+                label=label,
                 **style(index, "ls", "marker"),
-            )  # fmt: skip
+            )
         panels.axhline(SCHEDULE[-1], color="black", lw=0.8)
         panels.set_xscale("log")
         panels.minorticks_off()

@@ -63,15 +63,5 @@ def bleu_counts(
             n = len(z)
             runs = rng.normal(0.0, run, (n, 1))[:, 0]
             longer = (length - 1.0) + rng.normal(0.0, LENGTH_RUN, n)
-            _fill(
-                z,
-                lengths,
-                both + sign * prefer,
-                runs,
-                longer,
-                noise,
-                rng,
-                scale,
-                LENGTH_NOISE,
-            )
+            _fill(z, lengths, both + sign * prefer, runs, longer, noise, rng, scale, LENGTH_NOISE)
     return a, b

@@ -229,10 +229,7 @@ class Priors:
     def moderated(self, s2: Array, d: float) -> tuple[Array, Array]:
         total = self.df + d
         found = (self.df * self.variance + d * s2) / total
-        return (
-            np.where(self.used, found, s2),
-            np.where(self.used, np.minimum(total, self.df_of_all), d),
-        )
+        return (np.where(self.used, found, s2), np.where(self.used, np.minimum(total, self.df_of_all), d))
 
 
 def prior_of(summary: Summary) -> Priors:

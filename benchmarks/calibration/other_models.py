@@ -17,9 +17,7 @@ ITEM, PREFERENCE = 1.0, 0.7
 BAD_SHARE, BAD_BY = 0.2, 5.0
 
 
-def run_effects(
-    kind: str, sd: float | Array, shape: tuple[int, ...], rng: np.random.Generator
-) -> Array:
+def run_effects(kind: str, sd: float | Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Of mean 0 and standard deviation `sd`; `bad`: one run in five is 5 sd of the others worse."""
     if kind == "exponential":
         x = rng.exponential(1.0, shape) - 1

@@ -22,9 +22,7 @@ def nested_bootstrap(batch: Batch, rng: np.random.Generator, samples: int) -> Ar
         scores = np.stack([a[..., 0].T, b[..., 0].T])  # (2, inputs, runs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = pairwise_differences(
-                scores, 0, 1, method="bootstrap", n_bootstrap=samples, rng=rng
-            )
+            result = pairwise_differences(scores, 0, 1, method="bootstrap", n_bootstrap=samples, rng=rng)
         assert result.test_method.startswith("nested bootstrap")
         found[t] = result.p_value
     return found

@@ -34,12 +34,7 @@ METHODS = [
     "replica-permutation",
     "multi-bootstrap",
     "crossed",
-    {
-        "name": "riezler",
-        "id": "riezler (one run)",
-        "replica_a": "run-001",
-        "replica_b": "run-001",
-    },
+    {"name": "riezler", "id": "riezler (one run)", "replica_a": "run-001", "replica_b": "run-001"},
 ]
 """`riezler (one run)`: whichever run was drawn first, as in a paper with one run; by default the
 one-replica tests look at the median replica."""
@@ -56,9 +51,7 @@ def read(folder: Path) -> tuple[Bleu, dict[str, SystemStatistics]]:
         z = np.stack([metric.statistics(read_lines(file), refs) for file in files])
         systems[name] = SystemStatistics(name, ids, (None,) * len(ids), z)
         scores = metric.score(systems[name].sums)
-        print(
-            f"{name}: {len(files)} replicas, {scores.mean():.2f}, s_test {scores.std(ddof=1):.3f}"
-        )
+        print(f"{name}: {len(files)} replicas, {scores.mean():.2f}, s_test {scores.std(ddof=1):.3f}")
     return metric, systems
 
 

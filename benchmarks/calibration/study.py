@@ -293,9 +293,7 @@ def bleu_units() -> tuple[float, float]:
     """V_seg of the BLEU model without tuner noise, and dBLEU / dlogit, from a pilot."""
     rng = stream(SEED, "calibration", "pilot")
     s = BLEU_SCALE
-    flat = Design(
-        2, 2, SEGMENTS["bleu"], 0, 0, s["difference"], s["segment"], s["noise"], s["noise"]
-    )
+    flat = Design(2, 2, SEGMENTS["bleu"], 0, 0, s["difference"], s["segment"], s["noise"], s["noise"])
     a, b = bleu_counts(flat, 400, rng)
     delta = Batch(Bleu(), a, b).delta
     # Two replicas share the segments: what remains of their noise is taken off.
@@ -424,9 +422,7 @@ class Maker:
 def closed_rejections(cell: Cell, summary: Summary, alpha: float) -> dict[str, Yes]:
     """(T,) of every test that applies; of a note, whether the result has it."""
     parts = crossed_parts(summary)
-    found = {
-        name: crossed_rejections(summary, parts, alpha, value) for name, value in CRITICAL.items()
-    }
+    found = {name: crossed_rejections(summary, parts, alpha, value) for name, value in CRITICAL.items()}
     if cell.null == "this":
         runs = crossed_parts(summary, "runs")
         found["crossed:scope=runs"] = crossed_rejections(summary, runs, alpha)
@@ -576,9 +572,7 @@ def main() -> None:
         writer = csv.DictWriter(handle, fieldnames=list(found[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(found)
-    failed = [
-        r for r in found if r["method"] == "crossed" and "fail" in (r["gate 0.05"], r["gate 0.01"])
-    ]
+    failed = [r for r in found if r["method"] == "crossed" and "fail" in (r["gate 0.05"], r["gate 0.01"])]
     print(f"crossed fails {len(failed)} cells")
 
 

@@ -102,10 +102,7 @@ def gross_parts(rep: Array, nu_rep: Array, seg: Array, nu_seg: float, both: Arra
 
 
 def levels(
-    plan: Plan,
-    draws: int,
-    ratios: Sequence[float] = RATIOS,
-    interactions: Sequence[float] = INTERACTIONS,
+    plan: Plan, draws: int, ratios: Sequence[float] = RATIOS, interactions: Sequence[float] = INTERACTIONS
 ) -> Iterator[tuple[str, float, float, float, str, str, float, float]]:
     """(critical value, alpha, ratio, x, its outputs, noise, level, its standard error)."""
     rng = stream(SEED, "suprema", plan.name)

@@ -59,14 +59,7 @@ def where(gate: pd.DataFrame, **values: object) -> pd.DataFrame:
     return gate
 
 
-FIRST = {
-    "interaction": None,
-    "icc": None,
-    "accuracy": None,
-    "runs": "normal",
-    "segments": 0,
-    "systems": 2,
-}
+FIRST = {"interaction": None, "icc": None, "accuracy": None, "runs": "normal", "segments": 0, "systems": 2}
 """Of the cells with the usual noise of single outputs."""
 
 
@@ -248,11 +241,7 @@ def beyond(gate: pd.DataFrame) -> str:
         ("two runs each, a run effect", two[two["ratio"] > 0], "`two-replicas`"),
         ("three tuners of two runs", where(crossed, metric="tuners", n_a=6), "`two-replicas`"),
     ]
-    kinds = {
-        "exponential": "exponential runs",
-        "t3": "runs from t with 3 df",
-        "bad": "one bad run in five",
-    }
+    kinds = {"exponential": "exponential runs", "t3": "runs from t with 3 df", "bad": "one bad run in five"}
     for kind, title in kinds.items():
         for noise, of in (("equal", "both systems"), ("A", "A only")):
             own = where(crossed, runs=kind, noise=noise)
@@ -442,18 +431,14 @@ def replicas(real: pd.DataFrame) -> str:
         row = [f"`{method}`"]
         for study, pool, n in columns:
             own = at[
-                (at["method"] == method)
-                & (at["study"] == study)
-                & (at["pool"] == pool)
-                & (at["n_a"] == n)
+                (at["method"] == method) & (at["study"] == study) & (at["pool"] == pool) & (at["n_a"] == n)
             ]
             found = float(own["rate"].iloc[0])
             text = f"**{number(found)}**" if found > REAL_LIMIT else number(found)
             row.append(text + ("†" if own["exact"].iloc[0] else ""))
         rows.append(row)
     head = ["method"] + [
-        (f"{pool} v itself" if study == "A/A" else "coin flip") + f", n={n}"
-        for study, pool, n in columns
+        (f"{pool} v itself" if study == "A/A" else "coin flip") + f", n={n}" for study, pool, n in columns
     ]
     return table(head, rows)
 

@@ -82,9 +82,12 @@ def compare_mt(texts: dict[str, Any], a: Sequence[int], b: Sequence[int]) -> flo
 
 
 PROGRAMS: dict[str, Callable[..., float]] = {
-    "evalstats": evalstats, "evalsig": evalsig, "sacrebleu --paired-ar": sacrebleu,
-    "sacrebleu --paired-bs": sacrebleu_bs, "compare-mt": compare_mt,
-}  # fmt: skip
+    "evalstats": evalstats,
+    "evalsig": evalsig,
+    "sacrebleu --paired-ar": sacrebleu,
+    "sacrebleu --paired-bs": sacrebleu_bs,
+    "compare-mt": compare_mt,
+}
 
 
 def main() -> None:

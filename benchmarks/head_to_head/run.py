@@ -37,10 +37,7 @@ def texts_of(data: Path) -> dict[str, Any]:
     chrf = get_metric("chrf")
     prepared = chrf.prepare([reference])
     segments = np.arange(len(reference))
-    scores = [
-        chrf.score(chrf.segment_statistics(lines, segments, prepared)).tolist()
-        for lines in outputs
-    ]  # fmt: skip
+    scores = [chrf.score(chrf.segment_statistics(lines, segments, prepared)).tolist() for lines in outputs]
     return {"reference": reference, "outputs": outputs, "scores": scores}
 
 
@@ -54,9 +51,13 @@ def ours(texts: dict[str, Any], split: dict[str, Any]) -> dict[str, float]:
     """p of `crossed` on texts and on scores, and of `clark` on texts."""
     systems = {name: [texts["outputs"][run] for run in split[name.lower()]] for name in ("A", "B")}
     report = replitune.compare(
-        texts["reference"], systems, ["bleu:tokenize=none"], methods=["crossed", "clark"],
-        intervals=[], threads=1,
-    )  # fmt: skip
+        texts["reference"],
+        systems,
+        ["bleu:tokenize=none"],
+        methods=["crossed", "clark"],
+        intervals=[],
+        threads=1,
+    )
     rows = {row.method: row.p for row in report.results[0].tests}
     arrays = {name: [texts["scores"][run] for run in split[name.lower()]] for name in ("A", "B")}
     given = replitune.test(arrays, methods=["crossed"], intervals=[], threads=1)
@@ -79,9 +80,12 @@ def main() -> None:
         json.dump(texts, handle)
         handle.flush()
         with subprocess.Popen(
-            [options.peers, str(HERE / "peers.py"), handle.name], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None,
-        ) as peers:  # fmt: skip
+            [options.peers, str(HERE / "peers.py"), handle.name],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None,
+        ) as peers:
             assert peers.stdin is not None
             assert peers.stdout is not None
             peers.stdin.write("".join(json.dumps(split) + "\n" for split in drawn))

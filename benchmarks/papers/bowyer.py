@@ -80,9 +80,12 @@ def bootstrap(k: Array, N: int) -> tuple[Array, Array]:
 
 
 ONE: dict[str, Callable[[Array, int], tuple[Array, Array]]] = {
-    "CLT": clt, "`riezler` (percentile bootstrap)": bootstrap, "Wilson": wilson,
-    "Clopper-Pearson": clopper_pearson, "Bayes, uniform prior": bayes,
-}  # fmt: skip
+    "CLT": clt,
+    "`riezler` (percentile bootstrap)": bootstrap,
+    "Wilson": wilson,
+    "Clopper-Pearson": clopper_pearson,
+    "Bayes, uniform prior": bayes,
+}
 
 
 def one_system() -> Iterator[dict[str, Any]]:
@@ -94,8 +97,9 @@ def one_system() -> Iterator[dict[str, Any]]:
             for theta in ACCURACIES:
                 p = stats.binom.pmf(k, N, theta)
                 inside = (low <= theta + 1e-12) & (theta <= high + 1e-12)
-                yield row("one system", f"accuracy {theta:g}", N, name, (p * inside).sum(),
-                          (p * width).sum(), 0)  # fmt: skip
+                yield row(
+                    "one system", f"accuracy {theta:g}", N, name, (p * inside).sum(), (p * width).sum(), 0
+                )
             # over theta, uniform: each count is as likely, and the posterior is a beta
             covered = stats.beta.cdf(high, k + 1, N - k + 1) - stats.beta.cdf(low, k + 1, N - k + 1)
             yield row("one system", "uniform", N, name, covered.mean(), width.mean(), 0)
@@ -104,8 +108,15 @@ def one_system() -> Iterator[dict[str, Any]]:
 def row(
     design: str, scores: str, N: int, method: str, coverage: float, width: float, trials: int
 ) -> dict[str, Any]:
-    return {"design": design, "scores": scores, "N": N, "method": method,
-            "coverage": float(coverage), "width": float(width), "trials": trials}  # fmt: skip
+    return {
+        "design": design,
+        "scores": scores,
+        "N": N,
+        "method": method,
+        "coverage": float(coverage),
+        "width": float(width),
+        "trials": trials,
+    }
 
 
 # -- two systems --------------------------------------------------------------------------
@@ -133,9 +144,13 @@ def answers(
 
 
 def right_or_wrong(
-    accuracies: Sequence[float], runs: Sequence[float], n: int, N: int, trials: int,
+    accuracies: Sequence[float],
+    runs: Sequence[float],
+    n: int,
+    N: int,
+    trials: int,
     rng: np.random.Generator,
-) -> list[Array]:  # fmt: skip
+) -> list[Array]:
     """As `other_models.binary_scores`, of systems that may differ."""
     item = rng.normal(0.0, ITEM, (trials, 1, N))
     prefer = rng.normal(0.0, PREFERENCE, (trials, 1, N))

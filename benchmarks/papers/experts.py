@@ -36,8 +36,7 @@ def main() -> None:
                 outcomes = {pair: _outcome(row, alpha) for pair, row in people.items()}
                 said = {"testset": file.stem, "human_test": test, "alpha": alpha}
                 found = sum(outcome != 0 for outcome in outcomes.values())
-                rows.append({**said, "metric": "", "method": "", "agree": found,
-                             "pairs": len(people)})  # fmt: skip
+                rows.append({**said, "metric": "", "method": "", "agree": found, "pairs": len(people)})
                 for (metric, method), cell in whole.groupby(["metric", "method"]):
                     theirs, ours = [], []
                     for row in cell.to_dict("records"):
@@ -48,8 +47,15 @@ def main() -> None:
                         turned = pair not in outcomes
                         theirs.append(-outcomes[pair[::-1]] if turned else outcomes[pair])
                     agreed = agreement(theirs, ours)
-                    rows.append({**said, "metric": metric, "method": method,
-                                 "agree": agreed.agree, "pairs": agreed.pairs})  # fmt: skip
+                    rows.append(
+                        {
+                            **said,
+                            "metric": metric,
+                            "method": method,
+                            "agree": agreed.agree,
+                            "pairs": agreed.pairs,
+                        }
+                    )
     write("experts", rows)
 
 

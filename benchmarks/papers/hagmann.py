@@ -28,10 +28,11 @@ from replitune.significance.tests.lmem import likelihood_ratio, lmem, reml, sums
 from replitune.statistics.systems import SystemStatistics
 
 PAPER = {
-    ("chi2", ""): "34.09", ("p of chi2", ""): "3.96e-08",
+    ("chi2", ""): "34.09",
+    ("p of chi2", ""): "3.96e-08",
     ("difference", "Marking - PostEdit"): "-.003 [-.006, .001]",
     ("p (Tukey)", "Marking - PostEdit"): ".163",
-}  # fmt: skip
+}
 
 
 def scores(file: Path) -> dict[str, NDArray[np.float64]]:
@@ -52,8 +53,9 @@ def comparison(ter: dict[str, NDArray[np.float64]], a: str, b: str) -> Compariso
     def system(name: str) -> SystemStatistics:
         x = ter[name]
         cells = np.stack([x, np.ones_like(x)], axis=-1)
-        return SystemStatistics(name, tuple(f"run-{i}" for i in range(len(x))), (None,) * len(x),
-                                np.ascontiguousarray(cells))  # fmt: skip
+        return SystemStatistics(
+            name, tuple(f"run-{i}" for i in range(len(x))), (None,) * len(x), np.ascontiguousarray(cells)
+        )
 
     documents = np.arange(ter[a].shape[1], dtype=np.int32)
     return Comparison(MeanMetric(higher_is_better=False), system(a), system(b), documents)

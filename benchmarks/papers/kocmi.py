@@ -51,12 +51,20 @@ def pairs(folder: Path) -> list[dict[str, Any]]:
         human = experts[key if turn == 1 else (row["testset"], row["b"], row["a"])]
         assert human.value is not None
         said = mt_thresholds.accuracy(abs(row["delta"]), row["metric"])
-        found.append({
-            "testset": row["testset"], "metric": row["metric"], "a": row["a"], "b": row["b"],
-            "delta": row["delta"], "p": row["p"], "people": max(50.0, float(said)),
-            "experts": turn * human.value, "p_experts": human.p,
-            "agree": int(turn * human.value * row["delta"] > 0),
-        })  # fmt: skip
+        found.append(
+            {
+                "testset": row["testset"],
+                "metric": row["metric"],
+                "a": row["a"],
+                "b": row["b"],
+                "delta": row["delta"],
+                "p": row["p"],
+                "people": max(50.0, float(said)),
+                "experts": turn * human.value,
+                "p_experts": human.p,
+                "agree": int(turn * human.value * row["delta"] > 0),
+            }
+        )
     return found
 
 
@@ -65,22 +73,32 @@ def summary(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for metric in METRICS:
         of_metric = [row for row in every if row["metric"] == metric]
         for low, high in (*BANDS, (0.0, 100.0)):
-            some = [row for row in of_metric if low <= row["people"] < high or (high == 100.0
-                    and low <= row["people"])]  # fmt: skip
+            some = [
+                row
+                for row in of_metric
+                if low <= row["people"] < high or (high == 100.0 and low <= row["people"])
+            ]
             if not some:
                 continue
             agree = sum(row["agree"] for row in some)
             ends = clopper_pearson(agree, len(some))
-            at = [mt_thresholds.delta(x / 100, metric) if 50 < x < 100 else np.nan
-                  for x in (low, high)]  # fmt: skip
-            rows.append({
-                "metric": metric, "people_from": low, "people_to": high,
-                "delta_from": float(at[0]), "delta_to": float(at[1]), "pairs": len(some),
-                "significant": sum(row["p"] <= 0.05 for row in some),
-                "significant_experts": sum(row["p_experts"] <= 0.05 for row in some),
-                "predicted": float(np.mean([row["people"] for row in some])) / 100,
-                "experts_agree": agree / len(some), "ci_low": ends[0], "ci_high": ends[1],
-            })  # fmt: skip
+            at = [mt_thresholds.delta(x / 100, metric) if 50 < x < 100 else np.nan for x in (low, high)]
+            rows.append(
+                {
+                    "metric": metric,
+                    "people_from": low,
+                    "people_to": high,
+                    "delta_from": float(at[0]),
+                    "delta_to": float(at[1]),
+                    "pairs": len(some),
+                    "significant": sum(row["p"] <= 0.05 for row in some),
+                    "significant_experts": sum(row["p_experts"] <= 0.05 for row in some),
+                    "predicted": float(np.mean([row["people"] for row in some])) / 100,
+                    "experts_agree": agree / len(some),
+                    "ci_low": ends[0],
+                    "ci_high": ends[1],
+                }
+            )
     return rows
 
 
@@ -97,14 +115,19 @@ def limits(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
             se = float(np.median(delta[known] / stats.norm.isf(p[known] / 2)))
             middle = 1.96 * se
             missed, yes = delta[p > 0.05], delta[p <= 0.05]
-            rows.append({
-                "metric": metric, "testset": testset, "pairs": len(some),
-                "significant": int((p <= 0.05).sum()),
-                "smallest_significant": float(yes.min()), "largest_not": float(missed.max()),
-                "typical": middle,
-                "people_at_typical": max(50.0, mt_thresholds.accuracy(middle, metric)),
-                "delta_of_80": mt_thresholds.delta(0.8, metric),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "metric": metric,
+                    "testset": testset,
+                    "pairs": len(some),
+                    "significant": int((p <= 0.05).sum()),
+                    "smallest_significant": float(yes.min()),
+                    "largest_not": float(missed.max()),
+                    "typical": middle,
+                    "people_at_typical": max(50.0, mt_thresholds.accuracy(middle, metric)),
+                    "delta_of_80": mt_thresholds.delta(0.8, metric),
+                }
+            )
     return rows
 
 

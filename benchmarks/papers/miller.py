@@ -34,11 +34,7 @@ from replitune.streams import stream
 
 TRIALS = 4_000
 ICCS = (0.0, 0.1, 0.3)
-TEXTS = {
-    "40 of 10": np.full(40, 10),
-    "20 of 20": np.full(20, 20),
-    "40 of 2 to 28": document_sizes(),
-}
+TEXTS = {"40 of 10": np.full(40, 10), "20 of 20": np.full(20, 20), "40 of 2 to 28": document_sizes()}
 Z = float(stats.norm.ppf(0.975))
 
 
@@ -65,24 +61,28 @@ def cell(texts: str, icc: float, n: int) -> Iterator[dict[str, Any]]:
     said = {"texts": texts, "icc": icc, "runs": n, "trials": TRIALS}
     true = float(delta.std(ddof=1))
     for name, se in errors.items():
-        yield {**said, "method": name, "rejects": float((np.abs(delta) > Z * se).mean()),
-               "se": float(np.sqrt((se**2).mean()) / true)}  # fmt: skip
+        yield {
+            **said,
+            "method": name,
+            "rejects": float((np.abs(delta) > Z * se).mean()),
+            "se": float(np.sqrt((se**2).mean()) / true),
+        }
     cells = [np.stack([x, np.ones_like(x)], axis=-1) for x in (a, b)]
     if n == 1:  # a copy of each run: nothing else is known of `crossed:scope=segments`
         cells = [np.repeat(x, 2, axis=1) for x in cells]
     units = [np.add.reduceat(x, np.r_[0, np.cumsum(sizes)[:-1]], axis=2) for x in cells]
-    batches = {
-        "segment": Batch(MeanMetric(), *cells),
-        "document": Batch(MeanMetric(), *units, sizes=sizes),
-    }
+    batches = {"segment": Batch(MeanMetric(), *cells), "document": Batch(MeanMetric(), *units, sizes=sizes)}
     for unit, batch in batches.items():
         summary = summarise(batch)
         for scope in ("segments", "both") if n > 1 else ("segments",):
             parts = crossed_parts(summary, scope)  # type: ignore[arg-type]
             name = "`crossed`" if scope == "both" else "`crossed:scope=segments`"
-            yield {**said, "method": f"{name}, {unit}s",
-                   "rejects": float(crossed_rejections(summary, parts, 0.05).mean()),
-                   "se": float(np.sqrt(parts.variance.mean()) / true)}  # fmt: skip
+            yield {
+                **said,
+                "method": f"{name}, {unit}s",
+                "rejects": float(crossed_rejections(summary, parts, 0.05).mean()),
+                "se": float(np.sqrt(parts.variance.mean()) / true),
+            }
 
 
 def main() -> None:

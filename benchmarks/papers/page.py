@@ -51,16 +51,28 @@ def hagmann() -> str:
 
 def zmigrod() -> str:
     rows = [
-        [r["data"], f"{int(r['N']):,}", f"{float(r['p_exact']):.6g}", r["oracle"] or "–",
-         f"{float(r['p_sampled']):.4g}",
-         f"{float(r['rms_error']):.1e} / {float(r['binomial_error']):.1e}",
-         f"{1000 * float(r['seconds_exact']):.2g}", f"{1000 * float(r['seconds_sampled']):.2g}"]
+        [
+            r["data"],
+            f"{int(r['N']):,}",
+            f"{float(r['p_exact']):.6g}",
+            r["oracle"] or "–",
+            f"{float(r['p_sampled']):.4g}",
+            f"{float(r['rms_error']):.1e} / {float(r['binomial_error']):.1e}",
+            f"{1000 * float(r['seconds_exact']):.2g}",
+            f"{1000 * float(r['seconds_sampled']):.2g}",
+        ]
         for r in read("zmigrod")
-    ]  # fmt: skip
+    ]
     head = [
-        "scores", "N", "p, exact", "oracle", "mean of 20 sampled p",
-        "their error: found / binomial", "exact, CPU ms", "20,000 exchanges, CPU ms",
-    ]  # fmt: skip
+        "scores",
+        "N",
+        "p, exact",
+        "oracle",
+        "mean of 20 sampled p",
+        "their error: found / binomial",
+        "exact, CPU ms",
+        "20,000 exchanges, CPU ms",
+    ]
     return table(head, rows)
 
 
@@ -70,8 +82,11 @@ def miller() -> str:
     lines = []
     for runs in ("1", "3"):
         for method in dict.fromkeys(r["method"] for r in found if r["runs"] == runs):
-            said = {(r["texts"], r["icc"]): r["rejects"] for r in found
-                    if (r["runs"], r["method"]) == (runs, method)}  # fmt: skip
+            said = {
+                (r["texts"], r["icc"]): r["rejects"]
+                for r in found
+                if (r["runs"], r["method"]) == (runs, method)
+            }
             one = "1 answer" if runs == "1" else "3 runs"
             lines.append([one, method, *(bold_above(said[cell], 0.06) for cell in cells)])
     return table(["", "test", *(f"{texts}, ICC {float(icc):g}" for texts, icc in cells)], lines)
@@ -83,12 +98,9 @@ def errors() -> str:
     lines = []
     for texts, m in sizes.items():
         for icc in ("0.1", "0.3"):
-            said = {r["method"]: float(r["se"]) for r in found
-                    if (r["texts"], r["icc"]) == (texts, icc)}  # fmt: skip
+            said = {r["method"]: float(r["se"]) for r in found if (r["texts"], r["icc"]) == (texts, icc)}
             expected = (1 + (m - 1) * float(icc)) ** 0.5
-            lines.append(
-                [texts, icc.lstrip("0"), f"{1 / said['CLT, naive']:.2f}", f"{expected:.2f}"]
-            )
+            lines.append([texts, icc.lstrip("0"), f"{1 / said['CLT, naive']:.2f}", f"{expected:.2f}"])
     head = ["texts", "ICC", "true error / naive error", "sqrt(1 + (m - 1) ICC)"]
     return table(head, lines)
 
@@ -125,27 +137,53 @@ def kocmi() -> str:
         ends = f"[{100 * float(r['ci_low']):.0f}, {100 * float(r['ci_high']):.0f}]"
         low, high = (float(r[k]) for k in ("delta_from", "delta_to"))
         of = "" if whole else f"{low:.2f} to {high:.2f}".replace("nan to", "up to")
-        lines.append([
-            r["metric"], people, of.replace("to nan", "and more"), r["pairs"], r["significant"],
-            r["significant_experts"], f"{100 * float(r['predicted']):.0f}%",
-            f"{100 * float(r['experts_agree']):.0f}% {ends}",
-        ])  # fmt: skip
+        lines.append(
+            [
+                r["metric"],
+                people,
+                of.replace("to nan", "and more"),
+                r["pairs"],
+                r["significant"],
+                r["significant_experts"],
+                f"{100 * float(r['predicted']):.0f}%",
+                f"{100 * float(r['experts_agree']):.0f}% {ends}",
+            ]
+        )
     head = [
-        "metric", "people notice", "difference", "pairs", "significant by the metric",
-        "significant by experts", "predicted agreement", "experts agree on the sign",
-    ]  # fmt: skip
+        "metric",
+        "people notice",
+        "difference",
+        "pairs",
+        "significant by the metric",
+        "significant by experts",
+        "predicted agreement",
+        "experts agree on the sign",
+    ]
     return table(head, lines)
 
 
 def limits() -> str:
     lines = [
-        [r["metric"], r["testset"], f"{r['significant']} of {r['pairs']}",
-         *(f"{float(r[k]):.2f}" for k in ("smallest_significant", "largest_not", "typical")),
-         f"{float(r['people_at_typical']):.0f}%", f"{float(r['delta_of_80']):.2f}"]
+        [
+            r["metric"],
+            r["testset"],
+            f"{r['significant']} of {r['pairs']}",
+            *(f"{float(r[k]):.2f}" for k in ("smallest_significant", "largest_not", "typical")),
+            f"{float(r['people_at_typical']):.0f}%",
+            f"{float(r['delta_of_80']):.2f}",
+        ]
         for r in read("kocmi-limits")
-    ]  # fmt: skip
-    head = ["metric", "test set", "significant", "smallest that is", "largest that is not",
-            "typically from", "people notice that", "80% notice"]  # fmt: skip
+    ]
+    head = [
+        "metric",
+        "test set",
+        "significant",
+        "smallest that is",
+        "largest that is not",
+        "typically from",
+        "people notice that",
+        "80% notice",
+    ]
     return table(head, lines)
 
 
@@ -156,15 +194,33 @@ def ter() -> str:
         some = [r for r in found if r["testset"] == testset]
         exact, sampled = ([float(r[k]) for r in some] for k in ("p_exact", "p_sampled"))
         gaps = [abs(x - y) for x, y in zip(exact, sampled, strict=True)]
-        worst = max(abs(x - y) / max(float(r["binomial_error"]), 5e-5)
-                    for x, y, r in zip(exact, sampled, some, strict=True))  # fmt: skip
+        worst = max(
+            abs(x - y) / max(float(r["binomial_error"]), 5e-5)
+            for x, y, r in zip(exact, sampled, some, strict=True)
+        )
         other = sum((x <= 0.05) != (y <= 0.05) for x, y in zip(exact, sampled, strict=True))
-        seconds = [sum(float(r[k]) for r in some)
-                   for k in ("seconds_exact", "seconds_sampled")]  # fmt: skip
-        lines.append([testset, str(len(some)), f"{min(exact):.2g}", f"{max(gaps):.4f}",
-                      f"{worst:.1f}", str(other), *(f"{s:.2f}" for s in seconds)])  # fmt: skip
-    head = ["TER, test set", "pairs", "smallest exact p", "largest gap", "in binomial errors",
-            "other decision at .05", "exact, CPU s", "20,000 exchanges, CPU s"]  # fmt: skip
+        seconds = [sum(float(r[k]) for r in some) for k in ("seconds_exact", "seconds_sampled")]
+        lines.append(
+            [
+                testset,
+                str(len(some)),
+                f"{min(exact):.2g}",
+                f"{max(gaps):.4f}",
+                f"{worst:.1f}",
+                str(other),
+                *(f"{s:.2f}" for s in seconds),
+            ]
+        )
+    head = [
+        "TER, test set",
+        "pairs",
+        "smallest exact p",
+        "largest gap",
+        "in binomial errors",
+        "other decision at .05",
+        "exact, CPU s",
+        "20,000 exchanges, CPU s",
+    ]
     return table(head, lines)
 
 
@@ -203,17 +259,24 @@ def graham_agreement() -> str:
     agree = _agreeing(("en-de", "zh-en"))
     metrics = list(dict.fromkeys(key[2] for key in agree))
     lines = [
-        [share(alpha, 3).rstrip("0"), metric,
-         *(_percent(agree["permutation", alpha, metric, method], 56) for method in METHODS)]
-        for alpha in ALPHAS for metric in metrics
-    ]  # fmt: skip
+        [
+            share(alpha, 3).rstrip("0"),
+            metric,
+            *(_percent(agree["permutation", alpha, metric, method], 56) for method in METHODS),
+        ]
+        for alpha in ALPHAS
+        for metric in metrics
+    ]
     return table(["level", "metric", "paired bootstrap", "bootstrap", "AR"], SLIDES + lines)
 
 
 def graham_human_tests() -> str:
     metrics = list(dict.fromkeys(r["metric"] for r in of_graham("agreement")))
-    whole = {(r["testset"], r["human_test"], r["metric"]): r for r in read("experts")
-             if r["alpha"] == "0.05" and r["method"] in ("riezler", "")}  # fmt: skip
+    whole = {
+        (r["testset"], r["human_test"], r["metric"]): r
+        for r in read("experts")
+        if r["alpha"] == "0.05" and r["method"] in ("riezler", "")
+    }
     lines = []
     for testset in ("en-de", "en-de-3refs", "zh-en"):
         agree = _agreeing((testset,))
@@ -227,22 +290,36 @@ def graham_human_tests() -> str:
 
 
 def graham_correlations() -> str:
-    found = {(r["testset"], r["metric"], r["level"], r["measure"]): r
-             for r in of_graham("correlations")}  # fmt: skip
+    found = {(r["testset"], r["metric"], r["level"], r["measure"]): r for r in of_graham("correlations")}
 
     def said(*key: str) -> str:
         r = found[key]
         return f"{_short(r['value'])} [{_short(r['ci_low'])}, {_short(r['ci_high'])}]"
 
     lines = [
-        [testset, metric, said(testset, metric, "system", "pearson"),
-         _short(found[testset, metric, "", "soft-pairwise-accuracy"]["value"]),
-         said(testset, metric, "segment", "pearson"), said(testset, metric, "segment", "kendall"),
-         said(testset, metric, "average", "kendall")]
+        [
+            testset,
+            metric,
+            said(testset, metric, "system", "pearson"),
+            _short(found[testset, metric, "", "soft-pairwise-accuracy"]["value"]),
+            said(testset, metric, "segment", "pearson"),
+            said(testset, metric, "segment", "kendall"),
+            said(testset, metric, "average", "kendall"),
+        ]
         for testset, metric in dict.fromkeys(key[:2] for key in found)
-    ]  # fmt: skip
-    return table(["test set", "metric", "systems: Pearson", "SPA", "outputs: Pearson",
-                  "outputs: Kendall", "in a segment: Kendall"], lines)  # fmt: skip
+    ]
+    return table(
+        [
+            "test set",
+            "metric",
+            "systems: Pearson",
+            "SPA",
+            "outputs: Pearson",
+            "outputs: Kendall",
+            "in a segment: Kendall",
+        ],
+        lines,
+    )
 
 
 def _short(text: str) -> str:
@@ -261,25 +338,38 @@ def graham_comparisons() -> str:
         if r["method"] == "williams" and float(r["difference"]) > 0:
             higher.add(key)
     lines = [
-        ["systems" if level == "system" else "outputs", testset, f"{metric} > {other}",
-         *(p_value(float(p[test])) for test in ("williams", "perm-systems", "perm-both"))]
+        [
+            "systems" if level == "system" else "outputs",
+            testset,
+            f"{metric} > {other}",
+            *(p_value(float(p[test])) for test in ("williams", "perm-systems", "perm-both")),
+        ]
         for (level, testset, metric, other), p in sorted(found.items(), reverse=True)
         if (level, testset, metric, other) in higher and min(map(float, p.values())) <= 0.05
-    ]  # fmt: skip
+    ]
     head = ["over", "test set", "metrics", "Williams", "PERM-SYS", "PERM-BOTH"]
     return table(head, lines)
 
 
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "papers-since.md": {
-        "hagmann": hagmann, "zmigrod": zmigrod, "ter": ter, "kocmi": kocmi, "limits": limits,
-        "miller": miller, "errors": errors, "one-system": one_system, "two-systems": two_systems,
+        "hagmann": hagmann,
+        "zmigrod": zmigrod,
+        "ter": ter,
+        "kocmi": kocmi,
+        "limits": limits,
+        "miller": miller,
+        "errors": errors,
+        "one-system": one_system,
+        "two-systems": two_systems,
     },
     "papers.md": {
-        "agreement": graham_agreement, "human-tests": graham_human_tests,
-        "correlations": graham_correlations, "comparisons": graham_comparisons,
+        "agreement": graham_agreement,
+        "human-tests": graham_human_tests,
+        "correlations": graham_correlations,
+        "comparisons": graham_comparisons,
     },
-}  # fmt: skip
+}
 """By page and by what stands in its markers."""
 
 

@@ -54,9 +54,13 @@ def main(results: Path) -> None:
         entries = TESTS.entries(["crossed"])
         found = {name: alone(scores, name) for name, scores in cut.items()}
         found["suite"] = run_suite(
-            list(cut.values()), [1 / len(cut)] * len(cut), entries,
-            suite="years", seed=SEED, correction="none",
-        )  # fmt: skip
+            list(cut.values()),
+            [1 / len(cut)] * len(cut),
+            entries,
+            suite="years",
+            seed=SEED,
+            correction="none",
+        )
         joined = TestSetScores(store.metric, store.systems, store.documents)
         found["joined"] = alone(joined, JOINED)
         for same in zip(*found.values(), strict=True):

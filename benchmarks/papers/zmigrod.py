@@ -50,9 +50,7 @@ def comparison(a: NDArray[np.float64], b: NDArray[np.float64]) -> Comparison:
         cells = np.stack([x, np.ones_like(x)], axis=-1)[np.newaxis]
         return SystemStatistics(name, ("run-001",), (None,), np.ascontiguousarray(cells))
 
-    return Comparison(
-        MeanMetric(), system("a", a), system("b", b), np.arange(len(a), dtype=np.int32)
-    )
+    return Comparison(MeanMetric(), system("a", a), system("b", b), np.arange(len(a), dtype=np.int32))
 
 
 def enumerated(d: NDArray[np.float64]) -> float:
@@ -68,17 +66,19 @@ def both(compared: Comparison, repeated: int, *key: str) -> dict[str, Any]:
     exact_seconds = time.process_time() - start
     start = time.process_time()
     sampled = [
-        riezler(compared, rng=stream(SEED, *key, str(r)), samples=SAMPLES).p
-        for r in range(repeated)
+        riezler(compared, rng=stream(SEED, *key, str(r)), samples=SAMPLES).p for r in range(repeated)
     ]
     seconds = (time.process_time() - start) / repeated
     p = exact.p
     return {
-        "delta": exact.delta, "p_exact": p, "p_sampled": float(np.mean(sampled)),
+        "delta": exact.delta,
+        "p_exact": p,
+        "p_sampled": float(np.mean(sampled)),
         "rms_error": float(np.sqrt(np.mean((np.array(sampled) - p) ** 2))),
         "binomial_error": float(np.sqrt(p * (1 - p) / SAMPLES)),
-        "seconds_exact": exact_seconds, "seconds_sampled": seconds,
-    }  # fmt: skip
+        "seconds_exact": exact_seconds,
+        "seconds_sampled": seconds,
+    }
 
 
 def main() -> None:
@@ -108,9 +108,7 @@ def of_ter(folder: str) -> list[dict[str, Any]]:
         if store.metric.name != "ter" or store.testset not in ("en-de", "zh-en"):
             continue
         for one, other in combinations(store.systems, 2):
-            compared = Comparison(
-                store.metric, store.systems[one], store.systems[other], store.documents
-            )
+            compared = Comparison(store.metric, store.systems[one], store.systems[other], store.documents)
             said = both(compared, 1, "ter", store.testset, one, other)
             found.append({"testset": store.testset, "a": one, "b": other, **said})
     return found

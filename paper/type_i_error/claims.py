@@ -17,17 +17,34 @@ def gate(sources: Sources) -> dict[str, bool]:
     judged, limits = sources.judged, study().LIMITS
     crossed = where(judged, method="crossed")
     others = set(judged["method"]) - {
-        "crossed", "crossed, Cochran-Cox", "crossed:scope=runs", "crossed:scope=segments",
-        "crossed:variance=moderated", "evalstats",
-    }  # fmt: skip
+        "crossed",
+        "crossed, Cochran-Cox",
+        "crossed:scope=runs",
+        "crossed:scope=segments",
+        "crossed:variance=moderated",
+        "evalstats",
+    }
     cells = {cell.name for cell in study().cells()}
     keys = list(sources.gate.columns[: sources.gate.columns.get_loc("spread") + 1])
     multi = where(judged, method="multi-bootstrap")
-    alike = where(sources.plain, method="multi-bootstrap", noise="equal", null="next", shift=0,
-                  metric="mean", segments=0)  # fmt: skip
+    alike = where(
+        sources.plain,
+        method="multi-bootstrap",
+        noise="equal",
+        null="next",
+        shift=0,
+        metric="mean",
+        segments=0,
+    )
     alike = alike[(alike["n_a"] == alike["n_b"]) & (alike["ratio"] <= 1) & (alike["n_a"] >= 3)]
-    exact = where(sources.plain, method=["replica-permutation", "fu-ar"], noise="equal",
-                  null="this", shift=0, metric="mean")  # fmt: skip
+    exact = where(
+        sources.plain,
+        method=["replica-permutation", "fu-ar"],
+        noise="equal",
+        null="this",
+        shift=0,
+        metric="mean",
+    )
     exact = exact[(exact["n_a"] == exact["n_b"]) & exact["gate 0.05"].notna()]
     return {
         "crossed fails no gated cell": failures(sources, "crossed") == 0,
@@ -37,8 +54,7 @@ def gate(sources: Sources) -> dict[str, bool]:
         "Cochran and Cox's value passes, too": failures(sources, "crossed, Cochran-Cox") == 0,
         "scope=runs passes": failures(sources, "crossed:scope=runs") == 0,
         "every other test fails some cell": all(failures(sources, m) > 0 for m in others),
-        "all cells of the study are in the file": len(cells)
-        == len(sources.gate[keys].drop_duplicates()),
+        "all cells of the study are in the file": len(cells) == len(sources.gate[keys].drop_duplicates()),
         "multi-bootstrap is on the safe side where noise is shared and not large": bool(
             (alike["rate 0.05"] <= 0.05).all()
         ),
@@ -66,10 +82,8 @@ def theory(sources: Sources) -> dict[str, bool]:
         "the law agrees with every cell": bool((cells["distance"] < 3).all()),
         "without any run effect the level of clark rises with n": 0.05 < free[3] < free[5],
         "with one it rises, too": bool(one.sort_index().is_monotonic_increasing),
-        "the law holds at one output without run effect": abs(law.level(1, 0, 500, "next") - 0.05)
-        < 1e-9,
-        "gross is above net, net hardly above Cochran and Cox": largest["gross"]
-        > largest["net"] + 0.01
+        "the law holds at one output without run effect": abs(law.level(1, 0, 500, "next") - 0.05) < 1e-9,
+        "gross is above net, net hardly above Cochran and Cox": largest["gross"] > largest["net"] + 0.01
         and largest["net"] - largest["Cochran-Cox"] < 0.002,
         "net finds more than Cochran and Cox everywhere": bool(
             (power["crossed"] >= power["crossed, Cochran-Cox"]).all()
@@ -82,8 +96,7 @@ def real(sources: Sources) -> dict[str, bool]:
     own = where(sources.real, alpha=0.05, study="A/A", pool="all")
     one, clark = (where(own, method=m) for m in ("riezler-one-run", "clark"))
     systems = sources.csv(SYSTEMS)
-    spread = {m: (of := where(systems, metric=m))["s_test"].sum() / of["s_sel"].sum()
-              for m in METRICS}  # fmt: skip
+    spread = {m: (of := where(systems, metric=m))["s_test"].sum() / of["s_sel"].sum() for m in METRICS}
     found = {m: where(one, metric=m)["rate"].mean() for m in METRICS}
     both = where(sources.real, alpha=0.05, study=["A/A", "coin flip"])
     return {
@@ -111,8 +124,7 @@ def adaptive(sources: Sources) -> dict[str, bool]:
         "every limit of the looks holds": all(holds for *_, holds in verdicts),
         "exponential runs make it worse": odd["rule"].max() > odd["always"].max(),
         "packed systems save next to nothing": bool(
-            where(sources.looks, part="family", alpha=0.05, shift="0 0 0 3 3 6 10")["saved"].max()
-            < 0.1
+            where(sources.looks, part="family", alpha=0.05, shift="0 0 0 3 3 6 10")["saved"].max() < 0.1
         ),
     }
 

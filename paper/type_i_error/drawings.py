@@ -33,8 +33,14 @@ def levels(sources: Sources) -> Figure:
             curve = [law.level(n, ratio, usual, "next") for n in ns]
             left.plot(ns, curve, label=f"R/D = {ratio:g}", **looks)
             own = where(cells, ratio=ratio, n_a=[2, *SIZES])
-            left.plot(own["n_a"], own["found"], ls="", color=looks["color"],
-                      marker=style(index, "marker")["marker"], ms=5)  # fmt: skip
+            left.plot(
+                own["n_a"],
+                own["found"],
+                ls="",
+                color=looks["color"],
+                marker=style(index, "marker")["marker"],
+                ms=5,
+            )
         left.axhline(0.05, color="black", lw=0.8)
         left.set_xscale("log")
         left.minorticks_off()
@@ -47,8 +53,7 @@ def levels(sources: Sources) -> Figure:
         right.axhline(0.05, color="black", lw=0.8)
         for index, method in enumerate(SHOWN):
             own = where(five, method=method).sort_values("ratio")
-            right.plot(own["ratio"], own["rate 0.05"], label=method, ms=5,
-                       **style(index, "ls", "marker"))  # fmt: skip
+            right.plot(own["ratio"], own["rate 0.05"], label=method, ms=5, **style(index, "ls", "marker"))
         right.set_xscale("log")
         right.minorticks_off()
         right.set_xticks([0.1, 1, 3, 10], [".1", "1", "3", "10"])
@@ -67,9 +72,12 @@ def spending(sources: Sources) -> Figure:
             found = costs.detectable(sources, name)
             first = costs.pair(sources, name).iloc[0]
             axes.plot(
-                [2 * cost.system(n) for n in found], list(found.values()), ms=5,
-                label=f"{first['a']}, {first['b']}", **style(index, "ls", "marker"),
-            )  # fmt: skip
+                [2 * cost.system(n) for n in found],
+                list(found.values()),
+                ms=5,
+                label=f"{first['a']}, {first['b']}",
+                **style(index, "ls", "marker"),
+            )
         axes.set_xscale("log")
         axes.minorticks_off()
         low, high = axes.get_xlim()

@@ -26,9 +26,7 @@ def cells(sources: Sources) -> pd.DataFrame:
     at = where(sources.plain, metric="mean", noise="equal", shift=0, method="clark")
     at = at[at["n_a"] == at["n_b"]]
     usual = study().SEGMENTS["mean"]
-    law = [
-        level(row.n_a, row.ratio, int(row.segments) or usual, row.null) for row in at.itertuples()
-    ]
+    law = [level(row.n_a, row.ratio, int(row.segments) or usual, row.null) for row in at.itertuples()]
     found = at.assign(law=law, found=at["rate 0.05"])
     sd = (found["law"] * (1 - found["law"]) / found["trials"]) ** 0.5
     return found.assign(distance=(found["found"] - found["law"]).abs() / sd)

@@ -28,9 +28,22 @@ FU_PAIRS = "docs/results/fu2016/pairs.csv"
 CLARK = "docs/results/clark2011/p.csv"
 REPLICATION = "docs/results/clark2011/replication.csv"
 FILES = (
-    GATE, REPLICAS, SUPREMA, LOOKS, LOOKS_REAL, SPLITS, CALIBRATION, SYSTEMS, POOLS,
-    *DETECTABLE.values(), *COSTS.values(), FU, FU_PAIRS, CLARK, REPLICATION,
-)  # fmt: skip
+    GATE,
+    REPLICAS,
+    SUPREMA,
+    LOOKS,
+    LOOKS_REAL,
+    SPLITS,
+    CALIBRATION,
+    SYSTEMS,
+    POOLS,
+    *DETECTABLE.values(),
+    *COSTS.values(),
+    FU,
+    FU_PAIRS,
+    CLARK,
+    REPLICATION,
+)
 ALPHAS = (0.05, 0.01)
 
 for folder in ("calibration", "adaptive"):

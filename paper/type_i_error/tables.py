@@ -12,9 +12,17 @@ from paper.type_i_error.words import percent, plain, rate, short
 
 NAMES = {"bleu": "BLEU", "ter": "TER", "chrf": "chrF"}
 METHODS = (
-    "crossed", "multi-bootstrap", "replica-permutation", "fu-ar", "fu-bootstrap", "clark",
-    "clark-bootstrap", "riezler", "koehn", "graham",
-)  # fmt: skip
+    "crossed",
+    "multi-bootstrap",
+    "replica-permutation",
+    "fu-ar",
+    "fu-bootstrap",
+    "clark",
+    "clark-bootstrap",
+    "riezler",
+    "koehn",
+    "graham",
+)
 EXACT = r"$^\dagger$"
 
 
@@ -29,9 +37,14 @@ def bold(text: str, really: bool) -> str:
 def tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """`head` are finished lines."""
     lines = [
-        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *head, r"\midrule",
-        *(" & ".join(row) + r" \\" for row in rows), r"\bottomrule", r"\end{tabular}",
-    ]  # fmt: skip
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        *head,
+        r"\midrule",
+        *(" & ".join(row) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -103,17 +116,23 @@ def gate(sources: Sources) -> str:
         failures = sum(int((own[f"gate {alpha}"] == "fail").sum()) for alpha in ALPHAS)
         row += [str(failures), str(len(ALPHAS) * len(own))]
         for n in (3, 5):
-            found = where(
-                sources.plain, metric="mean", null="next", shift=3, segments=100, n_a=n, ratio=1
-            )
+            found = where(sources.plain, metric="mean", null="next", shift=3, segments=100, n_a=n, ratio=1)
             at = where(found, method=method)["rate 0.05"]
             row.append(rate(at.max() if len(at) else float("nan"), 2))
         rows.append(row)
     head = [
-        spanning([("level .05, this", 2), ("level .05, next", 2), ("level .01, this", 2),
-                  ("level .01, next", 2), ("gate", 2), ("power", 2)]),
+        spanning(
+            [
+                ("level .05, this", 2),
+                ("level .05, next", 2),
+                ("level .01, this", 2),
+                ("level .01, next", 2),
+                ("gate", 2),
+                ("power", 2),
+            ]
+        ),
         "& mean & BLEU" * 4 + r" & fails & of & $n=3$ & $n=5$ \\",
-    ]  # fmt: skip
+    ]
     return tabular("l" + "r" * 12, head, rows)
 
 
@@ -143,13 +162,13 @@ def power(sources: Sources) -> str:
     ratios, sizes = (0.1, 1, 10), (3, 5, 10)
     rows = []
     for method, title in (
-        ("crossed", r"\textbf{net}"), ("crossed, Cochran-Cox", "C.--Cox"),
+        ("crossed", r"\textbf{net}"),
+        ("crossed, Cochran-Cox", "C.--Cox"),
         ("crossed, Satterthwaite", "Satterth."),
-    ):  # fmt: skip
+    ):
         shares = [
-            only(at, "rate 0.05", method=method, n_a=n, ratio=ratio)
-            for n in sizes for ratio in ratios
-        ]  # fmt: skip
+            only(at, "rate 0.05", method=method, n_a=n, ratio=ratio) for n in sizes for ratio in ratios
+        ]
         rows.append([title, *(rate(share, 2) for share in shares)])
     head = [
         spanning([(f"$n={n}$", 3) for n in sizes]),
@@ -200,12 +219,7 @@ def cost(sources: Sources) -> str:
     return tabular("rrrrrr", head, rows)
 
 
-KINDS = {
-    "normal": "normal",
-    "exponential": "exponential",
-    "t3": "$t$, 3 df",
-    "bad": "1 bad in 5",
-}
+KINDS = {"normal": "normal", "exponential": "exponential", "t3": "$t$, 3 df", "bad": "1 bad in 5"}
 
 
 def beyond(sources: Sources) -> str:

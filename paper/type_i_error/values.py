@@ -49,8 +49,7 @@ def definitions(sources: Sources) -> Values:
         "looks.futility": short(looking.RULE.futility),
         "looks.planned": count(looking.TRIALS),
         "looks.h": short(SHARE),
-        "looks.schedule": ", ".join(map(str, looking.SCHEDULE[:-1]))
-        + f" and {looking.SCHEDULE[-1]}",
+        "looks.schedule": ", ".join(map(str, looking.SCHEDULE[:-1])) + f" and {looking.SCHEDULE[-1]}",
     }
 
 
@@ -161,12 +160,7 @@ def gate(sources: Sources) -> Values:
     return found
 
 
-SUPREMA_NAMES = {
-    "gross": "gross",
-    "net": "net",
-    "cc": "Cochran-Cox",
-    "satt": "Satterthwaite",
-}
+SUPREMA_NAMES = {"gross": "gross", "net": "net", "cc": "Cochran-Cox", "satt": "Satterthwaite"}
 
 
 def two_runs(found: pd.DataFrame) -> pd.Series:
@@ -224,9 +218,7 @@ def scope(sources: Sources) -> Values:
     found["scope.segments.level"] = rate(where(segments, shift=0)["rate 0.05"].max())
     both = where(free, method="crossed", shift=3)["rate 0.05"]
     found["scope.both.low"], found["scope.both.high"] = rate(both.min(), 2), rate(both.max(), 2)
-    wrong = where(
-        sources.plain, metric="mean", null="next", ratio=1, shift=0, segments=0, noise="equal"
-    )
+    wrong = where(sources.plain, metric="mean", null="next", ratio=1, shift=0, segments=0, noise="equal")
     for n in (3, 10):
         at = where(wrong, method="crossed:scope=segments", n_a=n, n_b=n)
         found[f"scope.wrong.{n}"] = rate(only(at, "rate 0.05"))
@@ -278,9 +270,7 @@ def looking(sources: Sources) -> Values:
     """Adaptive replication."""
     module = looks()
     at = where(sources.looks, alpha=LEVEL)
-    level, strict = (
-        where(sources.looks, part="level", alpha=alpha)["rule"] for alpha in (0.05, 0.01)
-    )
+    level, strict = (where(sources.looks, part="level", alpha=alpha)["rule"] for alpha in (0.05, 0.01))
     powers = where(at, part="power")
     found = {
         "looks.control": rate(where(at, part="level")["every"].max(), 2),
@@ -350,9 +340,17 @@ def beyond(sources: Sources) -> Values:
     found["beyond.bad.ahead"] = percent(at["crossed, A ahead"] / at["crossed"])
     found["beyond.noted"] = percent(at["crossed, note unstable-run"] / at["crossed"])
     normal = where(
-        sources.plain, metric="mean", null="next", noise="equal", ratio=10, n_a=5, n_b=5, shift=0,
-        segments=0, method="note unstable-run",
-    )  # fmt: skip
+        sources.plain,
+        metric="mean",
+        null="next",
+        noise="equal",
+        ratio=10,
+        n_a=5,
+        n_b=5,
+        shift=0,
+        segments=0,
+        method="note unstable-run",
+    )
     found["beyond.noted.normal"] = percent(only(normal, "rate 0.05"))
     ignored = where(sources.gate, method="crossed:unit=segment", shift=0)
     found["beyond.ignored"] = rate(ignored["rate 0.05"].max())
@@ -360,9 +358,20 @@ def beyond(sources: Sources) -> Values:
 
 
 SECTIONS: tuple[Callable[[Sources], Values], ...] = (
-    definitions, real, heads, clarks_law, gate, suprema, power, scope, seven, pair, looking,
-    spending, beyond,
-)  # fmt: skip
+    definitions,
+    real,
+    heads,
+    clarks_law,
+    gate,
+    suprema,
+    power,
+    scope,
+    seven,
+    pair,
+    looking,
+    spending,
+    beyond,
+)
 
 
 def values(sources: Sources) -> Values:
@@ -378,8 +387,7 @@ def values(sources: Sources) -> Values:
 def macros(found: Values) -> str:
     """A file for LaTeX: \\val{name}; a name that does not exist is an error there."""
     lines = ["% made by values.py from the CSV files"]
-    lines += [rf"\expandafter\def\csname val:{name}\endcsname{{{text}}}"
-              for name, text in found.items()]  # fmt: skip
+    lines += [rf"\expandafter\def\csname val:{name}\endcsname{{{text}}}" for name, text in found.items()]
     lines.append(
         r"\newcommand{\val}[1]{\ifcsname val:#1\endcsname\csname val:#1\endcsname"
         r"\else\errmessage{no value #1}\fi}"

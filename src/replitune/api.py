@@ -361,16 +361,15 @@ def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Ent
     for name in own:
         if not any(name in settings for settings in known.values()):
             raise ReplituneError(
-                f"none of these tests has the option {name}", found=", ".join(known),
+                f"none of these tests has the option {name}",
+                found=", ".join(known),
                 expected="a test that has it, such as crossed",
-            )  # fmt: skip
+            )
     changed = []
     for entry in methods:
         options = {name: value for name, value in own.items() if name in known[entry.name]}
         options |= entry.options
-        changed.append(
-            Entry(entry.name, TESTS.entry({"name": entry.name, **options}).options, entry.id)
-        )
+        changed.append(Entry(entry.name, TESTS.entry({"name": entry.name, **options}).options, entry.id))
     return tuple(changed)
 
 
@@ -421,8 +420,9 @@ def _of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestSetting
         elif "methods" in given:
             raise ReplituneError(
                 f"test {entry.word} needs scores of segments",
-                found="one score for each run", expected=", ".join(RUNS_ALONE),
-            )  # fmt: skip
+                found="one score for each run",
+                expected=", ".join(RUNS_ALONE),
+            )
     intervals = tuple(entry for entry in tests.intervals if entry.name == "fu")
     return msgspec.structs.replace(tests, methods=tuple(methods), intervals=intervals)
 
@@ -432,9 +432,8 @@ def _enough(systems: Mapping[str, Any]) -> None:
 
     if len(systems) < 2:
         raise ReplituneError(
-            "nothing to compare", found=f"{len(systems)} system(s)",
-            expected="two systems or more",
-        )  # fmt: skip
+            "nothing to compare", found=f"{len(systems)} system(s)", expected="two systems or more"
+        )
 
 
 def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
@@ -443,16 +442,18 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
 
     if isinstance(runs, str | Path) or not len(runs):
         raise ReplituneError(
-            f"the runs of {system} are not a list", found=repr(runs),
+            f"the runs of {system} are not a list",
+            found=repr(runs),
             expected="a list of runs, each a list of lines or a path",
-        )  # fmt: skip
+        )
     for run in runs:
         if isinstance(run, str) and not Path(run.partition("#")[0]).exists():
             raise ReplituneError(
-                "no such file", file=run,
+                "no such file",
+                file=run,
                 expected="a path, or a list of lines; one run of lines is a list in the list",
                 fix=f"check the path; a relative one starts at {Path.cwd()}",
-            )  # fmt: skip
+            )
     return runs
 
 

@@ -53,11 +53,7 @@ class ReplituneError(Exception):
         if self.file is not None:
             where = f"{self.file}: " if self.line is None else f"{self.file}:{self.line}: "
         rows = [f"{where}{shortened(self.message)}"]
-        for label, text in (
-            ("found:", self.found),
-            ("expected:", self.expected),
-            ("to do:", self.fix),
-        ):
+        for label, text in (("found:", self.found), ("expected:", self.expected), ("to do:", self.fix)):
             if text is not None:
                 rows.append(f"  {label:<9} {shortened(text)}")
         # bytes of a file's name that are no UTF-8 can be printed as \\udcff only

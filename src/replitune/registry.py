@@ -37,9 +37,7 @@ T = TypeVar("T")
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$(?!\n)"
 """A safe file name. $ also matches before a line feed at the end, which is no part of a name."""
-NAME_WORDS = (
-    "a safe file name of letters, digits and . _ + - (at most 64, not starting with a sign)"
-)
+NAME_WORDS = "a safe file name of letters, digits and . _ + - (at most 64, not starting with a sign)"
 Name = Annotated[str, about(NAME_WORDS, pattern=NAME)]
 """A name that a user gives."""
 
@@ -135,16 +133,18 @@ class Registry(Generic[T]):
         if not self._accepts(brought):
             raise ReplituneError(
                 f"entry point {name} of {self.group} is not a {self.kind}",
-                found=self._points[name].value, expected=self._expected,
-            )  # fmt: skip
+                found=self._points[name].value,
+                expected=self._expected,
+            )
         return brought
 
     def unknown(self, name: str) -> ReplituneError:
         close = nearest(name.lower(), self.names)
         return ReplituneError(
-            f"unknown {self.kind} {name!r}", expected=", ".join(self.names),
+            f"unknown {self.kind} {name!r}",
+            expected=", ".join(self.names),
             fix=f"did you mean `{close}`?" if close else None,
-        )  # fmt: skip
+        )
 
     def settings(self, name: str) -> dict[str, Setting]:
         """The options of what is called so: its own, or those of its class `Settings`."""
@@ -211,9 +211,7 @@ class Named(Kind):
                     )
                 given[option] = item
         else:
-            return reading.wrong(
-                path, f"a {kind} needs a name", found=shown(value), expected=self.words
-            )
+            return reading.wrong(path, f"a {kind} needs a name", found=shown(value), expected=self.words)
         if name is WRONG:
             return WRONG
         try:
@@ -224,9 +222,11 @@ class Named(Kind):
         options = self._options(reading, name, known, given, path)
         if id is not None and (not isinstance(id, str) or not re.search(NAME, id)):
             return reading.wrong(
-                (*path, "id"), f"the id of {kind} {name} is not allowed", found=shown(id),
+                (*path, "id"),
+                f"the id of {kind} {name} is not allowed",
+                found=shown(id),
                 expected=NAME_WORDS,
-            )  # fmt: skip
+            )
         return WRONG if options is WRONG else Entry(name, options, id or name)
 
     def _parsed(self, reading: Reading, text: str, path: Path_) -> tuple[Any, dict, Any]:
@@ -262,26 +262,30 @@ class Named(Kind):
             if option not in known:
                 close = nearest(str(key), list(known))
                 reading.wrong(
-                    (*path, key), f"{self.registry.kind} {name} has no option {key!r}",
+                    (*path, key),
+                    f"{self.registry.kind} {name} has no option {key!r}",
                     expected=", ".join(known) or "no options",
                     fix=f"did you mean `{close}`?" if close else None,
-                )  # fmt: skip
+                )
                 good = False
                 continue
             hint = known[option].type
             # YAML reads an unquoted 13 as a number where a text is meant
-            typed = from_text(hint, value if isinstance(value, str) else _written(value)) if (
-                isinstance(value, (str, int, float)) and not isinstance(value, bool)
-            ) else value  # fmt: skip
+            typed = (
+                from_text(hint, value if isinstance(value, str) else _written(value))
+                if (isinstance(value, (str, int, float)) and not isinstance(value, bool))
+                else value
+            )
             read = reading.read(hint, typed, (*path, option))
             good = good and read is not WRONG
             options[option] = read
         for key, setting in known.items():
             if setting.required and key not in options:
                 reading.wrong(
-                    path, f"{self.registry.kind} {name} needs the option {key}",
+                    path,
+                    f"{self.registry.kind} {name} needs the option {key}",
                     expected=f"{name}:{key}=...",
-                )  # fmt: skip
+                )
                 good = False
         return options if good else WRONG
 

@@ -47,9 +47,7 @@ def about(description: str = "", **bounds: Any) -> msgspec.Meta:
     return msgspec.Meta(description=description, **bounds)
 
 
-@typing.dataclass_transform(
-    frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,)
-)
+@typing.dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of classes whose fields are settings. A subclass may raise ReplituneError in
     `__post_init__` for what single fields cannot say. (msgspec does not pass `kw_only` on: a
@@ -153,9 +151,8 @@ class Mistake:
 
     def error(self, file: Any = None, line: int | None = None) -> ReplituneError:
         return ReplituneError(
-            self.message, file=file, line=line, found=self.found, expected=self.expected,
-            fix=self.fix,
-        )  # fmt: skip
+            self.message, file=file, line=line, found=self.found, expected=self.expected, fix=self.fix
+        )
 
 
 def joined(path: Path_, otherwise: str = "the settings") -> str:
@@ -186,9 +183,7 @@ class Reading:
 
     def caught(self, path: Path_, error: ReplituneError) -> Any:
         """Note what code complained of."""
-        return self.wrong(
-            path, error.message, found=error.found, expected=error.expected, fix=error.fix
-        )
+        return self.wrong(path, error.message, found=error.found, expected=error.expected, fix=error.fix)
 
     def not_allowed(self, value: Any, path: Path_, expected: str) -> Any:
         name = joined(path)
@@ -244,18 +239,24 @@ class Reading:
             return WRONG
         allowed = [str(x) for m in get_args(hint) for x in _literals(m)]
         return self.wrong(
-            path, f"{joined(path)} is not allowed", found=shown(value),
-            expected=words_of(hint, bounds), fix=did_you_mean(value, allowed),
-        )  # fmt: skip
+            path,
+            f"{joined(path)} is not allowed",
+            found=shown(value),
+            expected=words_of(hint, bounds),
+            fix=did_you_mean(value, allowed),
+        )
 
     def _read_literal(self, hint: Any, value: Any, path: Path_) -> Any:
         allowed = get_args(hint)
         if any(value == item and type(value) is type(item) for item in allowed):
             return value
         return self.wrong(
-            path, f"{joined(path)} is not one of the allowed values", found=shown(value),
-            expected=", ".join(map(str, allowed)), fix=did_you_mean(value, [*map(str, allowed)]),
-        )  # fmt: skip
+            path,
+            f"{joined(path)} is not one of the allowed values",
+            found=shown(value),
+            expected=", ".join(map(str, allowed)),
+            fix=did_you_mean(value, [*map(str, allowed)]),
+        )
 
     def _read_list(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
         if not isinstance(value, (list, tuple)):
@@ -283,9 +284,11 @@ class Reading:
             if self.read(of_key, key, (*path, key)) is WRONG:
                 del self.mistakes[before:]
                 self.wrong(
-                    (*path, key), f"a name is not allowed in {joined(path)}", found=shown(key),
+                    (*path, key),
+                    f"a name is not allowed in {joined(path)}",
+                    found=shown(key),
                     expected=words_of(of_key, []),
-                )  # fmt: skip
+                )
                 good = False
             read[key] = self.read(of_value, item, (*path, key))
             good = good and read[key] is not WRONG
@@ -327,18 +330,18 @@ class Reading:
     def unknown(self, key: Any, known: list[str], path: Path_) -> Any:
         """A key that is not among those that are known."""
         return self.wrong(
-            (*path, key), f"unknown key `{key}` in {joined(path, 'the experiment')}",
-            expected=", ".join(known) or "no keys", fix=did_you_mean(key, known),
-        )  # fmt: skip
+            (*path, key),
+            f"unknown key `{key}` in {joined(path, 'the experiment')}",
+            expected=", ".join(known) or "no keys",
+            fix=did_you_mean(key, known),
+        )
 
 
 class Chosen(Kind):
     """A mapping whose settings depend on one of its keys: the kind of a corpus, the backend of a
     system."""
 
-    def __init__(
-        self, key: str, names: Callable[[], list[str]], model: Callable[[str], Any]
-    ) -> None:
+    def __init__(self, key: str, names: Callable[[], list[str]], model: Callable[[str], Any]) -> None:
         """`names`: the values of `key` that there are; `model`: what declares the settings."""
         self.key, self._names, self._model = key, names, model
 
@@ -355,9 +358,12 @@ class Chosen(Kind):
             )
         if chosen not in names:
             return reading.wrong(
-                (*path, self.key), f"{name} is not one of the allowed values",
-                found=shown(chosen), expected=", ".join(names), fix=did_you_mean(chosen, names),
-            )  # fmt: skip
+                (*path, self.key),
+                f"{name} is not one of the allowed values",
+                found=shown(chosen),
+                expected=", ".join(names),
+                fix=did_you_mean(chosen, names),
+            )
         try:
             model = self._model(chosen)
         except ReplituneError as error:
@@ -461,9 +467,13 @@ def _literals(hint: Any) -> tuple[Any, ...]:
 # ---- what is expected, in words
 
 WORDS = {
-    bool: "true or false", int: "a whole number", float: "a number", str: "a text",
-    None: "null", types.NoneType: "null",
-}  # fmt: skip
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    None: "null",
+    types.NoneType: "null",
+}
 
 
 def words_of(hint: Any, bounds: list[msgspec.Meta]) -> str:
@@ -478,9 +488,7 @@ def words_of(hint: Any, bounds: list[msgspec.Meta]) -> str:
     for bound in bounds:
         if bound.pattern is not None:
             return bound.description or f"a text like {bound.pattern}"
-        for name, said in (
-            ("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")
-        ):  # fmt: skip
+        for name, said in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
             limit = getattr(bound, name)
             if limit is not None:
                 limits.append(f"{said} {limit}")
@@ -573,16 +581,18 @@ def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 SCHEMA_WORDS = {
-    "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum",
-    "pattern": "pattern", "description": "description",
-}  # fmt: skip
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "pattern": "pattern",
+    "description": "description",
+}
 
 
 def _schema_of_bounds(meta: msgspec.Meta, hint: Any) -> dict[str, Any]:
     found = {
-        word: getattr(meta, name)
-        for name, word in SCHEMA_WORDS.items()
-        if getattr(meta, name) is not None
+        word: getattr(meta, name) for name, word in SCHEMA_WORDS.items() if getattr(meta, name) is not None
     }
     what = "Length" if hint is str else "Properties" if get_origin(hint) is dict else "Items"
     if meta.min_length is not None:

@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from replitune.backends.interface import (
-    Backend,
-    DecodeJob,
-    ReplicaJob,
-    TrainJob,
-    replica_seed,
-)
+from replitune.backends.interface import Backend, DecodeJob, ReplicaJob, TrainJob, replica_seed
 from replitune.backends.registry import get_backend
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplicaError, ReplituneError
@@ -58,9 +52,7 @@ def dev() -> TestSet:
 
 def decode_job(folder: Path, **more: Any) -> DecodeJob:
     write_lines(folder / "in.txt", SOURCE)
-    return DecodeJob(
-        seed=3, replica=Replica("seed-002"), name="t", text=folder / "in.txt", **more
-    )  # fmt: skip
+    return DecodeJob(seed=3, replica=Replica("seed-002"), name="t", text=folder / "in.txt", **more)
 
 
 def test_train_tune_and_decode_see_what_they_are_promised(tmp_path: Path):
@@ -73,12 +65,13 @@ def test_train_tune_and_decode_see_what_they_are_promised(tmp_path: Path):
             "tune": "cp {model}/pairs {output}; echo {seed} > {output}/seed; ls {work};"
             " cat {dev_source} {dev_references} > {output}/dev",
             "decode": "sed s/^/{number}:/ {source} > {output}; test -e {trained}/seed",
-        },
+        }
     )
     assert system.stages == {
-        "train": ["train"], "train_replica": ["dev", "model"],
+        "train": ["train"],
+        "train_replica": ["dev", "model"],
         "decode": ["model", "tuned", "source"],
-    }  # fmt: skip
+    }
     write_lines(folder / "src", ["x", "y"])
     write_lines(folder / "tgt", ["X", "Y"])
     train = folder / "src", folder / "tgt"
@@ -100,9 +93,7 @@ def test_train_tune_and_decode_see_what_they_are_promised(tmp_path: Path):
 
 def test_what_a_decode_prints_is_its_translation(tmp_path: Path):
     job = decode_job(tmp_path)
-    assert command({"decode": "tr a-z A-Z < {source}"}).decode(job) == [
-        line.upper() for line in SOURCE
-    ]
+    assert command({"decode": "tr a-z A-Z < {source}"}).decode(job) == [line.upper() for line in SOURCE]
 
 
 def test_our_tuners_find_the_weights_that_enumeration_finds(tmp_path: Path):
@@ -115,17 +106,22 @@ def test_our_tuners_find_the_weights_that_enumeration_finds(tmp_path: Path):
             " | sed 's/^[0-9]* ||| //; s/ ||| .*//'",
             "nbest": f"{sys.executable} {script} {{source}} {{nbest}} {{weights}} {{size}}",
             "weights": {"Shift": -1.0, "Keep": [0.0, 0.5]},
-        },
+        }
     )
     out = tmp_path / "weights.json"
     for algorithm, tuner in (("mert", {"restarts": 4}), ("pro", {})):
         system.tune(
             ReplicaJob(
-                seed=3, dev=dev(), out=out, replica=Replica(f"{algorithm}-001"), nbest=20,
-                tuner=get_tuner(algorithm, tuner), history=tmp_path / "history.parquet",
+                seed=3,
+                dev=dev(),
+                out=out,
+                replica=Replica(f"{algorithm}-001"),
+                nbest=20,
+                tuner=get_tuner(algorithm, tuner),
+                history=tmp_path / "history.parquet",
                 work=tmp_path / "w",
             )
-        )  # fmt: skip
+        )
         assert json.loads(out.read_text())["dev_score"] == pytest.approx(100)
         assert list(read_weights(out)) == ["Shift", "Keep"]
         assert system.decode(decode_job(tmp_path, tuned=out)) == SOURCE
@@ -162,9 +158,14 @@ def test_bad_nbest_lists_are_named(nbest: str, message: str, tmp_path: Path):
     system = command({"decode": "true", "nbest": nbest, "weights": {"X": 1.0}})
     with pytest.raises(ReplituneError, match=message):
         system.tune(
-            ReplicaJob(seed=1, dev=dev(), out=tmp_path / "w.json", replica=Replica("pro-001"),
-                       tuner=get_tuner("pro"))
-        )  # fmt: skip
+            ReplicaJob(
+                seed=1,
+                dev=dev(),
+                out=tmp_path / "w.json",
+                replica=Replica("pro-001"),
+                tuner=get_tuner("pro"),
+            )
+        )
     assert not (tmp_path / "w.json").exists()
 
 
@@ -235,9 +236,7 @@ def test_mistakes_in_an_experiment(
     assert "Traceback" not in ran.err
 
 
-def test_a_system_takes_the_replicas_that_it_can_make(
-    tmp_path: Path, replitune: Callable[..., Ran]
-):
+def test_a_system_takes_the_replicas_that_it_can_make(tmp_path: Path, replitune: Callable[..., Ran]):
     ran = replitune("check", experiment(tmp_path, decode="x"))
     assert "s (3 replicas)" in ran.out
     tuned = {"decode": "x", "nbest": "x", "weights": {"A": 1}}
@@ -258,8 +257,15 @@ def test_a_wrong_number_of_lines_is_no_decode(tmp_path: Path, replitune: Callabl
     record = json.loads((tmp_path / "out.txt").read_text())["failed"]
     assert record["replica"] == "seed-001"
     assert "wrong number of translations" in record["reason"]
-    ran = replitune("score", "--refs", tmp_path / "in.txt", "--hyps", f"s={tmp_path}/out.txt",
-                    "--out", tmp_path / "store")  # fmt: skip
+    ran = replitune(
+        "score",
+        "--refs",
+        tmp_path / "in.txt",
+        "--hyps",
+        f"s={tmp_path}/out.txt",
+        "--out",
+        tmp_path / "store",
+    )
     assert ran.code == 2
     assert "allow_missing_replicas" in ran.err
 
@@ -268,8 +274,16 @@ def test_a_missing_program_is_no_missing_replica(tmp_path: Path, replitune: Call
     write_lines(tmp_path / "in.txt", SOURCE)
     settings = json.dumps({"decode": "no-such-decoder < {source}"})
     ran = replitune(
-        "decode", "--backend", "command", "--settings", settings, "--source", tmp_path / "in.txt",
-        "--out", tmp_path / "out.txt", "--allow-failure",
-    )  # fmt: skip
+        "decode",
+        "--backend",
+        "command",
+        "--settings",
+        settings,
+        "--source",
+        tmp_path / "in.txt",
+        "--out",
+        tmp_path / "out.txt",
+        "--allow-failure",
+    )
     assert ran.code == 2
     assert not os.path.exists(tmp_path / "out.txt")

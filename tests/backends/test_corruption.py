@@ -134,10 +134,7 @@ def test_segments_and_replicas_as_units_can_disagree(reference):
         values = [[bleu(h, reference) for h in system] for system in outputs]
         by_replicas += stats.ttest_ind(*values, equal_var=False).pvalue < 0.05
         metric = sacrebleu.BLEU(tokenize="none", force=True)
-        sums = [
-            np.array(metric._extract_corpus_statistics(system[0], [reference]))
-            for system in outputs
-        ]
+        sums = [np.array(metric._extract_corpus_statistics(system[0], [reference])) for system in outputs]
         delta = [
             metric._compute_score_from_stats(sums[1][d].sum(0).tolist()).score
             - metric._compute_score_from_stats(sums[0][d].sum(0).tolist()).score
@@ -175,12 +172,8 @@ def test_error_types_change_length_as_they_should(reference):
     common=st.floats(0, 1),
 )
 def test_any_corpus_keeps_its_segments_and_words(lines, errors, spread, common):
-    streams = {
-        f"rng_{name}": stream(1, name) for name in ("testset", "system", "replica", "tokens")
-    }
-    output = corrupt(
-        lines, errors=errors, spread=spread, alike=common / 2, common=common, **streams
-    )
+    streams = {f"rng_{name}": stream(1, name) for name in ("testset", "system", "replica", "tokens")}
+    output = corrupt(lines, errors=errors, spread=spread, alike=common / 2, common=common, **streams)
     assert len(output) == len(lines)
     known = {token for line in lines for token in line.split()}
     for line, made in zip(lines, output, strict=True):

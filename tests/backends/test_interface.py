@@ -67,9 +67,13 @@ def install(folder: Path, points: dict[str, str]) -> None:
 def run_with(folder: Path, code: str) -> str:
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": path},
-    ).stdout  # fmt: skip
+    ).stdout
 
 
 INSTALLED = """
@@ -108,10 +112,7 @@ print("fine")
 
 def test_a_backend_and_a_tuner_of_another_package(tmp_path: Path):
     """The classes are those of the page; nothing of ours names them."""
-    points = {
-        "replitune.backends": "mine = my_package:Mine",
-        "replitune.tuners": "coin = my_package:Coin",
-    }
+    points = {"replitune.backends": "mine = my_package:Mine", "replitune.tuners": "coin = my_package:Coin"}
     install(tmp_path, points)
     (tmp_path / "nbest.txt").write_text("0 ||| a b ||| X= 1 2 ||| 0\n0 ||| a ||| X= 2 1 ||| 0\n")
     (tmp_path / "refs.txt").write_text("a b\n")
@@ -158,9 +159,9 @@ def test_a_job_makes_its_system_of_the_settings_of_its_stage():
             assert "replicas" not in wire
             again = get_backend("a", wire, name)
             assert again.stage_settings(stage) == system.stage_settings(stage), (name, stage)
-    assert json.dumps(get_backend("a", given["moses"], "moses").stage_settings("decode")).count(
-        "3, "
-    ), "whole numbers stay whole: they are options of a program"
+    assert json.dumps(get_backend("a", given["moses"], "moses").stage_settings("decode")).count("3, "), (
+        "whole numbers stay whole: they are options of a program"
+    )
 
 
 @pytest.mark.parametrize(

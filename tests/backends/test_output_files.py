@@ -88,8 +88,7 @@ def test_files_are_those_on_disk(folder: Path):
 
 def test_segments_follow_the_file_of_the_test_set(folder: Path):
     other = XML.replace(
-        '<seg id="1">eins</seg><seg id="2">zwei</seg>',
-        '<seg id="2">zwei</seg><seg id="1">eins</seg>',
+        '<seg id="1">eins</seg><seg id="2">zwei</seg>', '<seg id="2">zwei</seg><seg id="1">eins</seg>'
     )
     (folder / "source.xml").write_text(other)
     found = collected(folder, "all.xml#run1", like={"t": "source.xml"})

@@ -16,8 +16,10 @@ from replitune.replicas import Replica
 
 ROWS = [
     (system, run, f"q{i}", "abc"[i // 2], run + i / 10 + (system == "B"), i)
-    for system in "AB" for run in (1, 2) for i in (3, 0, 2, 1)
-]  # fmt: skip
+    for system in "AB"
+    for run in (1, 2)
+    for i in (3, 0, 2, 1)
+]
 
 
 @pytest.fixture
@@ -71,9 +73,7 @@ def test_each_file_is_a_run_where_tables_tell_none(tmp_path: Path):
         (tmp_path / f"a.{run}.score").write_text(text)
     backend = system(tmp_path / "a.*.score", "a", columns={})
     found = backend.collect("t", tmp_path, 3)
-    assert [json.loads(lines[2])["scores"] for lines in found.values()] == [
-        {"score": 1.2}, {"score": 2.2},
-    ]  # fmt: skip
+    assert [json.loads(lines[2])["scores"] for lines in found.values()] == [{"score": 1.2}, {"score": 2.2}]
     assert list(found) == [Replica("run-001"), Replica("run-002")]
 
 

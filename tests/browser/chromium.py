@@ -13,11 +13,19 @@ from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
     "--host-resolver-rules=MAP * ~NOTFOUND",  # the browser itself asks for things, too
-)  # fmt: skip
+)
 KEYS = {"Tab": 9, "Enter": 13, "Space": 32, "ArrowDown": 40, "ArrowRight": 39, "Backspace": 8}
 
 
@@ -36,9 +44,12 @@ class Browser:
             os.dup2(11, 4)
 
         self._process = subprocess.Popen(
-            [CHROMIUM, *FLAGS, f"--user-data-dir={profile}"], preexec_fn=pipes, close_fds=False,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [CHROMIUM, *FLAGS, f"--user-data-dir={profile}"],
+            preexec_fn=pipes,
+            close_fds=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_read)
         os.close(to_write)
         self._buffer = b""
@@ -78,9 +89,12 @@ class Browser:
     def look(self, width: int, height: int = 900, *, dark: bool = False) -> None:
         """The size of the window, and what the system's colours are."""
         self.do(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
             mobile=False,
-        )  # fmt: skip
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.do("Emulation.setEmulatedMedia", features=[scheme])
 
@@ -95,16 +109,18 @@ class Browser:
 
     def js(self, expression: str) -> Any:
         """The value of an expression; of a promise, what it comes to."""
-        found = self.do(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
+        found = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise AssertionError(found["exceptionDetails"]["exception"].get("description"))
         return found["result"].get("value")
 
     def press(self, key: str, shift: bool = False) -> None:
-        code = {"key": " " if key == "Space" else key, "code": key,
-                "windowsVirtualKeyCode": KEYS[key], "modifiers": 8 if shift else 0}  # fmt: skip
+        code = {
+            "key": " " if key == "Space" else key,
+            "code": key,
+            "windowsVirtualKeyCode": KEYS[key],
+            "modifiers": 8 if shift else 0,
+        }
         text = {"Enter": "\r", "Space": " "}.get(key)
         down = {"type": "keyDown", "text": text} if text else {"type": "rawKeyDown"}
         self.do("Input.dispatchKeyEvent", **down, **code)
@@ -149,8 +165,11 @@ class Browser:
     @property
     def requests(self) -> list[str]:
         """Addresses that were asked for, the page itself left out."""
-        asked = [event["params"]["request"]["url"] for event in self.events
-                 if event.get("method") == "Network.requestWillBeSent"]  # fmt: skip
+        asked = [
+            event["params"]["request"]["url"]
+            for event in self.events
+            if event.get("method") == "Network.requestWillBeSent"
+        ]
         return [url for url in asked if not url.startswith(("file:", "data:", "blob:"))]
 
     def close(self) -> None:

@@ -24,14 +24,17 @@ from replitune.workflow.live.server import Server
 from replitune.workflow.live.state import Live
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH"),
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH"), pytest.mark.slow]
 EVIL = "<img src=x onerror=\"document.title='hacked'\"><b>bold</b>"
 STATE: dict[str, Any] = {
-    "experiment": f"x{EVIL}", "folder": f"results/{EVIL}", "status": "running", "host": EVIL,
-    "began": 1.6e9, "sign": 1.6e9, "jobs": [3, 9], "cpu": 75.0,
+    "experiment": f"x{EVIL}",
+    "folder": f"results/{EVIL}",
+    "status": "running",
+    "host": EVIL,
+    "began": 1.6e9,
+    "sign": 1.6e9,
+    "jobs": [3, 9],
+    "cpu": 75.0,
     "left": {"seconds": 61.0, "whole": True},
     "stages": [
         {"name": "tune", "done": 2, "all": 6, "at_work": 1, "failed": 0},
@@ -39,7 +42,8 @@ STATE: dict[str, Any] = {
     ],
     "replicas": [
         {"system": system, "of": of, "all": 3, "most": 3, "made": 1, "decoded": 0}
-        for system in ("a", f"a-name-that-is-longer-than-most-{EVIL}") for of in ("mert", "pro")
+        for system in ("a", f"a-name-that-is-longer-than-most-{EVIL}")
+        for of in ("mert", "pro")
     ],
     "metric": EVIL,
     "curves": [
@@ -52,10 +56,13 @@ STATE: dict[str, Any] = {
         {"name": "decode/a/mert-002", "log": f"/logs/{EVIL}", "message": f"{EVIL}\nlast line"},
     ],
     "verdict": {
-        "final": False, "where": "t, BLEU", "lines": [f"a beats {EVIL}"], "more": 2,
+        "final": False,
+        "where": "t, BLEU",
+        "lines": [f"a beats {EVIL}"],
+        "more": 2,
         "words": "Not final: do not stop by it.",
     },
-}  # fmt: skip
+}
 
 
 class Fixed(Live):
@@ -85,13 +92,26 @@ class Browser:
     def __init__(self, folder: Path, url: str, width: int) -> None:
         assert CHROMIUM is not None
         self.process = subprocess.Popen(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync",
-             "--disable-dev-shm-usage", "--remote-debugging-port=0", f"--window-size={width},900",
-             "--remote-allow-origins=*", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-             f"--user-data-dir={folder / 'profile'}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [
+                CHROMIUM,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--disable-dev-shm-usage",
+                "--remote-debugging-port=0",
+                f"--window-size={width},900",
+                "--remote-allow-origins=*",
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+                f"--user-data-dir={folder / 'profile'}",
+                "about:blank",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         port_file = folder / "profile" / "DevToolsActivePort"
         until(lambda: port_file.exists() and port_file.read_text().count("\n") >= 1)
         port = int(port_file.read_text().split()[0])
@@ -117,9 +137,7 @@ class Browser:
     def do(self, method: str, **parameters: object) -> dict[str, Any]:
         self.number += 1
         text = json.dumps({"id": self.number, "method": method, "params": parameters}).encode()
-        size = (
-            bytes([0x80 | len(text)]) if len(text) < 126 else b"\xfe" + struct.pack(">H", len(text))
-        )
+        size = bytes([0x80 | len(text)]) if len(text) < 126 else b"\xfe" + struct.pack(">H", len(text))
         self.socket.sendall(b"\x81" + size + bytes(4) + text)  # masked by zeros
         while True:
             found = self._receive()
@@ -140,9 +158,7 @@ class Browser:
                 return json.loads(content)
 
     def value(self, expression: str) -> Any:
-        return self.do("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get(
-            "value"
-        )
+        return self.do("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
     def picture(self, path: Path) -> None:
         found = self.do("Page.captureScreenshot", captureBeyondViewport=True)
@@ -184,12 +200,26 @@ def test_the_page_shows_all_of_it(server: Server, tmp_path: Path, width: int, da
     with browsing(tmp_path, server.url, width) as browser:
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         browser.do("Emulation.setEmulatedMedia", features=scheme)
-        browser.do("Emulation.setDeviceMetricsOverride", width=width, height=900,
-                   deviceScaleFactor=1, mobile=width < 500)  # fmt: skip
+        browser.do(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=width < 500,
+        )
         text = browser.value("document.body.innerText")
-        for said in ("3 of 9 jobs", "about 1:01 left", "1 at work", "2 failed", "last line",
-                     "and 1 more: decode a pro-002", "Verdict so far, NOT FINAL (t, BLEU)",
-                     "Not final: do not stop by it.", "and 2 more pairs", EVIL):  # fmt: skip
+        for said in (
+            "3 of 9 jobs",
+            "about 1:01 left",
+            "1 at work",
+            "2 failed",
+            "last line",
+            "and 1 more: decode a pro-002",
+            "Verdict so far, NOT FINAL (t, BLEU)",
+            "Not final: do not stop by it.",
+            "and 2 more pairs",
+            EVIL,
+        ):
             assert said in text, said
         assert browser.value("document.title").startswith("3/9 x<img")
         assert browser.value("document.images.length") == 0, "markup in names is text"
@@ -201,9 +231,10 @@ def test_the_page_shows_all_of_it(server: Server, tmp_path: Path, width: int, da
         back = browser.value("getComputedStyle(document.body).backgroundColor")
         assert (sum(json.loads(back[3:].replace("(", "[").replace(")", "]"))) < 200) == dark
         asked = [
-            event["params"]["request"]["url"] for event in browser.events
+            event["params"]["request"]["url"]
+            for event in browser.events
             if event.get("method") == "Network.requestWillBeSent"
-        ]  # fmt: skip
+        ]
         assert asked
         assert all(url.startswith((server.url, "data:,")) for url in asked), asked
         assert not complaints(browser), complaints(browser)

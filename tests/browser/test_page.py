@@ -23,10 +23,7 @@ from replitune.significance.studies.planned import FEW_NODES, Plan, Planned
 from report.report_models import SEGMENTS, finished_experiment, references, write_report
 from support import Ran
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH"),
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH"), pytest.mark.slow]
 
 EVIL = "<img src=x onerror=\"document.title='hacked'\"><b>bold</b>"
 RUNS = ["mert-001", "mert-002", "mira-001", "mira-002"]
@@ -41,9 +38,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 def experiment(replitune: Callable[..., Ran], folder: Path, systems: str) -> Path:
     settings = finished_experiment(
-        replitune, folder, dict.fromkeys(systems, RUNS),
+        replitune,
+        folder,
+        dict.fromkeys(systems, RUNS),
         edit=lambda lines: [f"{EVIL} {line}" for line in lines],
-    )  # fmt: skip
+    )
     write_report(replitune, folder, settings)
     return folder / "report.html"
 
@@ -70,9 +69,15 @@ TOPS = """[...document.querySelectorAll('.picture')].filter((f) => !f.hidden)
 @pytest.mark.parametrize(("width", "height", "screens"), [(1280, 900, 1), (390, 844, 2)])
 @pytest.mark.parametrize("systems", ["ab", "abc"])
 def test_the_first_screen_has_headline_picture_and_table(
-    replitune: Callable[..., Ran], browser: Browser, tmp_path: Path, systems: str, width: int,
-    height: int, screens: int, dark: bool,
-):  # fmt: skip
+    replitune: Callable[..., Ran],
+    browser: Browser,
+    tmp_path: Path,
+    systems: str,
+    width: int,
+    height: int,
+    screens: int,
+    dark: bool,
+):
     page = experiment(replitune, tmp_path, systems)
     browser.look(width, height, dark=dark)
     browser.open(page)
@@ -87,9 +92,7 @@ def test_the_first_screen_has_headline_picture_and_table(
     assert all(tops[id] < screens * height for id in wanted)
     assert table < screens * height
     assert browser.js("document.documentElement.scrollWidth") <= width, "nothing is cut off"
-    ink, paper = browser.js(
-        "['color', 'backgroundColor'].map((n) => getComputedStyle(document.body)[n])"
-    )
+    ink, paper = browser.js("['color', 'backgroundColor'].map((n) => getComputedStyle(document.body)[n])")
     light = [sum(map(int, re.findall(r"\d+", colour))) for colour in (ink, paper)]
     assert (light[0] > light[1]) == dark
     drawn = browser.js("getComputedStyle(document.querySelector('.canvas > svg')).color")
@@ -131,17 +134,16 @@ def test_one_switcher_sets_the_whole_page_and_the_fragment(browser: Browser, pag
         text = browser.js(f"document.getElementById('picture-{picture}').textContent")
         assert re.search(r"TER|n-gram", text), picture
         assert "c" in text
-    labels = browser.js("[...document.querySelectorAll('#segment-list .label')]"
-                        ".map((l) => l.textContent)")  # fmt: skip
+    labels = browser.js("[...document.querySelectorAll('#segment-list .label')].map((l) => l.textContent)")
     assert any(label.startswith("A: c ") for label in labels)
     assert any(label.startswith("B: a ") for label in labels)
     said = browser.js("document.getElementById('said').textContent")
     assert said.startswith("TER: ")
     # and the address alone brings it back
     browser.open(page, fragment)
-    assert browser.js("['metric', 'test', 'a', 'b'].map("
-                      "(n) => document.getElementById('choose-' + n).value)") == [
-        "ter-norm", "clark", "c", "a"]  # fmt: skip
+    assert browser.js(
+        "['metric', 'test', 'a', 'b'].map((n) => document.getElementById('choose-' + n).value)"
+    ) == ["ter-norm", "clark", "c", "a"]
     assert browser.complaints == []
 
 
@@ -159,21 +161,17 @@ def test_a_click_in_the_matrix_sets_the_pair_everywhere(browser: Browser, page: 
     a, b = browser.js("[page.state.a, page.state.b]")
     assert [a, b] != before
     assert browser.js("document.getElementById('choose-a').value") == a
-    labels = browser.js("[...document.querySelectorAll('#segment-list .label')]"
-                        ".map((l) => l.textContent)")  # fmt: skip
+    labels = browser.js("[...document.querySelectorAll('#segment-list .label')].map((l) => l.textContent)")
     assert any(label.startswith(f"A: {a} ") for label in labels)
 
 
-def test_a_run_of_the_strip_shows_its_segments_and_all_outputs_are_counted(
-    browser: Browser, page: Path
-):
+def test_a_run_of_the_strip_shows_its_segments_and_all_outputs_are_counted(browser: Browser, page: Path):
     browser.look(1280)
     browser.open(page, "#a=a&b=b")
     browser.click('#picture-strip [data-mark="dot"] path:nth-of-type(3)')
     system, run = browser.js("page.state.run")
     assert run in RUNS
-    labels = browser.js("[...document.querySelectorAll('#segment-list .label')]"
-                        ".map((l) => l.textContent)")  # fmt: skip
+    labels = browser.js("[...document.querySelectorAll('#segment-list .label')].map((l) => l.textContent)")
     assert any(f": {system} {run}" in label for label in labels)
     browser.js("document.querySelector('#segment-list details').open = true")
     counts = browser.js(
@@ -192,13 +190,16 @@ def test_a_brush_filters_the_segments(browser: Browser, page: Path):
     browser.click("#browser button.more")
     assert browser.js("document.querySelectorAll('#segment-list article').length") == SEGMENTS
     x, y = browser.place("#picture-histogram svg .overlay")
-    browser.mouse(("mousePressed", x - 150, y), ("mouseMoved", x - 60, y),
-                  ("mouseMoved", x - 20, y), ("mouseReleased", x - 20, y))  # fmt: skip
+    browser.mouse(
+        ("mousePressed", x - 150, y),
+        ("mouseMoved", x - 60, y),
+        ("mouseMoved", x - 20, y),
+        ("mouseReleased", x - 20, y),
+    )
     low, high = browser.js("page.state.range")
     assert low < high < 0
     inside = browser.js(
-        "[...why.differences()].filter((d) => d >= page.state.range[0] && d <= page.state.range[1])"
-        ".length"
+        "[...why.differences()].filter((d) => d >= page.state.range[0] && d <= page.state.range[1]).length"
     )
     assert 0 < inside < SEGMENTS
     said = browser.js(status)
@@ -215,10 +216,12 @@ def test_with_the_keyboard_alone(browser: Browser, page: Path):
     reached: list[str] = []
     for _ in range(140):
         browser.press("Tab")
-        reached.append(browser.js(
-            "(document.activeElement.id || document.activeElement.getAttribute('aria-label')"
-            " || document.activeElement.textContent).slice(0, 40)"
-        ))  # fmt: skip
+        reached.append(
+            browser.js(
+                "(document.activeElement.id || document.activeElement.getAttribute('aria-label')"
+                " || document.activeElement.textContent).slice(0, 40)"
+            )
+        )
         if reached[-1] == "segment-find":
             break
         outline = browser.js(
@@ -310,8 +313,7 @@ def test_markup_of_texts_and_names_is_text(
             for run in (1, 2, 3):
                 for i, x in enumerate(rng.normal(shift, 1, 30)):
                     writer.writerow([name, run, i, x])
-    ran = replitune("compare", "--scores", scores, "--samples", 99,
-                    "--html", tmp_path / "names.html")  # fmt: skip
+    ran = replitune("compare", "--scores", scores, "--samples", 99, "--html", tmp_path / "names.html")
     assert ran.code == 0, ran.err
     for one in (page, tmp_path / "names.html"):
         browser.look(1280)
@@ -334,8 +336,9 @@ def test_without_javascript_the_static_pictures_stand_there(
     assert "t1.bleu.ranking" in text
     tops = []
     for id in ("ranks", "matrix", "strip"):
-        node = browser.do("DOM.querySelector", nodeId=found["nodeId"],
-                          selector=f"#picture-{id} svg")["nodeId"]  # fmt: skip
+        node = browser.do("DOM.querySelector", nodeId=found["nodeId"], selector=f"#picture-{id} svg")[
+            "nodeId"
+        ]
         tops.append(browser.do("DOM.getBoxModel", nodeId=node)["model"]["content"][1])
     assert tops[0] < 450
     box = browser.do("DOM.querySelector", nodeId=found["nodeId"], selector="#switch")["nodeId"]
@@ -343,9 +346,7 @@ def test_without_javascript_the_static_pictures_stand_there(
     assert browser.do("DOM.querySelector", nodeId=found["nodeId"], selector="noscript p")["nodeId"]
 
 
-def test_no_other_script_runs_and_nothing_is_asked_for(
-    browser: Browser, page: Path, tmp_path: Path
-):
+def test_no_other_script_runs_and_nothing_is_asked_for(browser: Browser, page: Path, tmp_path: Path):
     """The page forbids it to itself, and the browser says so."""
     asking = tmp_path / "asking.html"
     more = "<script>document.title = 'hacked'</script><img src='https://example.org/x.png'></body>"
@@ -411,9 +412,7 @@ def test_power_of_the_sliders_is_pythons(browser: Browser, page: Path):
     choose(browser, "power-n", "30")
     assert browser.js(moved) != before
     assert "the plan" in browser.js(moved)
-    ndtr, chi, t = browser.js(
-        "[power.ndtr(1.3), power.chiQuantile(7, 0.9), power.tQuantile(4.5, 0.025)]"
-    )
+    ndtr, chi, t = browser.js("[power.ndtr(1.3), power.chiQuantile(7, 0.9), power.tQuantile(4.5, 0.025)]")
     from scipy import stats
 
     assert (ndtr, chi, t) == pytest.approx(
@@ -430,8 +429,9 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("axe")
     ran = subprocess.run(
         [npm, "install", "--no-save", "--silent", "--prefix", str(folder), "axe-core@4"],
-        capture_output=True, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        timeout=120,
+    )
     script = folder / "node_modules" / "axe-core" / "axe.min.js"
     if ran.returncode or not script.exists():
         pytest.skip("axe-core cannot be installed by npm")
@@ -456,7 +456,9 @@ def test_a_page_of_paper_has_no_controls(browser: Browser, page: Path):
     browser.look(1280)
     browser.open(page)
     browser.do("Emulation.setEmulatedMedia", media="print")
-    shown = browser.js("['.switch', 'nav', '.save', '.controls'].map((s) =>"
-                       "getComputedStyle(document.querySelector(s)).display)")  # fmt: skip
+    shown = browser.js(
+        "['.switch', 'nav', '.save', '.controls'].map((s) =>"
+        "getComputedStyle(document.querySelector(s)).display)"
+    )
     assert shown == ["none"] * 4
     browser.do("Emulation.setEmulatedMedia", media="")

@@ -13,9 +13,13 @@ from replitune.significance.registry import TESTS
 from support import ROOT, Ran
 
 REFERENCE = [
-    "the cat sat on the mat .", "a dog ran through the park", "it is raining in the city today",
-    "she reads a long book about the sea", "they did not come back", "we saw the old bridge",
-]  # fmt: skip
+    "the cat sat on the mat .",
+    "a dog ran through the park",
+    "it is raining in the city today",
+    "she reads a long book about the sea",
+    "they did not come back",
+    "we saw the old bridge",
+]
 
 
 @pytest.fixture
@@ -38,9 +42,20 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 def compare(replitune: Callable[..., Ran], files: dict[str, Path], *more: object) -> Ran:
     return replitune(
-        "compare", "--refs", files["ref"], "--baseline", files["a1"], files["a2"], files["a3"],
-        "--system", f"b={files['b1']}", files["b2"], "--samples", 99, *more,
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        files["ref"],
+        "--baseline",
+        files["a1"],
+        files["a2"],
+        files["a3"],
+        "--system",
+        f"b={files['b1']}",
+        files["b2"],
+        "--samples",
+        99,
+        *more,
+    )
 
 
 def strict(text: str) -> dict:
@@ -59,16 +74,16 @@ def test_scores_are_sacrebleus(replitune: Callable[..., Ran], files: dict, tmp_p
     said = strict(out.read_text())
     bleu = said["metrics"]["bleu"]
     for name, run, key in (
-        ("baseline", "run-001", "a1"), ("baseline", "run-003", "a3"), ("b", "run-002", "b2"),
-    ):  # fmt: skip
+        ("baseline", "run-001", "a1"),
+        ("baseline", "run-003", "a3"),
+        ("b", "run-002", "b2"),
+    ):
         hyps = files[key].read_text().splitlines()
         expected = sacrebleu.corpus_bleu(hyps, [REFERENCE]).score
         assert bleu["systems"][name]["scores"][run] == pytest.approx(expected, abs=1e-9)
     pair = bleu["pairs"][0]
     assert (pair["a"], pair["b"]) == ("baseline", "b")
-    assert pair["delta"] == pytest.approx(
-        bleu["systems"]["b"]["avg"] - bleu["systems"]["baseline"]["avg"]
-    )
+    assert pair["delta"] == pytest.approx(bleu["systems"]["b"]["avg"] - bleu["systems"]["baseline"]["avg"])
 
 
 @pytest.mark.parametrize("runs", [1, 2])
@@ -78,9 +93,23 @@ def test_json_is_as_documented_whatever_is_missing(
     out = tmp_path / "c.json"
     systems = [f"b={files['b1']}", files["b2"]][:runs]
     ran = replitune(
-        "compare", "--refs", files["ref"], "--baseline", files["a1"], "--system", *systems,
-        "--metrics", "bleu", "length", "--methods", *TESTS.names, "--samples", 99, "--json", out,
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        files["ref"],
+        "--baseline",
+        files["a1"],
+        "--system",
+        *systems,
+        "--metrics",
+        "bleu",
+        "length",
+        "--methods",
+        *TESTS.names,
+        "--samples",
+        99,
+        "--json",
+        out,
+    )
     assert ran.code == 0, ran.err
     said = strict(out.read_text())
     jsonschema.validate(said, json.loads((ROOT / "docs" / "compare.schema.json").read_text()))
@@ -103,9 +132,21 @@ def test_identical_systems_have_p_one(replitune: Callable[..., Ran], files: dict
     out = tmp_path / "c.json"
     runs = [files["a1"], files["a2"], files["a3"]]
     ran = replitune(
-        "compare", "--refs", files["ref"], "--baseline", *runs, "--system", f"same={runs[0]}",
-        *runs[1:], "--methods", *TESTS.names, "--samples", 99, "--json", out,
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        files["ref"],
+        "--baseline",
+        *runs,
+        "--system",
+        f"same={runs[0]}",
+        *runs[1:],
+        "--methods",
+        *TESTS.names,
+        "--samples",
+        99,
+        "--json",
+        out,
+    )
     assert ran.code == 0, ran.err
     methods = strict(out.read_text())["metrics"]["bleu"]["pairs"][0]["methods"]
     assert {name: row["p"] for name, row in methods.items()} == dict.fromkeys(TESTS.names, 1.0)
@@ -120,9 +161,19 @@ def test_compare_and_score_then_test_agree_to_the_last_digit(
     assert compare(replitune, files, "--json", one, *methods).code == 0
     store = tmp_path / "stats"
     scored = replitune(
-        "score", "--refs", files["ref"], "--hyps", f"baseline={files['a1']}", files["a2"],
-        files["a3"], "--hyps", f"b={files['b1']}", files["b2"], "--out", store,
-    )  # fmt: skip
+        "score",
+        "--refs",
+        files["ref"],
+        "--hyps",
+        f"baseline={files['a1']}",
+        files["a2"],
+        files["a3"],
+        "--hyps",
+        f"b={files['b1']}",
+        files["b2"],
+        "--out",
+        store,
+    )
     assert scored.code == 0, scored.err
     tested = replitune(
         "test", store, "--systems", "baseline", "b", "--samples", 99, "--json", two, *methods
@@ -183,18 +234,14 @@ def test_unequal_line_counts_name_both_files_and_counts(
 ):
     short = tmp_path / "short.txt"
     short.write_text("one line\n")
-    ran = replitune(
-        "compare", "--refs", files["ref"], "--baseline", short, "--system", f"b={files['b1']}"
-    )
+    ran = replitune("compare", "--refs", files["ref"], "--baseline", short, "--system", f"b={files['b1']}")
     assert ran.code == 2
     for part in ("short.txt", "ref.txt", "1 line", "6 lines"):
         assert part in ran.err
 
 
 @pytest.mark.realdata
-def test_multevals_example_gives_multevals_table(
-    replitune: Callable[..., Ran], data: Path, tmp_path: Path
-):
+def test_multevals_example_gives_multevals_table(replitune: Callable[..., Ran], data: Path, tmp_path: Path):
     """multeval 0.5.1 prints 18.5/18.8/18.5, s_sel 0.3/0.3/0.3, s_opt 0.1/0.3/0.1; and calls the
     two identical systems different."""
     folder, out = data / "multeval-example", tmp_path / "c.json"
@@ -204,10 +251,22 @@ def test_multevals_example_gives_multevals_table(
 
     one, two = runs("sys1"), runs("sys2")
     ran = replitune(
-        "compare", "--refs", folder / "refs.test2010.lc.tok.en.0.gz",
-        "--baseline", *runs("baseline"), "--system", f"sys1={one[0]}", *one[1:],
-        "--system", f"sys2={two[0]}", *two[1:], "--metrics", "bleu:tokenize=none", "--json", out,
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        folder / "refs.test2010.lc.tok.en.0.gz",
+        "--baseline",
+        *runs("baseline"),
+        "--system",
+        f"sys1={one[0]}",
+        *one[1:],
+        "--system",
+        f"sys2={two[0]}",
+        *two[1:],
+        "--metrics",
+        "bleu:tokenize=none",
+        "--json",
+        out,
+    )
     assert ran.code == 0, ran.err
     bleu = strict(out.read_text())["metrics"]["bleu"]
     printed = {

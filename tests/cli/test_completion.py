@@ -41,16 +41,17 @@ def test_bash_completes_commands_options_and_choices(completed: Callable[[str], 
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_option_of_every_command_is_known_to_every_shell(
-    replitune: Callable[..., Ran], shell: str
-):
+def test_every_option_of_every_command_is_known_to_every_shell(replitune: Callable[..., Ran], shell: str):
     script = replitune("--completion", shell).out
     for name in COMMANDS:
         assert name in script
         for action in parser_of(name)._actions:
             for option in action.option_strings:
-                assert (f"-l {option[2:]} " if shell == "fish" and len(option) > 2 else option
-                        .removeprefix("-" if shell == "fish" else "")) in script  # fmt: skip
+                assert (
+                    f"-l {option[2:]} "
+                    if shell == "fish" and len(option) > 2
+                    else option.removeprefix("-" if shell == "fish" else "")
+                ) in script
     if shutil.which(shell):
         subprocess.run([shell, "-n"], input=script, text=True, check=True)
 

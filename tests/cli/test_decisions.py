@@ -21,8 +21,10 @@ def table(tmp_path: Path) -> Path:
     rows = [
         (system, run, i, effect[i] + shift + rng.normal(0, 0.02) + noise)
         for system, shift in (("base", 5), ("like", 5.001), ("good", 5.5), ("bad", 4.5))
-        for run in range(4) for noise in [rng.normal(0, 0.005)] for i in range(60)
-    ]  # fmt: skip
+        for run in range(4)
+        for noise in [rng.normal(0, 0.005)]
+        for i in range(60)
+    ]
     path = tmp_path / "t.csv"
     pd.DataFrame(rows, columns=["system", "run", "segment", "score"]).to_csv(path, index=False)
     return path
@@ -30,9 +32,17 @@ def table(tmp_path: Path) -> Path:
 
 def decide(replitune: Callable[..., Ran], table: Path, system: str, *words: object) -> Ran:
     return replitune(
-        "compare", "--scores", table, "--pairs", f"base:{system}", "--methods", "crossed",
-        "--intervals", "--fail-unless", *words,
-    )  # fmt: skip
+        "compare",
+        "--scores",
+        table,
+        "--pairs",
+        f"base:{system}",
+        "--methods",
+        "crossed",
+        "--intervals",
+        "--fail-unless",
+        *words,
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,9 +53,7 @@ def decide(replitune: Callable[..., Ran], table: Path, system: str, *words: obje
         ("same", ("--margin", "score=0.2"), {"good": 3, "like": 0, "bad": 3}),
     ],
 )
-def test_exit_codes(
-    replitune: Callable[..., Ran], table: Path, rule: str, margin: tuple, codes: dict
-):
+def test_exit_codes(replitune: Callable[..., Ran], table: Path, rule: str, margin: tuple, codes: dict):
     for system, code in codes.items():
         ran = decide(replitune, table, system, rule, *margin)
         assert ran.code == code, (system, ran.out, ran.err)
@@ -60,14 +68,22 @@ def test_exit_codes(
 
 def test_all_systems_must_be_so(replitune: Callable[..., Ran], table: Path):
     ran = replitune(
-        "compare", "--scores", table, "--baseline", "base", "--methods", "crossed", "--intervals",
-        "--fail-unless", "not-worse", "--margin", 0.2,
-    )  # fmt: skip
+        "compare",
+        "--scores",
+        table,
+        "--baseline",
+        "base",
+        "--methods",
+        "crossed",
+        "--intervals",
+        "--fail-unless",
+        "not-worse",
+        "--margin",
+        0.2,
+    )
     assert ran.code == 3
     said = json.loads(ran.out.splitlines()[-1])
-    assert {pair["b"]: pair["ok"] for pair in said["pairs"]} == {
-        "like": True, "good": True, "bad": False,
-    }  # fmt: skip
+    assert {pair["b"]: pair["ok"] for pair in said["pairs"]} == {"like": True, "good": True, "bad": False}
 
 
 @pytest.mark.parametrize(
@@ -79,9 +95,7 @@ def test_all_systems_must_be_so(replitune: Callable[..., Ran], table: Path):
         (["--pairs", "base:like", "--fail-unless", "equal"], "invalid choice"),
     ],
 )
-def test_mistakes_are_two(
-    replitune: Callable[..., Ran], table: Path, words: list[str], message: str
-):
+def test_mistakes_are_two(replitune: Callable[..., Ran], table: Path, words: list[str], message: str):
     ran = replitune("compare", "--scores", table, "--methods", "crossed", "--intervals", *words)
     assert ran.code == 2
     assert message in ran.err

@@ -28,9 +28,7 @@ def table(path: Path, *, shift: float, runs: tuple[int, int] = (8, 8)) -> Path:
     return path
 
 
-def test_compare_says_that_fewer_runs_would_have_done(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_compare_says_that_fewer_runs_would_have_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     scores = table(tmp_path / "s.csv", shift=5)
     assert main(["compare", "--scores", str(scores), "--looks", "3", "5"]) == 0
     said = capsys.readouterr()
@@ -99,10 +97,14 @@ def test_one_metric_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_replicas_that_are_added_after_a_look_are_warned_of(tmp_path: Path):
-    settings = resolve({
-        "experiment": "x", "corpus": {"kind": "synthetic", "tests": {"t": 10}},
-        "systems": {"a": {"backend": "corruption", "errors": 0.2}}, "replicas": {"seeds": 5},
-    })  # fmt: skip
+    settings = resolve(
+        {
+            "experiment": "x",
+            "corpus": {"kind": "synthetic", "tests": {"t": 10}},
+            "systems": {"a": {"backend": "corruption", "errors": 0.2}},
+            "replicas": {"seeds": 5},
+        }
+    )
     experiment = Experiment(settings, tmp_path)
     assert peeking(experiment) == []
     (tmp_path / "x").mkdir()

@@ -123,9 +123,8 @@ def test_a_log_in_a_new_folder_is_written(
 def test_a_full_disk_under_standard_output_is_one_message():
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
-            [sys.executable, "-m", "replitune", "--help"], stdout=full, stderr=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "replitune", "--help"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert ran.returncode == 1
     assert ran.stderr.startswith("replitune: the disk is full\n")
     assert ran.stderr.count("\n") == 2

@@ -27,8 +27,7 @@ def texts(tmp_path: Path) -> dict[str, Path]:
     for n in range(9):
         draw = random.Random(n)
         lines = [
-            " ".join(w if draw.random() > 0.08 * n + 0.02 else "x" for w in line.split())
-            for line in ref
+            " ".join(w if draw.random() > 0.08 * n + 0.02 else "x" for w in line.split()) for line in ref
         ]
         paths[f"system-{n}"] = tmp_path / f"{n}.txt"
         paths[f"system-{n}"].write_text("\n".join(lines) + "\n")
@@ -44,9 +43,8 @@ def test_many_single_outputs_are_one_table_that_fits_a_screen(
 ):
     names = [name for name in texts if name != "ref"]
     ran = replitune(
-        "compare", "--refs", texts["ref"], *options(texts, *names), "--metrics", "chrf",
-        "--samples", 99,
-    )  # fmt: skip
+        "compare", "--refs", texts["ref"], *options(texts, *names), "--metrics", "chrf", "--samples", 99
+    )
     assert ran.code == 0, ran.err
     lines = ran.out.splitlines()
     assert len(lines) < 30
@@ -67,8 +65,18 @@ def test_pairs_scope_and_unit_are_options(
 ):
     docs = tmp_path / "docs.txt"
     docs.write_text("".join(f"d{i // 2}\n" for i in range(80)))
-    say = ["compare", "--refs", texts["ref"], *options(texts, "system-0", "system-1", "system-2"),
-           "--metrics", "chrf", "--samples", 99, "--docs", docs]  # fmt: skip
+    say = [
+        "compare",
+        "--refs",
+        texts["ref"],
+        *options(texts, "system-0", "system-1", "system-2"),
+        "--metrics",
+        "chrf",
+        "--samples",
+        99,
+        "--docs",
+        docs,
+    ]
     ran = replitune(*say, "--pairs", "system-0:system-2", "--unit", "document")
     assert ran.code == 0, ran.err
     assert "system-2 - system-0" in ran.out
@@ -87,10 +95,17 @@ def test_pairs_scope_and_unit_are_options(
 
 def test_the_baseline_has_a_name(replitune: Callable[..., Ran], texts: dict[str, Path]):
     ran = replitune(
-        "compare", "--refs", texts["ref"], "--baseline", f"old={texts['system-3']}",
-        *options(texts, "system-0", "system-1"), "--metrics", "chrf,ter:normalized=true",
-        "--samples", 99,
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        texts["ref"],
+        "--baseline",
+        f"old={texts['system-3']}",
+        *options(texts, "system-0", "system-1"),
+        "--metrics",
+        "chrf,ter:normalized=true",
+        "--samples",
+        99,
+    )
     assert ran.code == 0, ran.err
     assert "system-0 - old" in ran.out
     assert "chrf on" in ran.out
@@ -100,8 +115,9 @@ def test_the_baseline_has_a_name(replitune: Callable[..., Ran], texts: dict[str,
 def test_metrics_with_commas():
     assert metric_words(["bleu,chrf", "ter"]) == ["bleu", "chrf", "ter"]
     assert metric_words(["bleu:tokenize=none,lowercase=true,chrf:word_order=2"]) == [
-        "bleu:tokenize=none,lowercase=true", "chrf:word_order=2",
-    ]  # fmt: skip
+        "bleu:tokenize=none,lowercase=true",
+        "chrf:word_order=2",
+    ]
 
 
 def test_tokenised_texts_under_13a_get_one_warning(texts: dict[str, Path]):
@@ -111,17 +127,33 @@ def test_tokenised_texts_under_13a_get_one_warning(texts: dict[str, Path]):
     (said,) = [text for text in report.warnings if "13a" in text]
     assert "bleu:tokenize=none" in said
     assert not any(
-        "13a" in text
-        for text in r.compare(texts["ref"], systems, ["bleu:tokenize=none"], **say).warnings
+        "13a" in text for text in r.compare(texts["ref"], systems, ["bleu:tokenize=none"], **say).warnings
     )
 
 
 def test_a_line_of_multeval_is_answered_with_ours(replitune: Callable[..., Ran]):
     theirs = [
-        "eval", "--refs", "r0", "r1", "--hyps-baseline", "b0", "b1", "--hyps-sys1", "s0", "s1",
-        "--meteor.language", "en", "--metrics", "bleu", "meteor", "--boot-samples", "1000",
-        "--latex", "t.tex", "--fullLatexDoc",
-    ]  # fmt: skip
+        "eval",
+        "--refs",
+        "r0",
+        "r1",
+        "--hyps-baseline",
+        "b0",
+        "b1",
+        "--hyps-sys1",
+        "s0",
+        "s1",
+        "--meteor.language",
+        "en",
+        "--metrics",
+        "bleu",
+        "meteor",
+        "--boot-samples",
+        "1000",
+        "--latex",
+        "t.tex",
+        "--fullLatexDoc",
+    ]
     line, left_out = translated(theirs)
     assert line == (
         "replitune compare --refs r0 r1 --baseline b0 b1 --system sys1=s0 s1 --metrics "

@@ -53,8 +53,9 @@ def test_without_outputs_of_ones_own_there_are_made_up_ones(
     assert replitune("check", "experiment.yaml", "--data").code == 0
     experiment = Experiment(load("experiment.yaml"))
     assert {name: len(experiment.replicas(name)) for name in experiment.systems} == {
-        "baseline": 3, "better": 3,
-    }  # fmt: skip
+        "baseline": 3,
+        "better": 3,
+    }
 
 
 def test_outputs_of_ones_own_are_named_from_the_new_folder(

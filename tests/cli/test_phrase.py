@@ -34,10 +34,23 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tune(replitune: Callable[..., Ran], files: Path, out: Path, *more: object) -> Ran:
     return replitune(
-        "tune", "--model", files / "model", "--source", files / "dev.src", "--refs",
-        files / "dev.tgt", "--algorithm", "pro", "--loop", "iterations=2", "--nbest-size", 20,
-        "--out", out, *more,
-    )  # fmt: skip
+        "tune",
+        "--model",
+        files / "model",
+        "--source",
+        files / "dev.src",
+        "--refs",
+        files / "dev.tgt",
+        "--algorithm",
+        "pro",
+        "--loop",
+        "iterations=2",
+        "--nbest-size",
+        20,
+        "--out",
+        out,
+        *more,
+    )
 
 
 def decode(replitune: Callable[..., Ran], files: Path, *more: object) -> Ran:
@@ -53,16 +66,33 @@ def test_tuned_weights_decode(replitune: Callable[..., Ran], files: Path, tmp_pa
     assert said["algorithm"] == "pro"
     assert len(said["weights"]["TranslationModel0"]) == 4
     ran = decode(
-        replitune, files, "--weights", weights, "--source", files / "dev.src", "--out", out,
-        "--nbest", 3, "--nbest-out", tmp_path / "nbest.txt",
-    )  # fmt: skip
+        replitune,
+        files,
+        "--weights",
+        weights,
+        "--source",
+        files / "dev.src",
+        "--out",
+        out,
+        "--nbest",
+        3,
+        "--nbest-out",
+        tmp_path / "nbest.txt",
+    )
     assert ran.code == 0, ran.err
     assert len(read_lines(out)) == 15
     assert read_lines(tmp_path / "nbest.txt")[0].startswith("0 ||| ")
     tuned = replitune(
-        "tune", "--nbest", tmp_path / "nbest.txt", "--refs", files / "dev.tgt", "--algorithm",
-        "mira", "--out", tmp_path / "w.ini",
-    )  # fmt: skip
+        "tune",
+        "--nbest",
+        tmp_path / "nbest.txt",
+        "--refs",
+        files / "dev.tgt",
+        "--algorithm",
+        "mira",
+        "--out",
+        tmp_path / "w.ini",
+    )
     assert tuned.code == 0, tuned.err
     assert set(read_weights(tmp_path / "w.ini")) == set(said["weights"])
 
@@ -89,25 +119,43 @@ def test_blank_lines_unknown_words_and_zero_weights(
     (tmp_path / "zero.json").write_text(json.dumps(zero))
     for name in ("w.json", "zero.json"):
         ran = decode(
-            replitune, files, "--weights", tmp_path / name, "--source", tmp_path / "in.txt",
-            "--out", tmp_path / "out.txt",
-        )  # fmt: skip
+            replitune,
+            files,
+            "--weights",
+            tmp_path / name,
+            "--source",
+            tmp_path / "in.txt",
+            "--out",
+            tmp_path / "out.txt",
+        )
         assert ran.code == 0, ran.err
         lines = read_lines(tmp_path / "out.txt")
         assert lines[:2] == ["", "neverseen123"]
         assert lines[2]
 
 
-def test_a_dev_set_of_one_line_is_enough(
-    replitune: Callable[..., Ran], files: Path, tmp_path: Path
-):
+def test_a_dev_set_of_one_line_is_enough(replitune: Callable[..., Ran], files: Path, tmp_path: Path):
     for side in ("src", "tgt"):
         write_lines(tmp_path / f"dev.{side}", read_lines(files / f"dev.{side}")[:1])
     ran = replitune(
-        "tune", "--model", files / "model", "--source", tmp_path / "dev.src", "--refs",
-        tmp_path / "dev.tgt", "--algorithm", "mert", "--loop", "iterations=2", "--nbest-size", 10,
-        "--set", "restarts=1", "--out", tmp_path / "w.json",
-    )  # fmt: skip
+        "tune",
+        "--model",
+        files / "model",
+        "--source",
+        tmp_path / "dev.src",
+        "--refs",
+        tmp_path / "dev.tgt",
+        "--algorithm",
+        "mert",
+        "--loop",
+        "iterations=2",
+        "--nbest-size",
+        10,
+        "--set",
+        "restarts=1",
+        "--out",
+        tmp_path / "w.json",
+    )
     assert ran.code == 0, ran.err
 
 
@@ -149,23 +197,27 @@ def test_mistakes(
 
 def test_unequal_sides_are_named(replitune: Callable[..., Ran], files: Path, tmp_path: Path):
     ran = replitune(
-        "train", "--source", files / "train.src", "--target", files / "dev.tgt", "--out",
-        tmp_path / "m",
-    )  # fmt: skip
+        "train", "--source", files / "train.src", "--target", files / "dev.tgt", "--out", tmp_path / "m"
+    )
     assert ran.code == 2
     assert "400" in ran.err
     assert "15" in ran.err
 
 
-def test_a_language_model_that_is_cut_off(
-    replitune: Callable[..., Ran], files: Path, tmp_path: Path
-):
+def test_a_language_model_that_is_cut_off(replitune: Callable[..., Ran], files: Path, tmp_path: Path):
     path = tmp_path / "cut.arpa"
     path.write_text("\\data\\\nngram 1=3\nngram 2=5\n\n\\1-grams:\n-1 <unk>\n-1 a -0.3\n")
     ran = replitune(
-        "train", "--source", files / "train.src", "--target", files / "train.tgt",
-        "--lm-arpa", path, "--out", tmp_path / "m",
-    )  # fmt: skip
+        "train",
+        "--source",
+        files / "train.src",
+        "--target",
+        files / "train.tgt",
+        "--lm-arpa",
+        path,
+        "--out",
+        tmp_path / "m",
+    )
     assert ran.code == 2
     assert "cut.arpa" in ran.err
     assert not (tmp_path / "m").exists()

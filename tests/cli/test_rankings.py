@@ -35,8 +35,7 @@ def store(tmp_path: Path) -> Path:
 
 def test_clusters_are_printed_and_in_the_json(replitune: Callable[..., Ran], store: Path):
     out = store.with_suffix(".json")
-    ran = replitune("test", store, "--methods", "crossed", "riezler", "--samples", 400,
-                    "--json", out)  # fmt: skip
+    ran = replitune("test", store, "--methods", "crossed", "riezler", "--samples", 400, "--json", out)
     assert ran.code == 0, ran.err
     assert "clusters (each system beats all behind a >)" in ran.out
     said = json.loads(out.read_text())
@@ -48,21 +47,23 @@ def test_clusters_are_printed_and_in_the_json(replitune: Callable[..., Ran], sto
         assert set(second) == {"low", "middle"}
         assert ranking["systems"] == [*first, *second]
         assert np.array(ranking["wins"]).tolist() == [
-            [False, False, True, True], [False, False, True, True],
-            [False] * 4, [False] * 4,
-        ]  # fmt: skip
+            [False, False, True, True],
+            [False, False, True, True],
+            [False] * 4,
+            [False] * 4,
+        ]
     assert f"riezler: {', '.join(first)} > {', '.join(second)}" in ran.out
     table = [line.split() for line in ran.out.splitlines() if line[:12].strip().isdecimal()]
     assert [row[:3] for row in table] == [
         [str(cluster), ranks, name]
-        for cluster, ranks, names in ((1, "1-2", first), (2, "3-4", second)) for name in names
-    ]  # fmt: skip
+        for cluster, ranks, names in ((1, "1-2", first), (2, "3-4", second))
+        for name in names
+    ]
 
 
 def test_pairs_with_a_baseline_only_leave_no_clusters(replitune: Callable[..., Ran], store: Path):
     out = store.with_suffix(".json")
-    ran = replitune("test", store, "--methods", "crossed", "--pairs", "baseline=low",
-                    "--json", out)  # fmt: skip
+    ran = replitune("test", store, "--methods", "crossed", "--pairs", "baseline=low", "--json", out)
     assert ran.code == 0, ran.err
     assert "clusters" not in ran.out
     ranking = json.loads(out.read_text())["metrics"]["mean"]["rankings"]["crossed"]

@@ -34,9 +34,20 @@ def hyps(texts: Path) -> list[object]:
 def test_a_folder_by_metric_and_system(replitune: Callable[..., Ran], texts: Path):
     out = texts / "stats"
     ran = score(
-        replitune, texts, *hyps(texts), "--metrics", "bleu", "chrf", "ter:normalized=true,id=t",
-        "--docs", texts / "docs.txt", "--testset", "flickr", "--out", out,
-    )  # fmt: skip
+        replitune,
+        texts,
+        *hyps(texts),
+        "--metrics",
+        "bleu",
+        "chrf",
+        "ter:normalized=true,id=t",
+        "--docs",
+        texts / "docs.txt",
+        "--testset",
+        "flickr",
+        "--out",
+        out,
+    )
     assert ran.code == 0, ran.err
     assert "4 distinct outputs scored" in ran.out
     stores = {store.metric.id: store for store in read_stores(out)}

@@ -43,9 +43,7 @@ def test_power_says_what_a_plan_would_detect(replitune: Callable[..., Ran], stor
     assert ran.out == replitune("power", store, "--plans", "3x80", "6x500", "--delta", 0.5).out
 
 
-def test_power_says_whether_equal_systems_would_be_shown_to_be(
-    replitune: Callable[..., Ran], store: Path
-):
+def test_power_says_whether_equal_systems_would_be_shown_to_be(replitune: Callable[..., Ran], store: Path):
     ran = replitune("power", store, "--plans", "6x500", "--margin", 0.3)
     assert ran.code == 0, ran.err
     assert "the same within 0.3 with probability" in ran.out
@@ -69,10 +67,12 @@ def test_prices_come_from_the_manifest(replitune: Callable[..., Ran], store: Pat
     manifest = store.parent / "results" / "manifest.json"
     manifest.parent.mkdir()
     told = {
-        "files": {}, "settings": {}, "outputs_given": {},
+        "files": {},
+        "settings": {},
+        "outputs_given": {},
         "inputs": {name: {"segments": 100} for name in ("dev", "t", "train")},
         "jobs": jobs,
-    }  # fmt: skip
+    }
     manifest.write_text(json.dumps(told), "utf-8")
     found = prices_of(manifest, "ab")
     assert (found.run, found.segment) == (pytest.approx(220), pytest.approx(0.08))
@@ -80,8 +80,7 @@ def test_prices_come_from_the_manifest(replitune: Callable[..., Ran], store: Pat
     assert prices_of(manifest, "a", run=7, segment=1) == Prices(7, 1)
     by_manifest = replitune("power", store, "--delta", 0.5, "--manifest", manifest)
     assert by_manifest.code == 0, by_manifest.err
-    given = replitune("power", store, "--delta", 0.5, "--cpu-per-run", 110,
-                      "--cpu-per-segment", 0.04)  # fmt: skip
+    given = replitune("power", store, "--delta", 0.5, "--cpu-per-run", 110, "--cpu-per-segment", 0.04)
     assert by_manifest.out == given.out
 
 
@@ -108,9 +107,21 @@ def test_mistakes(replitune: Callable[..., Ran], store: Path, arguments: list[st
 def test_calibrate_counts_rejections(replitune: Callable[..., Ran], store: Path):
     out = store.parent / "calibrate.parquet"
     ran = replitune(
-        "calibrate", store, "--sizes", 3, "--trials", 20, "--samples", 99,
-        "--methods", "crossed", "fu-ar", "clark:pairing=index,id=ci", "--out", out,
-    )  # fmt: skip
+        "calibrate",
+        store,
+        "--sizes",
+        3,
+        "--trials",
+        20,
+        "--samples",
+        99,
+        "--methods",
+        "crossed",
+        "fu-ar",
+        "clark:pairing=index,id=ci",
+        "--out",
+        out,
+    )
     assert ran.code == 0, ran.err
     rows = pd.read_parquet(out)
     assert set(rows["method"]) == {"crossed", "fu-ar", "ci"}

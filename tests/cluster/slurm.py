@@ -103,16 +103,19 @@ class Slurm:
         key.write_bytes(os.urandom(128))
         sock = base / "munge.socket"
         self._launch(
-            "munged", "--foreground", "--force", f"--key-file={key}", f"--socket={sock}",
-            f"--pid-file={base}/munged.pid", f"--seed-file={base}/munge.seed",
+            "munged",
+            "--foreground",
+            "--force",
+            f"--key-file={key}",
+            f"--socket={sock}",
+            f"--pid-file={base}/munged.pid",
+            f"--seed-file={base}/munge.seed",
             f"--log-file={base}/munged.log",
-        )  # fmt: skip
+        )
         _until(sock.exists, 10, "munged")
         self._launch("slurmctld", "-D", "-f", str(base / "slurm.conf"))
         for i in range(1, NODES + 1):
-            self._launch(
-                "slurmd", "-D", "-N", f"n{i}", "-f", str(base / "slurm.conf"), node=f"n{i}"
-            )
+            self._launch("slurmd", "-D", "-N", f"n{i}", "-f", str(base / "slurm.conf"), node=f"n{i}")
         _until(lambda: self._idle() == NODES, 30, f"{NODES} idle nodes")
         self("srun", "-n1", "-t1", "--mem=100", "true")
 
@@ -142,9 +145,7 @@ class Slurm:
         """Every job that there was: state, node, memory and minutes asked for, its comment."""
         rows = self("squeue", "-h", "-t", "all", "-o", "%A|%T|%N|%m|%l|%k").splitlines()
         keys = ("state", "node", "memory", "limit", "comment")
-        return {
-            int(row.split("|")[0]): dict(zip(keys, row.split("|")[1:], strict=True)) for row in rows
-        }
+        return {int(row.split("|")[0]): dict(zip(keys, row.split("|")[1:], strict=True)) for row in rows}
 
     def kill_node(self, node: str) -> None:
         """Power off: its slurmd and all processes of its jobs die at once, and Slurm is told."""

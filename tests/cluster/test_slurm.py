@@ -35,11 +35,23 @@ EXPERIMENT = {
 # seconds later than after the time before.
 INTERVAL = "8"
 PROFILE = [
-    "--workflow-profile", str(ROOT / "workflow" / "profiles" / "slurm"),
-    "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", INTERVAL,
-    "--slurm-keep-successful-logs", "--slurm-logdir", "slurm-logs", "--latency-wait", "10",
-    "--default-resources", "mem_mb=500", "runtime=5", "slurm_account=none", "slurm_partition=main",
-]  # fmt: skip
+    "--workflow-profile",
+    str(ROOT / "workflow" / "profiles" / "slurm"),
+    "--slurm-status-command",
+    "squeue",
+    "--slurm-init-seconds-before-status-checks",
+    INTERVAL,
+    "--slurm-keep-successful-logs",
+    "--slurm-logdir",
+    "slurm-logs",
+    "--latency-wait",
+    "10",
+    "--default-resources",
+    "mem_mb=500",
+    "runtime=5",
+    "slurm_account=none",
+    "slurm_partition=main",
+]
 
 
 def start(
@@ -50,9 +62,7 @@ def start(
     command = [str(Path(sys.executable).parent / "snakemake"), "--configfile", "x.yaml"]
     command += ["--snakefile", str(ROOT / "workflow/Snakefile"), *arguments]
     with open(folder / "out.txt", "wb") as out:
-        return subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT
-        )
+        return subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -133,8 +143,10 @@ def test_a_failing_a_cancelled_job_and_a_dead_node_change_no_byte(slurm: Slurm, 
     jobs = slurm.jobs()
     hit = {stage: jobs[number] for stage, number in trouble.made.items()}
     assert {stage: job["state"] for stage, job in hit.items()} == {
-        "decode": "FAILED", "score": "CANCELLED", "test": "NODE_FAIL",
-    }  # fmt: skip
+        "decode": "FAILED",
+        "score": "CANCELLED",
+        "test": "NODE_FAIL",
+    }
     for job in hit.values():
         again = [
             other

@@ -30,11 +30,17 @@ def write(path: Path, rows: list[dict]) -> Path:
 def wmt(tmp_path: Path) -> Path:
     """A test set of two language pairs, and two systems that list its documents backwards."""
     rows = [
-        {"doc_id": id, "src_lang": "en", "tgt_lang": id[3:8], "domain": "news",
-         "src_text": "\n\n".join(texts).upper(), "video": None,
-         "refs": {"refA": {"ref": "\n\n".join(texts)}}}
+        {
+            "doc_id": id,
+            "src_lang": "en",
+            "tgt_lang": id[3:8],
+            "domain": "news",
+            "src_text": "\n\n".join(texts).upper(),
+            "video": None,
+            "refs": {"refA": {"ref": "\n\n".join(texts)}},
+        }
         for id, texts in DOCUMENTS.items()
-    ]  # fmt: skip
+    ]
     write(tmp_path / "genmt.jsonl", rows)
     for system in "AB":
         rows = [
@@ -61,9 +67,18 @@ def test_a_language_pair_is_a_test_set_of_paragraphs(wmt: Path):
 
 def test_systems_of_wmt_are_compared(replitune: Callable[..., Ran], wmt: Path):
     ran = replitune(
-        "compare", "--refs", f"{wmt}/genmt.jsonl#en-cs_CZ", "--system", f"A={wmt}/A.jsonl",
-        "--system", f"B={wmt}/B.jsonl", "--metrics", "chrf", "--samples", 99,
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        f"{wmt}/genmt.jsonl#en-cs_CZ",
+        "--system",
+        f"A={wmt}/A.jsonl",
+        "--system",
+        f"B={wmt}/B.jsonl",
+        "--metrics",
+        "chrf",
+        "--samples",
+        99,
+    )
     assert ran.code == 0, ran.err
     assert "(3 segments, 2 documents" in ran.out
     like = wmt / "genmt.jsonl#en-cs_CZ"
@@ -108,10 +123,20 @@ def test_samples_of_a_prompt_are_runs(replitune: Callable[..., Ran], tmp_path: P
         ]
         write(tmp_path / f"{system}.jsonl", rows)
     ran = replitune(
-        "compare", "--refs", tmp_path / "ref.txt", "--baseline", tmp_path / "a.jsonl",
-        "--system", f"b={tmp_path}/b.jsonl", "--metrics", "chrf", "--design", "samples",
-        "--samples", 99,
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        tmp_path / "ref.txt",
+        "--baseline",
+        tmp_path / "a.jsonl",
+        "--system",
+        f"b={tmp_path}/b.jsonl",
+        "--metrics",
+        "chrf",
+        "--design",
+        "samples",
+        "--samples",
+        99,
+    )
     assert ran.code == 0, ran.err
     assert "3 + 3 samples" in " ".join(ran.out.split())
     assert read_output(tmp_path / "a.jsonl", "1")[0] == "One two three."

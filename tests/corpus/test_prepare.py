@@ -168,10 +168,7 @@ def test_a_joined_test_set_is_its_parts_one_after_the_other(data, tmp_path):
     ("change", "message"),
     [
         ({"references": ["dev.en", "dev.en"]}, r"early: 2 reference\(s\), a source, no documents"),
-        (
-            {"source": None},
-            r"(?s)no source, no documents.*1 reference\(s\), a source",
-        ),
+        ({"source": None}, r"(?s)no source, no documents.*1 reference\(s\), a source"),
         ({"references": "nowhere.en"}, "no such file"),
         ({"reference": "dev.en"}, "unknown key `reference` in corpus.tests.all.parts.early"),
     ],
@@ -248,9 +245,11 @@ def test_the_texts_of_a_corpus_and_their_files():
     assert files_of(corpus, "dev") == ["dev.en", "dev.de"]
     assert files_of(corpus, "all") == ["t.en.gz", "t.de", "ids", "dev.en", "dev.de", "one id"]
     assert [place for place, _ in corpus.described] == [
-        ("dev",), ("tests", "t"), ("tests", "all", "parts", "late"),
+        ("dev",),
+        ("tests", "t"),
+        ("tests", "all", "parts", "late"),
         ("tests", "all", "parts", "early"),
-    ]  # fmt: skip
+    ]
     fetched = {"t": {"references": ["wmt14/de-en"], "format": "sacrebleu"}}
     assert files_of(read_corpus({"kind": "files", "tests": fetched}), "t") == []
     assert files_of(read_corpus(SYNTHETIC), "train") == []

@@ -57,9 +57,7 @@ def test_one_reference_may_be_given_alone(write):
 
 
 def test_docids_one_a_line(write):
-    testset = read_testset(
-        write("r", "a\nb\nc\n"), documents=write("d", "news 1\nnews 1\nnews 2\n")
-    )
+    testset = read_testset(write("r", "a\nb\nc\n"), documents=write("d", "news 1\nnews 1\nnews 2\n"))
     assert testset.documents == ["news 1", "news 1", "news 2"]
 
 

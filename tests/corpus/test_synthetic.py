@@ -12,11 +12,7 @@ import pytest
 
 from replitune.corpus import grammar
 from replitune.corpus.lexicon import TOPICS, make_lexicon
-from replitune.corpus.synthetic import (
-    synthetic_testset,
-    synthetic_train,
-    synthetic_units,
-)
+from replitune.corpus.synthetic import synthetic_testset, synthetic_train, synthetic_units
 
 SEED = 2011
 
@@ -148,8 +144,7 @@ def test_unknown_compounds_are_made_of_known_nouns(train, test1, lexicon):
     first = {n.source[0] + n.linker for n in lexicon.nouns if n.source[0] in known}
     second = {form for n in lexicon.nouns for form in n.source if form in known}
     splits = [
-        any(word[:i] in first and word[i:] in second for i in range(1, len(word)))
-        for word in unknown
+        any(word[:i] in first and word[i:] in second for i in range(1, len(word))) for word in unknown
     ]
     assert np.mean(splits) > 0.25
     everything = Counter(w for line in test1.source for w in line.split())

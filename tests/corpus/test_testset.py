@@ -13,9 +13,9 @@ from replitune.errors import ReplituneError
 LINE_SEPARATORS = "a\u2028b\u2029c\x85d\x0ce\x0bf\x1cg\rh"
 
 # whatever fits on a line: no LF, no NUL, no CR at the end
-segment = st.text(
-    st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]), max_size=12
-).filter(lambda text: not text.endswith("\r"))
+segment = st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]), max_size=12).filter(
+    lambda text: not text.endswith("\r")
+)
 
 
 @st.composite

@@ -50,9 +50,7 @@ def xml(tmp_path):
 def test_source_references_and_documents_come_from_one_xml_file(xml):
     testset = read_testset(xml, names=["A"])
     assert testset == TestSet(
-        (["A & <b>", "two lines", "three\u2028\u0085"],),
-        ["A & B", "zwei", "drei <3"],
-        ["d1", "d1", "d0"],
+        (["A & <b>", "two lines", "three\u2028\u0085"],), ["A & B", "zwei", "drei <3"], ["d1", "d1", "d0"]
     )
 
 
@@ -168,16 +166,8 @@ def sgm(tmp_path):
 
 def test_sgm_references_follow_the_order_of_the_source(sgm):
     testset = read_testset(sgm("ref.sgm", REF), source=sgm("src.sgm", SRC))
-    assert testset.source == [
-        'Titel & AT&T é "x" &unknown; a < b <3 <i>kursiv</i>',
-        "zwei",
-        "",
-        "eins",
-    ]
-    assert testset.references == (
-        ["title", "two", "three more", "one"],
-        ["t", "2", "3", "1"],
-    )
+    assert testset.source == ['Titel & AT&T é "x" &unknown; a < b <3 <i>kursiv</i>', "zwei", "", "eins"]
+    assert testset.references == (["title", "two", "three more", "one"], ["t", "2", "3", "1"])
     assert testset.documents == ["a", "a", "a", "b"]
 
 
@@ -187,9 +177,7 @@ def test_sgm_without_a_source_keeps_its_own_order(sgm):
 
 
 def test_hypotheses_in_a_tstset(sgm):
-    test = (
-        REF.replace("REFSET", "TSTSET").replace('SYSID="r1"', "").replace('SYSID="r2"', "sysid=y")
-    )
+    test = REF.replace("REFSET", "TSTSET").replace('SYSID="r1"', "").replace('SYSID="r2"', "sysid=y")
     path = sgm("hyp.sgm", test.replace("SETID", 'sysid="x" setid'))
     assert read_wmt(path).names("hypothesis") == ["x", "y"]
     assert read_wmt_system(path, "y") == ["1", "t", "2", "3"]
@@ -259,20 +247,14 @@ def test_entities_are_replaced_once():
 
 text = st.text(
     st.characters(
-        exclude_categories=["Cs", "Cc"],
-        exclude_characters="\ufffe\uffff",
-        include_characters="\t\x85",
+        exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff", include_characters="\t\x85"
     ),
     max_size=10,
 ).map(lambda s: s.strip(" \t"))
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)
-@given(
-    documents=st.lists(
-        st.lists(st.tuples(text, text), min_size=1, max_size=3), min_size=1, max_size=3
-    )
-)
+@given(documents=st.lists(st.lists(st.tuples(text, text), min_size=1, max_size=3), min_size=1, max_size=3))
 def test_both_kinds_give_back_what_was_written(documents, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wmt")
     expected = TestSet(
@@ -282,9 +264,7 @@ def test_both_kinds_give_back_what_was_written(documents, tmp_path_factory):
     )
 
     def segments(document, side):
-        return "".join(
-            f'<seg id="{k}">{escape(pair[side])}</seg>\n' for k, pair in enumerate(document)
-        )
+        return "".join(f'<seg id="{k}">{escape(pair[side])}</seg>\n' for k, pair in enumerate(document))
 
     xml = "".join(
         f"<doc id={quoteattr(f'd&{i}')}>\n<src lang='x'>{segments(document, 0)}</src>\n"

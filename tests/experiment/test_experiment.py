@@ -21,10 +21,7 @@ def outputs_experiment(folder: Path, files: object) -> Experiment:
             {
                 "experiment": "x",
                 "corpora": str(folder),
-                "corpus": {
-                    "kind": "files",
-                    "tests": {"t": {"references": "r"}, "u": {"references": "r"}},
-                },
+                "corpus": {"kind": "files", "tests": {"t": {"references": "r"}, "u": {"references": "r"}}},
                 "systems": {"a": {"backend": "outputs", "files": files}},
             }
         )
@@ -45,8 +42,11 @@ def test_replica_ids_have_three_digits_and_know_their_group():
 
 def test_natural_order():
     assert sorted(["run10", "run2", "run1", "Run3"], key=natural) == [
-        "run1", "run2", "run10", "Run3",
-    ] or sorted(["run10", "run2"], key=natural) == ["run2", "run10"]  # fmt: skip
+        "run1",
+        "run2",
+        "run10",
+        "Run3",
+    ] or sorted(["run10", "run2"], key=natural) == ["run2", "run10"]
 
 
 def test_given_outputs_are_numbered_in_natural_order(tmp_path: Path):
@@ -60,8 +60,10 @@ def test_given_outputs_may_belong_to_tuners(tmp_path: Path):
     files = {"mert": "{t,v}.1", "mira": ["w.1"]}
     experiment = outputs_experiment(tmp_path, {"t": files, "u": files})
     assert [(r.id, r.group) for r in experiment.replicas("a")] == [
-        ("mert-001", "mert"), ("mert-002", "mert"), ("mira-001", "mira"),
-    ]  # fmt: skip
+        ("mert-001", "mert"),
+        ("mert-002", "mert"),
+        ("mira-001", "mira"),
+    ]
     assert experiment.replica_counts("a") == {"mert": 2, "mira": 1}
 
 
@@ -84,13 +86,18 @@ def test_different_replicas_on_different_test_sets_are_an_error(tmp_path: Path):
 def test_what_a_job_is_told_reads_as_the_same_stage():
     experiment = Experiment(load(ROOT / "config" / "config.yaml"))
     told = {
-        "corpus": {"part": "train"}, "account": {}, "kernels": {}, "train": {"system": "lexro"},
+        "corpus": {"part": "train"},
+        "account": {},
+        "kernels": {},
+        "train": {"system": "lexro"},
         "tune": {"system": "lexro", "replica": "mert-002"},
         "decode": {"system": "lexro", "replica": "pro-001"},
         "score": {"testset": "test1", "metric": "ter-norm", "system": "lexro"},
         "test": {"testset": "test1", "metric": "bleu"},
-        "power": {"testset": "test1", "metric": "bleu"}, "report": {}, "manifest": {},
-    }  # fmt: skip
+        "power": {"testset": "test1", "metric": "bleu"},
+        "report": {},
+        "manifest": {},
+    }
     for name, names in told.items():
         stage = experiment.stage(name, **names)
         assert msgspec.json.decode(stage.json, type=STAGES[name]) == stage

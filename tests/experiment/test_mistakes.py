@@ -250,7 +250,7 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     (SMT, "scales.small.replicas", {"mret": 1}, "did you mean `mert`"),
     (SMT, "scales.small.tuning", {"mert": {"restrats": 1}}, "did you mean `restarts`"),
     (SMT, "scales.small.systems", {"a": {"subst": "top"}}, "did you mean `subset`"),
-]  # fmt: skip
+]
 
 
 TWO_COMPLAINTS = (

@@ -80,9 +80,7 @@ def test_a_key_given_twice_is_an_error(tmp_path: Path):
     assert error.value.line == 3
 
 
-@pytest.mark.parametrize(
-    "text", ["experiment: [", "- a\n- b\n", "", "!!python/object:os.system {}"]
-)
+@pytest.mark.parametrize("text", ["experiment: [", "- a\n- b\n", "", "!!python/object:os.system {}"])
 def test_what_is_no_experiment_is_refused(tmp_path: Path, text: str):
     with pytest.raises(ReplituneError):
         load(write(tmp_path, text))
@@ -127,8 +125,11 @@ def test_the_published_schema_takes_every_experiment_and_no_misspelt_one():
         assert first.startswith("# yaml-language-server: $schema=")
         assert (path.parent / first.partition("=")[2]).resolve().exists()
     for path, value in (
-        ("sede", 1), ("tests.methods", ["clrk"]), ("systems.a.erors", 1), ("metrics", ["bleuu"]),
-    ):  # fmt: skip
+        ("sede", 1),
+        ("tests.methods", ["clrk"]),
+        ("systems.a.erors", 1),
+        ("metrics", ["bleuu"]),
+    ):
         assert not validator.is_valid(changed(path, value))
 
 

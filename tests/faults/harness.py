@@ -56,9 +56,7 @@ STAGES = {
     "manifest": ["manifest.json"],
 }
 """What each command of the workflow makes."""
-KEPT = (
-    "corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures",
-)  # fmt: skip
+KEPT = ("corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures")
 PATIENCE = 600.0
 """Seconds without a new job, or for a run to end, after which something hangs."""
 
@@ -162,9 +160,7 @@ class Faults:
         assert self.run("--unlock") == 0, self.said()
         assert self.run("--rerun-incomplete") == 0, self.said()[-3000:]
         assert contents(self.results) == self.expected
-        assert not [path for path in self.results.rglob(".*") if path.suffix in (".tmp", ".old")], (
-            "remains"
-        )
+        assert not [path for path in self.results.rglob(".*") if path.suffix in (".tmp", ".old")], "remains"
 
     def touch_what_is_from_the_future(self) -> None:
         command = ["find", "results", "-newermt", "now", "-exec", "touch", "{}", "+"]

@@ -57,9 +57,7 @@ def inside(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("stage", ["train", "tune", "decode", "score", "derive", "test", "report"])
-def test_no_stage_reads_a_damaged_file(
-    faults: Faults, stage: str, capsys: pytest.CaptureFixture[str]
-):
+def test_no_stage_reads_a_damaged_file(faults: Faults, stage: str, capsys: pytest.CaptureFixture[str]):
     """The command of a job, run again by hand on inputs of which one is damaged."""
     rng = random.Random(f"damage {stage}")
     records = sorted((faults.results / "logs" / stage).rglob("*.json"))
@@ -111,9 +109,7 @@ def test_a_damaged_file_is_refused_and_made_anew(whole: Path, tmp_path: Path):
     assert "stats/t/bleu/c.parquet: is not what the workflow made" in said
     assert "Traceback" not in said
     (order,) = {
-        line.split("to do:")[1].split(",")[0].strip()
-        for line in said.splitlines()
-        if "rm -r " in line
+        line.split("to do:")[1].split(",")[0].strip() for line in said.splitlines() if "rm -r " in line
     }
     subprocess.run(order.split(), cwd=tmp_path, check=True)
     faults.resume()

@@ -13,9 +13,7 @@ import atheris
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 # numba compiles the kernels of n-best lists from their bytecode, which has to stay as it is
-with atheris.instrument_imports(
-    include=["replitune", "yaml"], exclude=["replitune.tuning.nbest_files"]
-):
+with atheris.instrument_imports(include=["replitune", "yaml"], exclude=["replitune.tuning.nbest_files"]):
     from fuzz.seeds import NASTY
     from fuzz.targets import TARGETS
 

@@ -39,9 +39,7 @@ ARPA = (
 )
 WEIGHTS = b'{"weights": {"LM0": [0.5], "TM0": [0.2, -1e-3], "W": 1}, "dev_score": 20.1}'
 INI = b"# x\n[feature]\nLM order=3\n[weight]\nLM0= 0.5\nTM0= 0.2 -.3\n\n[x]\ny\n"
-SCORES = (
-    b"system\treplica\tsegment\tscore\tdocument\na\t1\t0\t0.5\td\na\t1\t1\t\td\nb\t2\t0\t-1e3\td\n"
-)
+SCORES = b"system\treplica\tsegment\tscore\tdocument\na\t1\t0\t0.5\td\na\t1\t1\t\td\nb\t2\t0\t-1e3\td\n"
 SCORE_LINES = (
     b'{"system": "a", "replica": 1, "segment": 0, "score": 0.5}\n'
     b'{"system": "a", "replica": 2, "segment": 1, "score": null, "document": "d"}\n'
@@ -58,9 +56,7 @@ PROMPTFOO = (
     b'{"evalId": "e", "results": {"results": [{"promptIdx": 0, "testIdx": 0, "vars": {"q": "1"}, '
     b'"provider": {"id": "p"}, "prompt": {"label": "l"}, "score": 1, "namedScores": {"n": 2}}]}}'
 )
-WMT_SCORES = (
-    b'{"language_pair": "en-cs_CZ", "document_id": "d", "metric_scores": {"chrF": [1.5, 2]}}\n'
-)
+WMT_SCORES = b'{"language_pair": "en-cs_CZ", "document_id": "d", "metric_scores": {"chrF": [1.5, 2]}}\n'
 WMT_JUDGED = (
     b'{"doc_id": "en-cs_CZ_#_news_#_d_#_0", "tgt_text": {"A": "t"}, "scores": {"A": {"human": 7.0'
     b', "errors": []}}}\n'

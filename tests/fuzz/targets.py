@@ -156,9 +156,7 @@ def judgements(path: Path) -> None:
 def store(path: Path) -> None:
     for item in read_stores(path):
         for system in item.systems.values():
-            assert system.statistics.shape == (
-                system.n, item.segments, len(item.metric.statistic_names),
-            )  # fmt: skip
+            assert system.statistics.shape == (system.n, item.segments, len(item.metric.statistic_names))
             assert np.isfinite(system.statistics).all()
             assert np.isfinite(item.metric.score(system.sums)).all()
 

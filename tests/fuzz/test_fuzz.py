@@ -16,9 +16,7 @@ EXAMPLES = 150
 
 edits = st.lists(
     st.tuples(
-        st.integers(0, 4000),
-        st.integers(0, 12),
-        st.one_of(st.sampled_from(NASTY), st.binary(max_size=4)),
+        st.integers(0, 4000), st.integers(0, 12), st.one_of(st.sampled_from(NASTY), st.binary(max_size=4))
     ),
     max_size=5,
 )
@@ -37,10 +35,7 @@ def test_a_parser_refuses_with_a_message_or_reads_right(name: str):
     count = 0
 
     @settings(
-        deadline=None,
-        derandomize=True,
-        max_examples=EXAMPLES,
-        suppress_health_check=list(HealthCheck),
+        deadline=None, derandomize=True, max_examples=EXAMPLES, suppress_health_check=list(HealthCheck)
     )
     @given(st.sampled_from(target.seeds), edits)
     def check(seed: bytes, changes: list[tuple[int, int, bytes]]) -> None:

@@ -58,9 +58,9 @@ def test_no_eval_no_pickle_no_shell_and_only_safe_yaml():
                 assert ast.unparse(loader) in ("yaml.SafeLoader", "yaml.CSafeLoader"), where
             if name in ("np.load", "numpy.load"):
                 allowed = given.get("allow_pickle")
-                assert allowed is None or (
-                    isinstance(allowed, ast.Constant) and allowed.value is False
-                ), where
+                assert allowed is None or (isinstance(allowed, ast.Constant) and allowed.value is False), (
+                    where
+                )
             if name.endswith("read_pickle") or name == "joblib.load":
                 raise AssertionError(where)
     assert calls > 5000
@@ -101,12 +101,10 @@ def test_rules_quote_what_they_put_into_a_shell():
 
 
 @pytest.mark.parametrize(
-    "where",
-    ["experiment", "system", "test set", "metric", "metric id", "method", "group"],
+    "where", ["experiment", "system", "test set", "metric", "metric id", "method", "group"]
 )
 @pytest.mark.parametrize(
-    "name",
-    ["../x", "/x", "a/b", "x; id", "$(id)", "x\n", "x\nid", "", ".", "-x", "a b", "ä", "x\0"],
+    "name", ["../x", "/x", "a/b", "x; id", "$(id)", "x\n", "x\nid", "", ".", "-x", "a b", "ä", "x\0"]
 )
 def test_a_name_that_is_no_file_name_is_refused(tmp_path: Path, where: str, name: str):
     experiment = {
@@ -184,12 +182,7 @@ def test_braces_do_not_fill_the_memory(pattern: str):
 
 
 def test_names_with_digits_that_are_no_numbers_sort():
-    assert sorted(["run²", "run10", "run2", "run٣"], key=natural) == [
-        "run2",
-        "run٣",
-        "run10",
-        "run²",
-    ]
+    assert sorted(["run²", "run10", "run2", "run٣"], key=natural) == ["run2", "run٣", "run10", "run²"]
 
 
 def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path: Path):
@@ -206,9 +199,11 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path: Path):
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "bomb.gz"],
-        capture_output=True, text=True, check=True,
+        capture_output=True,
+        text=True,
+        check=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (900 << 20, 900 << 20)),
-    )  # fmt: skip
+    )
     assert "unpacks to far more than text does" in ran.stdout
     assert not ran.stderr
 
@@ -242,31 +237,37 @@ def test_a_file_larger_than_the_memory_is_refused(tmp_path: Path, monkeypatch):
 def test_an_endless_line_is_refused_and_a_very_long_one_is_scored(tmp_path: Path, replitune):
     words = "the cat sat on a mat " * (files.LONGEST_LINE // 21)
     assert len(words) <= files.LONGEST_LINE
-    for name, text in (
-        ("ref", words),
-        ("hyp", words.replace("mat", "hat")),
-        ("x", words + "y" * 99),
-    ):
+    for name, text in (("ref", words), ("hyp", words.replace("mat", "hat")), ("x", words + "y" * 99)):
         (tmp_path / name).write_text(f"{text}\nshort line of words\n")
     with pytest.raises(ReplituneError, match="too long for a segment"):
         read_lines(tmp_path / "x")
     ran = replitune(
-        "score", "--refs", tmp_path / "ref", "--hyps", f"a={tmp_path / 'hyp'}",
-        "--metrics", "bleu:tokenize=none", "length", "--out", tmp_path / "stats",
-    )  # fmt: skip
+        "score",
+        "--refs",
+        tmp_path / "ref",
+        "--hyps",
+        f"a={tmp_path / 'hyp'}",
+        "--metrics",
+        "bleu:tokenize=none",
+        "length",
+        "--out",
+        tmp_path / "stats",
+    )
     assert ran.code == 0, ran.err
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("laughs.xml", "<!ENTITY a0 'ha'>" + "".join(
-            f"<!ENTITY a{i} '{f'&a{i - 1};' * 10}'>" for i in range(1, 10))),
+        (
+            "laughs.xml",
+            "<!ENTITY a0 'ha'>" + "".join(f"<!ENTITY a{i} '{f'&a{i - 1};' * 10}'>" for i in range(1, 10)),
+        ),
         ("outside.xml", "<!ENTITY a9 SYSTEM 'file:///etc/passwd'>"),
         ("parameter.xml", "<!ENTITY % a SYSTEM 'http://127.0.0.1:9/x'> %a;"),
         ("laughs.sgm", "<!ENTITY a9 'ha'>"),
     ],
-)  # fmt: skip
+)
 def test_entities_are_never_read(tmp_path: Path, name: str, content: str):
     (tmp_path / name).write_text(
         f"<!DOCTYPE dataset [{content}]>\n<dataset><doc id='d'><ref translator='A'>"
@@ -279,17 +280,7 @@ def test_entities_are_never_read(tmp_path: Path, name: str, content: str):
 @pytest.mark.parametrize("format", ["text", "blank-lines", "tsv", "jsonl", "xml", "sgm"])
 @pytest.mark.parametrize(
     "content",
-    [
-        b"",
-        b"\n",
-        b"\0",
-        b"\xff\xfe",
-        b"\xed\xa0\x80",
-        b"\xef\xbb\xbf",
-        b"\r",
-        b"a\rb\r\nc",
-        b"\x1f\x8b",
-    ],
+    [b"", b"\n", b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\r", b"a\rb\r\nc", b"\x1f\x8b"],
 )
 def test_dirty_bytes_are_read_or_refused(tmp_path: Path, format: str, content: bytes):
     (tmp_path / "t").write_bytes(content)
@@ -303,10 +294,15 @@ def test_dirty_bytes_are_read_or_refused(tmp_path: Path, format: str, content: b
 
 @pytest.mark.parametrize(
     "content",
-    [b'{"weights": {"a": 1e999}}', b'{"weights": {"a": NaN}}',
-     b'{"weights": {"a": %s}}' % (b"9" * 999),
-     b'{"weights": {"a": [[1]]}}', b"[" * 99_999, b'{"weights": {"a": [%s]}}' % (b"9" * 9999)],
-)  # fmt: skip
+    [
+        b'{"weights": {"a": 1e999}}',
+        b'{"weights": {"a": NaN}}',
+        b'{"weights": {"a": %s}}' % (b"9" * 999),
+        b'{"weights": {"a": [[1]]}}',
+        b"[" * 99_999,
+        b'{"weights": {"a": [%s]}}' % (b"9" * 9999),
+    ],
+)
 def test_weights_are_finite_numbers(tmp_path: Path, content: bytes):
     (tmp_path / "w.json").write_bytes(content)
     (tmp_path / "w.ini").write_bytes(b"a= inf\n")
@@ -318,38 +314,50 @@ def test_weights_are_finite_numbers(tmp_path: Path, content: bytes):
 def test_a_name_that_is_no_text_is_printed_and_logged(tmp_path: Path, replitune):
     name = str(tmp_path / "x\udcff; $(id) '\n.txt")
     log = tmp_path / "log"
-    ran = replitune(
-        "score", "--refs", name, "--hyps", f"a={name}", "--out", tmp_path / "s", "--log", log
-    )
+    ran = replitune("score", "--refs", name, "--hyps", f"a={name}", "--out", tmp_path / "s", "--log", log)
     assert ran.code == 2
     assert "no such file" in ran.err
     assert "\\udcff" in log.read_text("utf-8")
     Path(name).write_text("a b\n")
     ran = replitune(
-        "score", "--refs", name, "--hyps", f"a={name}", "--out", tmp_path / "s",
-        "--metrics", "length", "--log", log,
-    )  # fmt: skip
+        "score",
+        "--refs",
+        name,
+        "--hyps",
+        f"a={name}",
+        "--out",
+        tmp_path / "s",
+        "--metrics",
+        "length",
+        "--log",
+        log,
+    )
     assert ran.code == 0, ran.err
     assert replitune("score", "--refs", "a\0b", "--hyps", "a=b", "--out", "c").code == 2
 
 
 values = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**40), 2**40), st.floats(), st.text(max_size=3),
-    st.binary(max_size=3), st.dates(), st.lists(st.integers(0, 3), max_size=2),
-)  # fmt: skip
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**40), 2**40),
+    st.floats(),
+    st.text(max_size=3),
+    st.binary(max_size=3),
+    st.dates(),
+    st.lists(st.integers(0, 3), max_size=2),
+)
 column = st.one_of(
     st.sampled_from(["a", "b", "", "../x"]).map(lambda name: [name] * 4),
-    st.permutations([0, 1, 0, 1]), st.permutations([0.5, 1.0, float("nan"), 1e308]),
+    st.permutations([0, 1, 0, 1]),
+    st.permutations([0.5, 1.0, float("nan"), 1e308]),
     st.lists(values, min_size=4, max_size=4),
-)  # fmt: skip
+)
 metadata = st.one_of(
     st.none(),
     st.sampled_from([b"{", b"[]", b"[" * 50_000, b'{"metric": 1}', b"\xff"]),
     st.fixed_dictionaries(
         {
-            "metric": st.sampled_from(
-                ["bleu", "mean", "x", "external:file=/etc/passwd", 3, "bleu:a"]
-            ),
+            "metric": st.sampled_from(["bleu", "mean", "x", "external:file=/etc/passwd", 3, "bleu:a"]),
             "id": st.sampled_from(["bleu", None, "../x"]),
             "signature": st.sampled_from(["s", []]),
             "higher_is_better": st.sampled_from([True, "no"]),
@@ -361,9 +369,7 @@ metadata = st.one_of(
 )
 
 
-@settings(
-    deadline=None, derandomize=True, max_examples=300, suppress_health_check=list(HealthCheck)
-)
+@settings(deadline=None, derandomize=True, max_examples=300, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.tuples(
@@ -376,15 +382,15 @@ metadata = st.one_of(
     ),
     metadata,
 )
-def test_parquet_of_any_columns_is_read_or_refused(
-    tmp_path: Path, columns: list, raw: bytes | None
-):
+def test_parquet_of_any_columns_is_read_or_refused(tmp_path: Path, columns: list, raw: bytes | None):
     arrays, names = [], []
     for name, content in [
-        ("system", ["a"] * 4), ("replica", [1, 1, 2, 2]), ("segment", [0, 1, 0, 1]),
+        ("system", ["a"] * 4),
+        ("replica", [1, 1, 2, 2]),
+        ("segment", [0, 1, 0, 1]),
         ("score", [1.0] * 4),
         *columns,
-    ]:  # fmt: skip
+    ]:
         try:
             array = pa.array(content)
         except (pa.ArrowException, OverflowError):
@@ -416,10 +422,22 @@ def test_segments_are_text_in_every_page(tmp_path: Path, replitune):
     for name in ("a", "b"):
         (tmp_path / name).write_text(f"{attack} {name}\nthe {name}\n")
     ran = replitune(
-        "compare", "--refs", tmp_path / "ref", "--baseline", tmp_path / "a", "--system",
-        f"b={tmp_path / 'b'}", "--samples", 99, "--html", tmp_path / "x.html",
-        "--rank", tmp_path / "rank", "--latex", tmp_path / "x.tex",
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        tmp_path / "ref",
+        "--baseline",
+        tmp_path / "a",
+        "--system",
+        f"b={tmp_path / 'b'}",
+        "--samples",
+        99,
+        "--html",
+        tmp_path / "x.html",
+        "--rank",
+        tmp_path / "rank",
+        "--latex",
+        tmp_path / "x.tex",
+    )
     assert ran.code == 0, ran.err
     pages = [tmp_path / "x.html", *tmp_path.rglob("rank/*.html")]
     for page in pages:

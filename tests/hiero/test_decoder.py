@@ -135,9 +135,7 @@ def test_a_400_word_sentence_is_translated_whole(span):
     rng = np.random.default_rng(6)
     model, _, _ = random_model(rng)
     line = " ".join(f"f{i}" for i in rng.integers(0, 5, 400))
-    decoder = Decoder(
-        model, model.layout.sensible(), HieroSearchSettings(pop_limit=10, max_span=span)
-    )
+    decoder = Decoder(model, model.layout.sensible(), HieroSearchSettings(pop_limit=10, max_span=span))
     found = decoder.nbest([line], 5, distinct=True)
     assert len(set(found.texts())) == 5
     words = line.split()
@@ -183,16 +181,19 @@ def test_the_forest_of_an_unpruned_search_has_all_derivations(seed):
     packed, vocabulary = decoder.forests([" ".join(sentence), ""], 1e6)
     assert packed.nodes[1] == 0
     forest = Forest(
-        packed.head, packed.one, packed.two, packed.symbol_start, packed.symbols,
-        packed.features.T, int(packed.nodes[0]),
-    )  # fmt: skip
+        packed.head,
+        packed.one,
+        packed.two,
+        packed.symbol_start,
+        packed.symbols,
+        packed.features.T,
+        int(packed.nodes[0]),
+    )
     found = of_forest(forest)
     ours = sorted(" ".join(vocabulary[w] for w in words) for words, _ in found)
     assert ours == sorted(text for text, _, _ in everything)
     np.testing.assert_allclose(
-        np.sort([f for _, f in found], axis=0),
-        np.sort([f for _, f, _ in everything], axis=0),
-        atol=1e-4,
+        np.sort([f for _, f in found], axis=0), np.sort([f for _, f, _ in everything], axis=0), atol=1e-4
     )
     best, _ = decoder.forests([" ".join(sentence)], 1.0)
     top = best.envelope(weights, np.zeros(8)).features[0] @ weights

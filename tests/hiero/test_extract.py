@@ -27,11 +27,7 @@ def random_corpus(seed: int, segments: int = 8) -> list[Pair]:
         n, m = rng.integers(1, 8, 2).tolist()
         links = {(s, t) for s in range(n) for t in range(m) if rng.random() < 1.2 / max(n, m)}
         corpus.append(
-            (
-                [f"f{i}" for i in rng.integers(0, 4, n)],
-                [f"e{i}" for i in rng.integers(0, 4, m)],
-                links,
-            )
+            ([f"f{i}" for i in rng.integers(0, 4, n)], [f"e{i}" for i in rng.integers(0, 4, m)], links)
         )
     return corpus
 
@@ -73,9 +69,8 @@ def rules_of(pair: Pair, settings: HieroSettings) -> Counter:
         inner = [
             p
             for p in phrases
-            if a <= p[0] and p[1] <= b and c <= p[2] and p[3] <= d
-            and p[1] - p[0] + 1 >= settings.min_gap
-        ]  # fmt: skip
+            if a <= p[0] and p[1] <= b and c <= p[2] and p[3] <= d and p[1] - p[0] + 1 >= settings.min_gap
+        ]
         made = []
         for k in range(3):
             for gaps in combinations(sorted(inner), k):
@@ -86,9 +81,7 @@ def rules_of(pair: Pair, settings: HieroSettings) -> Counter:
                 words_s = [s for s in range(a, b + 1) if not any(p[0] <= s <= p[1] for p in gaps)]
                 words_t = [t for t in range(c, d + 1) if not any(p[2] <= t <= p[3] for p in gaps)]
                 left = frozenset(
-                    (words_s.index(s), words_t.index(t))
-                    for s, t in links
-                    if s in words_s and t in words_t
+                    (words_s.index(s), words_t.index(t)) for s, t in links if s in words_s and t in words_t
                 )
                 if not left or len(words_s) + k > settings.max_symbols:
                     continue
@@ -122,9 +115,7 @@ def content(grammar: Grammar) -> dict[tuple[str, str], np.ndarray]:
     "limits", [{}, {"max_span": 4, "max_symbols": 3}, {"min_gap": 1, "max_symbols": 4}]
 )
 def test_rules_and_relative_frequencies_are_those_of_the_definition(extraction, fractional, limits):
-    settings = HieroSettings(
-        extraction=extraction, fractional_counts=fractional, max_options=0, **limits
-    )
+    settings = HieroSettings(extraction=extraction, fractional_counts=fractional, max_options=0, **limits)
     for seed in range(12):
         corpus = random_corpus(seed)
         counts: dict[tuple[str, str], float] = defaultdict(float)
@@ -147,10 +138,13 @@ def test_rules_and_relative_frequencies_are_those_of_the_definition(extraction, 
 
 def test_lexical_weights_use_the_links_between_the_words_of_a_rule():
     corpus: list[Pair] = [
-        (["das", "haus", "ist", "sehr", "klein"], ["the", "house", "is", "small"],
-         {(0, 0), (1, 1), (2, 2), (4, 3)}),
+        (
+            ["das", "haus", "ist", "sehr", "klein"],
+            ["the", "house", "is", "small"],
+            {(0, 0), (1, 1), (2, 2), (4, 3)},
+        ),
         (["das", "buch"], ["that", "book"], {(0, 0), (1, 1)}),
-    ]  # fmt: skip
+    ]
     settings = HieroSettings()
     texts = encoded(corpus)
     found = content(make_grammar(*texts, extract_rules(*texts, settings), settings))

@@ -50,17 +50,19 @@ def test_a_model_folder_is_whole_and_says_what_it_is(tmp_path: Path):
     summary = json.loads((out / "model.json").read_text())
     assert summary["backend"] == "hiero"
     assert summary["features"] == {
-        "LM0": 1, "WordPenalty0": 1, "RulePenalty0": 1, "Glue0": 1, "TranslationModel0": 4,
-    }  # fmt: skip
+        "LM0": 1,
+        "WordPenalty0": 1,
+        "RulePenalty0": 1,
+        "Glue0": 1,
+        "TranslationModel0": 4,
+    }
     assert summary["counts"]["rules"] <= summary["counts"]["distinct"]
     assert any("rules extracted (loose)" in line for line in said)
     again = train_hiero_system(source, target, SETTINGS, tmp_path / "again", threads=2)
     assert content(again) == content(out)
 
 
-@pytest.mark.parametrize(
-    "more", [{"source_segmentation": "compounds"}, {"target_segmentation": "bpe"}]
-)
+@pytest.mark.parametrize("more", [{"source_segmentation": "compounds"}, {"target_segmentation": "bpe"}])
 def test_words_are_split_and_joined_as_in_the_phrase_based_system(tmp_path: Path, more):
     source, target = synthetic_train(1, 80)
     settings = HieroSettings(alignment="fast_align", lm_order=2, bpe_merges=20, **more)
@@ -78,25 +80,40 @@ def test_tuners_raise_the_dev_score_and_tuned_weights_decode(model, tmp_path, al
     backend = get_backend("h", {"search": {"pop_limit": 20}}, "hiero")
     dev = synthetic_testset(3, "dev", 25)
     job = ReplicaJob(
-        seed=1, model=model, dev=dev, out=tmp_path / "w.json", replica=Replica(f"{algorithm}-001"),
-        nbest=20, loop=LoopSettings(iterations=4, patience=4, init="random"),
+        seed=1,
+        model=model,
+        dev=dev,
+        out=tmp_path / "w.json",
+        replica=Replica(f"{algorithm}-001"),
+        nbest=20,
+        loop=LoopSettings(iterations=4, patience=4, init="random"),
         tuner=get_tuner(algorithm),
         history=tmp_path / "history.parquet",
-    )  # fmt: skip
+    )
     backend.tune(job)
     log = pq.read_table(tmp_path / "history.parquet")["dev_score"].to_pylist()
     assert max(log) > log[0]
     assert list(read_weights(job.out)) == [
-        "LM0", "WordPenalty0", "RulePenalty0", "Glue0", "TranslationModel0"
-    ]  # fmt: skip
+        "LM0",
+        "WordPenalty0",
+        "RulePenalty0",
+        "Glue0",
+        "TranslationModel0",
+    ]
     text, nbest = tmp_path / "text", tmp_path / "nbest"
     write_lines(text, dev.source or [])
     lines = backend.decode(
         DecodeJob(
-            seed=1, model=model, replica=job.replica, name="t", tuned=job.out, text=text,
-            nbest=3, nbest_out=nbest,
+            seed=1,
+            model=model,
+            replica=job.replica,
+            name="t",
+            tuned=job.out,
+            text=text,
+            nbest=3,
+            nbest_out=nbest,
         )
-    )  # fmt: skip
+    )
     first = [line.split(" ||| ") for line in nbest.read_text().splitlines()]
     assert lines == [next(row[1] for row in first if row[0] == str(i)) for i in range(dev.segments)]
 

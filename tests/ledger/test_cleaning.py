@@ -61,14 +61,18 @@ class Results:
     def files(self) -> set[str]:
         return {
             path.relative_to(self.folder).as_posix()
-            for path in self.folder.rglob("*") if path.is_file() or path.is_symlink()
-        }  # fmt: skip
+            for path in self.folder.rglob("*")
+            if path.is_file() or path.is_symlink()
+        }
 
 
 OF_OLD = {
-    OLD, f".made/{OLD}.json", "logs/score/t/bleu/old.json", "logs/score/t/bleu/old.log",
+    OLD,
+    f".made/{OLD}.json",
+    "logs/score/t/bleu/old.json",
+    "logs/score/t/bleu/old.log",
     "benchmarks/score/t/bleu/old.tsv",
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -101,8 +105,13 @@ def test_what_somebody_has_changed_or_made_stays(results: Results):
         "decodes/t/a/notes.md": "not known to be made by replitune",
     }
     remove(found)
-    assert {OLD, f".made/{OLD}.json", "mine/x.txt", "logs/score/t/bleu/mine.json",
-            "logs/score/t/bleu/mine.log"} <= results.files()  # fmt: skip
+    assert {
+        OLD,
+        f".made/{OLD}.json",
+        "mine/x.txt",
+        "logs/score/t/bleu/mine.json",
+        "logs/score/t/bleu/mine.log",
+    } <= results.files()
 
 
 def test_half_made_copies_are_listed_by_their_names(results: Results):
@@ -151,9 +160,7 @@ def test_no_link_is_followed_and_nothing_outside_is_touched(results: Results, tm
     found = leftovers(results.folder)
     assert not [name for name in (*found.gone, *found.half_made) if name.startswith("stats/u")]
     remove(found)
-    assert sorted(path.name for path in outside.iterdir()) == [
-        ".c.parquet.1.0123abcd.tmp", "c.parquet",
-    ]  # fmt: skip
+    assert sorted(path.name for path in outside.iterdir()) == [".c.parquet.1.0123abcd.tmp", "c.parquet"]
     assert (results.folder / "stats/t/bleu/c.parquet").is_symlink()
 
 

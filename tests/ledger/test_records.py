@@ -41,8 +41,10 @@ def test_what_is_as_it_was_made_is_read(results: Path):
     (results / "decodes/t/a/.hidden.tmp").write_text("half")
     found = records.checked(results, [results / "decodes", results / "stats"])
     assert sorted(found) == [
-        "decodes/t/a/seed-001.txt", "decodes/t/a/seed-002.txt", "stats/t/a.b/a.parquet",
-    ]  # fmt: skip
+        "decodes/t/a/seed-001.txt",
+        "decodes/t/a/seed-002.txt",
+        "stats/t/a.b/a.parquet",
+    ]
     records.check_results(results, records.result_files(results))
 
 
@@ -94,9 +96,12 @@ def test_a_record_is_found_by_what_was_made(tmp_path: Path, monkeypatch: pytest.
     record = results / "logs/tune/s/mert-001.json"
     remains = out.parent / ".mert-001.7.ab.tmp"
     with records.recording(
-        record, command=["tune", "s"], inputs=[given, Path("elsewhere"), Path()], outputs=[out],
+        record,
+        command=["tune", "s"],
+        inputs=[given, Path("elsewhere"), Path()],
+        outputs=[out],
         settings={"seed": 1},
-    ):  # fmt: skip
+    ):
         remains.mkdir(parents=True)
         with new_folder(out) as folder:
             write_lines(folder / "model", ["weights"])
@@ -116,16 +121,18 @@ def test_a_record_is_found_by_what_was_made(tmp_path: Path, monkeypatch: pytest.
     assert records.is_as_made(record, out / "model")
     (out / "model").write_text("by hand")
     assert not records.is_as_made(record, out / "model")
-    with pytest.raises(ReplituneError, match="is not what the workflow made"), records.recording(
-        record, command=[], inputs=[out], outputs=[]
-    ):  # fmt: skip
+    with (
+        pytest.raises(ReplituneError, match="is not what the workflow made"),
+        records.recording(record, command=[], inputs=[out], outputs=[]),
+    ):
         raise AssertionError("it has begun")
 
 
 def test_a_job_that_fails_leaves_no_record(tmp_path: Path):
     record = tmp_path / "logs/score/a.json"
-    with pytest.raises(ValueError, match="no"), records.recording(
-        record, command=[], inputs=[], outputs=[]
-    ):  # fmt: skip
+    with (
+        pytest.raises(ValueError, match="no"),
+        records.recording(record, command=[], inputs=[], outputs=[]),
+    ):
         raise ValueError("no")
     assert not record.exists()

@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from replitune.errors import ReplituneError
-from replitune.meta.agreement import (
-    agreement,
-    clopper_pearson,
-    combined_outcome,
-)
+from replitune.meta.agreement import agreement, clopper_pearson, combined_outcome
 from replitune.meta.human_tests import rank_sum
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=60)
@@ -19,14 +15,15 @@ QUICK = settings(deadline=None, derandomize=True, max_examples=60)
 
 def test_the_interval_of_graham_2016():
     low, high = clopper_pearson(53, 66)
-    assert (round(100 * 53 / 66, 1), round(100 * low, 1), round(100 * high, 1)) == (
-        80.3,
-        68.7,
-        89.1,
-    )
+    assert (round(100 * 53 / 66, 1), round(100 * low, 1), round(100 * high, 1)) == (80.3, 68.7, 89.1)
     # the other rows of the slides' table
-    for count, shown in ((54, (70.4, 90.2)), (52, (67.0, 87.9)), (51, (65.3, 86.7)),
-                         (48, (60.4, 83.0)), (50, (63.6, 85.5))):  # fmt: skip
+    for count, shown in (
+        (54, (70.4, 90.2)),
+        (52, (67.0, 87.9)),
+        (51, (65.3, 86.7)),
+        (48, (60.4, 83.0)),
+        (50, (63.6, 85.5)),
+    ):
         low, high = clopper_pearson(count, 66)
         assert (round(100 * low, 1), round(100 * high, 1)) == shown
 

@@ -38,8 +38,7 @@ WANTED = [[70.0, 75.0, None], [40.0, None, 50.0]]
         "system,segment,score\nA,0,70\nA,1,90\nA,1,60\nB,0,40\nB,2,50\n",
         "lp\tsegment\tscore\tsystem\nx\t0\t70\tA\nx\t1\t90\tA\nx\t1\t60\tA\nx\t0\t40\tB\nx\t2\t50\tB\n",
         "SYS SID RAW.SCR N \nA 0 70 1 \nA 1 90 1 \nA 1 60 1 \nB 0 40 1 \nB 2 50 1 \n",
-        'System,"Seg Id",score,text\nA,0,70,"a, b"\nA,1,90,"two\nlines"\nA,1,60,\n\nB,0,40,x\n'
-        "B,2,50,\n",
+        'System,"Seg Id",score,text\nA,0,70,"a, b"\nA,1,90,"two\nlines"\nA,1,60,\n\nB,0,40,x\nB,2,50,\n',
         "system,segment,score\r\nA,0,70\r\nA,1,90\r\nA,1,60\r\nA,2,\r\nB,0,40\r\nB,1,NA\r\nB,2,50\r\n",
     ],
     ids=["csv", "tsv", "wmt", "quoted", "empty-scores"],
@@ -81,13 +80,12 @@ def test_quality_control_is_left_out_and_counted(write):
 
 def test_adequacy_and_fluency_in_columns_or_in_rows(write):
     columns = read_human(write("system,segment,adequacy,fluency\nA,0,70,\nB,0,40,60\n", "c.csv"))
-    rows = read_human(
-        write("system,segment,criterion,score\nA,0,ad,70\nB,0,adequacy,40\nB,0,Fluency,60\n")
-    )
+    rows = read_human(write("system,segment,criterion,score\nA,0,ad,70\nB,0,adequacy,40\nB,0,Fluency,60\n"))
     for found in (columns, rows):
         assert {name: len(values) for name, values in found.judgements.items()} == {
-            "adequacy": 2, "fluency": 1,
-        }  # fmt: skip
+            "adequacy": 2,
+            "fluency": 1,
+        }
 
 
 def test_replicas_are_known_when_every_row_says_so(write):
@@ -102,8 +100,12 @@ def test_standardising_by_annotator(write):
     )
     found = standardise(read_human(path))
     assert [round(row.score, 6) for row in found.judgements["human"]] == [
-        -1.0, 0.0, 1.0, -0.707107, 0.707107,
-    ]  # fmt: skip
+        -1.0,
+        0.0,
+        1.0,
+        -0.707107,
+        0.707107,
+    ]
     assert found.notes[-1].endswith("1 judgements by annotators whose scores do not vary left out")
     with pytest.raises(ReplituneError, match="not known who gave them"):
         standardise(read_human(write("system,segment,score\nA,0,1\n")))

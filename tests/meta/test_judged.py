@@ -18,10 +18,11 @@ def texts() -> tuple[list[str], dict[str, list[list[str]]]]:
     draw = random.Random(1)
     refs = [" ".join(draw.choices("abcdefgh", k=9)) for _ in range(60)]
     outputs = {
-        name: [[" ".join(w if draw.random() > 0.1 + 0.25 * k else "x" for w in line.split())
-                for line in refs]]
+        name: [
+            [" ".join(w if draw.random() > 0.1 + 0.25 * k else "x" for w in line.split()) for line in refs]
+        ]
         for k, name in enumerate(SYSTEMS)
-    }  # fmt: skip
+    }
     return refs, outputs
 
 
@@ -30,8 +31,10 @@ def judged(path: Path, first: int = 1) -> Path:
     draw = random.Random(2)
     rows = [
         f"{name}.{17 + k} {i + first} {70 - 20 * k} {-k + draw.gauss(0, 1):.3f} 1"
-        for k, name in enumerate(SYSTEMS) for i in range(60) if (i + k) % 7 or i == 59
-    ]  # fmt: skip
+        for k, name in enumerate(SYSTEMS)
+        for i in range(60)
+        if (i + k) % 7 or i == 59
+    ]
     path.write_text("\n".join(["SYS SID RAW.SCR Z.SCR N", *rows]) + "\n")
     return path
 
@@ -58,9 +61,7 @@ def test_people_rank_systems_with_clusters(tmp_path: Path, texts):
 def test_scores_of_systems_alone_are_an_order(tmp_path: Path, texts):
     refs, outputs = texts
     path = tmp_path / "sys.csv"
-    path.write_text(
-        "RAW.SCR Z.SCR N SYS N.ALL\n70 0.2 9 fair.2 9\n60 -.5 9 bad.3 9\n75 .4 9 good.1 9\n"
-    )
+    path.write_text("RAW.SCR Z.SCR N SYS N.ALL\n70 0.2 9 fair.2 9\n60 -.5 9 bad.3 9\n75 .4 9 good.1 9\n")
     report = r.compare(refs, outputs, ["chrf"], human=path, **FAST)
     assert len(report.results) == 1
     assert "good 0.4, fair 0.2, bad -0.5" in report.read_as[-1]

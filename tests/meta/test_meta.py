@@ -36,8 +36,12 @@ def human(name: str = "human", noise: float = 0.4, seed: int = 1) -> Scores:
 
 
 def study(metrics: list[Scores], humans: list[Scores] | None = None, **changed) -> MetaStudy:
-    return evaluate(metrics, humans or [human()], np.arange(N, dtype=np.int32),
-                    MetaRun("test", 1, msgspec.structs.replace(SETTINGS, **changed)))  # fmt: skip
+    return evaluate(
+        metrics,
+        humans or [human()],
+        np.arange(N, dtype=np.int32),
+        MetaRun("test", 1, msgspec.structs.replace(SETTINGS, **changed)),
+    )
 
 
 def good(name: str = "good") -> Scores:
@@ -190,10 +194,15 @@ def store(tmp_path):
                 [SystemStatistics(name, ("run-001", "run-002"), (None, None), cells)],
                 metric,
                 StoreMetadata(
-                    f"mean:id={metric.id},higher_is_better={better}", metric.id,
-                    "aggregation:mean", metric.higher_is_better, "news", "ref", {},
+                    f"mean:id={metric.id},higher_is_better={better}",
+                    metric.id,
+                    "aggregation:mean",
+                    metric.higher_is_better,
+                    "news",
+                    "ref",
+                    {},
                 ),
-            )  # fmt: skip
+            )
     rows = [f"{name},{i},{q[s, i]:.4f}" for s, name in enumerate(NAMES) for i in range(N)]
     (tmp_path / "da.csv").write_text("system,segment,score\n" + "\n".join(rows) + "\n")
     return tmp_path
@@ -207,10 +216,15 @@ def test_the_command_prints_tables_of_100_columns(replitune: Callable[..., Ran],
     assert ran.code == 0, ran.err
     assert max(map(len, ran.out.splitlines())) <= 100
     for text in (
-        "metrics and people on news (5 systems, 40 segments)", "human: 200 judged outputs",
-        "correlation with human: systems", "SPA", "Williams' test", "PERM-BOTH",
-        "agreement with human: % of 10 pairs", "mean over its replicas",
-    ):  # fmt: skip
+        "metrics and people on news (5 systems, 40 segments)",
+        "human: 200 judged outputs",
+        "correlation with human: systems",
+        "SPA",
+        "Williams' test",
+        "PERM-BOTH",
+        "agreement with human: % of 10 pairs",
+        "mean over its replicas",
+    ):
         assert text in ran.out
     assert "nan" not in ran.out.lower().replace("reference", "")
 
@@ -219,9 +233,16 @@ def test_the_command_writes_rows_and_json(replitune: Callable[..., Ran], store):
     outputs = []
     for name in ("a", "b"):
         ran = replitune(
-            "meta", store / "stats", "--human", store / "da.csv", *FAST, "--json",
-            store / f"{name}.json", "--out", store / f"{name}.parquet",
-        )  # fmt: skip
+            "meta",
+            store / "stats",
+            "--human",
+            store / "da.csv",
+            *FAST,
+            "--json",
+            store / f"{name}.json",
+            "--out",
+            store / f"{name}.parquet",
+        )
         assert ran.code == 0, ran.err
         outputs.append([(store / f"{name}.{end}").read_bytes() for end in ("json", "parquet")])
     assert outputs[0] == outputs[1]
@@ -286,9 +307,7 @@ def test_metrics_may_look_at_judged_segments_only(replitune: Callable[..., Ran],
         (lambda text: "\n".join(r for r in text.split("\n") if "sys4" not in r), "of system sys4"),
     ],
 )
-def test_judgements_of_something_else_are_refused(
-    replitune: Callable[..., Ran], store, change, message
-):
+def test_judgements_of_something_else_are_refused(replitune: Callable[..., Ran], store, change, message):
     (store / "wrong.csv").write_text(change((store / "da.csv").read_text()))
     ran = replitune("meta", store / "stats", "--human", store / "wrong.csv", *FAST)
     assert ran.code == 2

@@ -49,9 +49,8 @@ def test_each_bootstrap_value_is_that_of_the_drawn_data(level, coefficient, resa
     draws = MetaDraws.of(np.random.default_rng(5))
     samples = 70
     found = correlate(
-        metric, human, level=level, coefficient=coefficient, resample=resample, draws=draws,
-        samples=samples,
-    )  # fmt: skip
+        metric, human, level=level, coefficient=coefficient, resample=resample, draws=draws, samples=samples
+    )
     systems = draws.systems.counts(6, slice(0, samples))
     segments = draws.segments.counts(25, slice(0, samples))
     expected = []
@@ -107,9 +106,13 @@ def test_the_interval_of_pearson_covers_about_95_percent():
         z = rng.normal(size=(1, 80))
         x = 0.6 * z + 0.8 * rng.normal(size=(1, 80))
         found = correlate(
-            scores("m", x), scores("h", z), level="segment", resample="segments",
-            draws=MetaDraws.of(rng), samples=300,
-        )  # fmt: skip
+            scores("m", x),
+            scores("h", z),
+            level="segment",
+            resample="segments",
+            draws=MetaDraws.of(rng),
+            samples=300,
+        )
         covered += found.ci_low <= 0.6 <= found.ci_high
     assert 0.86 <= covered / trials <= 0.99
 
@@ -118,10 +121,8 @@ def test_the_interval_of_pearson_covers_about_95_percent():
 def test_a_constant_metric_has_no_value_but_a_note(level):
     _, human, x, _ = pair()
     found = correlate(
-        scores("m", np.full_like(x, 0.1)), human, level=level, draws=MetaDraws.of(
-            np.random.default_rng(0)
-        ),
-    )  # fmt: skip
+        scores("m", np.full_like(x, 0.1)), human, level=level, draws=MetaDraws.of(np.random.default_rng(0))
+    )
     assert found.value is None
     assert found.ci_low is None
     assert found.note
@@ -138,9 +139,12 @@ def test_two_systems_are_too_few():
 def test_undefined_resamples_are_counted():
     x, z = quality(3, 10, 1), quality(3, 10, 2)
     found = correlate(
-        scores("m", x), scores("h", z), draws=MetaDraws.of(np.random.default_rng(0)),
-        resample="systems", samples=300,
-    )  # fmt: skip
+        scores("m", x),
+        scores("h", z),
+        draws=MetaDraws.of(np.random.default_rng(0)),
+        resample="systems",
+        samples=300,
+    )
     # all three draws the same system: 1/9 of the resamples
     undefined = 300 - len(found.distribution)
     assert 15 <= undefined <= 55

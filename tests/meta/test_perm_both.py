@@ -12,9 +12,7 @@ from replitune.meta.perm_both import perm_both
 from significance.exchange_models import close
 
 
-def enumerated(
-    x, y, z, level: str, coefficient: str, exchange: str = "both"
-) -> tuple[float, np.ndarray]:
+def enumerated(x, y, z, level: str, coefficient: str, exchange: str = "both") -> tuple[float, np.ndarray]:
     """delta, and delta of every exchange, one by one, with scipy's coefficients."""
     cells = ~(np.isnan(x) | np.isnan(y))
     if level != "system":
@@ -27,8 +25,7 @@ def enumerated(
         if level == "segment":
             return oracle(coefficient, v[cells].round(9), z[cells])
         each = [
-            oracle(coefficient, v[cells[:, i], i].round(9), z[cells[:, i], i])
-            for i in range(v.shape[1])
+            oracle(coefficient, v[cells[:, i], i].round(9), z[cells[:, i], i]) for i in range(v.shape[1])
         ]
         each = [c for c in each if not np.isnan(c)]
         return np.mean(each) if each else np.nan
@@ -90,9 +87,7 @@ def test_equal_metrics_that_over_rate_whole_systems():
         rng = np.random.default_rng(trial)
         truth = rng.normal(0, 0.3, (10, 1)) + rng.normal(0, 0.7, (10, 30))
         z = truth + rng.normal(0, 0.8, (10, 30))
-        x, y = (
-            truth + rng.normal(0, 0.3, (10, 1)) + rng.normal(0, 0.8, (10, 30)) for _ in range(2)
-        )
+        x, y = (truth + rng.normal(0, 0.3, (10, 1)) + rng.normal(0, 0.8, (10, 30)) for _ in range(2))
         for exchange in rejected:
             found = perm_both(x, y, z, rng=rng, exchange=exchange, samples=99)
             rejected[exchange] += found.p <= 0.05
@@ -120,9 +115,8 @@ def test_drawing_agrees_with_enumeration(level, coefficient):
 def test_the_same_metric_twice_has_p_one(level, alternative):
     x, z = quality(5, 30, 1), quality(5, 30, 2)
     found = perm_both(
-        x, 3 * x + 1, z, rng=np.random.default_rng(0), level=level, alternative=alternative,
-        samples=100,
-    )  # fmt: skip
+        x, 3 * x + 1, z, rng=np.random.default_rng(0), level=level, alternative=alternative, samples=100
+    )
     assert found.p == 1.0
     assert found.delta == pytest.approx(0, abs=1e-12)
 

@@ -36,9 +36,7 @@ def published(folder: Path) -> tuple[list[str], np.ndarray]:
 
 def test_system_scores_are_the_published_ones(folder: Path, published):
     names, cells = published
-    rows = [
-        line.split() for line in (folder / "ad-sys-ranking-de-en-z.csv").read_text().split("\n")
-    ]
+    rows = [line.split() for line in (folder / "ad-sys-ranking-de-en-z.csv").read_text().split("\n")]
     ranking = {row[4]: row[1] for row in rows if row}
     assert sorted(ranking) == names
     for name, scores in zip(names, cells, strict=True):

@@ -11,23 +11,7 @@ from numpy.typing import NDArray
 
 # Few words, so that n-grams match; and everything that tokenisers look at.
 _WORD = st.sampled_from(
-    [
-        "the",
-        "The",
-        "a",
-        "cat",
-        "sat",
-        "5",
-        "5.5",
-        "1,000",
-        ".",
-        ",",
-        "...",
-        "-",
-        "x-5",
-        "7-",
-        "&amp;",
-    ]
+    ["the", "The", "a", "cat", "sat", "5", "5.5", "1,000", ".", ",", "...", "-", "x-5", "7-", "&amp;"]
 )
 _ODD = st.text(
     alphabet=st.one_of(
@@ -40,9 +24,7 @@ _ODD = st.text(
 )
 _PIECE = st.one_of(_WORD, _WORD, _WORD, _ODD, st.sampled_from(["<skipped>", "&quot;", "&lt;5&gt;"]))
 LINE = st.builds(
-    lambda pieces, gap: gap.join(pieces),
-    st.lists(_PIECE, max_size=12),
-    st.sampled_from([" ", " ", ""]),
+    lambda pieces, gap: gap.join(pieces), st.lists(_PIECE, max_size=12), st.sampled_from([" ", " ", ""])
 )
 
 

@@ -28,7 +28,7 @@ OPTIONS = st.fixed_dictionaries(
         "smooth_method": st.sampled_from(["none", "floor", "add-k", "exp"]),
         "effective_order": st.booleans(),
         "max_ngram_order": st.sampled_from([1, 2, 3, 4, 4, 6]),
-    },
+    }
 ).flatmap(
     lambda options: st.fixed_dictionaries(
         {
@@ -123,9 +123,7 @@ def test_gradient_equals_finite_differences(smooth, effective):
     sums = np.concatenate([matches, totals, lengths], axis=1)
     gradient = metric.gradient(sums)
     for row, found in zip(sums, gradient, strict=True):
-        np.testing.assert_allclose(
-            found, central_differences(metric.score, row), rtol=2e-5, atol=1e-8
-        )
+        np.testing.assert_allclose(found, central_differences(metric.score, row), rtol=2e-5, atol=1e-8)
 
 
 @pytest.mark.parametrize("smooth", ["floor", "exp"])
@@ -140,11 +138,7 @@ def test_gradient_holds_a_smoothed_zero_count_still(smooth):
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
-@given(
-    st.lists(st.integers(0, 4), min_size=10, max_size=10),
-    st.sampled_from(SMOOTHINGS),
-    st.booleans(),
-)
+@given(st.lists(st.integers(0, 4), min_size=10, max_size=10), st.sampled_from(SMOOTHINGS), st.booleans())
 def test_every_sum_has_a_finite_score_and_gradient(sums, smooth, effective):
     metric = Bleu(smooth_method=smooth, effective_order=effective)
     assert 0 <= metric.score(np.array(sums)) < math.inf

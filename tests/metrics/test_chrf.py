@@ -34,9 +34,7 @@ def sacrebleu_statistics(hyps, refs, **options):
 
 @settings(deadline=None, derandomize=True, max_examples=300)
 @given(
-    st.lists(st.tuples(LINE, LINE, LINE, LINE), min_size=1, max_size=5),
-    OPTIONS,
-    st.sampled_from([1, 2, 3]),
+    st.lists(st.tuples(LINE, LINE, LINE, LINE), min_size=1, max_size=5), OPTIONS, st.sampled_from([1, 2, 3])
 )
 def test_statistics_and_score_equal_sacrebleus_in_every_option(lines, options, nrefs):
     hyps, *refs = (list(column) for column in zip(*lines, strict=True))
@@ -139,9 +137,7 @@ def test_gradient_is_the_finite_difference(smooth):
     assert np.isfinite(metric.gradient(np.zeros((3, sums.size)))).all()
 
 
-@pytest.mark.parametrize(
-    "options", [{"char_order": 0}, {"char_order": -1, "word_order": 2}, {"beta": -1}]
-)
+@pytest.mark.parametrize("options", [{"char_order": 0}, {"char_order": -1, "word_order": 2}, {"beta": -1}])
 def test_impossible_options_are_refused(options):
     with pytest.raises(ReplituneError):
         Chrf(**options)

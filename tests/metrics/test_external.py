@@ -29,9 +29,7 @@ def write(path, rows):
     if path.suffix == ".parquet":
         table = pa.Table.from_pylist(rows)
         column = table.schema.get_field_index("system")
-        pq.write_table(
-            table.set_column(column, "system", table["system"].dictionary_encode()), path
-        )
+        pq.write_table(table.set_column(column, "system", table["system"].dictionary_encode()), path)
     else:
         lines = [json.dumps(row) for row in rows]
         if path.name[1:5] in (".tsv", ".csv"):
@@ -48,9 +46,7 @@ FORMATS = ["s.csv", "s.tsv", "s.tsv.gz", "s.jsonl", "s.jsonl.gz", "s.parquet"]
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_gives_the_same_with_missing_segments_counted(tmp_path, name):
-    metric = get_metric(
-        {"name": "external", "id": "comet", "file": str(write(tmp_path / name, ROWS))}
-    )
+    metric = get_metric({"name": "external", "id": "comet", "file": str(write(tmp_path / name, ROWS))})
     statistics, missing = metric.system_statistics("A", ["run-001", "run-002"], 3)
     np.testing.assert_array_equal(statistics, EXPECTED)
     assert missing == 3
@@ -62,18 +58,14 @@ def test_every_format_gives_the_same_with_missing_segments_counted(tmp_path, nam
 def test_the_last_column_and_the_order_of_rows_do_not_matter(tmp_path):
     rows = [{k: row[k] for k in ("score", "segment", "replica", "system")} for row in ROWS[::-1]]
     metric = External(str(write(tmp_path / "s.tsv", rows)))
-    np.testing.assert_array_equal(
-        metric.system_statistics("A", ["run-001", "run-002"], 3)[0], EXPECTED
-    )
+    np.testing.assert_array_equal(metric.system_statistics("A", ["run-001", "run-002"], 3)[0], EXPECTED)
     assert metric.segment_scores.documents is None
 
 
 def test_replicas_may_be_numbers_when_that_is_unambiguous(tmp_path):
     rows = [{**row, "replica": int(row["replica"][-1])} for row in ROWS]
     metric = External(str(write(tmp_path / "s.parquet", rows)))
-    np.testing.assert_array_equal(
-        metric.system_statistics("A", ["run-001", "run-002"], 3)[0], EXPECTED
-    )
+    np.testing.assert_array_equal(metric.system_statistics("A", ["run-001", "run-002"], 3)[0], EXPECTED)
     with pytest.raises(ReplituneError, match="no scores for replica mert-001"):
         metric.system_statistics("A", ["mert-001", "mira-001"], 3)
 

@@ -133,9 +133,12 @@ def test_a_program_that_hangs_ends_with_who_started_it(tmp_path: Path, number: s
     words = ["compare", "--refs", "ref", "--baseline", "a", "--system", "s=b"]
     process = subprocess.Popen(
         [sys.executable, "-m", "replitune", *words, "--metrics", f"command:command={hangs}"],
-        cwd=tmp_path, env={**os.environ, "REPLITUNE_CACHE": str(tmp_path / "cache")},
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env={**os.environ, "REPLITUNE_CACHE": str(tmp_path / "cache")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     pids: list[int] = []
     while len(pids) < 2:
         assert process.poll() is None, process.communicate()[1]
@@ -167,11 +170,22 @@ def test_compare_by_a_program(replitune: Callable[..., Ran], tmp_path: Path, met
     for name, lines in files.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     ran = replitune(
-        "compare", "--refs", tmp_path / "ref", "--source", tmp_path / "src",
-        "--baseline", tmp_path / "a", "--system", f"b={tmp_path}/b", "--samples", 99,
-        "--metrics", f"command:command={metric().template},id=mine",
-        "--json", tmp_path / "c.json",
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        tmp_path / "ref",
+        "--source",
+        tmp_path / "src",
+        "--baseline",
+        tmp_path / "a",
+        "--system",
+        f"b={tmp_path}/b",
+        "--samples",
+        99,
+        "--metrics",
+        f"command:command={metric().template},id=mine",
+        "--json",
+        tmp_path / "c.json",
+    )
     assert ran.code == 0, ran.err
     said = json.loads((tmp_path / "c.json").read_text())["metrics"]["mine"]
     mean = np.mean([expected(line, i) for i, line in enumerate(HYPS[1])])
@@ -196,10 +210,12 @@ with open(given.out, "w") as out:
 @pytest.mark.parametrize(
     ("word", "fields"),
     [
-        ("comet", (1, 1, 1)), ("comet:model=wmt22-cometkiwi-da", (1, 1, 0)), ("bleurt", (0, 1, 1)),
+        ("comet", (1, 1, 1)),
+        ("comet:model=wmt22-cometkiwi-da", (1, 1, 0)),
+        ("bleurt", (0, 1, 1)),
         ("comet:model={folder}/m.npz,vocab={folder}/v.spm,like=comet-qe", (1, 1, 0)),
     ],
-)  # fmt: skip
+)
 def test_neural_metrics_call_pymarians_evaluator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, fields: tuple
 ):

@@ -49,9 +49,7 @@ def test_score_by_hand_and_without_reference_tokens():
 def test_gradient_equals_finite_differences():
     metric = get_metric("length")
     for row in np.random.default_rng(5).uniform(10, 1000, (20, 2)):
-        np.testing.assert_allclose(
-            metric.gradient(row), central_differences(metric.score, row), rtol=1e-5
-        )
+        np.testing.assert_allclose(metric.gradient(row), central_differences(metric.score, row), rtol=1e-5)
 
 
 def test_a_wrong_reference_length_says_what_is_allowed():

@@ -260,12 +260,7 @@ def test_a_language_without_its_paraphrase_table_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"language": "klingon"},
-        {"language": "it", "normalize": True},
-        {"workers": 0},
-        {"timeout": 0},
-    ],
+    [{"language": "klingon"}, {"language": "it", "normalize": True}, {"workers": 0}, {"timeout": 0}],
 )
 def test_wrong_options_are_refused(options):
     with pytest.raises(ReplituneError):

@@ -33,21 +33,68 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "label").write_text("0.5\n" * len(lines))
     (folder / "label.yml").write_text('"0.5": 0\n<unk>: 1\n</s>: 2\n')
     sentencepiece.SentencePieceTrainer.train(
-        input=str(folder / "src"), model_prefix=str(folder / "v"), vocab_size=40,
-        hard_vocab_limit=False, bos_id=-1, unk_id=1, eos_id=0, pad_id=-1, minloglevel=2,
-    )  # fmt: skip
+        input=str(folder / "src"),
+        model_prefix=str(folder / "v"),
+        vocab_size=40,
+        hard_vocab_limit=False,
+        bos_id=-1,
+        unk_id=1,
+        eos_id=0,
+        pad_id=-1,
+        minloglevel=2,
+    )
     (folder / "v.model").rename(folder / "v.spm")
     subprocess.run(
         [
-            sys.executable, "-P", "-m", "pymarian", "train", "--type", "comet-qe", "--input-types",
-            "class", "sequence", "sequence", "--train-sets", "label", "src", "mt", "--vocabs",
-            "label.yml", "v.spm", "v.spm", "--model", "m.npz", "--dim-emb", "16",
-            "--transformer-dim-ffn", "32", "--transformer-heads", "2", "--enc-depth", "1",
-            "--tied-embeddings-all", "true", "--cpu-threads", "1", "--after", "2u",
-            "--mini-batch", "4", "--maxi-batch", "2", "--workspace", "200", "--seed", "1",
+            sys.executable,
+            "-P",
+            "-m",
+            "pymarian",
+            "train",
+            "--type",
+            "comet-qe",
+            "--input-types",
+            "class",
+            "sequence",
+            "sequence",
+            "--train-sets",
+            "label",
+            "src",
+            "mt",
+            "--vocabs",
+            "label.yml",
+            "v.spm",
+            "v.spm",
+            "--model",
+            "m.npz",
+            "--dim-emb",
+            "16",
+            "--transformer-dim-ffn",
+            "32",
+            "--transformer-heads",
+            "2",
+            "--enc-depth",
+            "1",
+            "--tied-embeddings-all",
+            "true",
+            "--cpu-threads",
+            "1",
+            "--after",
+            "2u",
+            "--mini-batch",
+            "4",
+            "--maxi-batch",
+            "2",
+            "--workspace",
+            "200",
+            "--seed",
+            "1",
         ],
-        cwd=folder, check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
     return folder
 
 
@@ -72,9 +119,7 @@ def test_scores_are_those_of_pymarians_evaluator(
         "for score in made.evaluate(iter(lines)):\n"
         "    print(score[0] if isinstance(score, (tuple, list)) else score)\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-P", "-c", oracle], check=True, capture_output=True, text=True
-    )
+    ran = subprocess.run([sys.executable, "-P", "-c", oracle], check=True, capture_output=True, text=True)
     expected = np.array([float(line) for line in ran.stdout.split()]).reshape(2, 12)
     assert expected.std() > 0
     np.testing.assert_allclose(found[..., 0], expected, atol=2e-6)

@@ -33,8 +33,7 @@ def random_ngrams(
         ngrams.append(np.array(rows, np.int32).reshape(len(rows), ngrams[-1].shape[1] + 1))
     logprobs = [(-3 * rng.random(len(rows))).astype(np.float32) for rows in ngrams]
     backoffs = [
-        (-rng.random(len(rows)) * (rng.random(len(rows)) < 0.7)).astype(np.float32)
-        for rows in ngrams
+        (-rng.random(len(rows)) * (rng.random(len(rows)) < 0.7)).astype(np.float32) for rows in ngrams
     ]
     backoffs[-1][:] = 0
     return NgramModel(names, ngrams, logprobs, backoffs)
@@ -45,9 +44,7 @@ def ngram_logprob(model: NgramModel, history: tuple[int, ...], word: int) -> flo
     tables = getattr(model, "_tables", None)
     if tables is None:
         tables = {}
-        for rows, logprobs, backoffs in zip(
-            model.ngrams, model.logprobs, model.backoffs, strict=True
-        ):
+        for rows, logprobs, backoffs in zip(model.ngrams, model.logprobs, model.backoffs, strict=True):
             for row, logprob, backoff in zip(rows.tolist(), logprobs, backoffs, strict=True):
                 tables[tuple(row)] = (float(logprob), float(backoff))
         object.__setattr__(model, "_tables", tables)

@@ -25,9 +25,7 @@ def text(segments: int = 80) -> tuple[Encoded, Encoded]:
 
 
 def equal(one: DirectedAlignments, two: DirectedAlignments) -> bool:
-    return np.array_equal(one.to_source, two.to_source) and np.array_equal(
-        one.to_target, two.to_target
-    )
+    return np.array_equal(one.to_source, two.to_source) and np.array_equal(one.to_target, two.to_target)
 
 
 @pytest.mark.parametrize("kind", get_args(Aligner))

@@ -44,10 +44,7 @@ def write(folder: Path, text: str) -> Path:
 def test_other_peoples_files(tmp_path: Path) -> None:
     model = read_arpa(write(tmp_path, FOREIGN))
     assert model.words == ["<unk>", "<s>", "</s>", "a", "b"]
-    assert [grams.tolist() for grams in model.ngrams] == [
-        [[0], [1], [2], [3], [4]],
-        [[1, 3], [3, 0]],
-    ]
+    assert [grams.tolist() for grams in model.ngrams] == [[[0], [1], [2], [3], [4]], [[1, 3], [3, 0]]]
     assert model.logprobs[0].tolist() == [-1.5, -99, -0.5, -0.25, -99]
     assert model.backoffs[0].tolist() == [0, -0.25, 0, -99, 0]
     assert model.logprobs[1].tolist() == [-0.125, -0.5]
@@ -71,9 +68,7 @@ def test_gz_crlf_and_a_missing_unk(tmp_path: Path) -> None:
 
 
 def trained(order: int = 3) -> NgramModel:
-    return train_lm(
-        [["the", "house"], ["the", "old", "house", "."], [], ["a", "\u00a0x\u2028"]], order
-    )
+    return train_lm([["the", "house"], ["the", "old", "house", "."], [], ["a", "\u00a0x\u2028"]], order)
 
 
 def same(one: NgramModel, two: NgramModel) -> bool:
@@ -102,9 +97,7 @@ def test_folders(tmp_path: Path) -> None:
     assert isinstance(loaded.ngrams[2], np.memmap)
 
 
-def test_parts_of_a_section_are_put_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_a_section_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = trained()
     write_arpa(model, tmp_path / "lm.arpa")
     monkeypatch.setattr("replitune.phrase.arpa.CHUNK", 2)
@@ -141,9 +134,7 @@ def test_a_file_cut_off_anywhere_is_an_error(tmp_path: Path) -> None:
         ("\\2-grams:", "\\3-grams:", 15, "do not match the header"),
     ],
 )
-def test_broken_lines_are_named(
-    old: str, new: str, line: int, message: str, tmp_path: Path
-) -> None:
+def test_broken_lines_are_named(old: str, new: str, line: int, message: str, tmp_path: Path) -> None:
     assert FOREIGN.count(old) == 1
     with pytest.raises(ReplituneError, match=message) as error:
         read_arpa(write(tmp_path, FOREIGN.replace(old, new)))

@@ -85,8 +85,7 @@ def test_best_of_an_unpruned_search_is_the_best_of_the_enumeration_for_longer_se
     if limit < 0 or limit > 2:
         limit = 2
     best = max(
-        weights @ f - 100 * copied
-        for _, f, copied in derivations(model.table, ngrams, sentence, limit)
+        weights @ f - 100 * copied for _, f, copied in derivations(model.table, ngrams, sentence, limit)
     )
     for search in ("stack", "cube"):
         found = Decoder(model, weights, exact(limit, search)).nbest([" ".join(sentence)], 1)
@@ -134,8 +133,7 @@ def test_early_discarding_changes_nothing(search, lift):
 
 
 @pytest.mark.parametrize(
-    "groups",
-    [("tm",), ("lm",), ("tm", "lm", "distortion", "penalties"), ("lexro", "penalties")],
+    "groups", [("tm",), ("lm",), ("tm", "lm", "distortion", "penalties"), ("lexro", "penalties")]
 )
 def test_left_out_features_have_no_columns_and_no_influence(groups):
     rng = np.random.default_rng(11)
@@ -167,9 +165,7 @@ def test_all_zero_weights_translate_every_word_and_are_reproducible(search):
 @pytest.mark.parametrize("search", ["stack", "cube"])
 def test_blank_lines_are_blank_and_unknown_words_are_copied(search):
     model, _ = random_model(np.random.default_rng(4), phrases=5, longest=1)
-    decoder = Decoder(
-        model, model.layout.sensible(), SearchSettings(search=search, distortion_limit=0)
-    )
+    decoder = Decoder(model, model.layout.sensible(), SearchSettings(search=search, distortion_limit=0))
     lines = ["", "  \t ", "Ünbekannt\u00a0x <s>", "f0 ||| f1"]
     out = decoder.decode(lines)
     assert out[:3] == ["", "", "Ünbekannt\u00a0x <s>"]
@@ -209,9 +205,7 @@ def test_wide_masks_and_narrow_ones_agree(seed):
     line = " ".join(f"f{i}" for i in rng.integers(0, 6, 70))
     outputs = [
         Decoder(
-            model,
-            model.layout.sensible(),
-            SearchSettings(search="stack", stack=3, distortion_limit=k),
+            model, model.layout.sensible(), SearchSettings(search="stack", stack=3, distortion_limit=k)
         ).decode([line])
         for k in (-1, 140, 70)
     ]
@@ -282,9 +276,7 @@ def test_a_distinct_list_is_the_list_of_derivations_without_later_ones_of_the_sa
     rng = np.random.default_rng(13)
     model, _ = random_model(rng)
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 7)) for _ in range(5)]
-    decoder = Decoder(
-        model, model.layout.sensible(), SearchSettings(search, stack=20, pop_limit=60)
-    )
+    decoder = Decoder(model, model.layout.sensible(), SearchSettings(search, stack=20, pop_limit=60))
     for line in lines:
         every = decoder.nbest([line], 5000)
         found = decoder.nbest([line], 100, distinct=True)
@@ -294,9 +286,7 @@ def test_a_distinct_list_is_the_list_of_derivations_without_later_ones_of_the_sa
         assert 20 < len(best) < len(every.score)
         np.testing.assert_allclose(found.score, list(best.values())[:100], atol=1e-9)
         assert len(set(found.texts())) == len(found.texts())
-        assert all(
-            best[text] == pytest.approx(found.score[i]) for i, text in enumerate(found.texts())
-        )
+        assert all(best[text] == pytest.approx(found.score[i]) for i, text in enumerate(found.texts()))
 
 
 @pytest.mark.parametrize(

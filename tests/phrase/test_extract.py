@@ -38,9 +38,7 @@ def boxes(pairs: list[Pair], longest: int) -> list[list[tuple[int, int, int, int
     rows = np.stack(
         [found.source_begin, found.source_length, found.target_begin, found.target_length], 1
     ).tolist()
-    return [
-        [tuple(row) for row in rows[found.start[i] : found.start[i + 1]]] for i in range(len(pairs))
-    ]
+    return [[tuple(row) for row in rows[found.start[i] : found.start[i + 1]]] for i in range(len(pairs))]
 
 
 def test_a_drawing_with_unaligned_words() -> None:

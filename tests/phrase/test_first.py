@@ -59,11 +59,16 @@ def tune(
     job = {"nbest": 20, "metric": "bleu", "seed": 3, "loop": LoopSettings(iterations=3), **more}
     backend.tune(
         ReplicaJob(
-            model=models / name, dev=synthetic_testset(5, "dev", 15), out=out,
-            replica=Replica(f"{algorithm}-001"), tuner=get_tuner(algorithm),
-            history=folder / "history.parquet", common=folder / "common" if common else None, **job,
+            model=models / name,
+            dev=synthetic_testset(5, "dev", 15),
+            out=out,
+            replica=Replica(f"{algorithm}-001"),
+            tuner=get_tuner(algorithm),
+            history=folder / "history.parquet",
+            common=folder / "common" if common else None,
+            **job,
         )
-    )  # fmt: skip
+    )
     history = pq.read_table(folder / "history.parquet").to_pydict()
     kept = {column: values for column, values in history.items() if "seconds" not in column}
     return out.read_text(), [kept]
@@ -71,9 +76,14 @@ def tune(
 
 @pytest.mark.parametrize(
     ("name", "algorithm"),
-    [("phrase", "mert"), ("phrase", "pro"), ("phrase", "mert-lattice"), ("hiero", "mira"),
-     ("hiero", "mert-forest")],
-)  # fmt: skip
+    [
+        ("phrase", "mert"),
+        ("phrase", "pro"),
+        ("phrase", "mert-lattice"),
+        ("hiero", "mira"),
+        ("hiero", "mert-forest"),
+    ],
+)
 def test_the_second_replica_decodes_once_less_to_the_same_bytes(
     models: Path, tmp_path: Path, decoded: list[str], name: str, algorithm: str
 ):

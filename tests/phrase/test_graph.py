@@ -38,9 +38,7 @@ def test_paths_of_an_unpruned_graph_are_all_derivations(search, seed):
     decoder = Decoder(
         model,
         rng.normal(size=14),
-        SearchSettings(
-            search, stack=2000, pop_limit=10**5, beam=0, distortion_limit=limit, options=99
-        ),
+        SearchSettings(search, stack=2000, pop_limit=10**5, beam=0, distortion_limit=limit, options=99),
     )
     (graph,) = decoder.graphs([" ".join(sentence)])
     found = sorted((t, c, *np.round(f, 3)) for t, f, c in paths(graph))
@@ -95,9 +93,7 @@ def test_a_graph_with_fewer_arcs_has_the_best_paths(search):
         for a in range(arcs):
             left[graph.arc_to[a]] = max(left[graph.arc_to[a]], left[graph.arc_from[a]] + value[a])
         for a in reversed(range(arcs)):
-            right[graph.arc_from[a]] = max(
-                right[graph.arc_from[a]], right[graph.arc_to[a]] + value[a]
-            )
+            right[graph.arc_from[a]] = max(right[graph.arc_from[a]], right[graph.arc_to[a]] + value[a])
         best_through = left[graph.arc_from] + value + right[graph.arc_to]
         worst = best_through.min()
         above = [score for score, _ in every if score > worst + 1e-9]

@@ -83,9 +83,7 @@ class Query:
         self.prob: dict[tuple[str, ...], float] = {}
         self.rest: dict[tuple[str, ...], float] = {}
         for grams, probs, rests in zip(model.ngrams, model.logprobs, model.backoffs, strict=True):
-            for gram, prob, rest in zip(
-                grams.tolist(), probs.tolist(), rests.tolist(), strict=True
-            ):
+            for gram, prob, rest in zip(grams.tolist(), probs.tolist(), rests.tolist(), strict=True):
                 key = tuple(model.words[i] for i in gram)
                 assert key not in self.prob
                 self.prob[key], self.rest[key] = prob, rest
@@ -93,9 +91,7 @@ class Query:
     def score(self, context: tuple[str, ...], word: str) -> float:
         if (word,) not in self.prob:
             word = "<unk>"
-        context = (
-            context[len(context) - self.order + 1 :] if len(context) >= self.order else context
-        )
+        context = context[len(context) - self.order + 1 :] if len(context) >= self.order else context
         if (*context, word) in self.prob:
             return self.prob[*context, word]
         return self.rest.get(context, 0.0) + self.score(context[1:], word)
@@ -159,9 +155,7 @@ def test_a_hand_worked_model() -> None:
 def test_discounts_are_chen_and_goodmans() -> None:
     counts = np.array([1] * 10 + [2] * 5 + [3] * 3 + [4] * 2 + [9])
     y = 10 / 20
-    assert discounts(counts) == pytest.approx(
-        (1 - 2 * y * 5 / 10, 2 - 3 * y * 3 / 5, 3 - 4 * y * 2 / 3)
-    )
+    assert discounts(counts) == pytest.approx((1 - 2 * y * 5 / 10, 2 - 3 * y * 3 / 5, 3 - 4 * y * 2 / 3))
     assert discounts(np.array([1, 1, 2, 2, 2])) is None, "nothing seen three times"
     assert discounts(np.array([1, 1, 2] + [3] * 30)) is None, "a discount below zero"
 

@@ -16,9 +16,7 @@ M, S, D = 0, 1, 2
 Phrase = tuple[str, str]
 
 
-def oriented(
-    source: str, target: str, drawing: str, longest: int = 7
-) -> dict[Phrase, tuple[int, int]]:
+def oriented(source: str, target: str, drawing: str, longest: int = 7) -> dict[Phrase, tuple[int, int]]:
     """Orientations (previous, next) of each extracted pair of a segment of distinct words.
 
     drawing: one row per source word, x where it is linked.
@@ -237,9 +235,7 @@ def test_scores_are_smoothed_relative_frequencies() -> None:
     # (x, a) occurs three times: monotone at the start twice, once swapped behind y
     pairs = [("x", "a", [(0, 0)]), ("x", "a", [(0, 0)]), ("x y", "b a", [(0, 1), (1, 0)])]
     links = Links(
-        np.array([0, 1, 2, 4]),
-        np.array([0, 0, 0, 1], np.int16),
-        np.array([0, 0, 1, 0], np.int16),
+        np.array([0, 1, 2, 4]), np.array([0, 0, 0, 1], np.int16), np.array([0, 0, 1, 0], np.int16)
     )
     f = encode([s.split() for s, _, _ in pairs])
     e = encode([t.split() for _, t, _ in pairs], RESERVED)

@@ -10,12 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.errors import ReplituneError
-from replitune.phrase.segmentation import (
-    BytePairs,
-    CompoundSplitter,
-    Splitters,
-    load_segmentation,
-)
+from replitune.phrase.segmentation import BytePairs, CompoundSplitter, Splitters, load_segmentation
 
 
 def splitter(counts: dict[str, int], **options: int | tuple[str, ...]) -> CompoundSplitter:
@@ -28,10 +23,7 @@ def test_koehn_and_knights_aktionsplan() -> None:
     # ion 1: the word itself wins; when it is rarer, the split wins and the s is dropped
     counts = {"aktionsplan": 852, "aktion": 960, "plan": 710, "aktions": 5, "akt": 224, "ion": 1}
     assert splitter(counts, min_length=3).split("aktionsplan") == ["aktionsplan"]
-    assert splitter(counts | {"aktionsplan": 825}, min_length=3).split("aktionsplan") == [
-        "aktion",
-        "plan",
-    ]
+    assert splitter(counts | {"aktionsplan": 825}, min_length=3).split("aktionsplan") == ["aktion", "plan"]
 
 
 def test_fillers_lengths_and_counts() -> None:
@@ -54,9 +46,7 @@ def test_case_follows_the_training_text() -> None:
 
 
 def test_an_equally_good_split_is_not_made() -> None:
-    assert splitter({"abcd": 8, "efgh": 2, "abcdefgh": 4}, min_count=1).split("abcdefgh") == [
-        "abcdefgh"
-    ]
+    assert splitter({"abcd": 8, "efgh": 2, "abcdefgh": 4}, min_count=1).split("abcdefgh") == ["abcdefgh"]
 
 
 words = st.text(alphabet="ab", min_size=1, max_size=4)
@@ -64,8 +54,7 @@ words = st.text(alphabet="ab", min_size=1, max_size=4)
 
 @settings(deadline=None, derandomize=True, max_examples=100)
 @given(
-    st.dictionaries(words, st.integers(1, 30), max_size=8),
-    st.text(alphabet="abs", min_size=1, max_size=9),
+    st.dictionaries(words, st.integers(1, 30), max_size=8), st.text(alphabet="abs", min_size=1, max_size=9)
 )
 def test_the_split_has_the_highest_geometric_mean(counts: dict[str, int], word: str) -> None:
     def means() -> dict[tuple[str, ...], float]:
@@ -109,7 +98,7 @@ def test_sennrichs_toy_vocabulary() -> None:
     ]
     pairs = BytePairs.learn(TOY, 10)
     assert pairs.apply(["lowest", "low", "newer", "x"]) == [
-        *("lo@@", "west", "low", "ne@@", "w@@", "e@@", "r", "x"),
+        *("lo@@", "west", "low", "ne@@", "w@@", "e@@", "r", "x")
     ]
 
 

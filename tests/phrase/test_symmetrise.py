@@ -137,9 +137,7 @@ directed = st.integers(1, 7).flatmap(
 
 @settings(deadline=None, derandomize=True, max_examples=150)
 @given(st.lists(directed, min_size=1, max_size=3), st.sampled_from(HEURISTICS))
-def test_equals_the_definition_with_sets(
-    pairs: list[tuple[list[int], list[int]]], heuristic: str
-) -> None:
+def test_equals_the_definition_with_sets(pairs: list[tuple[list[int], list[int]]], heuristic: str) -> None:
     assert run(pairs, heuristic) == [by_sets(a, b, heuristic) for a, b in pairs]
 
 

@@ -56,9 +56,7 @@ def best(table: PhraseTable, word: str) -> str:
 def test_a_model_folder_is_whole_and_says_what_it_is(tmp_path: Path) -> None:
     source, target = text()
     said: list[str] = []
-    out = train_phrase_system(
-        source, target, SMALL, tmp_path / "m" / "baseline", progress=said.append
-    )
+    out = train_phrase_system(source, target, SMALL, tmp_path / "m" / "baseline", progress=said.append)
     assert out == tmp_path / "m" / "baseline"
     assert [path.name for path in out.parent.iterdir()] == ["baseline"], "nothing left behind"
     summary = json.loads((out / "model.json").read_text())

@@ -17,8 +17,7 @@ def frame(runs: int = 3, segments: int = 40) -> pd.DataFrame:
             run = rng.normal(0.02 * s, 0.003)
             noise = rng.normal(0, 0.03, segments)
             rows += [
-                (system, seed, i, round(float(effect[i] + run + noise[i]), 5))
-                for i in range(segments)
+                (system, seed, i, round(float(effect[i] + run + noise[i]), 5)) for i in range(segments)
             ]
     return pd.DataFrame(rows, columns=["system", "replica", "segment", "score"])
 

@@ -60,13 +60,20 @@ def same(report: Any, metric: str | None = None) -> None:
 def samples_table() -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "sample_id": f"u{model}{epoch}{item}", "eval_id": f"e{model}", "model": model,
-            "task_name": "gsm8k", "id": str(item), "epoch": epoch, "input": "1 + 1, \"two\"?",
-            "target": "2", "score_match": "C" if right else "I", "score_judge": 0.5 + right / 4,
+            "sample_id": f"u{model}{epoch}{item}",
+            "eval_id": f"e{model}",
+            "model": model,
+            "task_name": "gsm8k",
+            "id": str(item),
+            "epoch": epoch,
+            "input": '1 + 1, "two"?',
+            "target": "2",
+            "score_match": "C" if right else "I",
+            "score_judge": 0.5 + right / 4,
             "total_time": 1.5,
         }
         for model, epoch, item, right in answers()
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("name", ["s.csv", "s.parquet", "s.jsonl"])
@@ -97,14 +104,22 @@ def test_several_evaluations_of_a_model_are_several_runs(tmp_path: Path):
 
 
 def log_of(model: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    header = {"version": 2, "status": "success", "eval": {
-        "run_id": "r", "task": "gsm8k", "task_id": "t", "model": model,
-    }}  # fmt: skip
+    header = {
+        "version": 2,
+        "status": "success",
+        "eval": {"run_id": "r", "task": "gsm8k", "task_id": "t", "model": model},
+    }
     samples = [
-        {"id": item, "epoch": epoch, "input": "?", "target": "2",
-         "scores": {"match": {"value": "C" if right else "I"}, "parts": {"value": {"a": 1}}}}
-        for name, epoch, item, right in answers() if name == model
-    ]  # fmt: skip
+        {
+            "id": item,
+            "epoch": epoch,
+            "input": "?",
+            "target": "2",
+            "scores": {"match": {"value": "C" if right else "I"}, "parts": {"value": {"a": 1}}},
+        }
+        for name, epoch, item, right in answers()
+        if name == model
+    ]
     return header, samples
 
 
@@ -151,14 +166,19 @@ def test_logs_of_inspect(tmp_path: Path):
 def test_instances_of_every_eval_ever(tmp_path: Path):
     rows = [
         {
-            "schema_version": "0.2.1", "evaluation_id": f"gsm8k/{model}/{epoch}",
-            "model_id": model, "evaluation_name": "GSM8K", "sample_id": f"gsm8k_{item:04d}",
-            "interaction_type": "single_turn", "input": {"raw": "1 + 1?", "reference": ["2"]},
-            "output": {"raw": ["2"]}, "answer_attribution": [],
+            "schema_version": "0.2.1",
+            "evaluation_id": f"gsm8k/{model}/{epoch}",
+            "model_id": model,
+            "evaluation_name": "GSM8K",
+            "sample_id": f"gsm8k_{item:04d}",
+            "interaction_type": "single_turn",
+            "input": {"raw": "1 + 1?", "reference": ["2"]},
+            "output": {"raw": ["2"]},
+            "answer_attribution": [],
             "evaluation": {"score": float(right), "is_correct": right},
         }
         for model, epoch, item, right in answers()
-    ]  # fmt: skip
+    ]
     report = r.scores(jsonl(tmp_path / "s.jsonl", rows), **FAST)
     same(report)
     assert report.results[0].testset == "GSM8K"
@@ -171,14 +191,19 @@ def promptfoo(rows: list[tuple[str, str, int, bool]]) -> dict[str, Any]:
     """Repeated tests have other numbers and the same variables."""
     results = [
         {
-            "promptIdx": 0, "testIdx": number, "vars": {"q": f"{item} + 1?"},
+            "promptIdx": 0,
+            "testIdx": number,
+            "vars": {"q": f"{item} + 1?"},
             "provider": {"id": f"org:{model}", "label": model},
             "prompt": {"raw": f"{prompt} {{{{q}}}}", "label": prompt},
-            "response": {"output": "2"}, "success": right, "score": float(right),
-            "failureReason": 0, "namedScores": {"length": 3.0},
+            "response": {"output": "2"},
+            "success": right,
+            "score": float(right),
+            "failureReason": 0,
+            "namedScores": {"length": 3.0},
         }
         for number, (model, prompt, item, right) in enumerate(rows)
-    ]  # fmt: skip
+    ]
     return {"evalId": "eval-abc", "results": {"version": 3, "results": results}, "config": {}}
 
 
@@ -215,9 +240,7 @@ def test_folders_of_mt_metrics_eval(tmp_path: Path):
     (result,) = report.results
     assert (result.testset, result.metric) == ("wmt30.en-de", "COMET-refA")
     assert report.stores[0].n_documents == 6
-    assert result.systems["large"].scores["run-001"] == pytest.approx(
-        expected()["large"]["run-001"]
-    )
+    assert result.systems["large"].scores["run-001"] == pytest.approx(expected()["large"]["run-001"])
     one = r.scores(root / "metric-scores" / "en-de" / "COMET-refA.seg.score", **FAST)
     assert scores_of(one) == scores_of(report)
     assert one.results[0].metric == "COMET-refA"
@@ -240,9 +263,13 @@ def test_scores_of_each_system_by_lines(replitune: Callable[..., Ran], tmp_path:
     assert report.stores[0].segments == ITEMS
     assert any("the last line is the mean" in said for said in report.read_as)
     ran = replitune(
-        "compare", "--scores", f"A={tmp_path}/small.run*.score", f"B={tmp_path}/large.run*.score",
-        "--samples", 99,
-    )  # fmt: skip
+        "compare",
+        "--scores",
+        f"A={tmp_path}/small.run*.score",
+        f"B={tmp_path}/large.run*.score",
+        "--samples",
+        99,
+    )
     assert ran.code == 0, ran.err
     assert "B - A" in ran.out
 
@@ -251,11 +278,17 @@ def test_scores_and_judgements_of_wmt(tmp_path: Path):
     for model in MODELS:
         right = [float(ok) for name, e, _, ok in answers() if (name, e) == (model, 1)]
         rows = [
-            {"language_pair": "en-cs_CZ", "domain": "news", "document_id": f"d{d}",
-             "metric_scores": {"XCOMET-XL": right[5 * d : 5 * d + 5],
-                               "chrF++": [50.0 + s for s in right[5 * d : 5 * d + 5]]}}
+            {
+                "language_pair": "en-cs_CZ",
+                "domain": "news",
+                "document_id": f"d{d}",
+                "metric_scores": {
+                    "XCOMET-XL": right[5 * d : 5 * d + 5],
+                    "chrF++": [50.0 + s for s in right[5 * d : 5 * d + 5]],
+                },
+            }
             for d in range(ITEMS // 5)
-        ]  # fmt: skip
+        ]
         jsonl(tmp_path / f"{model}.jsonl", rows)
     report = r.scores([tmp_path / "small.jsonl", tmp_path / "large.jsonl"], **FAST)
     assert [result.metric for result in report.results] == ["XCOMET-XL", "chrF++"]
@@ -267,11 +300,14 @@ def test_scores_and_judgements_of_wmt(tmp_path: Path):
         if epoch == 1:
             said[name][item] = ok
     rows = [
-        {"doc_id": f"en-cs_CZ_#_news_#_doc{item // 5}_#_{item}", "src_text": "s",
-         "tgt_text": dict.fromkeys(MODELS, "t"),
-         "scores": {name: {"human": float(said[name][item]), "errors": []} for name in MODELS}}
+        {
+            "doc_id": f"en-cs_CZ_#_news_#_doc{item // 5}_#_{item}",
+            "src_text": "s",
+            "tgt_text": dict.fromkeys(MODELS, "t"),
+            "scores": {name: {"human": float(said[name][item]), "errors": []} for name in MODELS},
+        }
         for item in range(ITEMS)
-    ]  # fmt: skip
+    ]
     judged = r.scores(jsonl(tmp_path / "human.jsonl", rows), **FAST)
     assert judged.results[0].metric == "human"
     assert judged.stores[0].n_documents == 6

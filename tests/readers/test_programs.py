@@ -20,12 +20,19 @@ FAST = {"samples": 99, "methods": ["crossed"], "threads": 1}
 def sample(doc: int, right: bool, *, answers: int = 1, filter: str = "strict-match") -> dict:
     """What lm-evaluation-harness keeps of one document."""
     return {
-        "doc_id": doc, "doc": {"question": f"{doc} + 1?", "answer": f"{doc + 1}"},
-        "target": f"{doc + 1}", "arguments": {"gen_args_0": {"arg_0": f"Q: {doc} + 1?"}},
-        "resps": [[f"It is {doc + right}."] * answers], "filtered_resps": [f"{doc + right}"],
-        "filter": filter, "metrics": ["exact_match"], "doc_hash": "0a", "prompt_hash": "0b",
-        "target_hash": "0c", "exact_match": float(right),
-    }  # fmt: skip
+        "doc_id": doc,
+        "doc": {"question": f"{doc} + 1?", "answer": f"{doc + 1}"},
+        "target": f"{doc + 1}",
+        "arguments": {"gen_args_0": {"arg_0": f"Q: {doc} + 1?"}},
+        "resps": [[f"It is {doc + right}."] * answers],
+        "filtered_resps": [f"{doc + right}"],
+        "filter": filter,
+        "metrics": ["exact_match"],
+        "doc_hash": "0a",
+        "prompt_hash": "0b",
+        "target_hash": "0c",
+        "exact_match": float(right),
+    }
 
 
 def harness(folder: Path, model: str, runs: int, level: float, **more: Any) -> list[Path]:
@@ -52,18 +59,23 @@ def test_samples_of_the_harness(replitune: Callable[..., Ran], tmp_path: Path):
     assert list(scores) == ["run-001", "run-002", "run-003"]
     assert scores["run-001"] == pytest.approx(sum(first) / len(first))
     named = replitune(
-        "compare", "--scores", f"a={tmp_path}/org__small/samples_*.jsonl", f"b={new[0]}", new[1],
-        "--samples", 99, "--baseline", "a",
-    )  # fmt: skip
+        "compare",
+        "--scores",
+        f"a={tmp_path}/org__small/samples_*.jsonl",
+        f"b={new[0]}",
+        new[1],
+        "--samples",
+        99,
+        "--baseline",
+        "a",
+    )
     assert named.code == 0, named.err
     assert "b - a" in named.out
     assert "system is" not in named.err
 
 
 def test_answers_beyond_the_first_and_metrics_without_numbers_are_said(tmp_path: Path):
-    paths = [
-        *harness(tmp_path, "one", 2, 0.5, answers=4), *harness(tmp_path, "two", 2, 0.6, answers=4)
-    ]  # fmt: skip
+    paths = [*harness(tmp_path, "one", 2, 0.5, answers=4), *harness(tmp_path, "two", 2, 0.6, answers=4)]
     row = json.loads(paths[0].read_text().splitlines()[0])
     row["metrics"].append("bleu")
     row["bleu"] = ["a", "b"]
@@ -80,8 +92,9 @@ def test_several_filters_and_choices_are_metrics_of_their_own(tmp_path: Path):
         draw = random.Random(model)
         rows = [
             sample(i, draw.random() < 0.5, filter=name)
-            for i in range(30) for name in ("strict-match", "flexible-extract")
-        ]  # fmt: skip
+            for i in range(30)
+            for name in ("strict-match", "flexible-extract")
+        ]
         choice = [[[-1.0, False]], [[-2.0, False]]]
         for row in rows:
             row["resps"] = choice
@@ -90,8 +103,9 @@ def test_several_filters_and_choices_are_metrics_of_their_own(tmp_path: Path):
         (tmp_path / model / "samples_arc_2026-01-01T10-00-00.1.jsonl").write_text(text)
     report = r.scores(sorted(tmp_path.glob("*/*")), **FAST)
     assert [result.metric for result in report.results] == [
-        "exact_match.strict-match", "exact_match.flexible-extract",
-    ]  # fmt: skip
+        "exact_match.strict-match",
+        "exact_match.flexible-extract",
+    ]
     assert not any("answers" in text for text in report.read_as)
 
 
@@ -104,9 +118,11 @@ def segments(level: float, run: int) -> list[dict]:
 
 
 FILES = {
-    "out/base.run1.txt": segments(0.7, 1), "out/base.run2.txt": segments(0.7, 2),
-    "out/new.run1.txt": segments(0.8, 1), "out/new.run2.txt": segments(0.8, 2),
-}  # fmt: skip
+    "out/base.run1.txt": segments(0.7, 1),
+    "out/base.run2.txt": segments(0.7, 2),
+    "out/new.run1.txt": segments(0.8, 1),
+    "out/new.run2.txt": segments(0.8, 2),
+}
 
 
 def test_comets_json_and_lines_are_the_same(tmp_path: Path):
@@ -120,8 +136,9 @@ def test_comets_json_and_lines_are_the_same(tmp_path: Path):
     (result,), (rounded,) = exact.results, printed.results
     assert result.metric == "comet"
     assert {name: list(s.scores) for name, s in result.systems.items()} == {
-        "base": ["run-001", "run-002"], "new": ["run-001", "run-002"],
-    }  # fmt: skip
+        "base": ["run-001", "run-002"],
+        "new": ["run-001", "run-002"],
+    }
     expected = sum(row["COMET"] for row in FILES["out/new.run2.txt"]) / 40
     assert result.systems["new"].scores["run-002"] == pytest.approx(expected, abs=1e-12)
     assert rounded.systems["new"].avg == pytest.approx(result.systems["new"].avg, abs=1e-4)
@@ -137,15 +154,10 @@ def test_comets_json_and_lines_are_the_same(tmp_path: Path):
         ("c.txt", "a\tSegment 0\tscore: nan\n", "c.txt:1: a score that is not finite"),
         ("s.jsonl", f"{json.dumps(sample(1, True))}\n{{}}\n", "s.jsonl:2: no `doc_id`"),
         ("s.jsonl", f"{json.dumps(sample(1, True))}\n{{\n", "s.jsonl:2: not a line of JSON"),
-        (
-            "s.jsonl", f"{json.dumps(sample(1, True) | {'metrics': ['x']})}\n",
-            "no metric with a number",
-        ),
+        ("s.jsonl", f"{json.dumps(sample(1, True) | {'metrics': ['x']})}\n", "no metric with a number"),
     ],
-)  # fmt: skip
-def test_what_is_wrong_with_a_program_s_file_is_said(
-    tmp_path: Path, name: str, text: str, message: str
-):
+)
+def test_what_is_wrong_with_a_program_s_file_is_said(tmp_path: Path, name: str, text: str, message: str):
     (tmp_path / name).write_text(text)
     with pytest.raises(r.ReplituneError) as caught:
         r.scores(tmp_path / name, **FAST)

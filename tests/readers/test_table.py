@@ -5,21 +5,11 @@ from __future__ import annotations
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.readers.table import (
-    number_of,
-    read_table,
-    score_of,
-    segment_of,
-)
+from replitune.readers.table import number_of, read_table, score_of, segment_of
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "a\tb c\n1\t x y \n\n2\t\n",
-        'a,b c\n1,"x y"\n\n2,\n',
-        "\ufeffa,b c\r\n1,x y\r\n2,\r\n",
-    ],
+    "text", ["a\tb c\n1\t x y \n\n2\t\n", 'a,b c\n1,"x y"\n\n2,\n', "\ufeffa,b c\r\n1,x y\r\n2,\r\n"]
 )
 def test_the_header_tells_what_separates_columns(tmp_path, text):
     path = tmp_path / "t"
@@ -58,8 +48,14 @@ def test_a_bad_row_is_named_with_its_line(tmp_path, text, message, line):
 
 def test_cells(tmp_path):
     assert [number_of(cell) for cell in ("1e3", 2, "x", None, True, "nan", "inf")] == [
-        1000, 2, None, None, None, None, None,
-    ]  # fmt: skip
+        1000,
+        2,
+        None,
+        None,
+        None,
+        None,
+        None,
+    ]
     assert score_of(tmp_path, 1, "") is None
     assert score_of(tmp_path, 1, "NA", ("", "na")) is None
     assert segment_of(tmp_path, 1, 3.0) == 3

@@ -188,100 +188,117 @@ def put(at: int, text: str) -> Callable[[list[str]], list[str]]:
 
 MISTAKES = {
     "a run lacks segments": (
-        rows(lambda t: t.drop(index=[4, 5, 6, 7]), "csv"), None,
-        ["scores are missing", "4 of 240", "base run-001, segment 4; base run-001, segment 5; "
-         "base run-001, segment 6 and 1 more", "--allow-missing"],
+        rows(lambda t: t.drop(index=[4, 5, 6, 7]), "csv"),
+        None,
+        [
+            "scores are missing",
+            "4 of 240",
+            "base run-001, segment 4; base run-001, segment 5; base run-001, segment 6 and 1 more",
+            "--allow-missing",
+        ],
     ),
     "a segment is there twice": (
-        lines(lambda g: [*g[:5], g[4], *g[5:]]), 6,
+        lines(lambda g: [*g[:5], g[4], *g[5:]]),
+        6,
         ["there twice", "segment 3 (line 6, as on line 5)"],
     ),
     "twice in Parquet": (
-        rows(lambda t: pd.concat([t, t[:2]]), "parquet"), 241,
+        rows(lambda t: pd.concat([t, t[:2]]), "parquet"),
+        241,
         ["there twice", "line 241, as on line 1"],
     ),
     "systems have other segments": (
-        rows(lambda t: t.assign(segment=t.segment + 10 * (t.system == "new")), "jsonl"), None,
+        rows(lambda t: t.assign(segment=t.segment + 10 * (t.system == "new")), "jsonl"),
+        None,
         ["segments of base and new differ: 30 in both, 10 in base only, 10 in new only"],
     ),
     "NaN": (lines(put(3, "base,1,2,NaN")), 4, ["1 without a number (line 4)"]),
     "null in JSON": (
-        lines(put(2, '{"system":"base","replica":1,"segment":2,"score":null}'), "jsonl"), 3,
+        lines(put(2, '{"system":"base","replica":1,"segment":2,"score":null}'), "jsonl"),
+        3,
         ["1 without a number (line 3)"],
     ),
     "infinite": (lines(put(3, "base,1,2,inf")), 4, ["not finite"]),
     "words for scores": (
-        lines(lambda g: [*g[:3], *(f"base,1,{i},high" for i in range(2, 7)), *g[8:]]), 4,
+        lines(lambda g: [*g[:3], *(f"base,1,{i},high" for i in range(2, 7)), *g[8:]]),
+        4,
         ["line 4: score is 'high'; line 5: score is 'high'; line 6: score is 'high' and 2 more"],
     ),
     "text for a score in JSON": (
-        lines(put(2, '{"system":"base","replica":1,"segment":2,"score":"0.7"}'), "jsonl"), 3,
+        lines(put(2, '{"system":"base","replica":1,"segment":2,"score":"0.7"}'), "jsonl"),
+        3,
         ["line 3: score is '0.7'"],
     ),
     "texts for scores in Parquet": (
-        rows(lambda t: t.assign(score=t.score.astype(str)), "parquet"), None,
+        rows(lambda t: t.assign(score=t.score.astype(str)), "parquet"),
+        None,
         ["the scores are not numbers", "column `score` of "],
     ),
     "ids of two kinds": (
-        lines(put(2, '{"system":"base","replica":1,"segment":"2","score":0.7}'), "jsonl"), 3,
+        lines(put(2, '{"system":"base","replica":1,"segment":"2","score":0.7}'), "jsonl"),
+        3,
         ["line 3: segment is '2'"],
     ),
     "no id": (
-        lines(put(2, '{"system":"base","replica":1,"score":0.7}'), "jsonl"), 3,
+        lines(put(2, '{"system":"base","replica":1,"score":0.7}'), "jsonl"),
+        3,
         ["an empty cell in column `segment`"],
     ),
     "a header that lies": (
-        lines(lambda g: ["score,segment,replica,system", *g[1:]]), 2,
+        lines(lambda g: ["score,segment,replica,system", *g[1:]]),
+        2,
         ["score is 'base'", "and 237 more"],
     ),
     "a short row": (lines(put(3, "base,1,2")), 4, ["too few or too many columns", "3 columns"]),
-    "half a line": (
-        lines(lambda g: [*g[:20], g[20][:25]], "jsonl"), 21, ["not a line of JSON", "cut off"],
-    ),
+    "half a line": (lines(lambda g: [*g[:20], g[20][:25]], "jsonl"), 21, ["not a line of JSON", "cut off"]),
     "test sets in one table": (
-        rows(lambda t: pd.concat([t.assign(dataset=d) for d in "xy"]), "csv"), None,
+        rows(lambda t: pd.concat([t.assign(dataset=d) for d in "xy"]), "csv"),
+        None,
         ["2 test sets in one table", "x; y", "--testset"],
     ),
     "two columns for one thing": (
-        rows(lambda t: t.rename(columns={"segment": "id"}).assign(seg=1), "csv"), None,
+        rows(lambda t: t.rename(columns={"segment": "id"}).assign(seg=1), "csv"),
+        None,
         ["several columns could be the segment", "--columns segment=id"],
     ),
-    "no system": (
-        rows(lambda t: t.drop(columns="system"), "csv"), None, ["no column for the system"],
-    ),
-    "no score": (
-        rows(lambda t: t.drop(columns="score"), "csv"), None, ["which column is the score?"],
-    ),
+    "no system": (rows(lambda t: t.drop(columns="system"), "csv"), None, ["no column for the system"]),
+    "no score": (rows(lambda t: t.drop(columns="score"), "csv"), None, ["which column is the score?"]),
     "no segment": (
-        rows(lambda t: t.drop(columns="segment"), "csv"), 3,
+        rows(lambda t: t.drop(columns="segment"), "csv"),
+        3,
         ["no column says of which segment", "line 3, as on line 2"],
     ),
     "no rows": (lines(lambda g: g[:1]), None, ["a table without rows"]),
     "nothing": (lines(lambda g: []), None, ["not a file of scores"]),
     "no UTF-8": (
-        lambda folder: _bytes(folder, b"system,replica,segment,score\nb\xff,1,1,0.5\n"), 2,
+        lambda folder: _bytes(folder, b"system,replica,segment,score\nb\xff,1,1,0.5\n"),
+        2,
         ["invalid UTF-8"],
     ),
     "no UTF-8 in JSON": (
         lambda folder: _bytes(
-            folder,
-            b'{"system":"b","segment":1,"score":0.5}\n{"system":"b\xff","segment":1,"score":0.5}\n',
-        ), 2,
+            folder, b'{"system":"b","segment":1,"score":0.5}\n{"system":"b\xff","segment":1,"score":0.5}\n'
+        ),
+        2,
         ["invalid UTF-8"],
     ),
     "no UTF-8 in Parquet": (
-        lambda folder: _parquet_of(folder, [b"b", b"b\xff"]), None,
+        lambda folder: _parquet_of(folder, [b"b", b"b\xff"]),
+        None,
         ["cannot be read", "Invalid UTF8 sequence at string index 1"],
     ),
     "no UTF-8 at once in Parquet": (
-        lambda folder: _parquet_of(folder, [b"b\xff", b"b"]), None,
+        lambda folder: _parquet_of(folder, [b"b\xff", b"b"]),
+        None,
         ["not a readable Parquet file", "invalid start byte"],
     ),
     "damaged Parquet": (
-        lambda folder: _bytes(folder, b"PAR1 and then nothing"), None, ["not a readable Parquet"],
+        lambda folder: _bytes(folder, b"PAR1 and then nothing"),
+        None,
+        ["not a readable Parquet"],
     ),
     "no table": (lambda folder: _bytes(folder, bytes(range(256))), None, ["not a file of scores"]),
-}  # fmt: skip
+}
 
 
 def _bytes(folder: Path, data: bytes) -> Path:
@@ -339,9 +356,18 @@ def test_the_command_says_what_the_functions_do(replitune: Callable[..., Ran], t
     path = write(frame(), tmp_path / "t.parquet")
     given = ["compare", "--scores", path, "--baseline", "base", "--samples", 99]
     ran = replitune(
-        *given, "--json", tmp_path / "c.json", "--html", tmp_path / "p.html", "--latex",
-        tmp_path / "t.tex", "--stats-dir", tmp_path / "stats", "--sentence-scores", tmp_path / "s",
-    )  # fmt: skip
+        *given,
+        "--json",
+        tmp_path / "c.json",
+        "--html",
+        tmp_path / "p.html",
+        "--latex",
+        tmp_path / "t.tex",
+        "--stats-dir",
+        tmp_path / "stats",
+        "--sentence-scores",
+        tmp_path / "s",
+    )
     assert ran.code == 0, ran.err
     report = r.scores(frame(), baseline="base", samples=99)
     assert ran.out == f"{report}\n"

@@ -19,10 +19,17 @@ from replitune.readers.settings import ColumnNames
 FILES = {
     name: getattr(seeds, name)
     for name in (
-        "LM_EVAL", "EVERY_EVAL_EVER", "PROMPTFOO", "WMT_SCORES", "WMT_JUDGED", "INSPECT_LOG",
-        "GENERATIONS", "ARRAY", "COMET",
+        "LM_EVAL",
+        "EVERY_EVAL_EVER",
+        "PROMPTFOO",
+        "WMT_SCORES",
+        "WMT_JUDGED",
+        "INSPECT_LOG",
+        "GENERATIONS",
+        "ARRAY",
+        "COMET",
     )
-}  # fmt: skip
+}
 OTHERS: tuple[Any, ...] = (None, 3, -0.5, "x", [], {}, [None], {"a": 1}, True)
 
 

@@ -13,8 +13,28 @@ from replitune.replicas import Replica
 from replitune.significance.registry import TESTS
 
 SEGMENTS = 24
-WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "mat", "park", "it", "is", "city", "sea",
-         "book", "we", "old", "bridge", "rain", "day", "long"]  # fmt: skip
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "sat",
+    "ran",
+    "on",
+    "mat",
+    "park",
+    "it",
+    "is",
+    "city",
+    "sea",
+    "book",
+    "we",
+    "old",
+    "bridge",
+    "rain",
+    "day",
+    "long",
+]
 
 
 def references() -> list[str]:
@@ -72,28 +92,59 @@ def finished_experiment(
             listed.append(f"{name}\t{replica}\t{path}\n")
     (folder / "list").write_text("".join(listed), "utf-8")
     ran = replitune(
-        "score", "--refs", corpus, "--hyps-from", folder / "list", "--metrics", *metrics,
-        "--testset", "t1", "--out", folder / "stats" / "t1",
-    )  # fmt: skip
+        "score",
+        "--refs",
+        corpus,
+        "--hyps-from",
+        folder / "list",
+        "--metrics",
+        *metrics,
+        "--testset",
+        "t1",
+        "--out",
+        folder / "stats" / "t1",
+    )
     assert ran.code == 0, ran.err
     ids = [metric.partition(":id=")[2].partition(",")[0] or metric for metric in metrics]
     for id in ids:
         ran = replitune(
-            "test", folder / "stats" / "t1" / id, "--testset", "t1", "--systems", *systems,
-            "--pairs", f"baseline={baseline}" if baseline else "all", "--methods", *methods,
-            "--samples", 99, "--seed", 7, "--out", folder / "tests" / "t1",
-        )  # fmt: skip
+            "test",
+            folder / "stats" / "t1" / id,
+            "--testset",
+            "t1",
+            "--systems",
+            *systems,
+            "--pairs",
+            f"baseline={baseline}" if baseline else "all",
+            "--methods",
+            *methods,
+            "--samples",
+            99,
+            "--seed",
+            7,
+            "--out",
+            folder / "tests" / "t1",
+        )
         assert ran.code == 0, ran.err
     return {
-        "folder": str(folder), "seed": 7, "version": "",
+        "folder": str(folder),
+        "seed": 7,
+        "version": "",
         "systems": {name: counts_of(map(Replica, ids)) for name, ids in systems.items()},
-        "decoded": {"t1": list(systems)}, "derived": [], "suites": [],
-        "histories": {}, "trained": False,
+        "decoded": {"t1": list(systems)},
+        "derived": [],
+        "suites": [],
+        "histories": {},
+        "trained": False,
         "metrics": ids,
-        "studies": {study: [] for study in BY_METRIC}, "judged": [], "baseline": baseline,
-        "methods": [TESTS.entry(word).mapping for word in methods], "alpha": 0.05,
-        "family": "pairs", "samples": 99,
-    }  # fmt: skip
+        "studies": {study: [] for study in BY_METRIC},
+        "judged": [],
+        "baseline": baseline,
+        "methods": [TESTS.entry(word).mapping for word in methods],
+        "alpha": 0.05,
+        "family": "pairs",
+        "samples": 99,
+    }
 
 
 def studied(replitune: Callable[..., Any], folder: Path, settings: dict[str, Any]) -> None:
@@ -105,18 +156,38 @@ def studied(replitune: Callable[..., Any], folder: Path, settings: dict[str, Any
     for shift, name in enumerate(settings["systems"]):
         lines += [f"{name},{i},{generator.gauss(shift, 1)}" for i in range(SEGMENTS)]
     (folder / "human.csv").write_text("\n".join(lines) + "\n", "utf-8")
-    small = {"power": ["--replicas", 3, 5, "--delta", 2],
-             "replication": ["--sizes", 1, 3, 50, "--repeats", 20, "--samples", 99],
-             "calibrate": ["--sizes", 1, "--trials", 20, "--samples", 99, "--methods", "crossed",
-                           "clark", "riezler"]}  # fmt: skip
+    small = {
+        "power": ["--replicas", 3, 5, "--delta", 2],
+        "replication": ["--sizes", 1, 3, 50, "--repeats", 20, "--samples", 99],
+        "calibrate": [
+            "--sizes",
+            1,
+            "--trials",
+            20,
+            "--samples",
+            99,
+            "--methods",
+            "crossed",
+            "clark",
+            "riezler",
+        ],
+    }
     for study, words in small.items():
         out = folder / "studies" / study / "t1" / f"{id}.parquet"
         ran = replitune(study, store, "--testset", "t1", *words, "--out", out)
         assert ran.code == 0, ran.err
     ran = replitune(
-        "meta", folder / "stats" / "t1", "--human", folder / "human.csv", "--samples", 99,
-        "--ci-samples", 50, "--out", folder / "studies" / "meta" / "t1.parquet",
-    )  # fmt: skip
+        "meta",
+        folder / "stats" / "t1",
+        "--human",
+        folder / "human.csv",
+        "--samples",
+        99,
+        "--ci-samples",
+        50,
+        "--out",
+        folder / "studies" / "meta" / "t1.parquet",
+    )
     assert ran.code == 0, ran.err
     settings["studies"] = {study: [("t1", id)] for study in small}
     settings["judged"] = ["t1"]

@@ -13,11 +13,26 @@ from replitune.significance.base import TestResult
 from replitune.significance.one_system import SystemSummary
 
 RESULT = TestResult(
-    method="crossed", a="a", b="b", score_a=40.0, score_b=38.0, delta=-2.0, p=0.02,
-    p_adjusted=0.04, alternative="two-sided", unit="replica+segment", aggregation="mean",
-    n_a=3, n_b=3, segments=10, documents=10, generalises_to="new segments and new runs",
-    ci_low=-3.0, ci_high=-1.0, correction="max-t",
-)  # fmt: skip
+    method="crossed",
+    a="a",
+    b="b",
+    score_a=40.0,
+    score_b=38.0,
+    delta=-2.0,
+    p=0.02,
+    p_adjusted=0.04,
+    alternative="two-sided",
+    unit="replica+segment",
+    aggregation="mean",
+    n_a=3,
+    n_b=3,
+    segments=10,
+    documents=10,
+    generalises_to="new segments and new runs",
+    ci_low=-3.0,
+    ci_high=-1.0,
+    correction="max-t",
+)
 
 
 def summary(name: str, mean: float, runs: int = 3) -> SystemSummary:

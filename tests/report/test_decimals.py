@@ -40,9 +40,7 @@ def compared(scale: float, segments: int = 400) -> Results:
     return compare(stores, TestSettings(samples=99), testset="t", seed=1)
 
 
-def test_scores_up_to_one_are_printed_as_finely_as_a_hundred_times_them(
-    capsys: pytest.CaptureFixture[str],
-):
+def test_scores_up_to_one_are_printed_as_finely_as_a_hundred_times_them(capsys: pytest.CaptureFixture[str]):
     fine, coarse = compared(1.0), compared(100.0)
     (of_one,), (of_hundred,) = (named([*r.metrics.values()]) for r in (fine, coarse))
     assert of_one.decimals == 4

@@ -25,10 +25,12 @@ def compared(shift: float, spread: float, seed: int = 1, runs: int = 8) -> Compa
     rng = np.random.default_rng(seed)
     same = rng.normal(size=SEGMENTS) * 3
     scores = {
-        name: same * sign + rng.normal(size=(runs, SEGMENTS)) * 0.2 + more
+        name: same * sign
+        + rng.normal(size=(runs, SEGMENTS)) * 0.2
+        + more
         + rng.normal(size=(runs, 1)) * spread
         for name, more, sign in (("A", 0.0, 1), ("B", shift, -1))
-    }  # fmt: skip
+    }
     return replitune.test(scores, methods=["crossed"], correction="holm")
 
 
@@ -68,8 +70,11 @@ def test_p_and_the_interval_are_the_records():
     last = record.last(row.a, row.b)
     assert last is not None
     assert (row.p, row.p_adjusted, row.ci_low, row.ci_high) == (
-        last.p, last.p_adjusted, last.ci_low, last.ci_high
-    )  # fmt: skip
+        last.p,
+        last.p_adjusted,
+        last.ci_low,
+        last.ci_high,
+    )
     assert row.correction == "holm"
 
 
@@ -77,9 +82,12 @@ def test_the_report_warns_of_what_looks_do_to_other_p():
     material, record = looked(compared(1.5, 0.5))
     titles = [warning.title for warning in warnings(material)]
     assert "Numbers of replicas were decided by looks" in titles
-    changed = replace(material, looks=Record(
-        plan=record.plan, looks=record.looks, abandoned=[Abandoned(looks=2, plan=record.plan)]
-    ))  # fmt: skip
+    changed = replace(
+        material,
+        looks=Record(
+            plan=record.plan, looks=record.looks, abandoned=[Abandoned(looks=2, plan=record.plan)]
+        ),
+    )
     titles = [warning.title for warning in warnings(changed)]
     assert "What was fixed before the first look was changed" in titles
 

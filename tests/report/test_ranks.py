@@ -23,16 +23,15 @@ def metric(name: str, p: float | None, delta: float):
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ([("BLEU", 0.01, 2.0), ("chrF", 0.02, 2.0), ("TER", 0.4, 2.0)],
-         "b beats a in BLEU and chrF; TER undecided"),
-        ([("BLEU", 0.01, 2.0), ("chrF", 0.02, -2.0)],
-         "b beats a in BLEU; a beats b in chrF"),
-        ([("BLEU", 0.2, 2.0), ("chrF", 0.3, 2.0)],
-         "b and a: undecided in BLEU and chrF"),
-        ([("BLEU", None, 2.0), ("chrF", 0.01, 2.0)],
-         "b beats a in chrF; BLEU: no p"),
+        (
+            [("BLEU", 0.01, 2.0), ("chrF", 0.02, 2.0), ("TER", 0.4, 2.0)],
+            "b beats a in BLEU and chrF; TER undecided",
+        ),
+        ([("BLEU", 0.01, 2.0), ("chrF", 0.02, -2.0)], "b beats a in BLEU; a beats b in chrF"),
+        ([("BLEU", 0.2, 2.0), ("chrF", 0.3, 2.0)], "b and a: undecided in BLEU and chrF"),
+        ([("BLEU", None, 2.0), ("chrF", 0.01, 2.0)], "b beats a in chrF; BLEU: no p"),
     ],
-)  # fmt: skip
+)
 def test_one_sentence_for_all_metrics_of_a_pair(cells: list, said: str):
     made = [metric(name, p, delta) for name, p, delta in cells]
     (found,) = headlines(material(*made))
@@ -66,8 +65,10 @@ def test_many_systems_have_clusters_and_ranks():
     assert found.text == "(a, b) > c by BLEU and chrF; 1 cluster by TER"
     assert {name: (place.cluster, rank_said(place.ranks)) for name, place in places(cell).items()}
     assert {n: (p.cluster, p.ranks) for n, p in places(cell).items()} == {
-        "a": (1, (1, 2)), "b": (1, (1, 2)), "c": (2, (3, 3)),
-    }  # fmt: skip
+        "a": (1, (1, 2)),
+        "b": (1, (1, 2)),
+        "c": (2, (3, 3)),
+    }
     (found,) = headlines(material(many(0.3, 0.2, 0.4)))
     assert found.text == "0 of 3 pairs decided by BLEU"
     (found,) = headlines(material(many(0.3, 0.01, 0.4)))
@@ -92,8 +93,10 @@ def test_ranks_of_people_stand_beside_those_of_the_tests():
     assert overview is not None
     assert overview.header[1:5] == ["cluster", "ranks", "by people", "system"]
     assert [[text for text, _ in row][1:5] for row in overview.cells] == [
-        ["1", "1-2", "2", "a"], ["1", "1-2", "1-2", "b"], ["2", "3", "2-3", "c"],
-    ]  # fmt: skip
+        ["1", "1-2", "2", "a"],
+        ["1", "1-2", "1-2", "b"],
+        ["2", "3", "2-3", "c"],
+    ]
     assert "2-3" in overview.latex()
     assert (overview.values[2][1], overview.values[2][2:6]) == (2, (3, 3, 2, 3))
 

@@ -16,13 +16,7 @@ import sacrebleu
 from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.specification import latex_text
 from replitune.results.result import Result
-from report.report_models import (
-    SEGMENTS,
-    finished_experiment,
-    output,
-    references,
-    write_report,
-)
+from report.report_models import SEGMENTS, finished_experiment, output, references, write_report
 from support import Ran
 
 THREE = {name: ["mert-001", "mert-002", "mert-003"] for name in ("a", "b", "c")}
@@ -50,9 +44,7 @@ def plain(cell: str) -> str:
     """What a LaTeX cell prints, in the characters of the other tables."""
     cell = re.sub(r"\$\^\{\\d?dagger\}\$", "", cell)
     cell = re.sub(r"\\textbf\{(.*)\}", r"\1", cell)
-    for code, text in (
-        ("$\\pm$", "±"), ("$-$", "−"), ("{[}", "["), ("{]}", "]"), ("\\textless{}", "<"),
-    ):  # fmt: skip
+    for code, text in (("$\\pm$", "±"), ("$-$", "−"), ("{[}", "["), ("{]}", "]"), ("\\textless{}", "<")):
         cell = cell.replace(code, text)
     return "–" if cell == "--" else cell
 
@@ -67,10 +59,18 @@ def test_page_tables_and_rows_of_the_tests_agree_to_the_printed_digit(
     for id, name in (("bleu", "BLEU"), ("ter-norm", "TER")):
         for r in Result.read(tmp_path / "tests" / "t1", id).tests:
             expected.append(
-                ["t1", name, f"{r.b} − {r.a}", r.method, signed(r.delta),
-                 interval(r.ci_low, r.ci_high), p_value(r.p), p_value(r.p_adjusted),
-                 r.generalises_to]
-            )  # fmt: skip
+                [
+                    "t1",
+                    name,
+                    f"{r.b} − {r.a}",
+                    r.method,
+                    signed(r.delta),
+                    interval(r.ci_low, r.ci_high),
+                    p_value(r.p),
+                    p_value(r.p_adjusted),
+                    r.generalises_to,
+                ]
+            )
     assert len(expected) == 2 * 3 * 3
     assert printed == expected
     tex = latex_rows((tmp_path / "tables" / "pairs.tex").read_text("utf-8"))
@@ -112,9 +112,14 @@ def test_what_is_missing_is_said_and_the_rest_is_shown(
     replitune: Callable[..., Ran], tmp_path: Path, systems: dict, documents: bool
 ):
     settings = finished_experiment(
-        replitune, tmp_path, systems, metrics=["bleu"], documents=documents, source=None,
+        replitune,
+        tmp_path,
+        systems,
+        metrics=["bleu"],
+        documents=documents,
+        source=None,
         methods=["riezler"],
-    )  # fmt: skip
+    )
     page = write_report(replitune, tmp_path, settings)
     (lacking,) = re.findall("Not in this report: (.*?)</p>", page)
     assert "spread over runs" in lacking
@@ -144,9 +149,14 @@ def test_markup_in_segments_is_text(replitune: Callable[..., Ran], tmp_path: Pat
         return [f"{evil} {line}" for line in lines]
 
     settings = finished_experiment(
-        replitune, tmp_path, {"a": ["run-001"], "b": ["run-001"]}, edit=edit,
-        source=lambda i: evil, metrics=["bleu"], methods=["riezler"],
-    )  # fmt: skip
+        replitune,
+        tmp_path,
+        {"a": ["run-001"], "b": ["run-001"]},
+        edit=edit,
+        source=lambda i: evil,
+        metrics=["bleu"],
+        methods=["riezler"],
+    )
     page = write_report(replitune, tmp_path, settings)
     assert "<script>alert" not in page
     assert "<img" not in page
@@ -163,9 +173,15 @@ def test_every_segment_and_every_figure_is_there(replitune: Callable[..., Ran], 
     page = write_report(replitune, tmp_path, settings)
     assert '"link":"tables/segments.t1.tsv"' in page
     kinds = (
-        "ranking", "heatmap", "differences", "distributions", "replicas", "intervals", "fits",
+        "ranking",
+        "heatmap",
+        "differences",
+        "distributions",
+        "replicas",
+        "intervals",
+        "fits",
         "overlap",
-    )  # fmt: skip
+    )
     assert drawn(tmp_path, page) == {f"t1.bleu.{kind}" for kind in kinds}
     found = rows(tmp_path / "tables" / "segments.t1.tsv")
     assert len(found) == SEGMENTS
@@ -175,27 +191,25 @@ def test_every_segment_and_every_figure_is_there(replitune: Callable[..., Ran], 
     assert [row["document"] for row in found] == [f"d{i // 4}" for i in range(SEGMENTS)]
 
 
-def test_a_joined_test_set_is_also_scored_part_by_part(
-    replitune: Callable[..., Ran], tmp_path: Path
-):
+def test_a_joined_test_set_is_also_scored_part_by_part(replitune: Callable[..., Ran], tmp_path: Path):
     """Parts get rows of their own, and are no documents: tests do not see them."""
-    said = (
-        "t1: of 24 segments, 1 sources, 1 references and 1 whole pairs occur in the training data"
-    )
+    said = "t1: of 24 segments, 1 sources, 1 references and 1 whole pairs occur in the training data"
     settings = finished_experiment(
-        replitune, tmp_path, THREE, metrics=("bleu",), methods=("crossed", "koehn"),
-        documents=False, parts=True, corpus_warnings=(said,),
-    )  # fmt: skip
+        replitune,
+        tmp_path,
+        THREE,
+        metrics=("bleu",),
+        methods=("crossed", "koehn"),
+        documents=False,
+        parts=True,
+        corpus_warnings=(said,),
+    )
     page = write_report(replitune, tmp_path, settings)
     assert said in page
     found = rows(tmp_path / "tables" / "documents.csv")
-    assert [(row["document"], row["segments"]) for row in found] == [
-        ("early", "10"),
-        ("late", "14"),
-    ]
+    assert [(row["document"], row["segments"]) for row in found] == [("early", "10"), ("late", "14")]
     early = [
-        sacrebleu.corpus_bleu(output(0, r)[:10], [references()[:10]]).score
-        for r in range(len(THREE["a"]))
+        sacrebleu.corpus_bleu(output(0, r)[:10], [references()[:10]]).score for r in range(len(THREE["a"]))
     ]
     assert float(found[0]["a"]) == pytest.approx(sum(early) / len(early))
     pairs = rows(tmp_path / "tables" / "pairs.csv")
@@ -241,8 +255,10 @@ def test_latex_is_well_formed(replitune: Callable[..., Ran], tmp_path: Path):
         )
         run = subprocess.run(
             ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
-            cwd=tmp_path, capture_output=True, text=True,
-        )  # fmt: skip
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
         assert run.returncode == 0, run.stdout[-2000:]
 
 

@@ -24,14 +24,30 @@ def written(replitune: Callable[..., Ran], tmp_path: Path) -> Path:
         return path
 
     ran = replitune(
-        "compare", "--refs", lines("ref", references()),
-        "--baseline", *(lines(f"a{r}", output(3, r)) for r in range(3)),
-        "--system", f"new={lines('b0', output(0, 0))}", lines("b1", output(0, 1)),
-        "--metrics", "bleu:effective_order=true", "ter", "--samples", 99,
-        "--html", tmp_path / "page.html", "--latex", tmp_path / "t.tex",
-        "--json", tmp_path / "c.json", "--rank", tmp_path / "rank",
-        "--sentence-scores", tmp_path / "scores",
-    )  # fmt: skip
+        "compare",
+        "--refs",
+        lines("ref", references()),
+        "--baseline",
+        *(lines(f"a{r}", output(3, r)) for r in range(3)),
+        "--system",
+        f"new={lines('b0', output(0, 0))}",
+        lines("b1", output(0, 1)),
+        "--metrics",
+        "bleu:effective_order=true",
+        "ter",
+        "--samples",
+        99,
+        "--html",
+        tmp_path / "page.html",
+        "--latex",
+        tmp_path / "t.tex",
+        "--json",
+        tmp_path / "c.json",
+        "--rank",
+        tmp_path / "rank",
+        "--sentence-scores",
+        tmp_path / "scores",
+    )
     assert ran.code == 0, ran.err
     return tmp_path
 

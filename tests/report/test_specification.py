@@ -39,12 +39,13 @@ def test_csv_has_exact_values(table: Table):
 
 def test_markdown(table: Table):
     assert table.markdown().splitlines() == [
-        "50%", "",
+        "50%",
+        "",
         "| system | n | mean | set |",
         "| --- | ---: | ---: | --- |",
         r"| a\|b | 3 | 0.33 | x |",
         "| a_c | 12 | **10.00** † | <y> |",
-    ]  # fmt: skip
+    ]
 
 
 def test_latex(table: Table):
@@ -70,11 +71,7 @@ def test_html(table: Table):
 
 def test_terminal(table: Table):
     (lines,) = table.terminal()
-    assert lines == [
-        "  system    n  mean   set",
-        "  a|b       3  0.33   x",
-        "  a_c      12 10.00   <y>",
-    ]
+    assert lines == ["  system    n  mean   set", "  a|b       3  0.33   x", "  a_c      12 10.00   <y>"]
 
 
 def test_what_does_not_fit_a_terminal_stands_in_blocks_with_the_first_columns():

@@ -63,8 +63,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[
 def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[str, Any]]):
     folder, page, _ = finished
     power = read_rows(folder / "studies/power/t1/bleu.parquet", PowerRow)
-    plans = list(dict.fromkeys((r.a, r.b, r.n_a, r.segments, r.detectable, r.needed)
-                               for r in power))  # fmt: skip
+    plans = list(dict.fromkeys((r.a, r.b, r.n_a, r.segments, r.detectable, r.needed) for r in power))
     printed = page_rows(page, "power")
     assert [row[7] for row in printed] == [score(plan[4]) for plan in plans]
     assert [row[9] for row in printed] == ["–" if p[5] is None else str(p[5]) for p in plans]
@@ -86,8 +85,7 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
     rows = read_rows(folder / "studies/replication/t1/bleu.parquet", ReplicationRow)
     assert {row.n for row in rows} == {1, 3}, "no pool has 50 replicas"
     expected = [
-        p_value(row.p) if row.case else f"{p_value(row.p_low)} to {p_value(row.p_high)}"
-        for row in rows
+        p_value(row.p) if row.case else f"{p_value(row.p_low)} to {p_value(row.p_high)}" for row in rows
     ]
     printed = page_rows(page, "replication")
     assert [row[6] for row in printed] == expected
@@ -100,9 +98,7 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
     trials = read_rows(folder / "studies/calibrate/t1/bleu.parquet", CalibrationRow)
     printed = page_rows(page, "calibration")
     assert [row[7] for row in printed] == [score(row.rejected / row.trials, 3) for row in trials]
-    assert [row[8] for row in printed] == [
-        interval(*wilson(row.rejected, row.trials), 3) for row in trials
-    ]
+    assert [row[8] for row in printed] == [interval(*wilson(row.rejected, row.trials), 3) for row in trials]
 
     judged = read_rows(folder / "studies/meta/t1.parquet", MetaRow)
     pairs = [row for row in judged if row.study == "agreement"]
@@ -111,15 +107,23 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
         agree = round(row.value * row.n)
         low, high = clopper_pearson(agree, row.n)
         assert shown[4:] == [
-            row.human_test, f"{row.alpha:g}", f"{100 * agree / row.n:.1f}",
-            interval(100 * low, 100 * high, 1), str(row.n),
-        ]  # fmt: skip
+            row.human_test,
+            f"{row.alpha:g}",
+            f"{100 * agree / row.n:.1f}",
+            interval(100 * low, 100 * high, 1),
+            str(row.n),
+        ]
     better = [row for row in judged if row.study == "comparison"]
     assert [row[7] for row in page_rows(page, "metrics")] == [p_value(row.p) for row in better]
     shown = r'(?:id="figure-|data-figure=")([^"]+)".*?<figcaption>(.*?)</figcaption>'
     figures = re.findall(shown, page, re.DOTALL)
-    assert {name.rpartition(".")[2] for name, _ in figures} == {*FIGURES.names} - {"tuners",
-            "convergence", "looks", "runs", "forest"}, "one tuner, three systems"  # fmt: skip
+    assert {name.rpartition(".")[2] for name, _ in figures} == {*FIGURES.names} - {
+        "tuners",
+        "convergence",
+        "looks",
+        "runs",
+        "forest",
+    }, "one tuner, three systems"
     for name, caption in figures:
         assert re.search(r"\d", caption), f"n stands in the caption of {name}"
     assert {path.stem for path in (folder / "tables").glob("*.csv")} == {*TABLES.names} - {
@@ -151,9 +155,19 @@ def test_overlaps_are_the_same_in_rows_table_and_json(
         assert shown[3:] == [score(by_pair[(*pair, m)]) for m in ("riezler", "clark", "fu")]
     out = tmp_path / "test.json"
     ran = replitune(
-        "test", folder / "stats/t1/bleu", "--testset", "t1", "--methods", *METHODS,
-        "--samples", 99, "--seed", 7, "--json", out,
-    )  # fmt: skip
+        "test",
+        folder / "stats/t1/bleu",
+        "--testset",
+        "t1",
+        "--methods",
+        *METHODS,
+        "--samples",
+        99,
+        "--seed",
+        7,
+        "--json",
+        out,
+    )
     assert ran.code == 0, ran.err
     for pair in json.loads(out.read_text())["metrics"]["bleu"]["pairs"]:
         for method, ratio in pair["overlaps"].items():
@@ -165,8 +179,10 @@ def test_ar_and_bootstrap_that_disagree_are_marked(finished: tuple[Path, str, di
     table = tables_tests.resampling(material(Result.read(folder / "tests/t1", "bleu")))
     marks_of = [[marks for _, marks in row] for row in table.cells]
     assert [row[4:6] for row in table.values[:3]] == [
-        ("one replica", "riezler"), ("all replicas (Clark)", "clark"), ("test set (Fu)", "fu-ar"),
-    ]  # fmt: skip
+        ("one replica", "riezler"),
+        ("all replicas (Clark)", "clark"),
+        ("test set (Fu)", "fu-ar"),
+    ]
     for number, row in enumerate(table.values):
         *_, p_ar, p_bootstrap = row
         marks = marks_of[number][7:9]
@@ -178,9 +194,7 @@ def test_ar_and_bootstrap_that_disagree_are_marked(finished: tuple[Path, str, di
     )
 
 
-def test_the_difference_that_is_enough_is_interpolated(
-    finished: tuple[Path, str, dict[str, Any]],
-):
+def test_the_difference_that_is_enough_is_interpolated(finished: tuple[Path, str, dict[str, Any]]):
     """Between the last pair above .05 and the first not above, by hand."""
     folder, page, _ = finished
     cell = Result.read(folder / "tests/t1", "bleu")
@@ -207,9 +221,7 @@ def test_the_difference_that_is_enough_is_interpolated(
     ],
     ids=["one system", "one replica"],
 )
-def test_what_studies_need_is_said(
-    replitune: Callable[..., Ran], tmp_path: Path, systems: dict, said: str
-):
+def test_what_studies_need_is_said(replitune: Callable[..., Ran], tmp_path: Path, systems: dict, said: str):
     """One metric, no documents, no dev scores."""
     settings = finished_experiment(
         replitune, tmp_path, systems, metrics=["bleu"], documents=False, methods=["crossed"]

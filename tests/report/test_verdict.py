@@ -43,9 +43,7 @@ def test_neither_length_is_better():
 
 
 def test_no_p_is_no_verdict():
-    none = replace(
-        RESULT, p=None, p_adjusted=None, notes=(Note("one-replica", "needs two replicas"),)
-    )
+    none = replace(RESULT, p=None, p_adjusted=None, notes=(Note("one-replica", "needs two replicas"),))
     said = verdict(result_of(none), none)
     assert not said.significant
     assert "needs two replicas" in said.text
@@ -88,15 +86,15 @@ def compared(
         effect = rng.normal(50, 1, 80)
         systems = {
             f"s{i}": SystemStatistics(
-                f"s{i}", ids, (group,) * n,
+                f"s{i}",
+                ids,
+                (group,) * n,
                 mean_statistics(run + shift + two_way(rng, n, 80, 0.0, effect, noise)),
             )
             for i, (run, shift) in enumerate(zip(runs, shifts, strict=True))
-        }  # fmt: skip
+        }
         documents = np.arange(80, dtype=np.int32)
-        stores[f"t{t}"] = [
-            SegmentStatistics(f"t{t}", MeanMetric(), "sig", systems, documents, None)
-        ]
+        stores[f"t{t}"] = [SegmentStatistics(f"t{t}", MeanMetric(), "sig", systems, documents, None)]
     methods = tuple(TESTS.entries(settings.pop("methods", ["crossed"])))
     chosen = TestSettings(methods=methods, samples=500, intervals=(), **settings)
     if testsets > 1:
@@ -201,9 +199,7 @@ def test_clark_never_speaks_of_a_new_test_set():
 def test_equal_systems_are_equal_whatever_the_metric():
     same = replace(RESULT, delta=0.0, score_b=40.0, p=1.0, p_adjusted=1.0)
     for word in ("ter", "length"):
-        assert verdict(result_of(same, word=word), same).headline.startswith(
-            "a and b have the same"
-        )
+        assert verdict(result_of(same, word=word), same).headline.startswith("a and b have the same")
 
 
 def test_scores_are_printed_as_in_the_tables():

@@ -12,14 +12,17 @@ from report.result_models import RESULT, material, result_of
 
 def test_each_warning_is_said_once():
     clark = replace(
-        RESULT, method="clark", p=0.2, p_adjusted=0.2, generalises_to="new segments",
+        RESULT,
+        method="clark",
+        p=0.2,
+        p_adjusted=0.2,
+        generalises_to="new segments",
         notes=(Note("not-smooth", "a: hypothesis length 31 is within 2 standard errors", "a"),),
-    )  # fmt: skip
+    )
     permutation = replace(RESULT, method="replica-permutation", p=0.1, p_adjusted=0.1, p_min=0.1)
     one = result_of(RESULT, clark, permutation, runs=2)
     other = replace(
-        clark,
-        notes=(Note("not-smooth", "a: hypothesis length 99 is within 2 standard errors", "a"),),
+        clark, notes=(Note("not-smooth", "a: hypothesis length 99 is within 2 standard errors", "a"),)
     )
     two = replace(one, testset="t2", tests=(RESULT, other, permutation))
     said = warnings(material(one, two))

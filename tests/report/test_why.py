@@ -36,10 +36,7 @@ def right_by_hand(gram: str, runs: list[list[str]], streams: list[list[str]]) ->
         return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))[words]
 
     return [
-        sum(
-            min(times(line), max(times(stream[i]) for stream in streams))
-            for i, line in enumerate(lines)
-        )
+        sum(min(times(line), max(times(stream[i]) for stream in streams)) for i, line in enumerate(lines))
         for lines in runs
     ]
 
@@ -47,9 +44,7 @@ def right_by_hand(gram: str, runs: list[list[str]], streams: list[list[str]]) ->
 def test_words_are_counted_as_by_hand_in_every_run():
     streams = [references(), [f"{line} day" for line in references()]]
     runs = {name: [output(s, r) for r in range(3)] for s, name in enumerate(("a", "b"))}
-    found = compare_words(
-        streams, {name: Outputs.of(lines).every() for name, lines in runs.items()}
-    )
+    found = compare_words(streams, {name: Outputs.of(lines).every() for name, lines in runs.items()})
     assert len(found.grams) > 100
     assert {len(gram.split()) for gram in found.grams} == {1, 2, 3}
     for name, lines in runs.items():
@@ -72,9 +67,7 @@ def test_rare_words_are_those_of_the_training_text():
     lines = Outputs.of([["the cat ran"], ["the dog ran"]]).every()
     found = compare_words([["the cat ran"]], {"a": lines}, train)
     assert found.counted_in == "the training text"
-    assert dict(zip(found.classes, found.sizes, strict=True)) == {
-        "not there": 1, "1": 1, "2 to 4": 1,
-    }  # fmt: skip
+    assert dict(zip(found.classes, found.sizes, strict=True)) == {"not there": 1, "1": 1, "2 to 4": 1}
     assert found.recall["a"].mean.tolist() == [100, 50, 100]
 
 
@@ -124,8 +117,7 @@ def test_of_the_segments_that_differ_most_the_page_has_all_runs():
     n, texts = 200, [["x y"] * 200, ["x z"] * 200, ["x y"] * 200]
     scores = np.tile(np.arange(n, dtype=float), (3, 1))
     runs = Runs(("run-001", "run-002", "run-003"), Outputs.of(texts).every(), scores)
-    outputs = [Output("a", "run-001", texts[0], np.zeros(n)),
-               Output("b", "run-001", texts[0], scores[0])]  # fmt: skip
+    outputs = [Output("a", "run-001", texts[0], np.zeros(n)), Output("b", "run-001", texts[0], scores[0])]
     part = Segments("t1", "BLEU", True, 2, [["x y z"] * n], None, None, outputs, {"b": runs})
     text, ((_, shown, _),) = page_data([part], 12_000, {})
     (found,) = json.loads(text)
@@ -138,15 +130,14 @@ def test_of_the_segments_that_differ_most_the_page_has_all_runs():
 
 def test_derivations_are_in_the_page_where_a_system_tells_them():
     told = [[[0, 2, "ein X1", "a X1", [[1, 2, "Mann", "man", []]]]], []]
-    outputs = [Output("a", "run-001", ["a man", ""], np.zeros(2), told),
-               Output("b", "run-001", ["the man", ""], np.ones(2))]  # fmt: skip
+    outputs = [
+        Output("a", "run-001", ["a man", ""], np.zeros(2), told),
+        Output("b", "run-001", ["the man", ""], np.ones(2)),
+    ]
     part = Segments("t1", "BLEU", True, 2, [["a man", "x"]], None, None, outputs)
     text, _ = page_data([part], 10_000, {})
     (found,) = json.loads(text)
-    assert found["details"] == {
-        "0": [[None, told[0]], [None, None]],
-        "1": [[None, []], [None, None]],
-    }
+    assert found["details"] == {"0": [[None, told[0]], [None, None]], "1": [[None, []], [None, None]]}
 
 
 def test_the_page_of_an_experiment_has_it_all(replitune: Callable[..., Ran], tmp_path: Path):

@@ -94,8 +94,12 @@ def test_a_result_answers_what_a_table_asks(result: Result):
 def test_frames_have_the_columns_of_the_files(result: Result, tmp_path: Path):
     result.write(tmp_path)
     frames = result.frames()
-    for name, suffix in (("tests", ""), ("systems", ".systems"), ("overlaps", ".overlaps"),
-                         ("notes", ".notes")):  # fmt: skip
+    for name, suffix in (
+        ("tests", ""),
+        ("systems", ".systems"),
+        ("overlaps", ".overlaps"),
+        ("notes", ".notes"),
+    ):
         table = pq.read_table(tmp_path / f"counts{suffix}.parquet")
         assert list(frames[name].columns) == table.column_names
         assert len(frames[name]) == len(table)

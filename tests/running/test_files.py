@@ -17,9 +17,7 @@ from replitune.running.files import (
     write_lines,
 )
 
-SEGMENTS = st.lists(
-    st.text(st.characters(blacklist_characters="\n\r\0", blacklist_categories=("Cs",)))
-)
+SEGMENTS = st.lists(st.text(st.characters(blacklist_characters="\n\r\0", blacklist_categories=("Cs",))))
 
 
 @settings(deadline=None, derandomize=True, max_examples=50)

@@ -28,10 +28,7 @@ def texts(segments: int) -> tuple[list[str], list[str]]:
     rng = random.Random(7)
     words = [f"w{int(1000 * rng.random() ** 3)}" for _ in range(20 * segments)]
     refs = [" ".join(words[20 * i : 20 * i + 20]) for i in range(segments)]
-    hyps = [
-        " ".join(w if rng.random() < 0.7 else rng.choice(words) for w in ref.split())
-        for ref in refs
-    ]
+    hyps = [" ".join(w if rng.random() < 0.7 else rng.choice(words) for w in ref.split()) for ref in refs]
     return hyps, refs
 
 
@@ -93,11 +90,13 @@ def test_exchanges_of_segments_stay_compiled():
     metric = get_metric("bleu")
     systems = [
         SystemStatistics(
-            name, tuple(f"run-{r:03d}" for r in range(5)), (None,) * 5,
+            name,
+            tuple(f"run-{r:03d}" for r in range(5)),
+            (None,) * 5,
             rng.integers(0, 20, (5, 1000, len(metric.statistic_names)), dtype=np.int32),
         )
         for name in "ab"
-    ]  # fmt: skip
+    ]
     comparison = Comparison(metric, *systems, np.arange(1000, dtype=np.int32))
     delta = (systems[0].statistics - systems[1].statistics).reshape(5000, -1).astype(np.float64)
 
@@ -105,7 +104,5 @@ def test_exchanges_of_segments_stay_compiled():
         draws = np.random.default_rng(1)
         return [np.where(draws.random(5000) < 0.5, 1.0, -1.0) @ delta for _ in range(1000)]
 
-    found = 10 * ratio(
-        lambda: clark(comparison, samples=10_000, rng=np.random.default_rng(1)), plain
-    )
+    found = 10 * ratio(lambda: clark(comparison, samples=10_000, rng=np.random.default_rng(1)), plain)
     assert found > 1, f"{found:.1f} times numpy"

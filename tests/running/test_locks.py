@@ -23,9 +23,7 @@ def test_one_process_does_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     logs = tmp_path / "logs"
     logs.mkdir()
     other = subprocess.Popen(
-        [sys.executable, "-c", OTHER, str(logs / "a.log")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", OTHER, str(logs / "a.log")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert other.stdin is not None
     assert other.stdout is not None
@@ -33,10 +31,7 @@ def test_one_process_does_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert other.stdout.readline() == b"has it\n"
         with locks.only_one(logs / "b.log"):
             """Another job."""
-        with (
-            pytest.raises(ReplituneError, match="another process"),
-            locks.only_one(logs / "a.log"),
-        ):
+        with pytest.raises(ReplituneError, match="another process"), locks.only_one(logs / "a.log"):
             """The same job."""
         other.kill()
         other.wait()

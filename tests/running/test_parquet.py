@@ -12,10 +12,14 @@ from replitune.errors import ReplituneError
 from replitune.running.parquet import parquet_file
 from replitune.statistics.store import read_systems
 
-TABLE = pa.table({
-    "system": ["a"] * 4, "replica": ["1", "1", "2", "2"], "segment": [0, 1, 0, 1],
-    "score": [0.1, 0.2, 0.3, 0.4],
-})  # fmt: skip
+TABLE = pa.table(
+    {
+        "system": ["a"] * 4,
+        "replica": ["1", "1", "2", "2"],
+        "segment": [0, 1, 0, 1],
+        "score": [0.1, 0.2, 0.3, 0.4],
+    }
+)
 
 
 def test_a_number_of_rows_that_is_wrong_by_a_bit_is_refused(tmp_path: Path):

@@ -30,9 +30,7 @@ def test_exit_codes_and_last_words(capfd: pytest.CaptureFixture[str], tmp_path: 
         run([tmp_path / "nothing"], "training")
 
 
-def test_messages_go_to_the_log_and_output_to_its_file(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-):
+def test_messages_go_to_the_log_and_output_to_its_file(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     with open(tmp_path / "out", "wb") as out:
         run_shell("echo text; echo message >&2", "decode", stdout=out)
     assert (tmp_path / "out").read_text() == "text\n"
@@ -43,8 +41,9 @@ def test_messages_go_to_the_log_and_output_to_its_file(
 
 def test_programs_have_the_threads_of_their_job(tmp_path: Path):
     with open(tmp_path / "out", "wb") as out:
-        run_shell("echo $OMP_NUM_THREADS $MKL_NUM_THREADS $OPENBLAS_NUM_THREADS", "x", stdout=out,
-                  threads=3)  # fmt: skip
+        run_shell(
+            "echo $OMP_NUM_THREADS $MKL_NUM_THREADS $OPENBLAS_NUM_THREADS", "x", stdout=out, threads=3
+        )
     assert (tmp_path / "out").read_text() == "3 3 1\n"
 
 
@@ -76,9 +75,10 @@ def test_nothing_is_left_running(how: str, end: signal.Signals, tmp_path: Path):
     """A program's children, too, end with the process that started it."""
     started = subprocess.Popen(
         [sys.executable, "-c", STARTED, how, PROGRAM],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         env={**os.environ, "FOLDER": str(tmp_path)},
-    )  # fmt: skip
+    )
     deadline = time.monotonic() + 60
     while not (tmp_path / "pids").exists():
         assert started.poll() is None

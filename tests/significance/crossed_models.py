@@ -18,9 +18,7 @@ class CountBleu(Metric):
 
     name = "count-bleu"
     statistic_names = tuple(
-        [f"match_{k}" for k in (1, 2, 3, 4)]
-        + [f"total_{k}" for k in (1, 2, 3, 4)]
-        + ["hyp_len", "ref_len"]
+        [f"match_{k}" for k in (1, 2, 3, 4)] + [f"total_{k}" for k in (1, 2, 3, 4)] + ["hyp_len", "ref_len"]
     )
 
     def signature(self) -> str:
@@ -82,9 +80,7 @@ def mean_statistics(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack([values, np.ones_like(values)], axis=-1)
 
 
-def system(
-    name: str, statistics: NDArray, groups: Sequence[str | None] | None = None
-) -> SystemStatistics:
+def system(name: str, statistics: NDArray, groups: Sequence[str | None] | None = None) -> SystemStatistics:
     n = len(statistics)
     ids = tuple(f"run-{r + 1:03d}" for r in range(n))
     return SystemStatistics(name, ids, tuple(groups or [None] * n), statistics)

@@ -63,10 +63,7 @@ def compare(a: np.ndarray, b: np.ndarray, metric: Metric | None = None, **more) 
     if metric is None:
         metric = Counts() if a.dtype.kind in "iu" else MeanMetric()
     return Comparison(
-        metric,
-        system("A", a, groups_a),
-        system("B", b, groups_b),
-        np.asarray(documents, dtype=np.int32),
+        metric, system("A", a, groups_a), system("B", b, groups_b), np.asarray(documents, dtype=np.int32)
     )
 
 
@@ -85,10 +82,7 @@ def every_deal(comparison: Comparison, aggregation: str) -> np.ndarray:
     orders = (
         list(itertools.permutations(range(m)))
         if aggregation == "mean"
-        else [
-            (*x, *(o for o in range(m) if o not in x))
-            for x in itertools.combinations(range(m), n_a)
-        ]
+        else [(*x, *(o for o in range(m) if o not in x)) for x in itertools.combinations(range(m), n_a)]
     )
     deltas = []
     for deal in itertools.product(orders, repeat=N):

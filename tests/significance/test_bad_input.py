@@ -100,9 +100,20 @@ def test_alternative_must_be_known(test) -> None:
     assert error.value.fix == "did you mean `two-sided`?"
 
 
-WRONG = {"unit": "sentence", "strata": "group", "aggregation": "average", "pairing": "indices",
-         "compat": "fold", "paired": "yes", "scope": "run", "variance": "pooled",
-         "exact": "yes", "replica": 3, "replica_a": 2, "replica_b": 1.5}  # fmt: skip
+WRONG = {
+    "unit": "sentence",
+    "strata": "group",
+    "aggregation": "average",
+    "pairing": "indices",
+    "compat": "fold",
+    "paired": "yes",
+    "scope": "run",
+    "variance": "pooled",
+    "exact": "yes",
+    "replica": 3,
+    "replica_a": 2,
+    "replica_b": 1.5,
+}
 
 
 @pytest.mark.parametrize("test", [*TESTS, crossed])
@@ -158,9 +169,6 @@ def test_a_metric_that_lower_is_better_turns_the_tails() -> None:
     for test in TESTS:
         up = test(compare(a, b), rng=rng(), samples=400, alternative="greater")
         down = test(
-            compare(a, b, Counts(higher_is_better=False)),
-            rng=rng(),
-            samples=400,
-            alternative="less",
+            compare(a, b, Counts(higher_is_better=False)), rng=rng(), samples=400, alternative="less"
         )
         assert up.p == down.p < 0.01

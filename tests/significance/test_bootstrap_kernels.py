@@ -19,9 +19,7 @@ def test_counts_follow_the_multinomial_law() -> None:
     assert stats.chisquare(counts.sum(axis=0)).pvalue > 1e-4
     seen = np.bincount(counts[:, 2], minlength=6)
     expected = stats.binom.pmf(np.arange(6), 5, 0.2) * 20_000
-    assert (
-        stats.chisquare(seen[:4], expected[:4] * seen[:4].sum() / expected[:4].sum()).pvalue > 1e-4
-    )
+    assert stats.chisquare(seen[:4], expected[:4] * seen[:4].sum() / expected[:4].sum()).pvalue > 1e-4
     correlation = np.corrcoef(counts[:, 0], counts[:, 1])[0, 1]
     assert correlation == pytest.approx(-0.25, abs=0.03)
 

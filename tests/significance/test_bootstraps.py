@@ -73,14 +73,10 @@ def test_graham_agrees_with_enumeration(make) -> None:
 
 
 @pytest.mark.parametrize(
-    "test",
-    [koehn, graham, clark_bootstrap, fu_bootstrap, multi_bootstrap],
-    ids=lambda t: t.__name__,
+    "test", [koehn, graham, clark_bootstrap, fu_bootstrap, multi_bootstrap], ids=lambda t: t.__name__
 )
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
-def test_a_bootstraps_interval_leaves_0_out_exactly_when_its_p_is_at_most_alpha(
-    test, alternative
-) -> None:
+def test_a_bootstraps_interval_leaves_0_out_exactly_when_its_p_is_at_most_alpha(test, alternative) -> None:
     decided = set()
     for seed in range(25):
         shift = 0.3 * (seed % 4 - 1.5)
@@ -97,9 +93,9 @@ def test_a_bootstraps_interval_leaves_0_out_exactly_when_its_p_is_at_most_alpha(
     assert decided == {True, False}
 
 
-@pytest.mark.parametrize(("p_ar", "predicted", "printed"), [
-    (0.324, 0.124, 0.121), (0.719, 0.256, 0.265), (0.783, 0.288, 0.303),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("p_ar", "predicted", "printed"), [(0.324, 0.124, 0.121), (0.719, 0.256, 0.265), (0.783, 0.288, 0.303)]
+)
 def test_folded_predicts_table_8_of_fu(p_ar: float, predicted: float, printed: float) -> None:
     """From Fu et al. 2016's own AR p of test sets (R1-R2 BLEU and NIST, R1-ODD BLEU): differences
     scatter normally about one that AR finds p_ar likely, and counted their way give theirs."""
@@ -120,8 +116,10 @@ def test_folded_p_cannot_exceed_42_percent() -> None:
     with pytest.raises(ReplituneError, match="has no direction"):
         graham(
             compare(counts(1, 9, seed=1), counts(1, 9, seed=2)),
-            rng=rng(), compat="folded", alternative="less",
-        )  # fmt: skip
+            rng=rng(),
+            compat="folded",
+            alternative="less",
+        )
 
 
 @pytest.mark.parametrize("aggregation", ["pooled", "mean"])
@@ -163,15 +161,11 @@ def test_multi_bootstrap_agrees_with_enumeration(aggregation) -> None:
     pairs = list(itertools.product(range(2), repeat=2))
     for segments in itertools.product(range(3), repeat=3):
         sums = [s.statistics[:, list(segments)].astype(float).sum(axis=1) for s in (c.a, c.b)]
-        scores = [
-            [score_of(c.metric, side[list(rows)], aggregation) for rows in pairs] for side in sums
-        ]
+        scores = [[score_of(c.metric, side[list(rows)], aggregation) for rows in pairs] for side in sums]
         deltas += [y - x for x in scores[0] for y in scores[1]]
         joint += [y - x for x, y in zip(*scores, strict=True)]
     for paired, every in ((False, np.array(deltas)), (True, np.array(joint))):
-        found = multi_bootstrap(
-            c, rng=rng(), samples=SAMPLES, aggregation=aggregation, paired=paired
-        )
+        found = multi_bootstrap(c, rng=rng(), samples=SAMPLES, aggregation=aggregation, paired=paired)
         truth = (abs(every - found.delta) >= abs(found.delta) - 1e-9).mean()
         assert close(found.p, truth, SAMPLES)
         assert found.generalises_to == "new segments and new runs"
@@ -181,9 +175,7 @@ def test_multi_bootstrap_agrees_with_enumeration(aggregation) -> None:
 def test_documents_are_drawn_as_a_whole() -> None:
     a, b = counts(2, 12, seed=1), counts(2, 12, seed=2)
     documents = np.array([0, 1, 1, 0, 2, 2, 3, 0, 3, 3, 4, 4])
-    summed = [
-        np.stack([x[:, documents == g].sum(axis=1) for g in range(5)], axis=1) for x in (a, b)
-    ]
+    summed = [np.stack([x[:, documents == g].sum(axis=1) for g in range(5)], axis=1) for x in (a, b)]
     whole = compare(a, b, documents=documents)
     for test in (koehn, graham, clark_bootstrap, multi_bootstrap):
         found = test(whole, rng=rng(), samples=300, unit="document")

@@ -100,9 +100,7 @@ def test_simulated_comparisons_have_the_components_of_the_real_one():
     models = [fit(pair) for pair in simulated(real, 6, 150, rng)]
     assert np.mean([m.segment for m in models]) == pytest.approx(target.segment, rel=0.1)
     assert np.mean([m.replica[0] for m in models]) == pytest.approx(target.replica[0], rel=0.2)
-    assert np.mean([m.interaction[1] for m in models]) == pytest.approx(
-        target.interaction[1], rel=0.1
-    )
+    assert np.mean([m.interaction[1] for m in models]) == pytest.approx(target.interaction[1], rel=0.1)
 
 
 def test_simulated_nulls_are_null():
@@ -139,9 +137,7 @@ def test_rows_count_rejections_and_missing_p():
 def test_calibrate_finds_the_test_that_forgets_tuner_noise():
     rng = np.random.default_rng(5)
     effect = rng.normal(size=80)
-    systems = {
-        name: system(name, mean_statistics(two_way(rng, 8, 80, 0.3, effect))) for name in ("s", "t")
-    }
+    systems = {name: system(name, mean_statistics(two_way(rng, 8, 80, 0.3, effect))) for name in ("s", "t")}
     tests = {"crossed": p_of_crossed, "t": t_over_segments}
     found = calibrate(
         MeanMetric(), systems, np.arange(80), tests, ns=(3,), trials=60, alphas=(0.05,), seed=7

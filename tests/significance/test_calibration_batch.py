@@ -76,9 +76,7 @@ def test_batched_moderation_is_moderation(S, sd):
     T, n, N = 12, 3, 40
     sds = np.r_[np.full(S - 1, 0.1), sd][:, None, None]
     x = rng.normal(0, 1, (T, S, n, N)) + rng.normal(0, 1, (T, S, n, 1)) * sds
-    summary = closed.summarise(
-        batched.Batch(MeanMetric(), *(mean_statistics(x[:, s]) for s in (0, 1)))
-    )
+    summary = closed.summarise(batched.Batch(MeanMetric(), *(mean_statistics(x[:, s]) for s in (0, 1))))
     others = x[:, 2:].mean(axis=-1).var(axis=-1, ddof=1)
     parts = closed.crossed_parts(closed.replace(summary, others=others), moderate=True)
     rejected = closed.crossed_rejections(summary, parts, 0.2)

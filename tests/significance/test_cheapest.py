@@ -28,9 +28,7 @@ def detectable(found: Pilot, n: int, N: int) -> float:
     return float(Planned(found.model, Plan(n, n, N)).detectable())
 
 
-@pytest.mark.parametrize(
-    "prices", [Prices(600, 0.5), Prices(20, 0.1), Prices(1e5, 1), Prices(0, 1)]
-)
+@pytest.mark.parametrize("prices", [Prices(600, 0.5), Prices(20, 0.1), Prices(1e5, 1), Prices(0, 1)])
 @pytest.mark.parametrize("delta", [0.3, 0.5])
 def test_no_plan_that_suffices_is_cheaper(prices: Prices, delta: float):
     """Every number of runs to 40 with every number of segments on a grid."""

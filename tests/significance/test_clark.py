@@ -98,9 +98,7 @@ def test_documents_move_as_a_whole() -> None:
     """A document is one segment with summed statistics."""
     a, b = counts(2, 12, seed=1), counts(2, 12, seed=2)
     documents = np.array([0, 1, 1, 0, 2, 2, 3, 0, 3, 3, 4, 4])
-    summed = [
-        np.stack([x[:, documents == g].sum(axis=1) for g in range(5)], axis=1) for x in (a, b)
-    ]
+    summed = [np.stack([x[:, documents == g].sum(axis=1) for g in range(5)], axis=1) for x in (a, b)]
     found = clark(compare(a, b, documents=documents), rng=rng(), samples=700, unit="document")
     assert found.p == clark(compare(*summed), rng=rng(), samples=700).p
     assert found.documents == 5
@@ -112,9 +110,7 @@ def test_groups_are_strata() -> None:
     rows = counts(1, 200, seed=1)[0]
     better = rows + np.array([2, 0], dtype=np.int32)
     groups = ("mert", "mira")
-    c = compare(
-        np.stack([rows, better]), np.stack([rows, better]), groups_a=groups, groups_b=groups
-    )
+    c = compare(np.stack([rows, better]), np.stack([rows, better]), groups_a=groups, groups_b=groups)
     within = clark(c, rng=rng(), samples=300)
     assert np.ptp(within.distribution) == 0
     across = clark(c, rng=rng(), samples=300, strata="none")

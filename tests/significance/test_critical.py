@@ -6,13 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from replitune.significance.critical import (
-    critical_value,
-    critical_values,
-    effective_df,
-    layers,
-    tail,
-)
+from replitune.significance.critical import critical_value, critical_values, effective_df, layers, tail
 
 
 def test_one_part_is_students_t():
@@ -42,9 +36,7 @@ def test_layers_by_hand():
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(
     st.lists(
-        st.tuples(st.floats(0, 1e3), st.sampled_from([1.0, 2.0, 4.0, 19.0, 499.0])),
-        min_size=1,
-        max_size=7,
+        st.tuples(st.floats(0, 1e3), st.sampled_from([1.0, 2.0, 4.0, 19.0, 499.0])), min_size=1, max_size=7
     ).filter(lambda parts: sum(value for value, _ in parts) > 1e-3),
     st.sampled_from([0.2, 0.025, 1e-4, 1e-12]),
 )

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parent))
-from crossed_models import (
-    CountBleu,
-    RootMetric,
-    bleu_counts,
-    comparison,
-    mean_statistics,
-    two_way,
-)
+from crossed_models import CountBleu, RootMetric, bleu_counts, comparison, mean_statistics, two_way
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
@@ -33,11 +26,7 @@ def anova(x: np.ndarray) -> tuple[float, float, float]:
     rows = sum(N * (x[r].mean() - grand) ** 2 for r in range(n))
     columns = sum(n * (x[:, i].mean() - grand) ** 2 for i in range(N))
     total = ((x - grand) ** 2).sum()
-    return (
-        rows / (n - 1),
-        columns / (N - 1),
-        (total - rows - columns) / ((n - 1) * (N - 1)),
-    )
+    return (rows / (n - 1), columns / (N - 1), (total - rows - columns) / ((n - 1) * (N - 1)))
 
 
 # -- the linearisation --------------------------------------------------------------------
@@ -394,8 +383,7 @@ def test_statistics_that_are_not_finite_are_an_error():
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
-    [("alternative", "bigger"), ("unit", "word"), ("strata", "tuners"), ("alpha", 1.0)],
+    ("option", "value"), [("alternative", "bigger"), ("unit", "word"), ("strata", "tuners"), ("alpha", 1.0)]
 )
 def test_unknown_options_are_errors(option, value):
     rng = np.random.default_rng(39)

@@ -13,11 +13,7 @@ from scipy import stats
 
 from replitune.significance.kernels.distinct import distinct_rows
 from replitune.significance.kernels.exchange import PairedExchange
-from replitune.significance.kernels.free import (
-    FreeExchange,
-    _listed,
-    draw_subsets,
-)
+from replitune.significance.kernels.free import FreeExchange, _listed, draw_subsets
 from replitune.significance.kernels.permutation import draw_permutations, place_bounds, scratch_of
 from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, keys_of, mix_words
 from replitune.significance.kernels.slots import TABLE, SlotExchange
@@ -62,9 +58,7 @@ def test_large_counts_leave_int32_and_stay_exact() -> None:
     assert exact_dtype(2**31, "i") == np.float64
 
 
-@pytest.mark.parametrize(
-    ("m", "take"), [(1, 1), (2, 1), (5, 2), (8, 4), (20, 3), (40, 20), (130, 64)]
-)
+@pytest.mark.parametrize(("m", "take"), [(1, 1), (2, 1), (5, 2), (8, 4), (20, 3), (40, 20), (130, 64)])
 def test_subsets_have_their_size_and_are_uniform(m: int, take: int) -> None:
     samples = 4000
     words = np.empty((-(-m // 64), samples), dtype=np.uint64)
@@ -261,12 +255,7 @@ def test_rows_are_numbered_as_they_appear() -> None:
 
 
 @settings(deadline=None, derandomize=True, max_examples=30)
-@given(
-    n_a=st.integers(1, 6),
-    n_b=st.integers(1, 6),
-    units=st.integers(1, 12),
-    seed=st.integers(0, 2**32),
-)
+@given(n_a=st.integers(1, 6), n_b=st.integers(1, 6), units=st.integers(1, 12), seed=st.integers(0, 2**32))
 def test_every_deal_is_a_partition(n_a: int, n_b: int, units: int, seed: int) -> None:
     """Each output of each segment is used exactly once (multeval's are not).
 

@@ -77,14 +77,17 @@ class Dense:
         best = min(
             (
                 optimize.minimize(
-                    self.deviance, start[: 2 + runs], args=(restricted,), method="L-BFGS-B",
+                    self.deviance,
+                    start[: 2 + runs],
+                    args=(restricted,),
+                    method="L-BFGS-B",
                     bounds=[(1e-9, None), (0, None), (0, None)][: 2 + runs],
                     options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 500},
                 )
                 for start in ([0.2, 1.0, 0.3], [0.5, 0.01, 0.01], [0.3, 0.5, 0.0])
             ),
             key=lambda found: found.fun,
-        )  # fmt: skip
+        )
         return best.x, best.fun
 
 
@@ -188,9 +191,7 @@ def test_corpus_metrics_are_linearised_and_an_analysis_is_shared() -> None:
     c = comparison(bleu_counts(rng, 3, 80, 0.5), bleu_counts(rng, 4, 80, 0.6), Bleu())
     found = lmem(c)
     assert found.delta == pytest.approx(c.scores_b.mean() - c.scores_a.mean())
-    assert found.se == pytest.approx(
-        stats.ttest_ind(c.scores_b, c.scores_a)._standard_error, rel=1e-9
-    )
+    assert found.se == pytest.approx(stats.ttest_ind(c.scores_b, c.scores_a)._standard_error, rel=1e-9)
     analyses = Analyses()
     crossed(c, analyses=analyses)
     assert lmem(c, analyses=analyses) == found
@@ -331,9 +332,7 @@ def test_hagmann_2023_as_published(ter) -> None:
     p = stats.studentized_range.sf(math.sqrt(2) * abs(delta) / se, 3, fit.df)
     reach = stats.studentized_range.ppf(0.95, 3, fit.df) / math.sqrt(2) * se
     assert p == pytest.approx(0.163, abs=0.0005)
-    assert (round(delta, 3), round(delta - reach, 3), round(delta + reach, 3)) == (
-        -0.003, -0.006, 0.001,
-    )  # fmt: skip
+    assert (round(delta, 3), round(delta - reach, 3), round(delta + reach, 3)) == (-0.003, -0.006, 0.001)
 
 
 @pytest.mark.realdata

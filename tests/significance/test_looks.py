@@ -47,13 +47,23 @@ def plan_of(store: SegmentStatistics, looks: tuple[int, ...] = (3, 5, 8), **chan
     names = list(store.systems)
     most = {name: {"mert": system.n} for name, system in store.systems.items()}
     given: dict[str, Any] = {
-        "testset": "t", "metric": "score", "suite": {}, "method": "crossed", "options": {},
-        "alpha": 0.05, "families": 1, "correction": "holm", "doubt": 0.1, "futility": 0.05,
-        "skip": 0.1, "pairs": [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]],
+        "testset": "t",
+        "metric": "score",
+        "suite": {},
+        "method": "crossed",
+        "options": {},
+        "alpha": 0.05,
+        "families": 1,
+        "correction": "holm",
+        "doubt": 0.1,
+        "futility": 0.05,
+        "skip": 0.1,
+        "pairs": [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]],
         "most": most,
-        "sizes": {name: [*(n for n in looks if n < system.n), system.n]
-                  for name, system in store.systems.items()},
-    }  # fmt: skip
+        "sizes": {
+            name: [*(n for n in looks if n < system.n), system.n] for name, system in store.systems.items()
+        },
+    }
     return Plan(**{**given, **changes})
 
 
@@ -95,9 +105,7 @@ def test_p_is_the_level_at_which_the_difference_is_just_enough(rng: np.random.Ge
 def test_with_all_replicas_it_is_crossed(rng: np.random.Generator):
     store = store_of(A=scores(rng, 6, 0, 0.2, 1), B=scores(rng, 6, 0.5, 0.1, 1))
     record = all_looks(plan_of(store, looks=(6,)), [store])
-    ordinary = crossed(
-        Comparison(store.metric, store.systems["A"], store.systems["B"], store.documents)
-    )
+    ordinary = crossed(Comparison(store.metric, store.systems["A"], store.systems["B"], store.documents))
     (pair,) = record.looks[0].pairs
     assert pair.p == pair.p_look == pair.p_alone == pytest.approx(ordinary.p, rel=1e-12)
     assert (pair.ci_low, pair.ci_high) == pytest.approx((ordinary.ci_low, ordinary.ci_high))
@@ -133,8 +141,7 @@ def test_a_large_difference_is_settled_at_the_first_look(rng: np.random.Generato
 
 def test_quiet_runs_of_equal_systems_are_given_up(rng: np.random.Generator):
     same = np.stack([rng.normal(size=SEGMENTS) * 3, np.zeros(SEGMENTS)], axis=-1)
-    store = store_of(A=same + scores(rng, 8, 0, 0.01, 0.02), B=same[::-1] + scores(
-        rng, 8, 0, 0.01, 0.02))  # fmt: skip
+    store = store_of(A=same + scores(rng, 8, 0, 0.01, 0.02), B=same[::-1] + scores(rng, 8, 0, 0.01, 0.02))
     record = all_looks(plan_of(store), [store])
     pair = record.looks[-1].pairs[0]
     assert pair.decision in (FUTILE, "open")
@@ -155,20 +162,26 @@ def test_every_look_sees_the_first_replicas_by_name_whatever_their_order(rng: np
     plan = plan_of(store)
     order = rng.permutation(8)
     turned = {
-        name: SystemStatistics(name, tuple(s.replicas[r] for r in order),
-                               tuple(s.groups[r] for r in order), s.statistics[order])
+        name: SystemStatistics(
+            name,
+            tuple(s.replicas[r] for r in order),
+            tuple(s.groups[r] for r in order),
+            s.statistics[order],
+        )
         for name, s in store.systems.items()
-    }  # fmt: skip
+    }
     other = SegmentStatistics("t", store.metric, "", turned, store.documents, None)
     assert all_looks(plan, [other]).json() == all_looks(plan, [store]).json()
     assert first_replicas(other, plan, {"A": 3}).systems["A"].replicas == (
-        "mert-001", "mert-002", "mert-003")  # fmt: skip
+        "mert-001",
+        "mert-002",
+        "mert-003",
+    )
 
 
 def test_one_look_after_the_other_is_all_at_once(rng: np.random.Generator, tmp_path: Path):
     """Through the file, as the workflow does."""
-    store = store_of(A=scores(rng, 8, 0, 1, 1), B=scores(rng, 8, 0.3, 1, 1),
-                     C=scores(rng, 8, 4, 2, 1))  # fmt: skip
+    store = store_of(A=scores(rng, 8, 0, 1, 1), B=scores(rng, 8, 0.3, 1, 1), C=scores(rng, 8, 4, 2, 1))
     plan = plan_of(store)
     whole = all_looks(plan, [store])
     assert len(whole.looks) > 1
@@ -203,10 +216,15 @@ def test_missing_replicas_are_named_and_the_others_are_gone_by(rng: np.random.Ge
     a, b = scores(rng, 8, 0, 1, 1), scores(rng, 8, 0.5, 1, 1)
     store = store_of(A=a, B=b)
     plan = plan_of(store)
-    kept = SystemStatistics("A", store.systems["A"].replicas[1:], store.systems["A"].groups[1:],
-                            store.systems["A"].statistics[1:])  # fmt: skip
-    fewer = SegmentStatistics("t", store.metric, "", {"A": kept, "B": store.systems["B"]},
-                              store.documents, None)  # fmt: skip
+    kept = SystemStatistics(
+        "A",
+        store.systems["A"].replicas[1:],
+        store.systems["A"].groups[1:],
+        store.systems["A"].statistics[1:],
+    )
+    fewer = SegmentStatistics(
+        "t", store.metric, "", {"A": kept, "B": store.systems["B"]}, store.documents, None
+    )
     look = next_look(plan, [], [fewer], {"A": {"mert-001": "tune: diverged"}})
     assert look.systems["A"].missing == {"mert-001": "tune: diverged"}
     assert look.systems["A"].replicas == ["mert-002", "mert-003"]
@@ -217,8 +235,9 @@ def test_a_system_with_one_run_is_run_again_and_has_no_p(rng: np.random.Generato
     store = store_of(A=scores(rng, 8, 0, 1, 1), B=scores(rng, 8, 0.5, 1, 1))
     plan = plan_of(store)
     one = SystemStatistics("A", ("mert-002",), ("mert",), store.systems["A"].statistics[:1])
-    few = SegmentStatistics("t", store.metric, "", {"A": one, "B": store.systems["B"]},
-                            store.documents, None)  # fmt: skip
+    few = SegmentStatistics(
+        "t", store.metric, "", {"A": one, "B": store.systems["B"]}, store.documents, None
+    )
     look = next_look(plan, [], [few])
     assert look.pairs[0].decision == NO_P
     assert look.pairs[0].note
@@ -246,8 +265,7 @@ def test_without_variance_nothing_is_run_and_it_is_said():
 
 
 def test_paired_replicas_advance_together(rng: np.random.Generator):
-    store = store_of(A=scores(rng, 8, 0, 3, 1), B=scores(rng, 8, 0.5, 3, 1),
-                     C=scores(rng, 8, 99, 0.1, 1))  # fmt: skip
+    store = store_of(A=scores(rng, 8, 0, 3, 1), B=scores(rng, 8, 0.5, 3, 1), C=scores(rng, 8, 99, 0.1, 1))
     plan = plan_of(store, options={"paired": True}, pairs=[("A", "B"), ("A", "C")])
     record = all_looks(plan, [store])
     assert len(record.looks) > 1
@@ -312,9 +330,11 @@ def test_the_simulation_decides_as_the_library_does(simulate: Any, rng: np.rando
             rest = ((e - e.mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2))
             both.append(rest / (n * (n - 1)))
         drawn = simulate.Drawn(
-            np.stack(mean, -1)[np.newaxis], np.stack(rep, -1)[np.newaxis, ..., np.newaxis],
-            np.stack(both, -1)[np.newaxis], np.stack(unit, 1)[np.newaxis],
-        )  # fmt: skip
+            np.stack(mean, -1)[np.newaxis],
+            np.stack(rep, -1)[np.newaxis, ..., np.newaxis],
+            np.stack(both, -1)[np.newaxis],
+            np.stack(unit, 1)[np.newaxis],
+        )
         outcome = simulate.experiment(cell, drawn, 0.05)
         assert outcome.n[0].tolist() == [record.wanted[name] for name in "ABC"]
         last = [pair.decision == SETTLED for pair in record.looks[-1].pairs]

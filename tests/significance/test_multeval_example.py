@@ -104,9 +104,7 @@ def test_the_copy_of_the_baseline_is_not_better(texts) -> None:
     """multeval prints p = 0.00 for it."""
     metric = Bleu(tokenize="none")
     systems = scored(metric, texts)
-    found = clark(
-        compare(metric, systems["baseline"], systems["sys2"]), rng=np.random.default_rng(1)
-    )
+    found = clark(compare(metric, systems["baseline"], systems["sys2"]), rng=np.random.default_rng(1))
     assert found.delta == 0
     assert found.p == 1
 
@@ -132,9 +130,7 @@ def compare_first(texts) -> Comparison:
 
 
 def one_run(c: Comparison) -> Comparison:
-    first = [
-        SystemStatistics(s.name, s.replicas[:1], (None,), s.statistics[:1]) for s in (c.a, c.b)
-    ]
+    first = [SystemStatistics(s.name, s.replicas[:1], (None,), s.statistics[:1]) for s in (c.a, c.b)]
     return compare(c.metric, *first)
 
 

@@ -16,11 +16,23 @@ QUICK = settings(deadline=None, derandomize=True, max_examples=60)
 
 def row(a: str, b: str, delta: float, p: float | None, **more) -> TestResult:
     return TestResult(
-        method=more.pop("method", "crossed"), a=a, b=b, score_a=0.0, score_b=delta, delta=delta,
-        p=p, alternative=more.pop("alternative", "two-sided"), unit="segment",
-        aggregation="mean", n_a=3, n_b=3, segments=10, documents=10,
-        generalises_to="this test set", **more,
-    )  # fmt: skip
+        method=more.pop("method", "crossed"),
+        a=a,
+        b=b,
+        score_a=0.0,
+        score_b=delta,
+        delta=delta,
+        p=p,
+        alternative=more.pop("alternative", "two-sided"),
+        unit="segment",
+        aggregation="mean",
+        n_a=3,
+        n_b=3,
+        segments=10,
+        documents=10,
+        generalises_to="this test set",
+        **more,
+    )
 
 
 def test_holm_by_hand():
@@ -94,9 +106,13 @@ def test_clusters_by_hand():
     # A beats all; B and C do not differ, C and D neither, but B beats D: one cluster of three
     scores = {"A": 30.0, "B": 28.0, "C": 27.5, "D": 27.0}
     results = [
-        row("A", "B", -2.0, 0.001), row("A", "C", -2.5, 0.001), row("D", "A", 3.0, 0.001),
-        row("B", "C", -0.5, 0.4), row("B", "D", -1.0, 0.01), row("C", "D", -0.5, 0.3),
-    ]  # fmt: skip
+        row("A", "B", -2.0, 0.001),
+        row("A", "C", -2.5, 0.001),
+        row("D", "A", 3.0, 0.001),
+        row("B", "C", -0.5, 0.4),
+        row("B", "D", -1.0, 0.01),
+        row("C", "D", -0.5, 0.3),
+    ]
     ranking = rank_systems(results, scores)
     assert ranking.systems == ("A", "B", "C", "D")
     assert ranking.clusters == (("A",), ("B", "C", "D"))

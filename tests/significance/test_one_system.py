@@ -59,8 +59,7 @@ def test_any_interval_can_be_asked_for_by_name_and_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [("reizler", "riezler"), ({"name": "fu", "unit": "segment"}, "no option 'unit'")],
+    ("given", "message"), [("reizler", "riezler"), ({"name": "fu", "unit": "segment"}, "no option 'unit'")]
 )
 def test_an_unknown_interval(given, message) -> None:
     a = system("A", counts(3, 20, seed=1))
@@ -116,17 +115,14 @@ def test_intervals_of_a_mean_have_the_normal_width() -> None:
     assert pool.high - pool.low == pytest.approx(width * a.statistics[..., 0].std() / 60, rel=0.06)
 
 
-@pytest.mark.parametrize(("half", "factor"), [("with replacement", 2**0.5),
-                                              ("without replacement", 1.0)])  # fmt: skip
+@pytest.mark.parametrize(("half", "factor"), [("with replacement", 2**0.5), ("without replacement", 1.0)])
 def test_neubigs_half_samples(half: str, factor: float) -> None:
     """Drawn with replacement, N/2 segments scatter sqrt(2) too far; without, as N would."""
     a = system("A", means(1, 800, seed=1))
     draws = DRAWS
     whole = riezler_interval(MeanMetric(), a, each(800), draws, samples=4000)
     found = riezler_interval(MeanMetric(), a, each(800), draws, samples=4000, half=half)
-    assert np.std(found.distribution) == pytest.approx(
-        factor * np.std(whole.distribution), rel=0.05
-    )
+    assert np.std(found.distribution) == pytest.approx(factor * np.std(whole.distribution), rel=0.05)
 
 
 def test_fu_interval_agrees_with_enumeration() -> None:
@@ -142,9 +138,7 @@ def test_fu_interval_agrees_with_enumeration() -> None:
 def test_bca_is_scipys() -> None:
     """The same distribution and data give scipy's interval; ours finds the jackknife itself."""
     a = system("A", means(1, 40, seed=3) ** 2)
-    found = riezler_interval(
-        MeanMetric(), a, each(40), DRAWS, samples=999, kind="bca", confidence=0.9
-    )
+    found = riezler_interval(MeanMetric(), a, each(40), DRAWS, samples=999, kind="bca", confidence=0.9)
     assert found.notes == ()
     data = (a.statistics[0, :, 0],)
     first = stats.bootstrap(data, np.mean, n_resamples=99, method="BCa", rng=1)
@@ -196,8 +190,9 @@ def test_overlap_ratio_agrees_with_quadrature(gap: float, ratio_sd: float) -> No
     grid = np.linspace(x.mean(), y.mean(), 200_001)
     signs = np.sign(density[0](grid) - density[1](grid))
     crossings = np.flatnonzero(np.diff(signs))
-    total = sum(integrate.quad(d, *ends)[0] for d, ends in zip(
-        density, [(n_x, m_x), (n_y, m_y)], strict=True))  # fmt: skip
+    total = sum(
+        integrate.quad(d, *ends)[0] for d, ends in zip(density, [(n_x, m_x), (n_y, m_y)], strict=True)
+    )
     if len(crossings) == 1:
         j = grid[crossings[0]]
         shared = max(0, integrate.quad(density[0], j, m_x)[0])

@@ -17,13 +17,7 @@ from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison
 from replitune.significance.critical import critical_values, net_parts
 from replitune.significance.studies.pilot import Pilot, VarianceModel, fit, pilot
-from replitune.significance.studies.planned import (
-    FEW_NODES,
-    MANY_SEGMENTS,
-    Plan,
-    Planned,
-    t_quantiles,
-)
+from replitune.significance.studies.planned import FEW_NODES, MANY_SEGMENTS, Plan, Planned, t_quantiles
 from replitune.significance.studies.power import (
     PowerRow,
     design,
@@ -45,9 +39,8 @@ def model(
 ) -> VarianceModel:
     """Of one test set."""
     return VarianceModel(
-        np.array(replica), np.array([segment]), np.array(interaction)[:, np.newaxis],
-        np.array([units]),
-    )  # fmt: skip
+        np.array(replica), np.array([segment]), np.array(interaction)[:, np.newaxis], np.array([units])
+    )
 
 
 def random_pilot(seed: int, n: int = 4, N: int = 80, run: float = 0.3) -> Pilot:
@@ -116,9 +109,9 @@ def test_a_suite_in_two_halves_is_planned_as_the_whole():
 def test_the_design_knows_its_tuners():
     rng = np.random.default_rng(6)
     pair = comparison(two_way(rng, 4, 20, 0.5), two_way(rng, 4, 20, 0.5))
-    tuned = replace(pair, **{
-        side: replace(getattr(pair, side), groups=("mert", "mert", "pro", "pro")) for side in "ab"
-    })  # fmt: skip
+    tuned = replace(
+        pair, **{side: replace(getattr(pair, side), groups=("mert", "mert", "pro", "pro")) for side in "ab"}
+    )
     assert design(pilot(tuned)) == Plan(4, 4, 20, tuners=2)
     lonely = replace(tuned, a=replace(tuned.a, groups=("mert", "mert", "mert", "pro")))
     assert design(pilot(lonely)) == Plan(4, 4, 20)
@@ -151,10 +144,12 @@ def simulated(
         seg += V_int
     nu_seg = found.units[0] * N - 1
     drawn = seg * rng.chisquare(nu_seg, trials) / nu_seg
-    parts = net_parts(np.stack(rep, axis=-1), np.array(nus), drawn[:, np.newaxis],
-                      np.array([nu_seg]), both[:, np.newaxis])  # fmt: skip
-    reach = [critical_values(parts.values, parts.nus, q) * np.sqrt(parts.variance)
-             for q in (alpha / 2, alpha)]  # fmt: skip
+    parts = net_parts(
+        np.stack(rep, axis=-1), np.array(nus), drawn[:, np.newaxis], np.array([nu_seg]), both[:, np.newaxis]
+    )
+    reach = [
+        critical_values(parts.values, parts.nus, q) * np.sqrt(parts.variance) for q in (alpha / 2, alpha)
+    ]
     return rng.normal(0, np.sqrt(variance), trials), *reach
 
 
@@ -206,10 +201,12 @@ def test_power_is_the_share_of_rejections_on_data():
 def test_equivalence_is_shown_as_often_on_data():
     rng = np.random.default_rng(4)
     A, B = mean_scores(Design(4, 4, 60, 0.05, 0.05), 1000, rng)
-    shown = np.mean([
-        crossed(comparison(a, b), margins={"mean": 0.6}).details["p_same"] < 0.05
-        for a, b in zip(A, B, strict=True)
-    ])  # fmt: skip
+    shown = np.mean(
+        [
+            crossed(comparison(a, b), margins={"mean": 0.6}).details["p_same"] < 0.05
+            for a, b in zip(A, B, strict=True)
+        ]
+    )
     expected = Planned(model((0.0025, 0.0025), 1.0, (1.0, 1.0)), Plan(4, 4, 60)).same(0.6)
     assert 0.3 < expected < 0.95
     assert shown == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 1000))
@@ -244,8 +241,7 @@ def test_of_one_mean_square_the_limits_are_those_of_its_chi_square():
     rng = np.random.default_rng(5)
     runs = rng.normal(0, 1, (4, 1))
     found = pilot(
-        comparison(two_way(rng, 4, 80, 0, 0.0, 1e-9), two_way(rng, 4, 80, 0, 0.0, 1e-9) + runs),
-        paired=True,
+        comparison(two_way(rng, 4, 80, 0, 0.0, 1e-9), two_way(rng, 4, 80, 0, 0.0, 1e-9) + runs), paired=True
     )
     ends = Planned(found.extremes(lambda m: Planned(m, Plan(4, 4, 80)).se, 0.9), Plan(4, 4, 80)).se
     expected = np.var(runs, ddof=1) / 4 * 3 / stats.chi2.isf([0.05, 0.95], 3)
@@ -374,9 +370,7 @@ def test_the_sentence_says_what_the_row_says():
     assert text.endswith("no number of segments suffices for 0.5 with 3 replicas")
     assert sentence(replace(few, needed_low=900)).endswith("with 3 replicas (90%: 900 might)")
     many = replace(many, needed=700, needed_low=300, needed_high=None)
-    assert sentence(many).endswith(
-        "for 0.5, 30 replicas need 700 segments (90%: 300 to any number)"
-    )
+    assert sentence(many).endswith("for 0.5, 30 replicas need 700 segments (90%: 300 to any number)")
     assert "any number of segments" in sentence(replace(few, segments=MANY_SEGMENTS))
     assert "would detect any difference (90%: 0 to" in sentence(
         replace(few, detectable=0.0, detectable_low=0.0)
@@ -411,9 +405,7 @@ def test_what_cannot_be_planned_is_an_error():
         pilot(comparison(two_way(rng, 1, 30), two_way(rng, 3, 30)))
     with pytest.raises(ReplituneError, match="too few documents"):
         pilot(
-            comparison(
-                two_way(rng, 3, 30), two_way(rng, 3, 30), documents=np.repeat(np.arange(3), 10)
-            ),
+            comparison(two_way(rng, 3, 30), two_way(rng, 3, 30), documents=np.repeat(np.arange(3), 10)),
             unit="document",
         )
     with pytest.raises(ReplituneError, match="two replicas"):

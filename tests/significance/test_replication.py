@@ -13,12 +13,7 @@ from crossed_models import comparison, two_way
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.significance.studies.calibrate import registered
-from replitune.significance.studies.replication import (
-    crossing,
-    draw_replicas,
-    single_runs,
-    threshold,
-)
+from replitune.significance.studies.replication import crossing, draw_replicas, single_runs, threshold
 
 
 def pair(metric=None):
@@ -51,11 +46,7 @@ def test_more_replicas_narrow_the_differences_around_the_pools():
 
 def test_a_test_without_p_is_counted():
     found = draw_replicas(
-        pair(),
-        1,
-        registered(["crossed", "riezler"], samples=99),
-        repeats=5,
-        rng=np.random.default_rng(3),
+        pair(), 1, registered(["crossed", "riezler"], samples=99), repeats=5, rng=np.random.default_rng(3)
     )
     row = {r.method: r for r in found}
     assert row["crossed"].without_p == 5

@@ -231,10 +231,7 @@ def test_ter_and_length_with_one_reference_have_an_exact_p_and_bleu_has_none() -
     assert riezler(compare(a, a, bleu), rng=rng(), exact=True).p == 1
     two = [[ref, ref + " a b c"] for ref in refs]
     closest = Length()
-    a, b = (
-        closest.statistics(text, list(zip(*two, strict=True)))[np.newaxis]
-        for text in (first, second)
-    )
+    a, b = (closest.statistics(text, list(zip(*two, strict=True)))[np.newaxis] for text in (first, second))
     with pytest.raises(ReplituneError, match="no exact p of length"):
         riezler(compare(a, b, closest), rng=rng(), exact=True)
 

@@ -27,9 +27,7 @@ SETTINGS = {"testset": "t", "seed": 5, "samples": 150}
 
 
 def systems(*names: str, n: int = 3) -> dict:
-    return {
-        name: system(name, counts(n, N, seed=ord(name), gain=0.1 * (name == "c"))) for name in names
-    }
+    return {name: system(name, counts(n, N, seed=ord(name), gain=0.1 * (name == "c"))) for name in names}
 
 
 def same(x, y) -> bool:
@@ -50,8 +48,9 @@ def by_name(rows) -> dict:
 
 
 def test_rows_come_pair_by_pair_and_method_by_method() -> None:
-    rows = run_tests({"m": (Counts(), systems("a", "b", "c"))}, DOCUMENTS, methods=TESTS.names,
-                     **SETTINGS)["m"]  # fmt: skip
+    rows = run_tests({"m": (Counts(), systems("a", "b", "c"))}, DOCUMENTS, methods=TESTS.names, **SETTINGS)[
+        "m"
+    ]
     assert [(r.a, r.b, r.method) for r in rows] == [
         (a, b, method) for a, b in (("a", "b"), ("a", "c"), ("b", "c")) for method in TESTS.names
     ]
@@ -83,9 +82,10 @@ def test_swapping_a_pair_changes_no_p() -> None:
 def test_nothing_else_changes_a_number() -> None:
     """Another system, metric, method, order or thread leaves every row as it was."""
     alone = by_name(
-        run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=["clark", "graham"],
-                  **SETTINGS)["m"]
-    )  # fmt: skip
+        run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=["clark", "graham"], **SETTINGS)[
+            "m"
+        ]
+    )
     others = {name: system(name, means(2, N, seed=1)) for name in "dcba"}
     every = run_tests(
         {"z": (MeanMetric(), others), "m": (Counts(), systems("d", "c", "b", "a"))},
@@ -107,9 +107,7 @@ def test_real_statistics_do_not_depend_on_company_either() -> None:
     one = {name: system(name, means(3, N, seed=ord(name))) for name in "ab"}
     more = one | {"c": system("c", means(5, N, seed=9))}
     methods = [m for m in TESTS.names if m != "crossed"]
-    alone = by_name(
-        run_tests({"m": (MeanMetric(), one)}, DOCUMENTS, methods=methods, **SETTINGS)["m"]
-    )
+    alone = by_name(run_tests({"m": (MeanMetric(), one)}, DOCUMENTS, methods=methods, **SETTINGS)["m"])
     found = by_name(
         run_tests({"m": (MeanMetric(), more)}, DOCUMENTS, methods=methods[::-1], **SETTINGS)["m"]
     )
@@ -137,8 +135,13 @@ def test_samples_are_a_prefix_of_more_samples() -> None:
 def test_draws_are_shared_with_the_summaries() -> None:
     draws = named_draws("t", 5)
     metric, a = Counts(), systems("a")["a"]
-    run_tests({"m": (metric, {"a": a, **systems("b")})}, DOCUMENTS, methods=["multi-bootstrap"],
-              draws=draws, **{**SETTINGS, "samples": 1000})  # fmt: skip
+    run_tests(
+        {"m": (metric, {"a": a, **systems("b")})},
+        DOCUMENTS,
+        methods=["multi-bootstrap"],
+        draws=draws,
+        **{**SETTINGS, "samples": 1000},
+    )
     options = {"testset": "t", "seed": 5, "samples": 80}
     shared = summarise(metric, a, DOCUMENTS, draws=draws, **options)
     assert shared == summarise(metric, a, DOCUMENTS, **options)
@@ -157,14 +160,19 @@ def test_holm_is_over_pairs_within_a_method() -> None:
 
 
 def test_a_test_that_cannot_reach_alpha_says_so() -> None:
-    rows = run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=["fu-ar"],
-                     **SETTINGS)["m"]  # fmt: skip
+    rows = run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=["fu-ar"], **SETTINGS)["m"]
     assert "cannot reach 0.05: its smallest p is 0.25" in rows[0].note
-    many = run_tests({"m": (Counts(), systems("a", "b", "c", n=6))}, DOCUMENTS,
-                     methods=["fu-ar"], **SETTINGS)["m"]  # fmt: skip
+    many = run_tests(
+        {"m": (Counts(), systems("a", "b", "c", n=6))}, DOCUMENTS, methods=["fu-ar"], **SETTINGS
+    )["m"]
     assert all("0.05/3" in r.note for r in many)
-    bh = run_tests({"m": (Counts(), systems("a", "b", "c", n=6))}, DOCUMENTS, methods=["fu-ar"],
-                   correction="bh", **SETTINGS)["m"]  # fmt: skip
+    bh = run_tests(
+        {"m": (Counts(), systems("a", "b", "c", n=6))},
+        DOCUMENTS,
+        methods=["fu-ar"],
+        correction="bh",
+        **SETTINGS,
+    )["m"]
     assert not any("cannot reach" in (r.note or "") for r in bh)
 
 
@@ -205,8 +213,9 @@ def test_histograms_count_every_resample() -> None:
     bins, edges = histogram(row)
     assert (len(bins), len(edges), bins.sum()) == (200, 201, 150)
     assert edges[0] <= row.delta <= edges[-1]
-    crossed = run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=["crossed"],
-                        **SETTINGS)["m"][0]  # fmt: skip
+    crossed = run_tests({"m": (Counts(), systems("a", "b"))}, DOCUMENTS, methods=["crossed"], **SETTINGS)[
+        "m"
+    ][0]
     assert len(histogram(crossed)[0]) == 0
 
 
@@ -262,11 +271,19 @@ def test_another_package_may_bring_a_test(monkeypatch):
     assert (rows[1].p, rows[1].seed) == (1.0, 5)
     assert [note.code for note in rows[1].notes] == ["coin", "documents-ignored"]
     assert rows[1].p_adjusted == 1.0
-    turned = run_tests(metric, DOCUMENTS, pairs=(("b", "a"),), methods=[
-        {"name": "coin", "alternative": "less"}], **SETTINGS)["m"]  # fmt: skip
+    turned = run_tests(
+        metric,
+        DOCUMENTS,
+        pairs=(("b", "a"),),
+        methods=[{"name": "coin", "alternative": "less"}],
+        **SETTINGS,
+    )["m"]
     assert same(turned[0].swapped(), rows[2])
-    for given, said in (("coin:bias=2", "less than 1"), ("coin:byas=1", "did you mean `bias`"),
-                        ("broken", "is not a test")):  # fmt: skip
+    for given, said in (
+        ("coin:bias=2", "less than 1"),
+        ("coin:byas=1", "did you mean `bias`"),
+        ("broken", "is not a test"),
+    ):
         with pytest.raises(ReplituneError) as error:
             run_tests(metric, DOCUMENTS, methods=[given], **SETTINGS)
         assert said in str(error.value)

@@ -190,9 +190,7 @@ def test_equivalence_is_the_interval_at_twice_alpha_inside_the_margin():
     rng = np.random.default_rng(12)
     decided = set()
     for _ in range(60):
-        pair = comparison(
-            two_way(rng, 4, 60, 0.02, noise=0.1), two_way(rng, 4, 60, 0.02, noise=0.1)
-        )
+        pair = comparison(two_way(rng, 4, 60, 0.02, noise=0.1), two_way(rng, 4, 60, 0.02, noise=0.1))
         same = crossed(pair, margins={"mean": 0.3}).details["p_same"] <= 0.05
         wide = crossed(pair, alpha=0.1)
         assert same == (wide.ci_low > -0.3 and wide.ci_high < 0.3)
@@ -272,9 +270,9 @@ def test_p_without_one_run_is_that_of_the_others(alternative, grouped):
     if grouped:
         assert "p_without_one_low" not in found.details
         return
-    alone = [
-        crossed(comparison(np.delete(a, r, 0), b), alternative=alternative).p for r in range(6)
-    ] + [crossed(comparison(a, np.delete(b, r, 0)), alternative=alternative).p for r in range(6)]
+    alone = [crossed(comparison(np.delete(a, r, 0), b), alternative=alternative).p for r in range(6)] + [
+        crossed(comparison(a, np.delete(b, r, 0)), alternative=alternative).p for r in range(6)
+    ]
     assert found.details["p_without_one_low"] == pytest.approx(min(alone), rel=1e-6)
     assert found.details["p_without_one_high"] == pytest.approx(max(alone), rel=1e-6)
 
@@ -312,11 +310,17 @@ def test_moderation_needs_five_systems_and_none_that_stands_out():
     rng = np.random.default_rng(19)
 
     def notes(sds: list[float]) -> set[str]:
-        systems = {f"s{i}": system(f"s{i}", mean_statistics(two_way(rng, 6, 50, s)))
-                   for i, s in enumerate(sds)}  # fmt: skip
-        rows = run_tests({"mean": (MeanMetric(), systems)}, np.arange(50, dtype=np.int32),
-                         testset="t", seed=1, pairs=[("s0", "s1")],
-                         methods=["crossed:variance=moderated"])["mean"]  # fmt: skip
+        systems = {
+            f"s{i}": system(f"s{i}", mean_statistics(two_way(rng, 6, 50, s))) for i, s in enumerate(sds)
+        }
+        rows = run_tests(
+            {"mean": (MeanMetric(), systems)},
+            np.arange(50, dtype=np.int32),
+            testset="t",
+            seed=1,
+            pairs=[("s0", "s1")],
+            methods=["crossed:variance=moderated"],
+        )["mean"]
         return codes(rows[0])
 
     assert "not-moderated" in notes([1.0] * 4)
@@ -357,8 +361,9 @@ def test_a_suite_shares_its_runs():
     w = (0.25, 0.75)
     (row,) = run_suite(testsets, w, [Entry("crossed")], suite="s", seed=1)
     V = 0.0
-    scores = {name: sum(wk * x[name].mean(axis=1) for wk, x in zip(w, values, strict=True))
-              for name in "ab"}  # fmt: skip
+    scores = {
+        name: sum(wk * x[name].mean(axis=1) for wk, x in zip(w, values, strict=True)) for name in "ab"
+    }
     for name in "ab":
         V += np.var(scores[name], ddof=1) / 4
     for wk, x in zip(w, values, strict=True):
@@ -408,9 +413,7 @@ def test_a_suite_wants_the_same_runs_on_every_test_set():
 def test_partial_conjunction_by_hand():
     """p (.001 .010 .040 .500) of 4: .004, .030, .080, .500."""
     p = [0.5, 0.001, 0.04, 0.01]
-    assert [partial_conjunction(p, alpha) for alpha in (0.003, 0.004, 0.03, 0.08, 0.6)] == [
-        0, 1, 2, 3, 4,
-    ]  # fmt: skip
+    assert [partial_conjunction(p, alpha) for alpha in (0.003, 0.004, 0.03, 0.08, 0.6)] == [0, 1, 2, 3, 4]
 
 
 # -- bad input ----------------------------------------------------------------------------
@@ -432,8 +435,7 @@ def test_two_documents_have_no_p_and_say_so():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"scope": "runs"}, {"scope": "segments"}, {"design": "samples"}, {"variance": "moderated"}],
+    "options", [{"scope": "runs"}, {"scope": "segments"}, {"design": "samples"}, {"variance": "moderated"}]
 )
 @pytest.mark.parametrize("case", ["ties", "constant", "one run", "one segment", "difference"])
 def test_whatever_is_given_there_is_a_p_or_a_reason(options, case):

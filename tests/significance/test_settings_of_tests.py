@@ -12,11 +12,7 @@ from replitune.registry import Entry
 from replitune.settings import plain, read, settings_of
 from replitune.significance.registry import INTERVALS, TESTS
 from replitune.significance.settings import Baseline, TestSettings
-from replitune.significance.studies.settings import (
-    CalibrateSettings,
-    PowerSettings,
-    ReplicationSettings,
-)
+from replitune.significance.studies.settings import CalibrateSettings, PowerSettings, ReplicationSettings
 
 
 def test_what_is_written_is_what_code_uses_and_can_be_written_again():
@@ -71,9 +67,7 @@ def test_every_option_says_what_it_is_and_has_a_default(registry):
             assert option not in given
 
 
-@pytest.mark.parametrize(
-    "settings", [TestSettings, PowerSettings, ReplicationSettings, CalibrateSettings]
-)
+@pytest.mark.parametrize("settings", [TestSettings, PowerSettings, ReplicationSettings, CalibrateSettings])
 def test_defaults_are_allowed(settings):
     assert read(settings, plain(settings())) == settings()
     assert all(setting.description for setting in settings_of(settings).values())

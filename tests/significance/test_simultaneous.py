@@ -24,9 +24,9 @@ def runs_only(rng, S: int, n: int, shifts=()) -> dict:
 
 def rows_of(systems: dict, segments: int = 8, **options):
     given = {"testset": "t", "seed": 1, "samples": 20_000, "methods": ["crossed"], **options}
-    return run_tests(
-        {"mean": (MeanMetric(), systems)}, np.arange(segments, dtype=np.int32), **given
-    )["mean"]
+    return run_tests({"mean": (MeanMetric(), systems)}, np.arange(segments, dtype=np.int32), **given)[
+        "mean"
+    ]
 
 
 def test_with_runs_alone_it_is_tukeys_honest_difference():
@@ -58,9 +58,7 @@ def test_it_is_never_stricter_than_bonferroni_and_gains_on_holm():
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
-def test_a_simultaneous_interval_leaves_0_out_exactly_when_the_adjusted_p_is_at_most_alpha(
-    alternative,
-):
+def test_a_simultaneous_interval_leaves_0_out_exactly_when_the_adjusted_p_is_at_most_alpha(alternative):
     decided = set()
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -93,9 +91,13 @@ def test_the_family_wise_error_holds(documents):
             systems[f"s{s}"] = system(f"s{s}", mean_statistics(x))
         numbers = (np.arange(120) // 5 if documents else np.arange(120)).astype(np.int32)
         rows = run_tests(
-            {"mean": (MeanMetric(), systems)}, numbers, testset="t", seed=trial, samples=499,
+            {"mean": (MeanMetric(), systems)},
+            numbers,
+            testset="t",
+            seed=trial,
+            samples=499,
             methods=["crossed"],
-        )["mean"]  # fmt: skip
+        )["mean"]
         assert {row.unit for row in rows} == {f"replica+{'document' if documents else 'segment'}"}
         wrong += any(row.p_adjusted <= 0.05 for row in rows)
     assert wrong / 200 <= 0.05 + 2.33 * np.sqrt(0.05 * 0.95 / 200)
@@ -107,8 +109,7 @@ def test_the_interval_of_a_pair_is_around_its_difference_in_either_order():
     rows = rows_of(systems, pairs=[("s1", "s0"), ("s0", "s2"), ("s2", "s1")])
     for row in rows:
         assert row.ci_low < row.delta < row.ci_high
-    turned = {(r.a, r.b): r for r in rows_of(systems, pairs=[("s0", "s1"), ("s2", "s0"),
-                                                             ("s1", "s2")])}  # fmt: skip
+    turned = {(r.a, r.b): r for r in rows_of(systems, pairs=[("s0", "s1"), ("s2", "s0"), ("s1", "s2")])}
     for row in rows:
         other = turned[row.b, row.a]
         assert (row.ci_low, row.ci_high) == (-other.ci_high, -other.ci_low)

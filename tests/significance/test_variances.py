@@ -17,13 +17,7 @@ from replitune.significance.components import components, sides_of
 from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.significance.system_parts import analyse, weighted
 from replitune.significance.tests.crossed import crossed
-from replitune.significance.variances import (
-    MeanSquares,
-    VarianceRow,
-    bottleneck,
-    interval,
-    variance_table,
-)
+from replitune.significance.variances import MeanSquares, VarianceRow, bottleneck, interval, variance_table
 
 
 def table(
@@ -84,12 +78,15 @@ def test_sds_are_those_of_one_run_and_one_segment_whatever_their_numbers():
     for n_a, n_b, N in ((3, 6, 50), (6, 3, 200)):
         rng = np.random.default_rng(3)
         design = Design(n_a, n_b, N, 0.4, 0.2, difference=0.8, segment=1.5, noise_b=0.5)
-        made = [table(comparison(a, b)) for a, b in
-                zip(*mean_scores(design, 300, rng), strict=True)]  # fmt: skip
+        made = [table(comparison(a, b)) for a, b in zip(*mean_scores(design, 300, rng), strict=True)]
         for key, sd in (
-            (("runs", "A"), 0.4), (("runs", "B"), 0.2), (("segments", None), 1.5),
-            (("system x segment", None), 0.8), (("rest", "A"), 1.0), (("rest", "B"), 0.5),
-        ):  # fmt: skip
+            (("runs", "A"), 0.4),
+            (("runs", "B"), 0.2),
+            (("segments", None), 1.5),
+            (("system x segment", None), 0.8),
+            (("rest", "A"), 1.0),
+            (("rest", "B"), 0.5),
+        ):
             assert np.mean([one[key].sd ** 2 for one in made]) == pytest.approx(sd**2, rel=0.15)
 
 
@@ -204,9 +201,13 @@ def test_intervals_cover(n, N, run, noise, own):
         n, n + 2, N, run, 2 * run, difference=own, segment=1.0, noise_a=noise, noise_b=noise / 2
     )
     truth = {
-        ("runs", "A"): run, ("runs", "B"): 2 * run, ("segments", None): 1.0,
-        ("system x segment", None): own, ("rest", "A"): noise, ("rest", "B"): noise / 2,
-    }  # fmt: skip
+        ("runs", "A"): run,
+        ("runs", "B"): 2 * run,
+        ("segments", None): 1.0,
+        ("system x segment", None): own,
+        ("rest", "A"): noise,
+        ("rest", "B"): noise / 2,
+    }
     covered = dict.fromkeys(truth, 0)
     for a, b in zip(*mean_scores(design, trials, rng), strict=True):
         for key, row in table(comparison(a, b)).items():
@@ -250,8 +251,7 @@ def test_wider_with_more_confidence():
 def test_the_sentence_names_the_bottleneck():
     rng = np.random.default_rng(12)
     common = rng.normal(0, 1, 30)
-    steady = comparison(*(two_way(rng, 20, 30, 0.01, common + rng.normal(0, 1, 30), 0.1)
-                          for _ in "ab"))  # fmt: skip
+    steady = comparison(*(two_way(rng, 20, 30, 0.01, common + rng.normal(0, 1, 30), 0.1) for _ in "ab"))
     said = bottleneck(tuple(table(steady).values()))
     assert said.endswith("% of the uncertainty is the test set: more runs cannot help")
     noisy = comparison(two_way(rng, 10, 300, 0.01, 0.0, 0.1), two_way(rng, 10, 300, 2, 0.0, 0.1))

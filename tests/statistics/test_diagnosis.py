@@ -11,9 +11,7 @@ from replitune.running.files import read_lines, sha256_lines
 from replitune.statistics.diagnosis import SAMPLE, diagnose, find_copies, unmatched_words
 from replitune.statistics.outputs import Outputs
 
-TEXT = [
-    f"The {noun} saw {n} birds, and it slept." for n, noun in enumerate(["cat", "dog", "ox"] * 20)
-]
+TEXT = [f"The {noun} saw {n} birds, and it slept." for n, noun in enumerate(["cat", "dog", "ox"] * 20)]
 
 
 def tokenise(line):
@@ -83,8 +81,7 @@ def test_unmatched_words_by_hand():
     assert unmatched == [("b", 2), ("schnee", 1)]
     assert nowhere == [("schnee", 1)]
     assert diagnose("sys", Outputs.of([hyps]), refs, words=1) == [
-        "sys: most frequent unmatched words in 4 segments: b (2); "
-        "in no reference at all: schnee (1)"
+        "sys: most frequent unmatched words in 4 segments: b (2); in no reference at all: schnee (1)"
     ]
 
 
@@ -132,6 +129,5 @@ def test_the_byte_copies_in_the_multeval_example_are_found():
     for file in files:
         hashes.setdefault(file.name.split(".")[4], []).append(sha256_lines(read_lines(file)))
     assert find_copies(hashes) == [
-        "baseline and sys2 have identical outputs (replica 1 = 1, 2 = 2, 3 = 3): "
-        "is one file given twice?"
+        "baseline and sys2 have identical outputs (replica 1 = 1, 2 = 2, 3 = 3): is one file given twice?"
     ]

@@ -25,9 +25,7 @@ def store(tmp_path: Path) -> Path:
         scores = rng.random((3, 20, 1))
         statistics = np.concatenate([scores, np.ones_like(scores)], axis=2)
         ids = ("seed-001", "seed-002", "seed-003")
-        metadata = StoreMetadata(
-            "mean", "mean", "s", True, "t", "0", {name: dict.fromkeys(ids, "")}
-        )
+        metadata = StoreMetadata("mean", "mean", "s", True, "t", "0", {name: dict.fromkeys(ids, "")})
         system = SystemStatistics(name, ids, (None,) * 3, statistics)
         write_store(tmp_path / "stats" / f"{name}.parquet", [system], MeanMetric(), metadata)
     return tmp_path / "stats"
@@ -36,8 +34,19 @@ def store(tmp_path: Path) -> Path:
 def test_tests_do_not_depend_on_what_is_kept(store: Path, tmp_path: Path, replitune, monkeypatch):
     def run(name: str, *more: str) -> list[bytes]:
         out = tmp_path / name / "t.parquet"
-        ran = replitune("test", store, "--samples", 199, "--methods", "crossed", "clark",
-                        "clark-bootstrap", "--out", out, *more)  # fmt: skip
+        ran = replitune(
+            "test",
+            store,
+            "--samples",
+            199,
+            "--methods",
+            "crossed",
+            "clark",
+            "clark-bootstrap",
+            "--out",
+            out,
+            *more,
+        )
         assert ran.code == 0, ran.err
         return [path.read_bytes() for path in sorted(out.iterdir())]
 

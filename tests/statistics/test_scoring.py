@@ -150,9 +150,7 @@ def test_plain_gz_and_crlf_files_are_the_same_replica(tmp_path):
     (tmp_path / "packed").write_bytes(gzip.compress(b"a b\n\nc\n"))
     (tmp_path / "crlf").write_bytes(b"a b\r\n\r\nc\r\n")
     (tmp_path / "no-last-lf").write_bytes(b"a b\n\nc")
-    outputs = read_outputs(
-        [tmp_path / name for name in ("plain", "packed", "crlf", "no-last-lf")], 3
-    )
+    outputs = read_outputs([tmp_path / name for name in ("plain", "packed", "crlf", "no-last-lf")], 3)
     assert list(outputs) == [lines] * 4
     assert outputs.sha256 == [sha256_lines(lines)] * 4
 
@@ -173,9 +171,7 @@ def test_other_line_counts_name_both_files_and_both_counts(tmp_path, content, sa
     assert caught.value.file == str(tmp_path / "hyp.txt")
 
 
-@pytest.mark.parametrize(
-    ("content", "said"), [(b"a\0\nb\n", "NUL"), (b"a\n\xff\n", "invalid UTF-8")]
-)
+@pytest.mark.parametrize(("content", "said"), [(b"a\0\nb\n", "NUL"), (b"a\n\xff\n", "invalid UTF-8")])
 def test_bytes_that_are_not_text_are_refused_with_their_line(tmp_path, content, said):
     (tmp_path / "hyp.txt").write_bytes(content)
     with pytest.raises(ReplituneError, match=said):

@@ -14,13 +14,7 @@ from hypothesis import strategies as st
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.metrics.registry import get_metric
-from replitune.statistics.store import (
-    StoreMetadata,
-    read_metadata,
-    read_stores,
-    read_systems,
-    write_store,
-)
+from replitune.statistics.store import StoreMetadata, read_metadata, read_stores, read_systems, write_store
 from replitune.statistics.systems import SystemStatistics
 
 BLEU = get_metric("bleu")
@@ -56,9 +50,7 @@ def frame(**columns: object) -> pd.DataFrame:
 
 @settings(deadline=None, derandomize=True, max_examples=25)
 @given(n=st.integers(1, 4), N=st.integers(1, 6), documented=st.booleans(), seed=st.integers(0, 99))
-def test_what_is_written_is_read_back(
-    tmp_path_factory, n: int, N: int, documented: bool, seed: int
-):
+def test_what_is_written_is_read_back(tmp_path_factory, n: int, N: int, documented: bool, seed: int):
     path = tmp_path_factory.mktemp("store") / "a.parquet"
     documents = [f"d{i // 2}" for i in range(N)] if documented else None
     written = system(n=n, N=N, seed=seed)
@@ -76,9 +68,7 @@ def test_what_is_written_is_read_back(
 def test_the_same_statistics_are_the_same_bytes(tmp_path: Path):
     one, two = tmp_path / "1.parquet", tmp_path / "2.parquet"
     a = system()
-    shuffled = SystemStatistics(
-        "a", a.replicas[::-1], a.groups, np.ascontiguousarray(a.statistics[::-1])
-    )
+    shuffled = SystemStatistics("a", a.replicas[::-1], a.groups, np.ascontiguousarray(a.statistics[::-1]))
     write_store(one, [a], BLEU, metadata())
     write_store(two, [shuffled], BLEU, metadata())
     assert one.read_bytes() == two.read_bytes()
@@ -88,9 +78,7 @@ def test_columns_types_order_and_compression_are_as_documented(tmp_path: Path):
     path = tmp_path / "a.parquet"
     write_store(path, [system()], BLEU, metadata(), ["d"] * 5)
     schema = pq.read_schema(path)
-    assert schema.names == [
-        "system", "replica", "group", "document", "segment", *BLEU.statistic_names,
-    ]  # fmt: skip
+    assert schema.names == ["system", "replica", "group", "document", "segment", *BLEU.statistic_names]
     for name in ("system", "replica", "group", "document"):
         assert pa.types.is_dictionary(schema.field(name).type)
     assert {schema.field(name).type for name in ("segment", *BLEU.statistic_names)} == {pa.int32()}
@@ -176,9 +164,7 @@ def test_what_could_mislead_is_refused(tmp_path: Path, rows: pd.DataFrame, messa
         ({"reference_sha256": "s"}, "references differs"),
     ],
 )
-def test_systems_that_were_scored_differently_are_refused(
-    tmp_path: Path, changes: dict, message: str
-):
+def test_systems_that_were_scored_differently_are_refused(tmp_path: Path, changes: dict, message: str):
     one, two = tmp_path / "1.parquet", tmp_path / "2.parquet"
     write_store(one, [system("a")], BLEU, metadata())
     write_store(two, [system("b")], BLEU, metadata(**changes))

@@ -21,9 +21,7 @@ class Hypotheses:
 
     def pool(self, rows: np.ndarray | None = None, dtype: type = np.float64) -> Pool:
         rows = np.arange(len(self.segments)) if rows is None else rows
-        empty = Pool.empty(
-            self.n_segments, self.features.shape[1], self.statistics.shape[1], dtype=dtype
-        )
+        empty = Pool.empty(self.n_segments, self.features.shape[1], self.statistics.shape[1], dtype=dtype)
         return empty.extend(self.segments[rows], self.features[rows], self.statistics[rows])
 
 
@@ -63,9 +61,7 @@ def separable(seed: int, n_segments: int = 40, n_hypotheses: int = 12) -> Hypoth
         statistics[:, n] = np.maximum(quality + 4 - n, 1)
         statistics[:, 4 + n] = 20 - n
     statistics[:, 8:] = 20
-    return Hypotheses(
-        np.repeat(np.arange(n_segments), n_hypotheses), features, statistics, n_segments
-    )
+    return Hypotheses(np.repeat(np.arange(n_segments), n_hypotheses), features, statistics, n_segments)
 
 
 @pytest.fixture(scope="session")

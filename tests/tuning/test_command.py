@@ -39,9 +39,13 @@ def files(tmp_path_factory):
 
 def tune(files, tmp_path, **change):
     arguments = {
-        "algorithm": "mert", "metric": "bleu:tokenize=none", "init": files / "init.ini",
-        "seed": 3, "out": tmp_path / "w.json", "log": lambda line: None,
-    } | change  # fmt: skip
+        "algorithm": "mert",
+        "metric": "bleu:tokenize=none",
+        "init": files / "init.ini",
+        "seed": 3,
+        "out": tmp_path / "w.json",
+        "log": lambda line: None,
+    } | change
     return tune_files([files / "nbest.txt"], [files / "refs.txt"], **arguments)
 
 
@@ -86,9 +90,15 @@ def test_several_files_in_any_order_are_one_pool(files, tmp_path):
     parts[1].write_text("".join(lines[::2] + lines[:7]))
     one = tune(files, tmp_path)
     two = tune_files(
-        parts, [files / "refs.txt"], algorithm="mert", metric="bleu:tokenize=none",
-        init=files / "init.ini", seed=3, out=tmp_path / "w2.json", log=lambda line: None,
-    )  # fmt: skip
+        parts,
+        [files / "refs.txt"],
+        algorithm="mert",
+        metric="bleu:tokenize=none",
+        init=files / "init.ini",
+        seed=3,
+        out=tmp_path / "w2.json",
+        log=lambda line: None,
+    )
     assert one.weights.tobytes() == two.weights.tobytes()
 
 
@@ -96,10 +106,13 @@ def test_two_references_and_a_combined_objective(files, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("w1 w2 w3\n" * 30)
     result = tune_files(
-        [files / "nbest.txt"], [files / "refs.txt", other], algorithm="pro",
-        metric="0.5*bleu:tokenize=none + 0.5*bleu:max_ngram_order=2", out=tmp_path / "w.json",
+        [files / "nbest.txt"],
+        [files / "refs.txt", other],
+        algorithm="pro",
+        metric="0.5*bleu:tokenize=none + 0.5*bleu:max_ngram_order=2",
+        out=tmp_path / "w.json",
         log=lambda line: None,
-    )  # fmt: skip
+    )
     assert result.score > 0
 
 
@@ -139,6 +152,9 @@ def test_references_that_are_too_short_or_too_long(files, tmp_path):
         refs.write_text("w1 w2\n" * n)
         with pytest.raises(ReplituneError, match=message):
             tune_files(
-                [files / "nbest.txt"], [refs], algorithm="pro", out=tmp_path / "w.json",
+                [files / "nbest.txt"],
+                [refs],
+                algorithm="pro",
+                out=tmp_path / "w.json",
                 log=lambda line: None,
-            )  # fmt: skip
+            )

@@ -26,9 +26,14 @@ def draw_forest(rng: np.random.Generator, nodes: int = 6) -> Forest:
             two.append(below[1] if gaps > 1 else -1)
             symbols.append(words)
     return Forest(
-        np.array(head), np.array(one), np.array(two), np.cumsum([0, *map(len, symbols)]),
-        np.array([s for each in symbols for s in each]), rng.normal(size=(len(head), F)), nodes,
-    )  # fmt: skip
+        np.array(head),
+        np.array(one),
+        np.array(two),
+        np.cumsum([0, *map(len, symbols)]),
+        np.array([s for each in symbols for s in each]),
+        rng.normal(size=(len(head), F)),
+        nodes,
+    )
 
 
 def derivations(forest: Forest, node: int | None = None) -> list[tuple[list[int], np.ndarray]]:
@@ -40,9 +45,7 @@ def derivations(forest: Forest, node: int | None = None) -> list[tuple[list[int]
     for e in np.flatnonzero(forest.head == node):
         symbols = forest.symbols[forest.symbol_start[e] : forest.symbol_start[e + 1]].tolist()
         parts = [
-            derivations(forest, int(tail))
-            if tail >= 0
-            else [([], np.zeros(forest.features.shape[1]))]
+            derivations(forest, int(tail)) if tail >= 0 else [([], np.zeros(forest.features.shape[1]))]
             for tail in (forest.one[e], forest.two[e])
         ]
         for first in parts[0]:
@@ -136,9 +139,13 @@ def test_results_are_the_same_beside_many_others():
 )
 def test_wrong_forests_are_refused(change, message):
     good = {
-        "head": [0, 1], "one": [-1, 0], "two": [-1, -1], "symbol_start": [0, 1, 2],
-        "symbols": [5, -1], "features": [[1.0], [2.0]],
-    }  # fmt: skip
+        "head": [0, 1],
+        "one": [-1, 0],
+        "two": [-1, -1],
+        "symbol_start": [0, 1, 2],
+        "symbols": [5, -1],
+        "features": [[1.0], [2.0]],
+    }
     nodes = change.pop("nodes", 2) if "nodes" in change else 2
     arrays = {name: np.array(value) for name, value in (good | change).items()}
     with pytest.raises(ReplituneError, match=message):

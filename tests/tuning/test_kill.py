@@ -33,9 +33,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, target = synthetic_train(5, 400)
     dev = synthetic_testset(5, "dev", 60)
     for name, lines in {
-        "train.src": source, "train.tgt": target,
-        "dev.src": dev.source or [], "dev.tgt": dev.references[0],
-    }.items():  # fmt: skip
+        "train.src": source,
+        "train.tgt": target,
+        "dev.src": dev.source or [],
+        "dev.tgt": dev.references[0],
+    }.items():
         write_lines(folder / name, lines)
     words = ["--source", folder / "train.src", "--target", folder / "train.tgt"]
     words += ["--out", folder / "model", "--set", "lm_order=3"]
@@ -48,10 +50,25 @@ def test_a_run_that_is_killed_ends_in_the_same_bytes(
     replitune: Callable[..., Ran], files: Path, tmp_path: Path, algorithm: str
 ):
     words = [
-        "tune", "--model", files / "model", "--source", files / "dev.src", "--refs",
-        files / "dev.tgt", "--algorithm", algorithm, "--set", *SETTINGS[algorithm],
-        "--loop", "iterations=8", "patience=8", "--nbest-size", 30, "--seed", 4,
-    ]  # fmt: skip
+        "tune",
+        "--model",
+        files / "model",
+        "--source",
+        files / "dev.src",
+        "--refs",
+        files / "dev.tgt",
+        "--algorithm",
+        algorithm,
+        "--set",
+        *SETTINGS[algorithm],
+        "--loop",
+        "iterations=8",
+        "patience=8",
+        "--nbest-size",
+        30,
+        "--seed",
+        4,
+    ]
     whole, resumed = tmp_path / "whole.json", tmp_path / "resumed.json"
     ran = replitune(*words, "--out", whole)
     assert ran.code == 0, ran.err

@@ -141,9 +141,7 @@ class LatticePoint:
         """Go to the best place along `direction` (F,)."""
         envelope = self.space.lattices.envelope(self.weights, direction)
         with self.space.lock:
-            rows, table = self.space.statistics.rows(
-                envelope.segments, envelope.word_start, envelope.words
-            )
+            rows, table = self.space.statistics.rows(envelope.segments, envelope.word_start, envelope.words)
         first = np.zeros(len(rows), dtype=bool)
         first[envelope.offsets[:-1]] = True
         later = np.flatnonzero(~first)
@@ -151,10 +149,14 @@ class LatticePoint:
         later = later[(table[rows[later - 1]] != table[rows[later]]).any(axis=1)]
         gammas = envelope.begins[later]
         line = integrate(
-            gammas, np.argsort(gammas), rows[later - 1].astype(np.int32),
-            rows[later].astype(np.int32), table[rows[first]].sum(axis=0), table,
+            gammas,
+            np.argsort(gammas),
+            rows[later - 1].astype(np.int32),
+            rows[later].astype(np.int32),
+            table[rows[first]].sum(axis=0),
+            table,
             self.space.objective,
-        )  # fmt: skip
+        )
         step = best_step(line, round(fraction * len(line.utilities)))
         if step.gamma:
             self.weights = self.weights + step.gamma * direction
@@ -186,9 +188,8 @@ def test_mert_on_lattices_is_mert_on_all_their_paths(seed: int, bleu: Objective)
     assert one.score == pytest.approx(other.score)
     np.testing.assert_allclose(one.weights, other.weights, atol=1e-9)
     two = tuner.optimise(
-        LatticeSearch(space.lattices, bleu, space.statistics), start,
-        np.random.default_rng(1), threads=2,
-    )  # fmt: skip
+        LatticeSearch(space.lattices, bleu, space.statistics), start, np.random.default_rng(1), threads=2
+    )
     assert one.weights.tobytes() == two.weights.tobytes()
 
 
@@ -243,9 +244,7 @@ def test_a_blank_line_has_the_empty_path():
 
 def test_dead_ends_are_dropped():
     words = np.array([1, 2, 3, 4])
-    lattice = Lattice(
-        np.array([0, 0, 1, 2]), np.array([1, 2, 4, 3]), np.arange(5), words, np.eye(4), 4
-    )
+    lattice = Lattice(np.array([0, 0, 1, 2]), np.array([1, 2, 4, 3]), np.arange(5), words, np.eye(4), 4)
     packed = Lattices.pack([lattice])
     assert packed.arc_to.tolist() == [1, 4]
     assert packed.envelope(np.ones(4), np.zeros(4)).words.tolist() == [1, 3]
@@ -264,10 +263,13 @@ def test_dead_ends_are_dropped():
 )
 def test_graphs_that_are_none(change, message):
     good = {
-        "arc_from": np.array([0, 1]), "arc_to": np.array([1, 2]),
-        "word_start": np.array([0, 1, 2]), "words": np.array([5, 6]),
-        "features": np.ones((2, 1)), "final": 2,
-    }  # fmt: skip
+        "arc_from": np.array([0, 1]),
+        "arc_to": np.array([1, 2]),
+        "word_start": np.array([0, 1, 2]),
+        "words": np.array([5, 6]),
+        "features": np.ones((2, 1)),
+        "final": 2,
+    }
     assert Lattices.pack([Lattice(**good)]).n_segments == 1
     with pytest.raises(ReplituneError, match=f"segment 0.*{message}"):
         Lattices.pack([Lattice(**(good | change))])
@@ -288,15 +290,24 @@ def test_the_loop_tunes_on_lattices_and_resumes(tmp_path):
         ]
         rows = np.concatenate(best)
         return Decoded(
-            np.repeat(np.arange(N), 3), space.pool.features[:, rows].T,
-            space.pool.statistics[rows], space.lattices, space.statistics,
-        )  # fmt: skip
+            np.repeat(np.arange(N), 3),
+            space.pool.features[:, rows].T,
+            space.pool.statistics[rows],
+            space.lattices,
+            space.statistics,
+        )
 
     def run(**more):
         return run_loop(
-            more.pop("decode", decode), tuner, Objective(METRIC), np.array([0.2, -1.0, 0.4]), N,
-            partial(stream, 1, "tune"), LoopSettings(iterations=4, patience=4), **more,
-        )  # fmt: skip
+            more.pop("decode", decode),
+            tuner,
+            Objective(METRIC),
+            np.array([0.2, -1.0, 0.4]),
+            N,
+            partial(stream, 1, "tune"),
+            LoopSettings(iterations=4, patience=4),
+            **more,
+        )
 
     whole = run()
     with pytest.raises(KeyboardInterrupt):

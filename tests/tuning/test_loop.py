@@ -49,21 +49,23 @@ class Searcher:
             raise KeyboardInterrupt
         scores = self.space.features @ weights
         rows = np.lexsort((-scores, self.space.segments))
-        rank = np.arange(len(rows)) - np.searchsorted(
-            self.space.segments[rows], self.space.segments[rows]
-        )
+        rank = np.arange(len(rows)) - np.searchsorted(self.space.segments[rows], self.space.segments[rows])
         rows = rows[rank < self.k]
-        return Decoded(
-            self.space.segments[rows], self.space.features[rows], self.space.statistics[rows]
-        )
+        return Decoded(self.space.segments[rows], self.space.features[rows], self.space.statistics[rows])
 
 
 def run(space, tuner="mert", settings=SETTINGS, seed=1, **more):
     decode = more.pop("decode", None) or Searcher(space)
     return run_loop(
-        decode, TUNERS[tuner], Objective(Bleu(tokenize="none")), START, space.n_segments,
-        partial(stream, seed, "tune", "baseline", tuner, 1), settings, **more,
-    )  # fmt: skip
+        decode,
+        TUNERS[tuner],
+        Objective(Bleu(tokenize="none")),
+        START,
+        space.n_segments,
+        partial(stream, seed, "tune", "baseline", tuner, 1),
+        settings,
+        **more,
+    )
 
 
 def without_times(result):
@@ -157,10 +159,7 @@ def test_a_damaged_checkpoint_starts_over(space, tmp_path, name, damage):
 
 
 def test_two_runs_in_one_folder_are_refused(space, tmp_path):
-    with (
-        opened(tmp_path / "work", "mark"),
-        pytest.raises(ReplituneError, match="another process"),
-    ):
+    with opened(tmp_path / "work", "mark"), pytest.raises(ReplituneError, match="another process"):
         run(space, folder=tmp_path / "work")
 
 

@@ -160,9 +160,7 @@ def test_an_empty_list_is_refused(bleu: Objective, draw_hypotheses):
         Mert().tune(hypotheses.pool(rows), bleu, np.ones(2), np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
-    "setting", [{"restarts": -1}, {"averaging": (1.5,)}, {"tolerance": float("nan")}]
-)
+@pytest.mark.parametrize("setting", [{"restarts": -1}, {"averaging": (1.5,)}, {"tolerance": float("nan")}])
 def test_settings_out_of_range_are_refused(setting):
     with pytest.raises(ReplituneError, match="mert"):
         get_tuner("mert", setting)

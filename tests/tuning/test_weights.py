@@ -28,9 +28,13 @@ def test_the_json_has_the_published_keys(tmp_path):
     assert record["weights"]["LM0"] == [VECTOR[0]]
     del record["weights"]
     assert record == {
-        "dev_score": 40.5, "metric": "bleu", "algorithm": "mert", "seed": 0, "iteration": 3,
+        "dev_score": 40.5,
+        "metric": "bleu",
+        "algorithm": "mert",
+        "seed": 0,
+        "iteration": 3,
         "version": __version__,
-    }  # fmt: skip
+    }
 
 
 def test_moses_ini_lines_and_a_whole_moses_ini(tmp_path):

@@ -25,10 +25,12 @@ TINY = {
     },
     "replicas": {"seeds": 2},
     "tests": {
-        "samples": 99, "methods": ["crossed", "clark"], "margin": {"bleu": 5},
+        "samples": 99,
+        "methods": ["crossed", "clark"],
+        "margin": {"bleu": 5},
         "suites": {"both": {"t1": 2, "t2": 1}},
     },
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,7 @@ class Snakemake:
     def planned(self, *arguments: str, **options: object) -> dict[str, int]:
         """Number of jobs by rule that a dry run plans."""
         text = self.run("--dry-run", *arguments, **options)
-        table = re.search(
-            r"Job stats:\njob +count\n[- ]+\n(.*?)\n\n", text.stdout + text.stderr, re.S
-        )
+        table = re.search(r"Job stats:\njob +count\n[- ]+\n(.*?)\n\n", text.stdout + text.stderr, re.S)
         if table is None:
             return {}
         rows = (line.split() for line in table[1].splitlines())

@@ -109,10 +109,7 @@ def archive(original: Snakemake, tmp_path_factory: pytest.TempPathFactory) -> Pa
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(original.folder)
         assert (
-            main(
-                ["archive", "results/given", "--corpora", corpora_of(original), "--out", str(path)]
-            )
-            == 0
+            main(["archive", "results/given", "--corpora", corpora_of(original), "--out", str(path)]) == 0
         )
     return path
 
@@ -153,8 +150,12 @@ def test_an_archive_makes_the_same_statistics_tests_and_tables_again(
     assert sha256(second / "corpus" / "t.jsonl") == sha256(first / "corpus" / "t.jsonl")
     stats = pq.ParquetFile(second / "stats" / "t" / "chrf-w" / "plain.parquet").read()
     assert stats["replica"].unique().to_pylist() == [
-        "mert-001", "mert-002", "mira-001", "mira-002", "mira-003",
-    ]  # fmt: skip
+        "mert-001",
+        "mert-002",
+        "mira-001",
+        "mira-002",
+        "mira-003",
+    ]
     assert stats["group"].unique().to_pylist() == ["mert", "mira"]
     ran = replitune("verify", second, "--against", unpacked)
     assert ran.code == 0, ran.out + ran.err

@@ -173,9 +173,7 @@ def test_a_failed_replica_stops_its_own_system_and_says_why(snakemake: Snakemake
     assert "could not be made" in ran.stderr
 
 
-def test_a_missing_program_is_named_before_anything_runs_but_not_in_a_dry_run(
-    snakemake: Snakemake,
-):
+def test_a_missing_program_is_named_before_anything_runs_but_not_in_a_dry_run(snakemake: Snakemake):
     experiment = failing(False)
     experiment["systems"]["shell"]["programs"] = ["no-such-decoder"]
     snakemake.write(experiment)

@@ -57,8 +57,7 @@ def test_what_failed_jobs_said_comes_last(snakemake: Snakemake):
     first, *rows = last_message(ran.stderr)
     assert first == "replitune: 4 jobs failed"
     assert (
-        rows[-1]
-        == "  put this right and run again (replitune run, make resume); what is done stays done"
+        rows[-1] == "  put this right and run again (replitune run, make resume); what is done stays done"
     )
     text = "\n".join(rows)
     assert "exit code 3" in text
@@ -114,13 +113,14 @@ def test_jobs_that_have_ended_do_not_wake_the_scheduler_again(snakemake: Snakema
     seeds = 8
     command = {"backend": "command", "decode": "sleep 1; cat {source}"}
     snakemake.write(
-        TINY | {
+        TINY
+        | {
             "corpus": {"kind": "synthetic", "dev": 20, "tests": {"t": 20}},
             "systems": {"slow": command, "b": TINY["systems"]["b"]},
             "replicas": {"seeds": seeds},
             "tests": {"samples": 99, "methods": ["crossed"]},
         }
-    )  # fmt: skip
+    )
     most = 0
     with snakemake.start("--until", "decode", cores=1) as process:
         main = psutil.Process(process.pid)

@@ -62,8 +62,7 @@ def test_both_systems_are_trained_tuned_decoded_and_compared(hiero: Snakemake):
     assert shown["systems"][place][1] == derivations["replica"]
     assert shown["details"]["3"][place][1] == derivations["derivations"][3]
     weights = [
-        (results / "tuning" / "hiero" / f"mert-{n:03d}" / "weights.json").read_text()
-        for n in (1, 2)
+        (results / "tuning" / "hiero" / f"mert-{n:03d}" / "weights.json").read_text() for n in (1, 2)
     ]
     assert weights[0] != weights[1]
 

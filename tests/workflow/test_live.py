@@ -95,9 +95,7 @@ def test_stages_and_replicas_are_counted(results: Folder):
     assert (row(state, "base", "mert")["made"], row(state, "base", "mert")["all"]) == (1, 2)
     assert row(state, "base", "mert")["decoded"] == 1
     assert row(state, "new", "pro")["made"] == 0
-    assert state["at_work"] == [
-        {"name": "tune/base/mert-002", "said": "iteration 0: dev bleu 3.25 (best)"}
-    ]
+    assert state["at_work"] == [{"name": "tune/base/mert-002", "said": "iteration 0: dev bleu 3.25 (best)"}]
 
 
 def test_curves_come_from_history_checkpoint_or_log(results: Folder):
@@ -130,10 +128,7 @@ def test_files_that_are_half_written_or_vanish_are_not_there(results: Folder):
     results.log("tune/new/mert-001")
     state = live.look()
     assert [curve["replica"] for curve in state["curves"]] == ["mert-001"]
-    assert {job["name"] for job in state["at_work"]} == {
-        "tune/new/mert-001",
-        "decode/base/mert-001",
-    }
+    assert {job["name"] for job in state["at_work"]} == {"tune/new/mert-001", "decode/base/mert-001"}
     for path in sorted((results.folder / "logs").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     assert live.look()["at_work"] == []
@@ -196,9 +191,8 @@ def test_a_job_that_was_killed_is_told_from_one_at_work(results: Folder):
     results.log("tune/base/mert-001")
     assert not any_at_work(results.folder)
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(at_work)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", HOLD, str(at_work)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
@@ -310,9 +304,7 @@ def server(results: Folder) -> Iterator[Server]:
     server.server_close()
 
 
-def ask(
-    server: Server, path: str, method: str = "GET", **headers: str
-) -> tuple[HTTPResponse, bytes]:
+def ask(server: Server, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, bytes]:
     connection = HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
     connection.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
     answer = connection.getresponse()
@@ -362,8 +354,15 @@ def test_names_of_this_machine():
     assert all(map(is_here, (["localhost"], ["localhost:9"], ["127.0.0.1:8642"], ["[::1]:1"])))
     assert not is_here([])
     assert not is_here(["localhost", "localhost"])
-    for host in ("localhost@evil", "evil@localhost", "localhost:x", "evil/localhost",
-                 "localhost/evil", "localhost?x", "127.0.0.1.evil"):  # fmt: skip
+    for host in (
+        "localhost@evil",
+        "evil@localhost",
+        "localhost:x",
+        "evil/localhost",
+        "localhost/evil",
+        "localhost?x",
+        "127.0.0.1.evil",
+    ):
         assert not is_here([host]), host
 
 
@@ -393,8 +392,10 @@ def test_ctrl_c_ends_it_without_a_word(results: Folder, words: list[str], number
     upper, lower = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "replitune", "watch", str(results.folder), *words],
-        stdout=lower, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=lower,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     os.close(lower)
     with process:
         said = os.read(upper, 1000).decode()  # it looks by now

@@ -72,9 +72,10 @@ def contents(folder: Path) -> dict[str, str]:
     kept = ("decodes", "looks", "stats", "tests")
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for name in kept for path in sorted((folder / "results/f" / name).rglob("*"))
+        for name in kept
+        for path in sorted((folder / "results/f" / name).rglob("*"))
         if path.is_file() and not path.name.startswith(".")
-    }  # fmt: skip
+    }
 
 
 def record_of(folder: Path) -> Record:
@@ -117,9 +118,12 @@ def test_the_manifest_has_the_looks_and_the_results_verify(undisturbed: Snakemak
     files = manifest(undisturbed.folder / "results" / "f")["files"]
     assert "looks/1.json" in files
     ran = subprocess.run(
-        [sys.executable, "-m", "replitune", "verify", "results/f"], cwd=undisturbed.folder,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "replitune", "verify", "results/f"],
+        cwd=undisturbed.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
@@ -162,9 +166,7 @@ def test_killed_in_a_look_and_between_looks_it_ends_in_the_same_bytes(
     assert contents(tmp_path) == contents(undisturbed.folder)
 
 
-def test_another_schedule_starts_the_record_over_and_says_so(
-    undisturbed: Snakemake, tmp_path: Path
-):
+def test_another_schedule_starts_the_record_over_and_says_so(undisturbed: Snakemake, tmp_path: Path):
     """The job itself, on the batches that there are."""
     import shutil
 
@@ -175,8 +177,11 @@ def test_another_schedule_starts_the_record_over_and_says_so(
     told["plan"]["doubt"] = 0.05
     ran = subprocess.run(
         [sys.executable, "-m", "replitune", "job", "look", "--settings", json.dumps(told)],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "the record starts over" in ran.stderr
     begun = read_record(tmp_path / "results/f/looks/1.json")
     assert [one.plan.doubt for one in begun.abandoned] == [0.1]

@@ -129,9 +129,7 @@ def test_two_experiments_in_one_workflow_and_one_file(outer: Snakemake):
     text += "        rules.first_all.input,\n        rules.second_all.input,\n"
     outer.snakefile.write_text(text)
     jobs = outer.planned(configfile=None)
-    assert {n: c for n, c in jobs.items() if n.endswith("_score")} == {
-        "first_score": 2, "second_score": 2,
-    }  # fmt: skip
+    assert {n: c for n, c in jobs.items() if n.endswith("_score")} == {"first_score": 2, "second_score": 2}
 
     second["metrics"] = ["bleuu"]
     path = outer.write({"mail": "nobody", "one": {"first": GIVEN}, "second": second})

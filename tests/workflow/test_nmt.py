@@ -70,10 +70,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
         {"name": "external", "id": "comet", "file": "scores/{testset}.{system}.{replica}.txt"},
     ]
     experiment["corpora"] = str(runner.folder)
-    experiment["systems"]["others"] = {
-        "backend": "outputs",
-        "files": {"test1": "others.tsv#{one,two}"},
-    }
+    experiment["systems"]["others"] = {"backend": "outputs", "files": {"test1": "others.tsv#{one,two}"}}
     experiment["systems"]["gold"] = {"backend": "outputs", "files": {"test1": "wmt.xml#gold"}}
     write_inputs(runner.folder, experiment["seed"], tiny["corpus"]["tests"]["test1"])
     experiment["systems"].pop("separate")

@@ -19,10 +19,11 @@ from replitune.workflow.progress import Progress
 from .conftest import TINY, Snakemake
 
 PLANNED = [
-    "corpus/t1", "corpus/t2",
+    "corpus/t1",
+    "corpus/t2",
     *(f"decode/{system}/seed-00{k}" for system in "ab" for k in (1, 2)),
     *(f"score/{testset}/bleu/{system}" for testset in ("dev", "t1", "t2") for system in "ab"),
-]  # fmt: skip
+]
 
 
 class Run:
@@ -126,9 +127,10 @@ def test_tuning_speaks_line_by_line(run: Run):
     path.write_text(path.read_text() + "ation 1: dev bleu 2.00\nround 2: update 7\n")
     progress.look()
     assert [line for _, line in progress.said] == [
-        "iteration 0: dev bleu 1.00 (best), pool 3", "iteration 1: dev bleu 2.00",
+        "iteration 0: dev bleu 1.00 (best), pool 3",
+        "iteration 1: dev bleu 2.00",
         "round 2: update 7",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_job_that_failed_is_named_with_its_log(run: Run):
@@ -179,9 +181,12 @@ def test_a_terminal_has_one_line_that_changes(run: Run, monkeypatch: pytest.Monk
     display.close()
     drawn = terminal.getvalue().replace("\033[K", "").split("\r")
     assert drawn == [
-        "", "planning, 0:00", "corpus       2 jobs             0:08 CPU\n",
-        "decode 0 of 4 replicas, 2 of 12 jobs, 0:08 CPU"[:59], "",
-    ]  # fmt: skip
+        "",
+        "planning, 0:00",
+        "corpus       2 jobs             0:08 CPU\n",
+        "decode 0 of 4 replicas, 2 of 12 jobs, 0:08 CPU"[:59],
+        "",
+    ]
 
 
 def test_names_and_times_are_short():

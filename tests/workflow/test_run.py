@@ -25,19 +25,20 @@ SLEEP = f"613.{os.getpid()}"
 
 
 def with_program(decode: str) -> dict:
-    return {
-        **TINY,
-        "systems": {"a": TINY["systems"]["a"], "b": {"backend": "command", "decode": decode}},
-    }
+    return {**TINY, "systems": {"a": TINY["systems"]["a"], "b": {"backend": "command", "decode": decode}}}
 
 
 def start(folder: Path, experiment: dict, *words: str) -> subprocess.Popen[str]:
     (folder / "experiment.yaml").write_text(yaml.safe_dump(experiment))
     return subprocess.Popen(
-        [sys.executable, "-m", "replitune", "run", "--cores", "2", *words], cwd=folder, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        [sys.executable, "-m", "replitune", "run", "--cores", "2", *words],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup, too
-    )  # fmt: skip
+    )
 
 
 def run(folder: Path, experiment: dict, *words: str) -> Ran:
@@ -139,9 +140,7 @@ def test_a_run_that_is_ended_leaves_no_process_and_goes_on(tmp_path: Path, numbe
 
 
 def test_options_of_snakemake_are_not_lost():
-    engine = Engine(
-        Path("x.yaml"), Path("p"), ["scale=small"], "3", ["--config", "seed=4", "--forceall"]
-    )
+    engine = Engine(Path("x.yaml"), Path("p"), ["scale=small"], "3", ["--config", "seed=4", "--forceall"])
     words = engine.command
     assert words.count("--config") == 1
     where = words.index("--config")

@@ -20,9 +20,7 @@ def test_the_workflow_finds_what_compare_finds(snakemake):
         {
             "experiment": "s",
             "seed": 3,
-            "corpus": {
-                "kind": "files", "tests": {"t": {"references": "t.csv", "format": "scores"}},
-            },
+            "corpus": {"kind": "files", "tests": {"t": {"references": "t.csv", "format": "scores"}}},
             "systems": {
                 name: {"backend": "scores", "files": {"t": "t.csv"}, "replicas": {"seeds": 3}}
                 for name in ("base", "new")
@@ -30,12 +28,10 @@ def test_the_workflow_finds_what_compare_finds(snakemake):
             "metrics": [{"name": "given", "id": "score"}],
             "tests": {"samples": 99, "methods": ["crossed", "clark"]},
         }
-    )  # fmt: skip
+    )
     snakemake.run()
     found = r.read(snakemake.folder / "results" / "s").to_frame()
-    same = r.scores(
-        frame(), testset="t", seed=3, samples=99, methods=["crossed", "clark"]
-    ).to_frame()
+    same = r.scores(frame(), testset="t", seed=3, samples=99, methods=["crossed", "clark"]).to_frame()
     columns = ["a", "b", "method", "delta", "p", "ci_low", "ci_high", "n_a", "segments"]
     pd.testing.assert_frame_equal(found[columns], same[columns], check_exact=True)
 
@@ -47,8 +43,7 @@ def test_an_experiment_may_have_two_language_pairs(snakemake):
         lines = [" ".join(draw.choices("abcdefgh", k=8)) for _ in range(40)]
         (snakemake.folder / f"{name}.ref").write_text("\n".join([*lines, ""]))
         for system, wrong in (("a", 0.1), ("b", 0.3), ("c", 0.5)):
-            texts = [" ".join(w if draw.random() > wrong else "x" for w in line.split())
-                     for line in lines]  # fmt: skip
+            texts = [" ".join(w if draw.random() > wrong else "x" for w in line.split()) for line in lines]
             (snakemake.folder / f"{system}.{name}").write_text("\n".join([*texts, ""]))
     of = {"a": ["t", "u"], "b": ["t"], "c": ["u"]}
     snakemake.write(
@@ -66,7 +61,7 @@ def test_an_experiment_may_have_two_language_pairs(snakemake):
             "metrics": ["bleu"],
             "tests": {"samples": 99, "methods": ["riezler"]},
         }
-    )  # fmt: skip
+    )
     snakemake.run()
     found = r.read(snakemake.folder / "results" / "s").to_frame()
     compared = set(zip(found["testset"], found["a"], found["b"], strict=True))

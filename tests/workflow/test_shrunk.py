@@ -180,8 +180,9 @@ def test_clean_lists_it_and_removes_it_and_nothing_else(copy: Path, replitune):
     left = [path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()]
     assert [name for name in left if is_old(name)] == ["stats/t1/length/mine.txt"]
     assert same_bytes(copy) == {
-        **kept, "stats/t1/length/mine.txt": same_bytes(copy)["stats/t1/length/mine.txt"]
-    }  # fmt: skip
+        **kept,
+        "stats/t1/length/mine.txt": same_bytes(copy)["stats/t1/length/mine.txt"],
+    }
     assert not (copy / "decodes/t2").exists()
     (copy / "stats/t1/length/mine.txt").unlink()
     assert "nothing to remove" in replitune("clean", copy).out

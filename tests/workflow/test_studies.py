@@ -16,9 +16,7 @@ WORDS = ["the", "cat", "dog", "sat", "ran", "on", "a", "mat", "old", "bridge", "
 EXPERIMENT = {
     "experiment": "studied",
     "corpus": {"kind": "files", "tests": {"t": {"references": "ref.txt"}}},
-    "systems": {
-        name: {"backend": "outputs", "files": {"t": f"{name}.*.txt"}} for name in ("a", "b", "c")
-    },
+    "systems": {name: {"backend": "outputs", "files": {"t": f"{name}.*.txt"}} for name in ("a", "b", "c")},
     "tests": {"samples": 99, "methods": ["crossed"]},
     "studies": {
         "power": {"replicas": [3]},
@@ -39,8 +37,7 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     for share, name in enumerate("abc", 1):
         for run in (1, 2, 3):
             text = "".join(
-                " ".join(w if rng.random() > 0.1 * share else "x" for w in line) + "\n"
-                for line in lines
+                " ".join(w if rng.random() > 0.1 * share else "x" for w in line) + "\n" for line in lines
             )
             (runner.folder / f"{name}.{run}.txt").write_text(text)
         judged += [f"{name},{i},{rng.gauss(-share, 1)}" for i in range(20)]
@@ -83,9 +80,11 @@ def test_a_changed_study_runs_again_alone(studied: Snakemake):
     last = {"report": 1, "manifest": 1}
     assert planned(studied) == {}
     changed = planned(
-        studied, studies__power__power=0.9, studies__replication__repeats=6,
+        studied,
+        studies__power__power=0.9,
+        studies__replication__repeats=6,
         studies__meta__resample="systems",
-    )  # fmt: skip
+    )
     assert changed == {"power": 1, "replication": 1, "meta": 1, **last}
     assert planned(studied, studies__calibrate=False, studies__power=False) == last
     assert planned(studied, tests__margin={"bleu": 1.0}) == {"test": 1, "power": 1, **last}

@@ -18,9 +18,17 @@ from support import ROOT
 pytestmark = pytest.mark.workflow
 
 SOURCES = (
-    "pyproject.toml", "setup.py", "README.md", "LICENSE", "Snakefile", "workflow", "config", "envs",
-    "scripts", "src/replitune",
-)  # fmt: skip
+    "pyproject.toml",
+    "setup.py",
+    "README.md",
+    "LICENSE",
+    "Snakefile",
+    "workflow",
+    "config",
+    "envs",
+    "scripts",
+    "src/replitune",
+)
 
 
 def build(folder: Path, what: str) -> Path:
@@ -67,14 +75,14 @@ def test_new_and_a_dry_run_work_from_the_unpacked_wheel(wheel: Path, tmp_path: P
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     new, planned = (
         subprocess.run(
-            [sys.executable, "-m", "replitune", *words], cwd=tmp_path, env=environment,
-            capture_output=True, text=True,
+            [sys.executable, "-m", "replitune", *words],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
         )
-        for words in (
-            ["new", ".", "--from", "quickstart"],
-            ["run", "--cores", "2", "--", "--dry-run"],
-        )
-    )  # fmt: skip
+        for words in (["new", ".", "--from", "quickstart"], ["run", "--cores", "2", "--", "--dry-run"])
+    )
     assert new.returncode == 0, new.stderr
     assert planned.returncode == 0, planned.stdout + planned.stderr
     assert re.search(r"^tune +18$", planned.stdout, re.MULTILINE)

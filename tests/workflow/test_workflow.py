@@ -102,15 +102,18 @@ def test_a_change_runs_again_exactly_what_depends_on_it(finished: Snakemake):
     assert plan(finished, tests__suites={"both": "all"}) == {"test": 1, **last}
     assert plan(finished, tests__family="all") == {"test": 3, **last}
     assert plan(finished, systems__b__errors=0.25) == {"decode": 2, "score": 3, "test": 3, **last}
-    assert plan(finished, systems__b__replicas={"seeds": 3}) == {
-        "decode": 1, "score": 3, "test": 3, **last,
-    }  # fmt: skip
+    assert plan(finished, systems__b__replicas={"seeds": 3}) == {"decode": 1, "score": 3, "test": 3, **last}
     assert plan(finished, systems__c={"backend": "corruption"}) == {
-        "decode": 2, "score": 3, "test": 3, **last,
-    }  # fmt: skip
+        "decode": 2,
+        "score": 3,
+        "test": 3,
+        **last,
+    }
     assert plan(finished, metrics=["bleu", {"name": "bleu", "id": "b2", "max_ngram_order": 2}]) == {
-        "score": 6, "test": 3, **last,
-    }  # fmt: skip
+        "score": 6,
+        "test": 3,
+        **last,
+    }
     grown = plan(finished, corpus__tests={"t1": 40, "t2": 31})
     assert grown == {
         "corpus_testset": 1,
@@ -191,9 +194,7 @@ def test_the_default_experiment_needs_no_file(snakemake: Snakemake):
 
 
 def test_several_experiments_live_side_by_side(finished: Snakemake):
-    finished.write(
-        {**TINY, "experiment": "other", "scales": {"s": {"replicas": {"seeds": 1}}}}, "o.yaml"
-    )
+    finished.write({**TINY, "experiment": "other", "scales": {"s": {"replicas": {"seeds": 1}}}}, "o.yaml")
     plan = finished.run("--dry-run", "--config", "scale=s", configfile="o.yaml")
     assert "results/other-s/report.html" in plan.stdout + plan.stderr
     assert "results/tiny" not in plan.stdout + plan.stderr
@@ -222,9 +223,7 @@ def test_a_mistake_is_one_message_and_exit_one(snakemake: Snakemake, change: dic
 def outputs(folder: Path, **files: str) -> dict:
     """An experiment on given outputs: two lines of reference."""
     (folder / "ref.txt").write_text("the cat <b>sat</b> & slept\nthe dog ran away\n")
-    systems = {
-        name: {"backend": "outputs", "files": {"t": pattern}} for name, pattern in files.items()
-    }
+    systems = {name: {"backend": "outputs", "files": {"t": pattern}} for name, pattern in files.items()}
     return {
         "experiment": "given",
         "corpora": str(folder),

@@ -24,13 +24,7 @@ from replitune.backends.settings import SystemSettings, Text
 from replitune.errors import ReplicaError, ReplituneError
 from replitune.running.checkpoint import kept_folder, listing
 from replitune.running.files import new_folder
-from replitune.running.programs import (
-    Value,
-    filled,
-    missing_file,
-    missing_program,
-    uses,
-)
+from replitune.running.programs import Value, filled, missing_file, missing_program, uses
 from replitune.running.supervisor import run_shell
 from replitune.settings import about
 from replitune.tuning.registry import TUNERS, list_tuners
@@ -39,15 +33,22 @@ TEXT = ("source", "target")
 DEV = ("dev_source", "dev_reference", "dev_references")
 PLACES = {
     "train": (*TEXT, *DEV, "output", "seed", "threads", "system"),
-    "tune": (
-        *TEXT, *DEV, "output", "seed", "threads", "system", "model", "work", "replica", "number"
-    ),
+    "tune": (*TEXT, *DEV, "output", "seed", "threads", "system", "model", "work", "replica", "number"),
     "decode": (
-        "source", "output", "seed", "threads", "system", "model", "trained", "weights", "replica",
-        "number", "testset",
+        "source",
+        "output",
+        "seed",
+        "threads",
+        "system",
+        "model",
+        "trained",
+        "weights",
+        "replica",
+        "number",
+        "testset",
     ),
     "nbest": ("source", "nbest", "size", "threads", "system", "model", "weights", "replica"),
-}  # fmt: skip
+}
 """What may stand in each template. The wording of every place: docs/backends.md."""
 
 SHARED = ("programs", "files", "revision")
@@ -70,10 +71,7 @@ class CommandSettings(SystemSettings):
     ] = None
     tune: Annotated[
         Text | None,
-        about(
-            "Makes one replica, the folder {output}, with {seed}: a training, or a tuner of its "
-            "own."
-        ),
+        about("Makes one replica, the folder {output}, with {seed}: a training, or a tuner of its own."),
     ] = None
     decode: Annotated[
         Text | None,
@@ -98,12 +96,9 @@ class CommandSettings(SystemSettings):
         ),
     ] = None
     weights_format: Annotated[
-        Literal["ini", "json"],
-        about("Form of the file {weights}: lines `Name= v v`, or weights.json."),
+        Literal["ini", "json"], about("Form of the file {weights}: lines `Name= v v`, or weights.json.")
     ] = "ini"
-    programs: Annotated[
-        tuple[Text, ...], about("Programs that must be there before anything runs.")
-    ] = ()
+    programs: Annotated[tuple[Text, ...], about("Programs that must be there before anything runs.")] = ()
     files: Annotated[tuple[Text, ...], about("Files that must be there before anything runs.")] = ()
     revision: Annotated[
         str | int | float | None,
@@ -169,9 +164,12 @@ class Command(Backend):
                 filled(getattr(self.settings, template), dict.fromkeys(there, "x"), template)
             except ReplituneError as error:
                 complain(
-                    (*where, template), error.message, found=error.found, expected=error.expected,
+                    (*where, template),
+                    error.message,
+                    found=error.found,
+                    expected=error.expected,
                     fix=error.fix,
-                )  # fmt: skip
+                )
         if self.settings.has("tune") and self.settings.has("weights"):
             complain(
                 (*where, "weights"),
@@ -200,14 +198,13 @@ class Command(Backend):
     def missing(self) -> list[ReplituneError]:
         found = missing_program("bash", "install bash")
         for name in self.settings.programs:
-            found += missing_program(
-                name, f"install it, or correct `programs` of system {self.system}"
-            )
+            found += missing_program(name, f"install it, or correct `programs` of system {self.system}")
         for name in self.settings.files:
             found += missing_file(
-                name, f"get it, or correct `files` of system {self.system}; a relative name starts "
+                name,
+                f"get it, or correct `files` of system {self.system}; a relative name starts "
                 f"at {Path.cwd()}",
-            )  # fmt: skip
+            )
         return found
 
     # ---- work
@@ -256,16 +253,17 @@ class Command(Backend):
             self._run("decode", {**places, **self._replica(job)}, job, stdout=output)
             if not output.exists():
                 raise ReplicaError(
-                    f"decode of system {self.system} wrote no file {{output}}",
-                    found=self.settings.decode,
+                    f"decode of system {self.system} wrote no file {{output}}", found=self.settings.decode
                 )
             try:
                 lines = read_lines(output)
             except ReplituneError as error:
                 raise ReplicaError(
-                    f"the translations of {job.name} by {self.system} {job.replica.id}: "
-                    f"{error.message}", line=error.line, found=error.found, expected=error.expected,
-                ) from None  # fmt: skip
+                    f"the translations of {job.name} by {self.system} {job.replica.id}: {error.message}",
+                    line=error.line,
+                    found=error.found,
+                    expected=error.expected,
+                ) from None
             if job.nbest is not None and job.nbest_out is not None:
                 if not self.settings.has("nbest") or weights is None:
                     raise ReplituneError(
@@ -299,11 +297,7 @@ class Command(Backend):
         return {"replica": job.replica.id, "number": job.replica.index, "seed": seed}
 
     def _run(
-        self,
-        template: str,
-        places: Mapping[str, Value],
-        job: Job,
-        stdout: Path | None = None,
+        self, template: str, places: Mapping[str, Value], job: Job, stdout: Path | None = None
     ) -> None:
         """Fill a template and run it. Where it names no {output}, `stdout` is what it prints."""
         text = getattr(self.settings, template)
@@ -331,9 +325,7 @@ def _texts(job: Job) -> Iterator[dict[str, Value]]:
         if job.dev is not None:
             source = Path(name, "dev.source.txt")
             write_lines(source, source_of(job.dev))
-            references = [
-                Path(name, f"dev.reference{i}.txt") for i in range(len(job.dev.references))
-            ]
+            references = [Path(name, f"dev.reference{i}.txt") for i in range(len(job.dev.references))]
             for path, lines in zip(references, job.dev.references, strict=True):
                 write_lines(path, lines)
             places |= dict(zip(DEV, (source, references[0], references), strict=True))

@@ -111,10 +111,7 @@ def corrupt(
 
 
 def _apply(
-    tokens: list[str],
-    lengths: NDArray[np.int64],
-    types: NDArray[np.int64],
-    other: NDArray[np.int64],
+    tokens: list[str], lengths: NDArray[np.int64], types: NDArray[np.int64], other: NDArray[np.int64]
 ) -> list[str]:
     """Make the errors `types` (tokens,), -1 for none; new words are tokens of the corpus, drawn
     as often as they occur in it."""
@@ -165,8 +162,7 @@ class CorruptionSettings(SystemSettings):
 
     errors: Annotated[float, about("Expected share of wrong words.", ge=0, le=1)] = 0.2
     spread: Annotated[
-        float,
-        about("Standard deviation over replicas of the share of wrong words.", ge=0, le=1),
+        float, about("Standard deviation over replicas of the share of wrong words.", ge=0, le=1)
     ] = 0.01
 
 

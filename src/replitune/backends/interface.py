@@ -312,9 +312,10 @@ def source_of(testset: TestSet, file: str | Path | None = None) -> list[str]:
     """The source text of a test set, which must have one."""
     if testset.source is None:
         raise ReplituneError(
-            "this test set has no source text to translate", file=file,
+            "this test set has no source text to translate",
+            file=file,
             fix="name it as `source` in the experiment's corpus",
-        )  # fmt: skip
+        )
     return testset.source
 
 

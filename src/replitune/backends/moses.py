@@ -48,9 +48,7 @@ class MosesTraining(Settings):
     alignment: Annotated[str, about("Symmetrisation.")] = "grow-diag-final-and"
     reordering: Annotated[str, about("Lexicalised reordering.")] = "msd-bidirectional-fe"
     aligner: Annotated[str | None, about("Folder of GIZA++ or mgiza, as -external-bin-dir.")] = None
-    options: Annotated[
-        tuple[str, ...], about("More options of train-model.perl, such as -mgiza.")
-    ] = ()
+    options: Annotated[tuple[str, ...], about("More options of train-model.perl, such as -mgiza.")] = ()
 
 
 class MosesSettings(SystemSettings):
@@ -72,9 +70,7 @@ class MosesSettings(SystemSettings):
         ),
     ] = msgspec.field(default_factory=dict)
     ini: Annotated[Text | None, about("A ready moses.ini. Without it the model is trained.")] = None
-    training: Annotated[MosesTraining, about("How train-model.perl trains the model.")] = (
-        MosesTraining()
-    )
+    training: Annotated[MosesTraining, about("How train-model.perl trains the model.")] = MosesTraining()
     options: Annotated[
         tuple[str | int | float, ...],
         about("More options of moses, in tuning and decoding: `[-s, 200, -dl, 6]`."),
@@ -87,8 +83,7 @@ class MosesSettings(SystemSettings):
         ),
     ] = "replitune"
     mert_moses: Annotated[
-        tuple[str | int | float, ...],
-        about("More options of mert-moses.pl, such as --return-best-dev."),
+        tuple[str | int | float, ...], about("More options of mert-moses.pl, such as --return-best-dev.")
     ] = ()
     revision: Annotated[
         str | int | float | None,
@@ -129,10 +124,11 @@ class Moses(Backend):
         metric = experiment["tuning"]["metric"]
         if not self.uses_our_tuners and metric.partition(":")[0] != "bleu":
             complain(
-                ("systems", self.system, "tuner"), "mert-moses.pl tunes for its own BLEU",
+                ("systems", self.system, "tuner"),
+                "mert-moses.pl tunes for its own BLEU",
                 found=f"tuning.metric {metric}",
                 expected="tuning.metric bleu, or `tuner: replitune`",
-            )  # fmt: skip
+            )
 
     def program(self, name: str) -> str:
         """The path of one of Moses' programs or scripts."""
@@ -172,19 +168,46 @@ class Moses(Backend):
             lm = folder / "lm.arpa"
             order = training.lm_order
             run(
-                [self.program("lmplz"), "-o", str(order), "--text", target.absolute(),
-                 "--arpa", lm, "-T", text, *training.lmplz],
-                what, threads=job.threads,
-            )  # fmt: skip
+                [
+                    self.program("lmplz"),
+                    "-o",
+                    str(order),
+                    "--text",
+                    target.absolute(),
+                    "--arpa",
+                    lm,
+                    "-T",
+                    text,
+                    *training.lmplz,
+                ],
+                what,
+                threads=job.threads,
+            )
             run(
-                [self.program("train-model.perl"), "-root-dir", folder, "-corpus",
-                 Path(text, "train"), "-f", "source", "-e", "target",
-                 "-alignment", training.alignment, "-reordering", training.reordering,
-                 "-lm", f"0:{order}:{lm}:8", "-cores", str(job.threads),
-                 *(["-external-bin-dir", training.aligner] if training.aligner else []),
-                 *training.options],
-                what, threads=job.threads,
-            )  # fmt: skip
+                [
+                    self.program("train-model.perl"),
+                    "-root-dir",
+                    folder,
+                    "-corpus",
+                    Path(text, "train"),
+                    "-f",
+                    "source",
+                    "-e",
+                    "target",
+                    "-alignment",
+                    training.alignment,
+                    "-reordering",
+                    training.reordering,
+                    "-lm",
+                    f"0:{order}:{lm}:8",
+                    "-cores",
+                    str(job.threads),
+                    *(["-external-bin-dir", training.aligner] if training.aligner else []),
+                    *training.options,
+                ],
+                what,
+                threads=job.threads,
+            )
             made = folder / "model" / "moses.ini"
             if not made.exists():
                 raise ReplituneError(f"{what}: train-model.perl wrote no moses.ini", file=made)
@@ -207,9 +230,10 @@ class Moses(Backend):
             self.translate(job, weights, source, nbest, job.nbest)
 
         inputs = {
-            "settings": self.stage_settings("tune"), "model": listing(job.model),
+            "settings": self.stage_settings("tune"),
+            "model": listing(job.model),
             "ini": self.ini(job).read_text("utf-8"),
-        }  # fmt: skip
+        }
         return tunable_by_nbest(job, self.start_weights(job), write, inputs)
 
     def decode(self, job: DecodeJob) -> list[str]:
@@ -236,17 +260,14 @@ class Moses(Backend):
             with open(shown, "wb") as handle:
                 run(
                     [self.program("moses"), "-f", self.ini(job), "-show-weights"],
-                    f"weights of {self.system}", stdout=handle, threads=job.threads,
-                )  # fmt: skip
+                    f"weights of {self.system}",
+                    stdout=handle,
+                    threads=job.threads,
+                )
             return shown_weights(shown)
 
     def translate(
-        self,
-        job: Job,
-        weights: Mapping[str, Sequence[float]],
-        source: Path,
-        nbest: Path | None,
-        size: int,
+        self, job: Job, weights: Mapping[str, Sequence[float]], source: Path, nbest: Path | None, size: int
     ) -> Path:
         """Run moses on a file; the path of the translations, beside the source."""
         out = source.with_name("output.txt")
@@ -257,8 +278,10 @@ class Moses(Backend):
         with open(out, "wb") as handle:
             run(
                 [*words, *map(str, self.settings.options)],
-                f"moses for {self.system}", stdout=handle, threads=job.threads,
-            )  # fmt: skip
+                f"moses for {self.system}",
+                stdout=handle,
+                threads=job.threads,
+            )
         return out
 
 
@@ -279,9 +302,7 @@ def shown_weights(path: Path) -> dict[str, list[float]]:
         try:
             weights[name] = [float(word) for word in rest.split()]
         except ValueError:
-            raise ReplituneError(
-                "moses -show-weights: not a weight", line=number, found=line
-            ) from None
+            raise ReplituneError("moses -show-weights: not a weight", line=number, found=line) from None
     if not weights:
         raise ReplituneError("moses -show-weights named no feature with weights", file=path)
     return weights

@@ -45,26 +45,35 @@ def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
     if job.algorithm == "pro" and not (_mertdir(system) / MEGAM).exists():
         raise ReplituneError(
             f"`--pairwise-ranked` needs {MEGAM}, or mert-moses.pl fetches it from the network",
-            file=_mertdir(system) / MEGAM, fix="put it there, or use `tuner: replitune`",
-        )  # fmt: skip
+            file=_mertdir(system) / MEGAM,
+            fix="put it there, or use `tuner: replitune`",
+        )
     with kept_folder(job, system, "tune") as folder:
         if re.search(r"[^A-Za-z0-9_./+@%=:,-]", str(folder)):
             raise ReplituneError(
-                "mert-moses.pl cannot work below a folder with such a name", file=folder,
-                expected="letters, digits and . _ / + - only", fix="use `tuner: replitune`",
-            )  # fmt: skip
+                "mert-moses.pl cannot work below a folder with such a name",
+                file=folder,
+                expected="letters, digits and . _ / + - only",
+                fix="use `tuner: replitune`",
+            )
         write_lines(folder / "dev.source", source_of(dev))
         for number, lines in enumerate(dev.references):
             write_lines(folder / f"dev.reference{number}", lines)
         ini = system.ini(job)
         work = folder / "mert-work"
         words: list[Any] = [
-            system.program("mert-moses.pl"), folder / "dev.source", folder / "dev.reference",
-            _full(system.program("moses")), ini,
-            f"--working-dir={work}", f"--mertdir={_mertdir(system)}", f"--nbest={job.nbest}",
-            f"--maximum-iterations={job.loop.iterations}", "--no-filter-phrase-table",
+            system.program("mert-moses.pl"),
+            folder / "dev.source",
+            folder / "dev.reference",
+            _full(system.program("moses")),
+            ini,
+            f"--working-dir={work}",
+            f"--mertdir={_mertdir(system)}",
+            f"--nbest={job.nbest}",
+            f"--maximum-iterations={job.loop.iterations}",
+            "--no-filter-phrase-table",
             f"--decoder-flags={_flags(system, job)}",
-        ]  # fmt: skip
+        ]
         words += [word.format(seed=seed) for word in SEED[job.algorithm]]
         if job.algorithm == "mert" and job.threads > 1:
             words.append(f"--threads={job.threads}")
@@ -138,19 +147,27 @@ def iterations(work: Path, dev: TestSet, nbest: int) -> list[Iteration]:
         lines = read_lines(out)
         if len(lines) != dev.segments:
             raise ReplicaError(
-                "moses gave a wrong number of translations of dev", file=out,
-                found=f"{len(lines)} lines", expected=f"{dev.segments}",
-            )  # fmt: skip
+                "moses gave a wrong number of translations of dev",
+                file=out,
+                found=f"{len(lines)} lines",
+                expected=f"{dev.segments}",
+            )
         sums = metric.segment_statistics(lines, segments, prepared).sum(axis=0)
         new = len(read_lines(work / f"run{number}.best{nbest}.out.gz"))
         pool += new
         times = [path.stat().st_mtime for path in (ini, out, after)]
         found.append(
             Iteration(
-                number - 1, float(metric.score(sums)), _pool_score(after), pool, new, None,
-                times[2] - times[0], times[2] - times[1],
+                number - 1,
+                float(metric.score(sums)),
+                _pool_score(after),
+                pool,
+                new,
+                None,
+                times[2] - times[0],
+                times[2] - times[1],
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -169,9 +186,10 @@ def _flags(system: Moses, job: ReplicaJob) -> str:
     bad = next((word for word in words if re.search(r"[\s\"'$`\\;&|<>*?]", word)), None)
     if bad is not None:
         raise ReplituneError(
-            "mert-moses.pl hands options to a shell without quotes", found=bad,
+            "mert-moses.pl hands options to a shell without quotes",
+            found=bad,
             expected="options of plain words",
-        )  # fmt: skip
+        )
     return " ".join(words)
 
 

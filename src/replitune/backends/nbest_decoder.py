@@ -62,9 +62,11 @@ def read_written(nbest: Path, segments: int) -> Any:
         return read_nbest([nbest], segments)
     except ReplituneError as error:
         raise ReplicaError(
-            f"the decoder's n-best file: {error.message}", line=error.line, found=error.found,
+            f"the decoder's n-best file: {error.message}",
+            line=error.line,
+            found=error.found,
             expected=error.expected,
-        ) from None  # fmt: skip
+        ) from None
 
 
 def tunable_by_nbest(

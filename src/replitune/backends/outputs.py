@@ -29,9 +29,7 @@ from replitune.settings import about, did_you_mean
 if TYPE_CHECKING:
     from replitune.corpus.settings import Column
 
-MANY = re.compile(
-    r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv|jsonl)(?:\.gz)?)(?:#(?P<part>.*))?", re.I | re.S
-)
+MANY = re.compile(r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv|jsonl)(?:\.gz)?)(?:#(?P<part>.*))?", re.I | re.S)
 """Files that may hold several outputs, and which one is meant."""
 
 
@@ -121,8 +119,7 @@ class OutputFiles(Given):
             if testset in self.testsets and testset in self.settings.without:
                 complain(
                     (*here, "without"),
-                    f"system {self.system} has files for test set {testset}, and is said to be "
-                    "without",
+                    f"system {self.system} has files for test set {testset}, and is said to be without",
                 )
 
     def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:
@@ -187,9 +184,7 @@ def _of_json(path: Path, part: str | None, like: Path | None) -> list[str]:
     documents = None if like is None else read_testset(like).documents
     runs = read_json_outputs(path if part is None else f"{path}#{part}", documents)
     if len(runs) > 1:
-        raise ReplituneError(
-            f"{len(runs)} samples in one file", file=path, fix=f"name one: {path.name}#1"
-        )
+        raise ReplituneError(f"{len(runs)} samples in one file", file=path, fix=f"name one: {path.name}#1")
     return runs[0]
 
 
@@ -267,9 +262,7 @@ def _braces(pattern: str) -> list[str]:
 def require_countable(what: str, number: int) -> None:
     """Replicas have three digits."""
     if number > MOST_REPLICAS:
-        raise ReplituneError(
-            f"too many outputs: {what}", found=f"{number} files", expected="at most 999"
-        )
+        raise ReplituneError(f"too many outputs: {what}", found=f"{number} files", expected="at most 999")
 
 
 def natural(name: str) -> list[tuple[int, int | str]]:

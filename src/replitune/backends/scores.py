@@ -36,9 +36,9 @@ class ScoreSettings(SystemSettings):
         Text | None,
         about("What the system is called in tables of several systems; by default by its name."),
     ] = None
-    columns: Annotated[
-        ColumnNames, about("What the columns are called; what is not given is guessed.")
-    ] = ColumnNames()
+    columns: Annotated[ColumnNames, about("What the columns are called; what is not given is guessed.")] = (
+        ColumnNames()
+    )
 
     def __post_init__(self) -> None:
         if self.resources != Resources():
@@ -74,14 +74,16 @@ class ScoreFiles(Given):
                 complain(
                     (*here, "files", testset),
                     f"unknown test set {testset!r} in system {self.system}",
-                    expected=", ".join(tests), fix=did_you_mean(testset, tests),
-                )  # fmt: skip
+                    expected=", ".join(tests),
+                    fix=did_you_mean(testset, tests),
+                )
         for testset in tests:
             if testset not in self.testsets:
                 complain(
-                    (*here, "files"), f"system {self.system} has no files for test set {testset}",
+                    (*here, "files"),
+                    f"system {self.system} has no files for test set {testset}",
                     fix="name them, or remove the test set",
-                )  # fmt: skip
+                )
 
     def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:
         from replitune.corpus.score_table import split_testset
@@ -94,9 +96,10 @@ class ScoreFiles(Given):
         replicas = replica_ids(self.settings.replicas)
         if len(paths) > len(replicas):
             raise ReplituneError(
-                f"more files than replicas: {what}", found=f"{len(paths)} files",
+                f"more files than replicas: {what}",
+                found=f"{len(paths)} files",
                 expected=f"at most {len(replicas)}",
-            )  # fmt: skip
+            )
         return {replica: paths[min(i, len(paths) - 1)] for i, replica in enumerate(replicas)}
 
     def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
@@ -121,16 +124,15 @@ class ScoreFiles(Given):
         runs = found.stores[0].systems[system].replicas
         if len(runs) != len(replicas) or len(found.segments) != segments:
             raise ReplituneError(
-                f"not what is declared: {what}", file=paths[0],
+                f"not what is declared: {what}",
+                file=paths[0],
                 found=f"{len(runs)} runs of {len(found.segments)} segments",
                 expected=f"{len(replicas)} runs of {segments} segments",
                 fix="`replicas: {seeds: N}` says how many runs the tables have; the test set is "
                 "read from a table of the same segments",
-            )  # fmt: skip
+            )
         ids = [line.rpartition("\t")[2] for line in found.segments]
-        by_metric = {
-            store.metric.id: store.systems[system].statistics[..., 0] for store in found.stores
-        }
+        by_metric = {store.metric.id: store.systems[system].statistics[..., 0] for store in found.stores}
         return {
             replica: [
                 score_line(id, {name: float(s[r, i]) for name, s in by_metric.items()})

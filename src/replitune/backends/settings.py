@@ -69,17 +69,18 @@ class Counts(Kind):
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
         if not isinstance(value, Mapping) or not value:
             return reading.wrong(
-                path, "numbers of replicas are not allowed", found=shown(value),
-                expected=self.words,
-            )  # fmt: skip
+                path, "numbers of replicas are not allowed", found=shown(value), expected=self.words
+            )
         found, good = {}, True
         keys = [*self.keys, *self.beside]
         for key, given in value.items():
             if key not in keys:
                 reading.wrong(
-                    (*path, key), f"unknown key `{key}` in {'.'.join(map(str, path))}",
-                    expected=", ".join(keys), fix=did_you_mean(key, keys),
-                )  # fmt: skip
+                    (*path, key),
+                    f"unknown key `{key}` in {'.'.join(map(str, path))}",
+                    expected=", ".join(keys),
+                    fix=did_you_mean(key, keys),
+                )
                 good = False
                 continue
             kind = self.beside[key].type if key in self.beside else Number
@@ -98,10 +99,7 @@ class Counts(Kind):
                 "seeds": {**number, "description": seeds},
                 **{n: {**number, "description": f"Tuning runs by `{n}`."} for n in TUNERS.names},
                 **{
-                    name: {
-                        **json_schema(setting.type, definitions),
-                        "description": setting.description,
-                    }
+                    name: {**json_schema(setting.type, definitions), "description": setting.description}
                     for name, setting in self.beside.items()
                 },
             },
@@ -125,14 +123,11 @@ class SystemSettings(Settings):
         ),
     ] = ""
     replicas: Annotated[
-        ReplicaCounts | None,
-        about("Number of replicas; those of the experiment when it is not given."),
+        ReplicaCounts | None, about("Number of replicas; those of the experiment when it is not given.")
     ] = None
     resources: Annotated[
         Resources,
-        about(
-            "What each training, tuning and decoding job of the system asks for. Changes no result."
-        ),
+        about("What each training, tuning and decoding job of the system asks for. Changes no result."),
     ] = Resources()
 
 

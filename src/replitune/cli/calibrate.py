@@ -68,9 +68,15 @@ def tables(
     found = []
     for store in stores:
         rows = calibrate(
-            store.metric, store.systems, store.documents, tests,
-            ns=list(settings.sizes), trials=settings.trials, unit=settings.unit, seed=seed,
-        )  # fmt: skip
+            store.metric,
+            store.systems,
+            store.documents,
+            tests,
+            ns=list(settings.sizes),
+            trials=settings.trials,
+            unit=settings.unit,
+            seed=seed,
+        )
         if not rows:
             raise ReplituneError(
                 "no study is possible with so few replicas",

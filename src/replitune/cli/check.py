@@ -22,13 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT.yaml", help="the experiment file")
     parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
     parser.add_argument("--corpora", metavar="DIR", help="folder of downloaded corpora")
+    parser.add_argument("--data", action="store_true", help="look at its files, and say what it would run")
     parser.add_argument(
-        "--data", action="store_true", help="look at its files, and say what it would run"
-    )
-    parser.add_argument(
-        "--results", default="results", metavar="DIR",
+        "--results",
+        default="results",
+        metavar="DIR",
         help="where the results of earlier runs are (default %(default)s)",
-    )  # fmt: skip
+    )
 
 
 def run(options: argparse.Namespace) -> None:

@@ -21,9 +21,11 @@ SHOWN = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "folder", nargs="?", metavar="RESULTS",
+        "folder",
+        nargs="?",
+        metavar="RESULTS",
         help="results/<experiment> (default: what has run last below results)",
-    )  # fmt: skip
+    )
     parser.add_argument("--remove", action="store_true", help="remove what is listed")
 
 
@@ -33,8 +35,10 @@ def run(options: argparse.Namespace) -> None:
 
     folder = newest(Path("results")) if options.folder is None else Path(options.folder)
     found = leftovers(folder)
-    groups = {"no longer in the experiment": found.gone,
-              "half-made, of runs that were killed": found.half_made}  # fmt: skip
+    groups = {
+        "no longer in the experiment": found.gone,
+        "half-made, of runs that were killed": found.half_made,
+    }
     for title, sizes in groups.items():
         if sizes:
             print(f"{title}: {counted(len(sizes), sum(sizes.values()))}")
@@ -52,8 +56,10 @@ def run(options: argparse.Namespace) -> None:
         files, freed = remove(found)
         print(f"{folder}: removed {counted(files, freed)}")
     else:
-        print(f"{folder}: {counted(len(found.gone) + len(found.half_made), found.size)}; "
-              "--remove removes them")  # fmt: skip
+        print(
+            f"{folder}: {counted(len(found.gone) + len(found.half_made), found.size)}; "
+            "--remove removes them"
+        )
     if not options.remove and (working := why_at_work(folder)) is not None:
         print(f"note: {working}: what is half-made is not listed, and nothing can be removed")
 

@@ -48,10 +48,7 @@ if TYPE_CHECKING:
 NOT_SO = 3
 """The exit code where `--fail-unless` is not met; a mistake is 2."""
 
-SETTINGS = (
-    "methods", "intervals", "samples", "alpha", "correction", "family", "margin",
-    "paired_replicas",
-)  # fmt: skip
+SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,8 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--baseline",
         nargs="+",
         metavar="H",
-        help="outputs of the runs of the baseline, NAME=H with its name; of a table of scores, its "
-        "name",
+        help="outputs of the runs of the baseline, NAME=H with its name; of a table of scores, its name",
     )
     parser.add_argument(
         "--system",
@@ -149,11 +145,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "against the first, under every metric; the last line of the output says so as JSON",
     )
     parser.add_argument(
-        "--looks", nargs="*", type=int, metavar="N",
+        "--looks",
+        nargs="*",
+        type=int,
+        metavar="N",
         help="read the runs in order, look at these numbers of them (default "
         f"{' '.join(map(str, SCHEDULE))}), and say whether fewer would have done, by the first "
         "metric: docs/adaptive.md",
-    )  # fmt: skip
+    )
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
     parser.add_argument(
@@ -222,9 +221,10 @@ def _print_looks(report: ComparisonReport, schedule: list[int]) -> None:
 def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
     """Of references and outputs."""
     for option, given in (
-        ("--columns", options.columns), ("--lower-is-better", options.lower_is_better is not None),
+        ("--columns", options.columns),
+        ("--lower-is-better", options.lower_is_better is not None),
         ("--allow-missing", options.allow_missing),
-    ):  # fmt: skip
+    ):
         if given:
             raise ReplituneError(f"{option} is for tables of scores", fix="give --scores FILE")
     if not options.refs:
@@ -245,17 +245,16 @@ def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
 def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
     """Of a table of numbers."""
     for option, given in (
-        ("--refs", options.refs), ("--system", options.system), ("--docs", options.docs),
+        ("--refs", options.refs),
+        ("--system", options.system),
+        ("--docs", options.docs),
         ("--source", options.source),
-    ):  # fmt: skip
+    ):
         if given:
-            raise ReplituneError(
-                f"{option} and --scores together", fix="a table of scores needs no texts"
-            )
+            raise ReplituneError(f"{option} and --scores together", fix="a table of scores needs no texts")
     if options.baseline and len(options.baseline) > 1:
         raise ReplituneError(
-            "--baseline takes the name of one system of the table",
-            found=" ".join(options.baseline),
+            "--baseline takes the name of one system of the table", found=" ".join(options.baseline)
         )
     lower = options.lower_is_better
     report: ComparisonReport = api.scores(
@@ -321,8 +320,7 @@ def _files(options: argparse.Namespace) -> dict[str, list[str]]:
         safe_name(name, "--system")
         if name in files:
             raise ReplituneError(
-                f"system {name!r} is given twice",
-                fix="list all runs of a system after one --system NAME=",
+                f"system {name!r} is given twice", fix="list all runs of a system after one --system NAME="
             )
         files[name] = paths
     return files

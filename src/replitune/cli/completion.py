@@ -95,8 +95,7 @@ def zsh(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> str
         rows = rows if any(not each.names for each in found) else [*rows, "'*:file:_files'"]
         cases.append(f"    {name}) _arguments {' '.join(rows)} ;;")
     described = [
-        shlex.quote(f"{name}:{said.replace(':', ' ')}")
-        for name, said in {**commands, **TOP}.items()
+        shlex.quote(f"{name}:{said.replace(':', ' ')}") for name, said in {**commands, **TOP}.items()
     ]
     return "\n".join(
         [
@@ -125,9 +124,7 @@ def fish(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> st
         for name, said in commands.items()
     ]
     for option, said in TOP.items():
-        rows.append(
-            f"complete -c replitune -n __fish_use_subcommand -l {option[2:]} -d {_fish(said)}"
-        )
+        rows.append(f"complete -c replitune -n __fish_use_subcommand -l {option[2:]} -d {_fish(said)}")
     for name, found in options.items():
         begin = f"complete -c replitune -n '__fish_seen_subcommand_from {name}'"
         for each in found:
@@ -148,6 +145,9 @@ def _fish(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-TOP = {"--help": "list the commands", "--version": "print the version",
-       "--completion": "completion for bash, zsh or fish"}  # fmt: skip
+TOP = {
+    "--help": "list the commands",
+    "--version": "print the version",
+    "--completion": "completion for bash, zsh or fish",
+}
 SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}

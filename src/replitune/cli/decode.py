@@ -33,14 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text.add_argument("--source", metavar="FILE", help="source text, one segment a line")
     text.add_argument("--testset", metavar="FILE", help="prepared test set")
     parser.add_argument(
-        "--weights", metavar="PATH",
+        "--weights",
+        metavar="PATH",
         help="what makes the replica: weights.json, moses.ini lines, or the folder of its training",
-    )  # fmt: skip
+    )
     parser.add_argument("--features", nargs="+", metavar="GROUP", help="feature groups in use")
     parser.add_argument(
-        "--set", nargs="*", default=[], metavar="KEY=VALUE",
+        "--set",
+        nargs="*",
+        default=[],
+        metavar="KEY=VALUE",
         help="search settings: search, stack, pop_limit, beam, distortion_limit, options",
-    )  # fmt: skip
+    )
     parser.add_argument("--nbest", type=int, metavar="N", help="n best distinct translations")
     parser.add_argument("--nbest-out", metavar="FILE", help="in Moses' format")
     parser.add_argument("--name", default="testset", metavar="NAME", help="of the test set")

@@ -40,13 +40,10 @@ def run(options: argparse.Namespace) -> None:
     print(", ".join(f"{name} {version}" for name, version in versions().items()))
     section("extras", ((name, *_extra(name)) for name in EXTRAS))
     section(
-        "programs",
-        ((name, shutil.which(name) or "not on the PATH", of) for name, of in PROGRAMS.items()),
+        "programs", ((name, shutil.which(name) or "not on the PATH", of) for name, of in PROGRAMS.items())
     )
     section("machine", _machine())
-    section(
-        "what can be done", (row for kind, look in KINDS.items() for row in _ready(kind, look()))
-    )
+    section("what can be done", (row for kind, look in KINDS.items() for row in _ready(kind, look())))
 
 
 def section(title: str, rows: Iterable[Sequence[str]]) -> None:

@@ -24,13 +24,12 @@ from replitune.experiment.stages import STAGES, Files, Stage
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("stage", metavar="STAGE", choices=tuple(STAGES), help=", ".join(STAGES))
+    parser.add_argument("--settings", required=True, metavar="JSON", help="what this job is told, as JSON")
     parser.add_argument(
-        "--settings", required=True, metavar="JSON", help="what this job is told, as JSON"
-    )
-    parser.add_argument(
-        "--allow-failures", action="store_true",
+        "--allow-failures",
+        action="store_true",
         help="where a replica alone cannot be made, go on without it",
-    )  # fmt: skip
+    )
     parser.add_argument("--record", metavar="FILE", help="write how this job ran, as JSON")
 
 
@@ -39,9 +38,10 @@ def told(options: argparse.Namespace) -> Stage:
         return msgspec.json.decode(options.settings, type=STAGES[options.stage])
     except msgspec.DecodeError as error:
         raise ReplituneError(
-            f"--settings are not those of a job of stage {options.stage}", found=str(error),
+            f"--settings are not those of a job of stage {options.stage}",
+            found=str(error),
             fix="run it by Snakemake; the other commands are for people",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def inputs(options: argparse.Namespace) -> list[Path]:
@@ -54,9 +54,7 @@ def outputs(options: argparse.Namespace) -> list[Path]:
 
 def paths_of(files: Files) -> list[Path]:
     return [
-        Path(path)
-        for given in files.values()
-        for path in ([given] if isinstance(given, str) else given)
+        Path(path) for given in files.values() for path in ([given] if isinstance(given, str) else given)
     ]
 
 
@@ -95,10 +93,7 @@ def train(job: stages.Train, options: argparse.Namespace) -> None:
 
     backend_of(job).train(
         TrainJob(
-            seed=job.seed,
-            threads=options.threads,
-            out=Path(job.at.model(job.system)),
-            **texts_of(job),
+            seed=job.seed, threads=options.threads, out=Path(job.at.model(job.system)), **texts_of(job)
         )
     )
 
@@ -227,9 +222,11 @@ def look(job: stages.Look, options: argparse.Namespace) -> None:
     from replitune.results.looks import look_again
 
     look_again(
-        job.plan, Path(job.at.look(job.number)), job.number,
+        job.plan,
+        Path(job.at.look(job.number)),
+        job.number,
         {name: [Path(path) for path in job.stores(name)] for name in job.testsets},
-    )  # fmt: skip
+    )
 
 
 def as_command(job: Stage, options: argparse.Namespace) -> None:
@@ -244,12 +241,26 @@ def manifest(job: stages.Manifest, options: argparse.Namespace) -> None:
 
 
 JOBS: dict[str, Callable[[Any, argparse.Namespace], None]] = {
-    "corpus": corpus, "account": account, "kernels": as_command, "train": train, "tune": tune,
-    "train_replica": tune, "decode": decode, "collect": collect, "batch": score,
-    "look": look, "score": score, "derive": derive,
-    "test": as_command, "power": as_command, "replication": as_command, "calibrate": as_command,
-    "meta": as_command, "report": as_command, "manifest": manifest,
-}  # fmt: skip
+    "corpus": corpus,
+    "account": account,
+    "kernels": as_command,
+    "train": train,
+    "tune": tune,
+    "train_replica": tune,
+    "decode": decode,
+    "collect": collect,
+    "batch": score,
+    "look": look,
+    "score": score,
+    "derive": derive,
+    "test": as_command,
+    "power": as_command,
+    "replication": as_command,
+    "calibrate": as_command,
+    "meta": as_command,
+    "report": as_command,
+    "manifest": manifest,
+}
 
 
 def backend_of(job: stages.SystemStage) -> Any:

@@ -61,9 +61,7 @@ def _metrics_and_tests(metrics: list[Entry], methods: list[Entry]) -> None:
         for shift, name in enumerate("ab", 1):
             outputs = Outputs(testset.segments)
             for replica in range(3):
-                outputs.add(
-                    [_spoilt(line, shift + replica + i) for i, line in enumerate(reference)]
-                )
+                outputs.add([_spoilt(line, shift + replica + i) for i, line in enumerate(reference)])
             scored = scorer.score(name, replica_ids({"run": 3}), outputs)
             systems.append(scored)
         stores.append(scorer.statistics(systems))
@@ -116,8 +114,15 @@ def _decoders(folder: Path, algorithms: list[str], metric: str, searches: list[s
                 continue
             backend.tune(
                 ReplicaJob(
-                    seed=1, model=model, dev=dev, out=folder / "weights.json",
-                    replica=Replica(f"{algorithm}-001"), work=folder / "work", metric=metric,
-                    nbest=20, loop=LoopSettings(iterations=2), tuner=get_tuner(algorithm),
+                    seed=1,
+                    model=model,
+                    dev=dev,
+                    out=folder / "weights.json",
+                    replica=Replica(f"{algorithm}-001"),
+                    work=folder / "work",
+                    metric=metric,
+                    nbest=20,
+                    loop=LoopSettings(iterations=2),
+                    tuner=get_tuner(algorithm),
                 )
-            )  # fmt: skip
+            )

@@ -47,12 +47,7 @@ COMMANDS = {
     "doctor": "what is installed, and what is missing for which kind of experiment",
     "job": "one job of the workflow; Snakemake's rules call it",
 }
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -173,9 +168,12 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     if threads is not None:
         said = "all" if hasattr(module, "THREADS") else "1"
         parser.add_argument(
-            "--threads", type=_positive, default=threads, metavar="N",
+            "--threads",
+            type=_positive,
+            default=threads,
+            metavar="N",
             help=f"threads to use (default {said})",
-        )  # fmt: skip
+        )
     parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
     return parser
 
@@ -187,9 +185,7 @@ def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) ->
     from replitune.ledger.records import recording
 
     inputs, outputs = module.inputs(options), module.outputs(options)
-    with recording(
-        options.record, command=arguments, inputs=inputs, outputs=outputs
-    ) as options.pieces:
+    with recording(options.record, command=arguments, inputs=inputs, outputs=outputs) as options.pieces:
         return int(module.run(options) or 0)
 
 

@@ -26,10 +26,22 @@ if TYPE_CHECKING:
     from replitune.statistics.store import SegmentStatistics
 
 SETTINGS = (
-    "human", "fluency", "score_column", "standardise", "first_segment", "exclude", "segments",
-    "human_tests", "methods",
-    "samples", "resample", "ci_samples", "alphas", "human_alpha", "correction",
-)  # fmt: skip
+    "human",
+    "fluency",
+    "score_column",
+    "standardise",
+    "first_segment",
+    "exclude",
+    "segments",
+    "human_tests",
+    "methods",
+    "samples",
+    "resample",
+    "ci_samples",
+    "alphas",
+    "human_alpha",
+    "correction",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,18 +65,18 @@ def run(options: argparse.Namespace) -> None:
     if "human" not in given:
         raise ReplituneError("judgements are needed", fix="name their file as --human")
     settings = MetaSettings(**given)
-    files = {"human": given["human"]} | (
-        {"fluency": given["fluency"]} if "fluency" in given else {}
-    )
+    files = {"human": given["human"]} | ({"fluency": given["fluency"]} if "fluency" in given else {})
     stores = read_stores(options.store)
     if options.testset is not None and any(store.testset for store in stores):
         stores = [store for store in stores if store.testset in (options.testset, "")]
     testsets = {store.testset for store in stores}
     if not stores or len(testsets) > 1:
         raise ReplituneError(
-            "metrics are compared on exactly one test set", file=options.store,
-            found=", ".join(sorted(testsets)) or "none", fix="choose one with --testset",
-        )  # fmt: skip
+            "metrics are compared on exactly one test set",
+            file=options.store,
+            found=", ".join(sorted(testsets)) or "none",
+            fix="choose one with --testset",
+        )
     if options.metrics is not None:
         known = {store.metric.id: store for store in stores}
         for id in options.metrics:
@@ -141,11 +153,7 @@ def studied(
         segments=settings.segments,
     )
     study = evaluate(
-        data.metrics,
-        data.humans,
-        data.documents,
-        MetaRun(testset, seed, settings, threads),
-        data.notes,
+        data.metrics, data.humans, data.documents, MetaRun(testset, seed, settings, threads), data.notes
     )
     print_meta(study)
     return study

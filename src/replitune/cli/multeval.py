@@ -6,10 +6,15 @@ import shlex
 from collections.abc import Sequence
 
 OPTIONS = {
-    "--refs": "--refs", "--metrics": "--metrics", "--latex": "--latex", "--rankDir": "--rank",
-    "--sentLevelDir": "--sentence-scores", "--threads": "--threads", "--boot-samples": "--samples",
+    "--refs": "--refs",
+    "--metrics": "--metrics",
+    "--latex": "--latex",
+    "--rankDir": "--rank",
+    "--sentLevelDir": "--sentence-scores",
+    "--threads": "--threads",
+    "--boot-samples": "--samples",
     "--ar-shuffles": "--samples",
-}  # fmt: skip
+}
 
 
 def translated(arguments: Sequence[str]) -> tuple[str, list[str]]:
@@ -24,10 +29,14 @@ def translated(arguments: Sequence[str]) -> tuple[str, list[str]]:
             given.setdefault(option, []).append(word)
     line, left_out = ["replitune", "compare"], []
     samples = max(
-        (int(number) for name in ("--boot-samples", "--ar-shuffles")
-         for number in given.get(name, ()) if number.isdecimal()),
+        (
+            int(number)
+            for name in ("--boot-samples", "--ar-shuffles")
+            for number in given.get(name, ())
+            if number.isdecimal()
+        ),
         default=None,
-    )  # fmt: skip
+    )
     for name, words in given.items():
         if name == "--hyps-baseline":
             line += ["--baseline", *words]

@@ -40,9 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="template", choices=tuple(TEMPLATES), help=said)
     parser.add_argument("--refs", nargs="+", metavar="R", help="references of outputs you have")
     parser.add_argument(
-        "--system", nargs="+", action="append", default=[], metavar="NAME=H",
+        "--system",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar="NAME=H",
         help="a system and the outputs of its runs; the first one is the baseline",
-    )  # fmt: skip
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -56,9 +60,7 @@ def run(options: argparse.Namespace) -> None:
     outputs = None
     if template == OWN:
         if (folder / EXPERIMENT).exists():
-            raise ReplituneError(
-                "is there already", file=folder / EXPERIMENT, fix="choose another folder"
-            )
+            raise ReplituneError("is there already", file=folder / EXPERIMENT, fix="choose another folder")
         words = [system_files(words, "--system") for words in options.system]
         outputs = _outputs(folder, options.refs, words)
     write_experiment(folder, template, outputs)
@@ -93,9 +95,7 @@ def _asked_template() -> str:
     return answer
 
 
-def _outputs(
-    folder: Path, references: list[str] | None, systems: list[tuple[str, list[str]]]
-) -> Given:
+def _outputs(folder: Path, references: list[str] | None, systems: list[tuple[str, list[str]]]) -> Given:
     """What was given, asked, or made up."""
     if not references and not systems and _can_ask():
         references = input("References, one segment a line [made-up example]: ").split()
@@ -108,15 +108,14 @@ def _outputs(
         return write_example(folder)
     if not references or len(systems) < 2:
         raise ReplituneError(
-            "too little to compare", found=f"{len(references or ())} references, "
-            f"{len(systems)} systems", expected="--refs, and at least two --system",
-        )  # fmt: skip
+            "too little to compare",
+            found=f"{len(references or ())} references, {len(systems)} systems",
+            expected="--refs, and at least two --system",
+        )
     for name in [*references, *(file for _, files in systems for file in files)]:
         if not Path(name.partition("#")[0]).is_file():
             raise ReplituneError("no such file", file=name)
-    return Given(
-        seen_from(folder, references), {name: seen_from(folder, files) for name, files in systems}
-    )
+    return Given(seen_from(folder, references), {name: seen_from(folder, files) for name, files in systems})
 
 
 def _can_ask() -> bool:

@@ -40,9 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric", metavar="ID", help="the one metric that decides (needed where there are more)"
     )
     parser.add_argument(
-        "--most", type=int, metavar="N",
+        "--most",
+        type=int,
+        metavar="N",
         help="the most replicas of each kind that a system may have (default: the last look)",
-    )  # fmt: skip
+    )
     add_settings(parser, LookSettings, *RULE)
     add_settings(parser, TestSettings, *TESTED)
     add_settings(parser, PlanningSettings, "cpu_per_run")
@@ -56,23 +58,18 @@ def run(options: argparse.Namespace) -> None:
     from replitune.results.in_hand import advise, look_settings
 
     settings = look_settings(**given_settings(options, LookSettings, *RULE))
-    tests = TestSettings(
-        pairs=given_pairs(options), **given_settings(options, TestSettings, *TESTED)
-    )
+    tests = TestSettings(pairs=given_pairs(options), **given_settings(options, TestSettings, *TESTED))
     most = settings.looks[-1] if options.most is None else options.most
     if most <= settings.looks[0]:
         raise ReplituneError(
-            "--most is the first look", found=str(most),
-            expected=f"more than {settings.looks[0]}",
-        )  # fmt: skip
+            "--most is the first look", found=str(most), expected=f"more than {settings.looks[0]}"
+        )
     if options.suite is not None:
         testsets = stores_of_suite(options.store, options.suite)
         weights = {name: weight for name, (weight, _) in testsets.items()}
         stores = [of_metric(found, options.metric) for _, found in testsets.values()]
     else:
-        weights, stores = None, [
-            of_metric(one_testset(options.store, options.testset), options.metric)
-        ]  # fmt: skip
+        weights, stores = None, [of_metric(one_testset(options.store, options.testset), options.metric)]
     if options.systems is not None:
         stores = [with_systems(store, options.systems) for store in stores]
     advice = advise(stores, tests, settings, most, weights)
@@ -100,9 +97,11 @@ def of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> SegmentSta
     chosen = [store for store in stores if id in (None, store.metric.id)]
     if len(chosen) != 1:
         raise ReplituneError(
-            "one metric decides", found=f"--metric {id}" if id else ", ".join(known),
-            expected=f"one of {', '.join(known)}", fix="choose one with --metric",
-        )  # fmt: skip
+            "one metric decides",
+            found=f"--metric {id}" if id else ", ".join(known),
+            expected=f"one of {', '.join(known)}",
+            fix="choose one with --metric",
+        )
     return chosen[0]
 
 

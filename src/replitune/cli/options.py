@@ -15,10 +15,7 @@ from replitune.settings import SEED, Reading, Setting, from_text, read, settings
 
 
 def add_settings(
-    parser: argparse.ArgumentParser,
-    declared: Any,
-    *names: str,
-    help: Mapping[str, str] | None = None,
+    parser: argparse.ArgumentParser, declared: Any, *names: str, help: Mapping[str, str] | None = None
 ) -> None:
     """Options for some settings of a class, with the sentences and the defaults that it declares,
     or other sentences."""
@@ -83,9 +80,7 @@ def given_settings(options: argparse.Namespace, declared: Any, *names: str) -> d
         value: Any = text
         if get_origin(bare(hint)) is dict and len(text) == 1 and "=" not in text[0]:
             # one for all
-            values[name] = reading.read(
-                get_args(bare(hint))[1], from_text(float, text[0]), (option,)
-            )
+            values[name] = reading.read(get_args(bare(hint))[1], from_text(float, text[0]), (option,))
             continue
         if get_origin(bare(hint)) is dict:
             value = named_values(text, get_args(bare(hint))[1], option)
@@ -165,9 +160,7 @@ def pairs_of(words: Sequence[str]) -> Any:
     for word in words:
         a, colon, b = word.partition(":")
         if not colon or not a or not b:
-            raise ReplituneError(
-                f"{word!r} is not a pair", expected="all, baseline=NAME, or A:B C:D ..."
-            )
+            raise ReplituneError(f"{word!r} is not a pair", expected="all, baseline=NAME, or A:B C:D ...")
         pairs.append([a, b])
     return pairs
 
@@ -221,9 +214,8 @@ def replica_words(words: Sequence[str]) -> dict[str, int]:
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--seed", type=whole, default=SEED,
-        help="the only source of randomness (default %(default)s)",
-    )  # fmt: skip
+        "--seed", type=whole, default=SEED, help="the only source of randomness (default %(default)s)"
+    )
 
 
 def whole(text: str) -> int:

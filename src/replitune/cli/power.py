@@ -51,9 +51,7 @@ PLANNING = ("margin", "cpu_per_run", "cpu_per_segment")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_options(parser, seed=False)
     add_suite(parser)
-    parser.add_argument(
-        "--plans", nargs="+", metavar="NxSEGMENTS", help="REPLICASxSEGMENTS of each plan"
-    )
+    parser.add_argument("--plans", nargs="+", metavar="NxSEGMENTS", help="REPLICASxSEGMENTS of each plan")
     add_settings(parser, PowerSettings, *SETTINGS)
     add_settings(parser, TestSettings, "alpha", "paired_replicas")
     add_settings(parser, PlanningSettings, *PLANNING)
@@ -76,9 +74,7 @@ def run(options: argparse.Namespace) -> None:
         cells,
         given_pairs(options),
         settings,
-        TestSettings(
-            **given_settings(options, TestSettings, "alpha", "paired_replicas"), margin=margins
-        ),
+        TestSettings(**given_settings(options, TestSettings, "alpha", "paired_replicas"), margin=margins),
         options.plans,
         _prices(options.manifest, planning, settings),
     )
@@ -170,9 +166,7 @@ def rows(
     return rows
 
 
-def _prices(
-    manifest: str | None, planning: PlanningSettings, settings: PowerSettings
-) -> PricesOf | None:
+def _prices(manifest: str | None, planning: PlanningSettings, settings: PowerSettings) -> PricesOf | None:
     """None where no prices are given."""
     from replitune.ledger.prices import prices_of
 

@@ -15,13 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from replitune.cli.options import add_settings, given_settings
-from replitune.cli.stores import (
-    add_store_options,
-    chosen_stores,
-    given_pairs,
-    job_stores,
-    replicated_pairs,
-)
+from replitune.cli.stores import add_store_options, chosen_stores, given_pairs, job_stores, replicated_pairs
 from replitune.experiment import stages
 from replitune.settings import read
 from replitune.significance.settings import TestSettings

@@ -20,11 +20,7 @@ def job(job: stages.Report, options: argparse.Namespace) -> None:
     tables, figures, links = contents.tables(material), {}, {}
     with new_folder(Path(job.at.tables)) as out:
         for name, table in tables.items():
-            for suffix, text in (
-                ("csv", table.csv()),
-                ("md", table.markdown()),
-                ("tex", table.latex()),
-            ):
+            for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
                 (out / f"{name}.{suffix}").write_text(text, "utf-8", newline="")
         for part in material.segments:
             links[part.testset] = f"tables/segments.{part.testset}.tsv"

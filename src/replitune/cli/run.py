@@ -30,9 +30,12 @@ THREADS = None
 TAKES_REST = True
 """What follows `--` is `options.rest`."""
 OURS = {
-    "--configfile": "FILE", "--configfiles": "FILE", "--workflow-profile": "--profile",
-    "-d": "cd", "--directory": "cd",
-}  # fmt: skip
+    "--configfile": "FILE",
+    "--configfiles": "FILE",
+    "--workflow-profile": "--profile",
+    "-d": "cd",
+    "--directory": "cd",
+}
 """Options of Snakemake's that we give it, or that would hide its results from us, and what to do
 instead."""
 DEFAULTS = ("experiment.yaml", "config/config.yaml")
@@ -44,16 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", nargs="?", metavar="FILE", help=f"the experiment (default {', or '.join(DEFAULTS)})"
     )
-    parser.add_argument(
-        "--cores", metavar="N", help="cores to use, or `all` (default: the profile's)"
-    )
+    parser.add_argument("--cores", metavar="N", help="cores to use, or `all` (default: the profile's)")
     parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
     parser.add_argument("--corpora", metavar="DIR", help="where the names of texts start")
     parser.add_argument(
-        "--profile", metavar="P",
+        "--profile",
+        metavar="P",
         help="workstation, slurm, or a folder with a profile of Snakemake (default: `profile` "
         "beside the experiment, or else workstation)",
-    )  # fmt: skip
+    )
     parser.add_argument("--plain", action="store_true", help="lines, also on a terminal")
 
 
@@ -70,10 +72,12 @@ def run(options: argparse.Namespace) -> int:
     given = {"scale": options.scale, "corpora": options.corpora}
     experiment = Experiment(load(file, **given))
     engine = Engine(
-        file, _profile(options.profile, file),
+        file,
+        _profile(options.profile, file),
         [f"{key}={value}" for key, value in given.items() if value is not None],
-        options.cores, options.rest,
-    )  # fmt: skip
+        options.cores,
+        options.rest,
+    )
     if engine.answers:
         with engine.start(sys.stdout.fileno()) as program:
             return 1 if program.process.wait() else 0
@@ -123,9 +127,10 @@ def _last_words(log: Path) -> str:
 
     if "Directory cannot be locked" in log.read_text("utf-8", errors="replace"):
         raise ReplituneError(
-            "Snakemake is at work in this folder, or was killed", file=Path.cwd(),
+            "Snakemake is at work in this folder, or was killed",
+            file=Path.cwd(),
             fix="wait for it; or, when there is none: replitune run -- --unlock",
-        )  # fmt: skip
+        )
     return f"replitune: {last_message(log)}\n  log:      {log}"
 
 
@@ -140,9 +145,11 @@ def _file(given: str | None) -> Path:
         if Path(name).is_file():
             return Path(name)
     raise ReplituneError(
-        "no experiment here", file=Path.cwd(), expected=" or ".join(DEFAULTS),
+        "no experiment here",
+        file=Path.cwd(),
+        expected=" or ".join(DEFAULTS),
         fix="name one, or make one: replitune new DIR",
-    )  # fmt: skip
+    )
 
 
 def _profile(given: str | None, file: Path) -> Path:

@@ -43,9 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hyps-from", metavar="PATH", help="list file, or folder of one system")
     parser.add_argument("--system", metavar="NAME", help="the system of the folder --hyps-from")
     parser.add_argument("--replicas", nargs="+", metavar="PREFIX=N", help="replicas in that folder")
-    parser.add_argument(
-        "--allow-missing", action="store_true", help="score without replicas that failed"
-    )
+    parser.add_argument("--allow-missing", action="store_true", help="score without replicas that failed")
     parser.add_argument(
         "--metrics",
         nargs="+",
@@ -118,9 +116,7 @@ def score_outputs(
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
             previous = [*made, *([path] if take_over else [])]
-            scored = replace(
-                scorer.score(name, list(files), outputs, previous=previous), missing=missing
-            )
+            scored = replace(scorer.score(name, list(files), outputs, previous=previous), missing=missing)
             print(
                 f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
                 f"segments; {scored.computed} distinct outputs scored, rows of {scored.taken_over} "
@@ -131,11 +127,7 @@ def score_outputs(
                 collected.append(scored)
             else:
                 write_store(
-                    path,
-                    [scored.system],
-                    scorer.metric,
-                    scorer.metadata([scored]),
-                    testset.documents,
+                    path, [scored.system], scorer.metric, scorer.metadata([scored]), testset.documents
                 )
     for warning in find_copies(hashes):
         print(f"warning: {warning}", file=sys.stderr)
@@ -160,8 +152,7 @@ def _there(
             raise failure.error(files[replica])
     if missing:
         print(
-            f"warning: {name}: {len(missing)} of {len(files)} replicas are missing: "
-            + ", ".join(missing),
+            f"warning: {name}: {len(missing)} of {len(files)} replicas are missing: " + ", ".join(missing),
             file=sys.stderr,
         )
     if len(missing) == len(files) and not may_be_empty:
@@ -220,9 +211,7 @@ def _listed(path: str) -> dict[str, dict[Replica, str]]:
             replica = Replica(safe_name(fields[1], f"{path}:{number}"))
             if replica in systems.setdefault(name, {}):
                 raise ReplituneError(
-                    f"replica {replica.id} of system {name} is listed twice",
-                    file=path,
-                    line=number,
+                    f"replica {replica.id} of system {name} is listed twice", file=path, line=number
                 )
             systems[name][replica] = fields[2]
     if not systems:

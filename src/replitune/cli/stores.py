@@ -17,9 +17,7 @@ from replitune.significance.settings import Pairs, Weight
 from replitune.statistics.store import SegmentStatistics, read_stores, read_systems
 
 
-def add_store_options(
-    parser: argparse.ArgumentParser, *, pairs: bool = True, seed: bool = True
-) -> None:
+def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True, seed: bool = True) -> None:
     """What every study of one test set takes."""
     parser.add_argument(
         "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
@@ -58,9 +56,7 @@ def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
     return stores
 
 
-def stores_of_suite(
-    store: str, words: Sequence[str]
-) -> dict[str, tuple[float, list[SegmentStatistics]]]:
+def stores_of_suite(store: str, words: Sequence[str]) -> dict[str, tuple[float, list[SegmentStatistics]]]:
     """By test set, its weight and what each metric says of it. ``TESTSET[=WEIGHT] ...``, or all."""
     found: dict[str, list[SegmentStatistics]] = {}
     for item in read_stores(store):

@@ -19,29 +19,22 @@ def add_system_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backend", default="phrase", metavar="NAME", help="what makes the system (phrase)"
     )
+    parser.add_argument("--settings", metavar="JSON", help="of the system, as in an experiment file")
     parser.add_argument(
-        "--settings", metavar="JSON", help="of the system, as in an experiment file"
-    )
-    parser.add_argument(
-        "--system",
-        default="system",
-        metavar="NAME",
-        help="name of the system; it names random streams",
+        "--system", default="system", metavar="NAME", help="name of the system; it names random streams"
     )
 
 
 def add_replica_options(parser: argparse.ArgumentParser, otherwise: str | None = None) -> None:
     parser.add_argument(
-        "--replica", default=otherwise, metavar="ID",
-        help="such as mert-003; names the random streams",
-    )  # fmt: skip
-    parser.add_argument(
-        "--paired", action="store_true", help="replica k of all systems has one seed"
+        "--replica", default=otherwise, metavar="ID", help="such as mert-003; names the random streams"
     )
+    parser.add_argument("--paired", action="store_true", help="replica k of all systems has one seed")
     parser.add_argument(
-        "--allow-failure", action="store_true",
+        "--allow-failure",
+        action="store_true",
         help="where this replica alone cannot be made, write that instead, and end well",
-    )  # fmt: skip
+    )
 
 
 def chosen_system(options: argparse.Namespace, otherwise: Mapping[str, Any]) -> Backend:
@@ -55,9 +48,7 @@ def chosen_system(options: argparse.Namespace, otherwise: Mapping[str, Any]) -> 
     return get_backend(options.system, settings, options.backend)
 
 
-def failure_of(
-    error: ReplicaError, stage: str, system: str, replica: str, *, allowed: bool
-) -> Failure:
+def failure_of(error: ReplicaError, stage: str, system: str, replica: str, *, allowed: bool) -> Failure:
     """The record of a replica that could not be made; where that is not allowed, the error."""
     if not allowed:
         raise error

@@ -21,9 +21,7 @@ from replitune.experiment import stages
 from replitune.settings import read
 from replitune.significance.settings import TestSettings
 
-SETTINGS = (
-    "methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas"
-)  # fmt: skip
+SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,9 +45,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.results.comparing import compare, compare_suite
     from replitune.statistics.store import read_stores
 
-    settings = TestSettings(
-        pairs=given_pairs(options), **given_settings(options, TestSettings, *SETTINGS)
-    )
+    settings = TestSettings(pairs=given_pairs(options), **given_settings(options, TestSettings, *SETTINGS))
     given: dict[str, Any] = {
         "seed": options.seed,
         "systems": options.systems,
@@ -93,9 +89,12 @@ def job(job: stages.Test, options: argparse.Namespace) -> None:
 
     settings = read(TestSettings, job.tests, "tests")
     given: dict[str, Any] = {
-        "seed": job.seed, "systems": job.systems, "design": job.design, "families": job.families,
+        "seed": job.seed,
+        "systems": job.systems,
+        "design": job.design,
+        "families": job.families,
         "looks": read_record(job.at.look(job.looks)) if job.looks else None,
-    }  # fmt: skip
+    }
     if job.suite:
         stores = {testset: [read_systems(job.stores(testset))] for testset in job.suite}
         comparison = compare_suite(stores, job.suite, settings, suite=job.testset, **given)

@@ -31,9 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="FILE", help="target side of the training pairs")
     parser.add_argument("--dev", metavar="FILE", help="prepared dev set, where it is needed")
     parser.add_argument(
-        "--subset", default="all", metavar="NAME",
+        "--subset",
+        default="all",
+        metavar="NAME",
         help="train on all, top, bottom, odd, even, or random half rand1, rand2, ...",
-    )  # fmt: skip
+    )
     parser.add_argument("--lm-text", metavar="FILE", help="more text for the language model")
     parser.add_argument("--lm-arpa", metavar="FILE", help="a ready language model")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="settings")
@@ -48,11 +50,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.phrase.settings import PhraseSettings
 
     backend = chosen_system(
-        options,
-        {
-            "subset": options.subset,
-            "training": assignments(options.set, PhraseSettings, "--set"),
-        },
+        options, {"subset": options.subset, "training": assignments(options.set, PhraseSettings, "--set")}
     )
     train = None
     if options.source or options.target:

@@ -38,9 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nbest", nargs="+", metavar="F", help="n-best files, plain or gz")
     parser.add_argument("--source-text", metavar="FILE", help="parallel text to train on")
     parser.add_argument(
-        "--target-text",
-        metavar="FILE",
-        help="target side of the training text, for commands that want it",
+        "--target-text", metavar="FILE", help="target side of the training text, for commands that want it"
     )
     parser.add_argument("--refs", nargs="+", metavar="R", help="references of the n-best files")
     parser.add_argument("--testset", metavar="FILE", help="prepared dev set, with its source")
@@ -48,13 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--algorithm", choices=TUNERS.names, help="the tuner")
     parser.add_argument("--metric", default="bleu", metavar="M", help="what to tune for")
     parser.add_argument("--init", metavar="FILE", help="weights to start from")
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="of the algorithm")
     parser.add_argument(
-        "--set", nargs="*", default=[], metavar="KEY=VALUE", help="of the algorithm"
-    )
-    parser.add_argument(
-        "--loop", nargs="*", default=[], metavar="KEY=VALUE",
+        "--loop",
+        nargs="*",
+        default=[],
+        metavar="KEY=VALUE",
         help="iterations, patience, min_gain, init, init_range, resample_dev",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--nbest-size",
         type=int,
@@ -63,9 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="distinct translations of each segment per iteration (default %(default)s)",
     )
     parser.add_argument("--features", nargs="+", metavar="GROUP", help="feature groups in use")
-    parser.add_argument(
-        "--search", nargs="*", default=[], metavar="KEY=VALUE", help="of the decoder"
-    )
+    parser.add_argument("--search", nargs="*", default=[], metavar="KEY=VALUE", help="of the decoder")
     add_seed(parser)
     parser.add_argument("--work", metavar="DIR", help="checkpoint; a killed run goes on from it")
     parser.add_argument("--history", metavar="FILE.parquet", help="a row per iteration")
@@ -86,10 +83,17 @@ def _tune_files(options: argparse.Namespace) -> None:
     if not options.refs or not options.algorithm:
         raise ReplituneError("--nbest needs --refs and --algorithm")
     tune_files(
-        options.nbest, options.refs, algorithm=options.algorithm, metric=options.metric,
-        init=options.init, seed=options.seed, out=options.out, threads=options.threads,
-        options=assignments(options.set, TUNERS[options.algorithm], "--set"), log=say,
-    )  # fmt: skip
+        options.nbest,
+        options.refs,
+        algorithm=options.algorithm,
+        metric=options.metric,
+        init=options.init,
+        seed=options.seed,
+        out=options.out,
+        threads=options.threads,
+        options=assignments(options.set, TUNERS[options.algorithm], "--set"),
+        log=say,
+    )
 
 
 def _tune_system(options: argparse.Namespace) -> None:
@@ -99,24 +103,18 @@ def _tune_system(options: argparse.Namespace) -> None:
 
     backend = chosen_system(
         options,
-        {
-            "features": options.features,
-            "search": assignments(options.search, SearchSettings, "--search"),
-        },
+        {"features": options.features, "search": assignments(options.search, SearchSettings, "--search")},
     )
     seeded = "train_replica" in backend.stages
     algorithm = options.algorithm or ("" if seeded else needed(None, "algorithm"))
     train = None
     if options.source_text or options.target_text:
-        sides = (
-            needed(options.source_text, "source-text"),
-            needed(options.target_text, "target-text"),
-        )
+        sides = (needed(options.source_text, "source-text"), needed(options.target_text, "target-text"))
         train = Path(sides[0]), Path(sides[1])
     named = options.replica or f"{algorithm or 'seed'}-001"
-    tuner = get_tuner(algorithm, assignments(options.set, TUNERS[algorithm], "--set")) if (
-        algorithm
-    ) else None  # fmt: skip
+    tuner = (
+        get_tuner(algorithm, assignments(options.set, TUNERS[algorithm], "--set")) if (algorithm) else None
+    )
     job = ReplicaJob(
         seed=options.seed,
         threads=options.threads,

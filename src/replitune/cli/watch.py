@@ -26,21 +26,31 @@ WIDTH = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "folder", nargs="?", metavar="RESULTS",
+        "folder",
+        nargs="?",
+        metavar="RESULTS",
         help="results/<experiment> (default: what has run last below results)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--serve", nargs="?", type=int, const=None, default=False, metavar="PORT",
+        "--serve",
+        nargs="?",
+        type=int,
+        const=None,
+        default=False,
+        metavar="PORT",
         help="a page on 127.0.0.1 instead of the terminal (without PORT: the first free one from "
         "8642 on; 0: any)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--once", action="store_true", help="print it once, whole; so it is without a terminal"
     )
     parser.add_argument(
-        "--every", type=float, default=2.0, metavar="SECONDS",
+        "--every",
+        type=float,
+        default=2.0,
+        metavar="SECONDS",
         help="between two looks of the terminal (default %(default)s)",
-    )  # fmt: skip
+    )
 
 
 def run(options: argparse.Namespace) -> None:

@@ -77,9 +77,7 @@ def require_same_documents(first: FileContent, other: FileContent) -> None:
     """Two files that both tell the documents tell the same."""
     if first.documents is None or other.documents is None:
         return
-    for number, (mine, theirs) in enumerate(
-        zip(first.documents, other.documents, strict=True), start=1
-    ):
+    for number, (mine, theirs) in enumerate(zip(first.documents, other.documents, strict=True), start=1):
         if mine != theirs:
             raise ReplituneError(
                 "two files disagree about documents",

@@ -28,9 +28,21 @@ PAIR_ENDS = "_#_"
 """Between the language pair and the rest of the id of a document."""
 
 OUTPUT = (
-    "hypothesis", "output", "outputs", "samples", "generation", "generations", "translation",
-    "translations", "completion", "completions", "response", "responses", "prediction", "text",
-)  # fmt: skip
+    "hypothesis",
+    "output",
+    "outputs",
+    "samples",
+    "generation",
+    "generations",
+    "translation",
+    "translations",
+    "completion",
+    "completions",
+    "response",
+    "responses",
+    "prediction",
+    "text",
+)
 """Keys of what a system wrote, the first that is there."""
 
 
@@ -71,21 +83,24 @@ def read_documents(path: str | Path, role: Role) -> FileContent:
         }
         documents.append((id, _paragraphs(row.get("src_text", "")), named))
     if part is not None and part not in pairs:
-        raise ReplituneError("no such language pair", file=file, found=part,
-                             expected=", ".join(pairs))  # fmt: skip
+        raise ReplituneError("no such language pair", file=file, found=part, expected=", ".join(pairs))
     if len(pairs) > 1 and part is None:
         raise ReplituneError(
-            f"{len(pairs)} language pairs in one file", file=file, found=", ".join(pairs),
+            f"{len(pairs)} language pairs in one file",
+            file=file,
+            found=", ".join(pairs),
             fix=f"choose one: {file.name}#{next(iter(pairs))}",
-        )  # fmt: skip
+        )
     names = [name for name in documents[0][2] if all(name in refs for _, _, refs in documents)]
     for id, source, refs in documents:
         for name in names:
             if len(refs[name]) != len(source):
                 raise ReplituneError(
                     f"document {id} has not one paragraph of {name} for each of its source",
-                    file=file, found=f"{len(refs[name])}", expected=f"{len(source)}",
-                )  # fmt: skip
+                    file=file,
+                    found=f"{len(refs[name])}",
+                    expected=f"{len(source)}",
+                )
     if role == "reference" and not names:
         raise ReplituneError("no reference that all documents have", file=file)
     ids = [id for id, source, _ in documents for _ in source]
@@ -108,12 +123,16 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
     key = next((key for key in (*OUTPUT, "tgt_text") if key in first), None)
     if key is None:
         raise ReplituneError(
-            "no text of a system", file=file, line=line, found=", ".join(first)[:200],
+            "no text of a system",
+            file=file,
+            line=line,
+            found=", ".join(first)[:200],
             expected=f"one of the keys {', '.join(OUTPUT)}",
-        )  # fmt: skip
+        )
     if isinstance(first[key], dict):
-        return [_in_order(file, [(n, r.get("doc_id"), _of(file, n, r, key, part)) for n, r in rows],
-                          documents)]  # fmt: skip
+        return [
+            _in_order(file, [(n, r.get("doc_id"), _of(file, n, r, key, part)) for n, r in rows], documents)
+        ]
     if "doc_id" in first and isinstance(first[key], str):
         found = [(n, row.get("doc_id"), _text(file, n, row, key)) for n, row in rows]
         return [_in_order(file, found, documents)]
@@ -125,16 +144,19 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
         good = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
         if not good or len(texts) != samples or not samples:
             raise ReplituneError(
-                f"not {samples or 'any'} samples", file=file, line=n,
+                f"not {samples or 'any'} samples",
+                file=file,
+                line=n,
                 found=f"{key}: {len(texts) if good else repr(texts)[:40]}",
                 expected="as many texts as on the first line",
-            )  # fmt: skip
+            )
     runs = [[_one_line(row[key][k]) for _, row in rows] for k in range(samples)]
     if part is None:
         return runs
     if not part.isdecimal() or not 1 <= int(part) <= samples:
-        raise ReplituneError("no such sample", file=file, found=part,
-                             expected=f"a number from 1 to {samples}")  # fmt: skip
+        raise ReplituneError(
+            "no such sample", file=file, found=part, expected=f"a number from 1 to {samples}"
+        )
     return [runs[int(part) - 1]]
 
 
@@ -144,10 +166,12 @@ def _of(path: Path, line: int, row: dict[str, Any], key: str, part: str | None) 
     names = list(texts) if isinstance(texts, dict) else []
     if part not in names:
         raise ReplituneError(
-            "which system?" if part is None else f"no output of system {part}", file=path,
-            line=line, found=", ".join(names) or "none",
+            "which system?" if part is None else f"no output of system {part}",
+            file=path,
+            line=line,
+            found=", ".join(names) or "none",
             fix=f"name it: {path.name}#{names[0]}" if names else None,
-        )  # fmt: skip
+        )
     return str(texts[part])
 
 
@@ -158,8 +182,12 @@ def _in_order(
     by_id: dict[str, tuple[int, list[str]]] = {}
     for line, id, text in found:
         if str(id) in by_id:
-            raise ReplituneError(f"document {id} is there twice", file=path, line=line,
-                                 found=f"also on line {by_id[str(id)][0]}")  # fmt: skip
+            raise ReplituneError(
+                f"document {id} is there twice",
+                file=path,
+                line=line,
+                found=f"also on line {by_id[str(id)][0]}",
+            )
         by_id[str(id)] = (line, _paragraphs(text))
     if documents is None:
         return [text for _, texts in by_id.values() for text in texts]
@@ -167,15 +195,22 @@ def _in_order(
     for id, group in groupby(documents):
         count = len(list(group))
         if id not in by_id:
-            raise ReplituneError(f"no document {id}", file=path, found=f"{len(by_id)} documents",
-                                 expected="all documents of the test set")  # fmt: skip
+            raise ReplituneError(
+                f"no document {id}",
+                file=path,
+                found=f"{len(by_id)} documents",
+                expected="all documents of the test set",
+            )
         line, texts = by_id[id]
         if len(texts) != count:
             raise ReplituneError(
-                f"document {id} has another number of paragraphs than the test set", file=path,
-                line=line, found=f"{len(texts)}", expected=f"{count}",
+                f"document {id} has another number of paragraphs than the test set",
+                file=path,
+                line=line,
+                found=f"{len(texts)}",
+                expected=f"{count}",
                 fix="translate paragraph by paragraph, with an empty line between them",
-            )  # fmt: skip
+            )
         lines += texts
     return lines
 
@@ -192,9 +227,7 @@ def _one_line(text: str) -> str:
 
 def _text(path: Path, line: int, row: dict[str, Any], key: str) -> str:
     if not isinstance(row.get(key), str):
-        raise ReplituneError(
-            f"no text `{key}`", file=path, line=line, found=repr(row.get(key))[:60]
-        )
+        raise ReplituneError(f"no text `{key}`", file=path, line=line, found=repr(row.get(key))[:60])
     return str(row[key])
 
 
@@ -206,10 +239,14 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ReplituneError(
-                "not a line of JSON", file=path, line=number, found=str(error),
+                "not a line of JSON",
+                file=path,
+                line=number,
+                found=str(error),
                 fix="was the file cut off? write it again",
-            ) from None  # fmt: skip
+            ) from None
         if not isinstance(row, dict):
-            raise ReplituneError("not a JSON object", file=path, line=number, found=line[:60],
-                                 expected="{...} on each line")  # fmt: skip
+            raise ReplituneError(
+                "not a JSON object", file=path, line=number, found=line[:60], expected="{...} on each line"
+            )
         yield number, row

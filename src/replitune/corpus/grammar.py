@@ -156,10 +156,7 @@ class Document:
 
     def finite(self, verb: Verb, plural: bool, semantic: int) -> Unit:
         target = self.verb_target(verb, semantic)
-        return (
-            verb.stem + ("en" if plural else "t"),
-            target + ("ent" if plural else "a"),
-        )
+        return (verb.stem + ("en" if plural else "t"), target + ("ent" if plural else "a"))
 
     def adverb(self) -> tuple[Unit, bool]:
         """An adverb, and whether it stands early in the translation."""
@@ -348,10 +345,7 @@ class Document:
         which = self.dice.pick(CONJUNCTIONS)
         target = which + 2 if self.dice.chance(self.freedom) and which < 5 else which
         conjunction = (self.words["conjunction"][which], self.words["t.conjunction"][target])
-        return (
-            [*main[0], (",", ""), conjunction, *clause[0]],
-            [*main[1], conjunction, *clause[1]],
-        )
+        return ([*main[0], (",", ""), conjunction, *clause[0]], [*main[1], conjunction, *clause[1]])
 
     def relative(self) -> tuple[Units, Units]:
         """A relative clause on the object, verb-final in the source."""
@@ -371,10 +365,7 @@ class Document:
         adjective = self.lexicon.adjectives[self.dice.pick(self.tables["adjective"])]
         target = adjective.targets[self.synonym(len(adjective.targets))]
         ending = ("o", "os", "a", "as")[2 * subject.gender + subject.plural]
-        copula = (
-            self.words["copula"][subject.plural],
-            self.words["t.copula"][subject.plural],
-        )
+        copula = (self.words["copula"][subject.plural], self.words["t.copula"][subject.plural])
         negation = self.negation()
         rest = [(adjective.stem, target + ending)]
         if self.dice.chance(0.4):
@@ -383,10 +374,7 @@ class Document:
                 [*subject.source, copula, *negation, *more[0], *rest],
                 [*subject.target, *negation, copula, *rest, *more[1]],
             )
-        return (
-            [*subject.source, copula, *negation, *rest],
-            [*subject.target, *negation, copula, *rest],
-        )
+        return ([*subject.source, copula, *negation, *rest], [*subject.target, *negation, copula, *rest])
 
     def coordinated(self) -> tuple[Units, Units]:
         """Two clauses side by side."""
@@ -401,10 +389,7 @@ class Document:
         thing = self.noun_phrase()
         verb = self.finite(self.verb(), subject.plural, thing.semantic)
         ask = ("", self.words["t.ask"][0])
-        return (
-            [verb, *subject.source, *thing.source],
-            [ask, *subject.target, verb, *thing.target],
-        )
+        return ([verb, *subject.source, *thing.source], [ask, *subject.target, verb, *thing.target])
 
 
 def words(units: Units, side: int) -> str:

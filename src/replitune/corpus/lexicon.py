@@ -134,9 +134,7 @@ class WordMaker:
             count = int(self.rng.integers(syllables[0], syllables[1] + 1))
             draws = self.rng.random((count, 3)).tolist()
             stem = "".join(
-                onsets[int(a * len(onsets))]
-                + vowels[int(b * len(vowels))]
-                + codas[int(c * len(codas))]
+                onsets[int(a * len(onsets))] + vowels[int(b * len(vowels))] + codas[int(c * len(codas))]
                 for a, b, c in draws
             )
             forms = {stem + ending for ending in endings}
@@ -202,10 +200,7 @@ def _noun(rng: np.random.Generator, maker: WordMaker) -> Noun:
     ambiguous = rng.random() < AMBIGUOUS["noun"]
     senses = []
     for _ in range(2 if ambiguous else 1):
-        words = [
-            maker.word(TARGET_SOUNDS, (2, 3), ("", "s"))
-            for _ in range(_synonym_count(rng, SYNONYMS))
-        ]
+        words = [maker.word(TARGET_SOUNDS, (2, 3), ("", "s")) for _ in range(_synonym_count(rng, SYNONYMS))]
         senses.append(tuple((word, word + "s") for word in words))
     return Noun(
         source=(source, source + plural),
@@ -224,17 +219,11 @@ def _verb(rng: np.random.Generator, maker: WordMaker) -> Verb:
     senses = [
         tuple(maker.word(TARGET_SOUNDS, (1, 2), ("a", "ent", "é")) for _ in range(count))
         for count in [
-            _synonym_count(rng, SYNONYMS)
-            for _ in range(2 if rng.random() < AMBIGUOUS["verb"] else 1)
+            _synonym_count(rng, SYNONYMS) for _ in range(2 if rng.random() < AMBIGUOUS["verb"] else 1)
         ]
     ]
     sense_of_class = rng.permutation(np.arange(CLASSES) % len(senses)).tolist()
-    return Verb(
-        stem,
-        "ge" + stem + "t",
-        tuple(senses),
-        tuple(sense_of_class),
-    )
+    return Verb(stem, "ge" + stem + "t", tuple(senses), tuple(sense_of_class))
 
 
 def _adjective(rng: np.random.Generator, maker: WordMaker) -> Adjective:

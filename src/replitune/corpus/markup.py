@@ -83,9 +83,7 @@ class MarkupFile:
         chosen: Sequence[str] = []
         if role == "reference":
             if not found:
-                raise ReplituneError(
-                    "no reference in this file", file=self.path, found=self._content()
-                )
+                raise ReplituneError("no reference in this file", file=self.path, found=self._content())
             chosen = found if names is None else names
             take_names(found, chosen, "reference", self.path)
         sources = self.names("source")
@@ -190,10 +188,7 @@ class Builder:
             self.text.append(text)
         elif self.document is not None and not self.other and text.strip():
             raise self.error(
-                "text outside a segment",
-                line,
-                found=text.strip()[:60],
-                fix="put it into <seg> ... </seg>",
+                "text outside a segment", line, found=text.strip()[:60], fix="put it into <seg> ... </seg>"
             )
 
     def finish(self, line: int) -> MarkupFile:
@@ -285,8 +280,5 @@ class Builder:
             return
         stream = self.file.streams.setdefault(self.side, {})
         if key in stream:
-            raise self.error(
-                f"segment {key[1]!r} of document {key[0]!r} comes twice",
-                self.segment_line,
-            )
+            raise self.error(f"segment {key[1]!r} of document {key[0]!r} comes twice", self.segment_line)
         stream[key] = LINE_BREAKS.sub(" ", "".join(self.text).strip(" \t\r\n"))

@@ -73,12 +73,7 @@ def prepare_train(
 
 
 def prepare_testset(
-    given: Corpus | Mapping[str, Any],
-    name: str,
-    folder: str | Path,
-    *,
-    seed: int,
-    base: str | Path = ".",
+    given: Corpus | Mapping[str, Any], name: str, folder: str | Path, *, seed: int, base: str | Path = "."
 ) -> TestSet:
     """Write the prepared form of dev or a test set and its account; returns the test set."""
     folder = Path(folder)
@@ -131,13 +126,16 @@ def read_files(name: str, given: TestSetFiles, base: str | Path) -> tuple[TestSe
         joined = join_testsets(name, {part: testset for part, (testset, _) in parts.items()})
         return joined, [account for _, accounts in parts.values() for account in accounts]
     source, documents = (
-        None if file is None else _place(file, base)
-        for file in (given.source_file, given.documents)
+        None if file is None else _place(file, base) for file in (given.source_file, given.documents)
     )
     testset = read_testset(
-        [_place(file, base) for file in given.reference_files], source, documents,
-        format=given.format, names=as_list(given.names) or None, columns=given.columns,
-    )  # fmt: skip
+        [_place(file, base) for file in given.reference_files],
+        source,
+        documents,
+        format=given.format,
+        names=as_list(given.names) or None,
+        columns=given.columns,
+    )
     return testset, [_account(file, base) for file in given.files]
 
 

@@ -8,11 +8,7 @@ from pathlib import Path
 from replitune.corpus.content import FileContent, Role, require_same_documents
 from replitune.corpus.documents_jsonl import has_documents, split_part
 from replitune.corpus.documents_jsonl import read_documents as documents_of_wmt
-from replitune.corpus.plain import (
-    read_blank_separated,
-    read_plain,
-    read_prepared_content,
-)
+from replitune.corpus.plain import read_blank_separated, read_plain, read_prepared_content
 from replitune.corpus.sacrebleu_sets import read_sacrebleu
 from replitune.corpus.settings import SACREBLEU, Columns, Format
 from replitune.corpus.testset import (
@@ -28,8 +24,12 @@ from replitune.errors import ReplituneError
 from replitune.running.files import read_lines
 
 SUFFIXES: dict[str, Format] = {
-    ".xml": "xml", ".sgm": "sgm", ".sgml": "sgm", ".tsv": "tsv", ".jsonl": "jsonl",
-}  # fmt: skip
+    ".xml": "xml",
+    ".sgm": "sgm",
+    ".sgml": "sgm",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+}
 
 
 def recognise(path: str | Path) -> Format:
@@ -92,11 +92,7 @@ def read_testset(
 
 
 def read_content(
-    path: str | Path,
-    role: Role,
-    format: Format | None,
-    names: Sequence[str] | None,
-    columns: Columns,
+    path: str | Path, role: Role, format: Format | None, names: Sequence[str] | None, columns: Columns
 ) -> FileContent:
     """One file, by its format."""
     kind = format or recognise(path)

@@ -27,9 +27,11 @@ def read_segments(path: str | Path) -> FileContent:
     rows = read_file(file, ColumnNames())
     if "segment" not in rows.columns:
         raise ReplituneError(
-            "no column for the segment", file=file, found=", ".join(rows.called.values()),
+            "no column for the segment",
+            file=file,
+            found=", ".join(rows.called.values()),
             fix="an experiment needs scores of segments; `replitune compare --scores` does not",
-        )  # fmt: skip
+        )
     segment = coded([rows.columns["segment"]])
     document = coded([rows.columns["document"]]) if "document" in rows.columns else None
     _, pairs, segment, document = in_order(segment, document)
@@ -37,12 +39,13 @@ def read_segments(path: str | Path) -> FileContent:
         named = coded([rows.columns["testset"]])
         if testset is None and named.distinct > 1:
             raise ReplituneError(
-                f"{named.distinct} test sets in one table", file=file, found=few(named.names),
+                f"{named.distinct} test sets in one table",
+                file=file,
+                found=few(named.names),
                 fix=f"choose one: {file.name}#{named.names[0]}",
-            )  # fmt: skip
+            )
         if testset is not None and testset not in named.names:
-            raise ReplituneError("no such test set", file=file, found=testset,
-                                 expected=few(named.names))  # fmt: skip
+            raise ReplituneError("no such test set", file=file, found=testset, expected=few(named.names))
         if testset is not None:
             kept = named.codes == named.names.index(testset)
             there = np.zeros(len(pairs), bool)

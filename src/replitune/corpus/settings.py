@@ -36,16 +36,13 @@ class Columns(Settings, frozen=True):
     reference (reference1, ref_B, ...) and document."""
 
     references: Annotated[
-        Column | Annotated[list[Column], about(min_length=1)] | None,
-        about("Column(s) with references."),
+        Column | Annotated[list[Column], about(min_length=1)] | None, about("Column(s) with references.")
     ] = None
     source: Annotated[Column | None, about("Column with the source.")] = None
     document: Annotated[Column | None, about("Column with the document id.")] = None
     header: Annotated[
         bool | None,
-        about(
-            "Whether the first line names the columns; by default, unless all are given by number."
-        ),
+        about("Whether the first line names the columns; by default, unless all are given by number."),
     ] = None
 
 
@@ -89,12 +86,10 @@ class TestSetFiles(Settings, frozen=True):
             "or one WMT XML/SGM or TSV file; or `sacrebleu:NAME/PAIR` (needs network)."
         ),
     ] = None
-    source: Annotated[
-        File | None, about("Source text, needed by systems that translate.")
-    ] = None  # fmt: skip
-    documents: Annotated[
-        File | None, about("File with the document id of each segment, one a line.")
-    ] = None
+    source: Annotated[File | None, about("Source text, needed by systems that translate.")] = None
+    documents: Annotated[File | None, about("File with the document id of each segment, one a line.")] = (
+        None
+    )
     format: Annotated[
         Format | None,
         about(
@@ -108,8 +103,7 @@ class TestSetFiles(Settings, frozen=True):
         about("Which references of a WMT XML or SGM file to use (translators); all by default."),
     ] = None
     columns: Annotated[
-        Columns | None,
-        about("Columns of a TSV file, by header name or by number from 1."),
+        Columns | None, about("Columns of a TSV file, by header name or by number from 1.")
     ] = None
     parts: Annotated[
         Annotated[dict[Name, TestSetFiles], about(min_length=1)] | None,
@@ -130,9 +124,10 @@ class TestSetFiles(Settings, frozen=True):
             )
         if self.parts is None and self.references is None:
             raise ReplituneError(
-                "a test set without references", found=", ".join(given) or "nothing",
+                "a test set without references",
+                found=", ".join(given) or "nothing",
                 fix="name its files as `references`",
-            )  # fmt: skip
+            )
 
     @property
     def described(self) -> dict[tuple[str, ...], TestSetFiles]:
@@ -170,8 +165,7 @@ class SyntheticCorpus(Settings, frozen=True):
     train: Annotated[int | None, about("Sentence pairs to train on.", ge=1)] = 4000
     dev: Annotated[int | None, about("Segments of the dev set.", ge=1)] = 300
     tests: Annotated[
-        dict[Name, Annotated[int, about(ge=1)]],
-        about("Test sets and their numbers of segments."),
+        dict[Name, Annotated[int, about(ge=1)]], about("Test sets and their numbers of segments.")
     ] = msgspec.field(default_factory=lambda: {"test1": 300, "test2": 300})
 
     def __post_init__(self) -> None:
@@ -184,8 +178,7 @@ class FilesCorpus(Settings, frozen=True, kw_only=True):
     kind: Annotated[Literal["files"], about("Your texts.")]
     train: Annotated[TrainFiles | None, about("Parallel text to train on.")] = None
     dev: Annotated[
-        TestSetFiles | None,
-        about("The set that systems are tuned on; scored but never tested."),
+        TestSetFiles | None, about("The set that systems are tuned on; scored but never tested.")
     ] = None
     tests: Annotated[dict[Name, TestSetFiles], about("Test sets by name.")]
 

@@ -229,9 +229,12 @@ def read_prepared(path: str | Path) -> TestSet:
     for number, row in enumerate(rows, start=1):
         if row.shape != first:
             raise ReplituneError(
-                "this segment has other keys than the first", file=path, line=number,
-                found=_keys(row), expected=f"{_keys(rows[0])}, as on line 1",
-            )  # fmt: skip
+                "this segment has other keys than the first",
+                file=path,
+                line=number,
+                found=_keys(row),
+                expected=f"{_keys(rows[0])}, as on line 1",
+            )
     document, part, source, references = first
     try:
         return TestSet(
@@ -242,9 +245,13 @@ def read_prepared(path: str | Path) -> TestSet:
         )
     except ReplituneError as error:
         raise ReplituneError(
-            error.message, file=path, line=error.line, found=error.found, expected=error.expected,
+            error.message,
+            file=path,
+            line=error.line,
+            found=error.found,
+            expected=error.expected,
             fix=error.fix,
-        ) from None  # fmt: skip
+        ) from None
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True):

@@ -49,9 +49,11 @@ def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> N
     absent = [name for name, system in systems.items() if getattr(system, "without", ())]
     if absent:
         complain(
-            path, "pairs of systems some of which have no translations of some test sets",
-            found=", ".join(absent), expected="all",
-        )  # fmt: skip
+            path,
+            "pairs of systems some of which have no translations of some test sets",
+            found=", ".join(absent),
+            expected="all",
+        )
     pairs = () if isinstance(tests.pairs, Baseline) else tests.pairs
     given = [name for pair in pairs for name in pair]
     if isinstance(tests.pairs, Baseline):
@@ -61,9 +63,7 @@ def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> N
             unknown(complain, path, "system", name, names)
     for number, (a, b) in enumerate(pairs):
         if a == b:
-            complain(
-                (*path, number), f"a pair of {a!r} with itself", expected="two different systems"
-            )
+            complain((*path, number), f"a pair of {a!r} with itself", expected="two different systems")
 
 
 def suites_fit(complain: Complain, tests: Any, corpus: Any, metrics: Sequence[Entry]) -> None:
@@ -78,9 +78,8 @@ def suites_fit(complain: Complain, tests: Any, corpus: Any, metrics: Sequence[En
                 unknown(complain, path, "test set", testset, known)
         if len(set(named)) < 2:
             complain(
-                path, "a suite of one test set", found=", ".join(named),
-                expected="two test sets or more",
-            )  # fmt: skip
+                path, "a suite of one test set", found=", ".join(named), expected="two test sets or more"
+            )
     ids = [entry.id for entry in metrics]
     for id in tests.margin:
         if id not in ids:
@@ -89,9 +88,11 @@ def suites_fit(complain: Complain, tests: Any, corpus: Any, metrics: Sequence[En
 
 def unknown(complain: Complain, path: Path_, what: str, name: str, known: Sequence[str]) -> None:
     complain(
-        path, f"unknown {what} {name!r} in {'.'.join(map(str, path))}", expected=", ".join(known),
+        path,
+        f"unknown {what} {name!r} in {'.'.join(map(str, path))}",
+        expected=", ".join(known),
         fix=did_you_mean(name, [*known]),
-    )  # fmt: skip
+    )
 
 
 def metrics_differ(complain: Complain, metrics: Sequence[Entry]) -> None:
@@ -156,17 +157,14 @@ def texts_are_there(complain: Complain, systems: Mapping[str, Any], corpus: Any)
         needs = "needs" if len(names) == 1 else "need"
         if path[1] in PARTS and len(path) == 2 and not getattr(corpus, str(path[1])):
             part = str(path[1])
-            complain(
-                ("corpus",), f"{some} {needs} {PARTS[part]}", fix=f"name them as corpus.{part}"
-            )
+            complain(("corpus",), f"{some} {needs} {PARTS[part]}", fix=f"name them as corpus.{part}")
         else:
             complain(path, f"{some} {needs} the source of {path[-1]}", fix="name it as `source`")
 
 
 def systems_fit(
-    complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], corpus: Any,
-    tuning: Any,
-) -> None:  # fmt: skip
+    complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], corpus: Any, tuning: Any
+) -> None:
     """What each backend says of its system, and the replicas that it can make."""
     experiment = {"corpus": plain(corpus), "tuning": plain(tuning)}
     for name, backend in backends_of(systems).items():
@@ -180,8 +178,9 @@ def systems_fit(
                 found=", ".join(
                     f"{key}: {n}" for key, n in (own or replicas).items() if isinstance(n, int)
                 ),
-                expected=", ".join(known), fix="give the system its own `replicas`",
-            )  # fmt: skip
+                expected=", ".join(known),
+                fix="give the system its own `replicas`",
+            )
         backend.check(experiment, complain)
 
 
@@ -208,16 +207,20 @@ def shares_are_equal(
         found = "; ".join(f"{name}: {said(made[name])}" for name in (a, b))
         if strict and not same_shares(made[a], made[b]):
             complain(
-                path, f"systems {a} and {b} have different shares of each tuner", found=found,
+                path,
+                f"systems {a} and {b} have different shares of each tuner",
+                found=found,
                 expected="the same proportions, since replicas are exchanged within their tuner",
                 fix=f"give both the same replicas, or say `strata: none` of {', '.join(strict)}",
-            )  # fmt: skip
+            )
         elif paired and made[a] != made[b]:
             complain(
-                path, f"replicas of {a} and {b} do not pair by id", found=found,
+                path,
+                f"replicas of {a} and {b} do not pair by id",
+                found=found,
                 expected="the same replicas in both systems",
                 fix="leave paired_replicas off, or give both systems the same replicas",
-            )  # fmt: skip
+            )
 
 
 def takes_strata(entry: Entry) -> bool:
@@ -238,40 +241,49 @@ def replicas_are_there(
     if any(isinstance(backend, Given) for backend in every.values()):
         return  # their replicas are files, which nobody has looked for yet
     ids = {
-        replica.id for backend in every.values()
+        replica.id
+        for backend in every.values()
         for replica in replica_ids(replica_counts(backend, replicas))
-    }  # fmt: skip
+    }
     for key in ("methods", "intervals"):
         for number, entry in enumerate(getattr(tests, key)):
             for option in ("replica", "replica_a", "replica_b"):
                 wanted = entry.options.get(option)
                 if wanted not in (None, "median", "every", *ids):
                     complain(
-                        ("tests", key, number, option), f"no system has a replica {wanted!r}",
+                        ("tests", key, number, option),
+                        f"no system has a replica {wanted!r}",
                         expected="median, or one of " + ", ".join(sorted(ids)),
                         fix=did_you_mean(wanted, sorted(ids)),
-                    )  # fmt: skip
+                    )
 
 
 def looks_fit(
-    complain: Complain, replicas: Mapping[str, Any], systems: Mapping[str, Any],
-    metrics: Sequence[Entry], tests: Any, corpus: Any,
-) -> None:  # fmt: skip
+    complain: Complain,
+    replicas: Mapping[str, Any],
+    systems: Mapping[str, Any],
+    metrics: Sequence[Entry],
+    tests: Any,
+    corpus: Any,
+) -> None:
     """An experiment that decides how many replicas it needs."""
     looks = looks_of(replicas)
     if looks is None:
         for key in replicas:
             if key in settings_of(LookSettings) and key != "until":
                 complain(
-                    ("replicas", key), f"replicas.{key} without `until: settled`",
+                    ("replicas", key),
+                    f"replicas.{key} without `until: settled`",
                     fix=f"say `until: settled`, or leave `{key}` out",
-                )  # fmt: skip
+                )
         return
     if replicas.get("design") == "samples":
         complain(
-            ("replicas", "design"), "samples have no run effect that more of them could settle",
-            found="design: samples, until: settled", fix="leave `until` out",
-        )  # fmt: skip
+            ("replicas", "design"),
+            "samples have no run effect that more of them could settle",
+            found="design: samples, until: settled",
+            fix="leave `until` out",
+        )
     _schedule_fits(complain, looks, replicas, systems)
     ids = [entry.id for entry in metrics]
     if looks.metric is not None and looks.metric not in ids:
@@ -281,10 +293,12 @@ def looks_fit(
         unknown(complain, ("replicas", "testset"), "test set", looks.testset, tested)
     if looks.testset is None and len(corpus.tests) > 1:
         complain(
-            ("replicas",), "it is not said which test set decides", found=", ".join(tested),
-            expected="one of them", fix="name it as replicas.testset; a suite is one verdict "
-            "over several",
-        )  # fmt: skip
+            ("replicas",),
+            "it is not said which test set decides",
+            found=", ".join(tested),
+            expected="one of them",
+            fix="name it as replicas.testset; a suite is one verdict over several",
+        )
     _test_decides(complain, tests)
 
 
@@ -296,9 +310,11 @@ def _schedule_fits(
     if schedule[0] < FEWEST:
         complain(
             (*path, 0) if "looks" in replicas else ("replicas",),
-            f"the first look is at {schedule[0]}", found=shown, expected=f"{FEWEST} or more",
+            f"the first look is at {schedule[0]}",
+            found=shown,
+            expected=f"{FEWEST} or more",
             fix="two replicas would find a difference at .05 in .075 of experiments without one",
-        )  # fmt: skip
+        )
     if any(b <= a for a, b in pairwise(schedule)):
         complain(path, "looks do not rise", found=shown, expected="each above the one before")
         return
@@ -309,56 +325,70 @@ def _schedule_fits(
     }
     unlike = {
         ("systems", name, "replicas") if systems[name].replicas else ("replicas",): counts
-        for name, counts in made.items() if len({*counts.values()}) > 1
-    }  # fmt: skip
+        for name, counts in made.items()
+        if len({*counts.values()}) > 1
+    }
     for place, counts in unlike.items():
         complain(
-            place, "every look takes a system on by as many replicas of each kind",
-            found=said(counts), expected="the same number of each",
-        )  # fmt: skip
+            place,
+            "every look takes a system on by as many replicas of each kind",
+            found=said(counts),
+            expected="the same number of each",
+        )
     most = {name: max(counts.values()) for name, counts in made.items() if counts}
     if not most:
         complain(
-            ("replicas", "until"), "no system makes replicas, so there is nothing to decide",
+            ("replicas", "until"),
+            "no system makes replicas, so there is nothing to decide",
             fix="replitune compare --looks looks at outputs that are there",
-        )  # fmt: skip
+        )
     elif max(most.values()) <= schedule[0]:
         complain(
-            ("replicas",), f"the first look, at {schedule[0]}, is at all that there may be",
-            found=f"at most {max(most.values())}", fix="allow more, or leave `until` out",
-        )  # fmt: skip
+            ("replicas",),
+            f"the first look, at {schedule[0]}, is at all that there may be",
+            found=f"at most {max(most.values())}",
+            fix="allow more, or leave `until` out",
+        )
     elif "looks" in replicas and schedule[-1] > max(most.values()):
         complain(
-            path, f"a look at {schedule[-1]}, and no system may have as many replicas",
-            found=f"at most {max(most.values())}", fix="allow more, or leave that look out",
-        )  # fmt: skip
+            path,
+            f"a look at {schedule[-1]}, and no system may have as many replicas",
+            found=f"at most {max(most.values())}",
+            fix="allow more, or leave that look out",
+        )
 
 
 def _test_decides(complain: Complain, tests: Any) -> None:
     method = deciding(tests)
     if method is None:
         complain(
-            ("tests", "methods"), "`until: settled` goes by `crossed`, which is no test here",
-            found=", ".join(entry.id for entry in tests.methods), fix="add `crossed`",
-        )  # fmt: skip
+            ("tests", "methods"),
+            "`until: settled` goes by `crossed`, which is no test here",
+            found=", ".join(entry.id for entry in tests.methods),
+            fix="add `crossed`",
+        )
         return
     names = [entry.name for entry in tests.methods]
     place = ("tests", "methods", names.index("crossed"))
     for option, fitting in (
-        ("scope", ("both", "runs")), ("alternative", ("two-sided",)), ("variance", ("own",)),
-    ):  # fmt: skip
+        ("scope", ("both", "runs")),
+        ("alternative", ("two-sided",)),
+        ("variance", ("own",)),
+    ):
         given = method.options.get(option)
         if given is not None and given not in fitting:
             complain(
-                place, f"`until: settled` goes by the first `crossed`, which has {option}: {given}",
+                place,
+                f"`until: settled` goes by the first `crossed`, which has {option}: {given}",
                 expected=f"{option}: {' or '.join(fitting)}",
                 fix="put a `crossed` without it first, and give the other an `id`",
-            )  # fmt: skip
+            )
     if tests.correction == "bh":
         complain(
-            ("tests", "correction"), "`until: settled` has no correction `bh`",
+            ("tests", "correction"),
+            "`until: settled` has no correction `bh`",
             expected="max-t or holm (looks are corrected by Holm), or none",
-        )  # fmt: skip
+        )
 
 
 def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
@@ -370,10 +400,19 @@ def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
 
 
 CHECKS: tuple[Callable[..., None], ...] = (
-    has_testsets, pairs_exist, suites_fit, metrics_differ, tests_differ, studies_fit, scores_fit,
-    texts_are_there, systems_fit, shares_are_equal, replicas_are_there,
+    has_testsets,
+    pairs_exist,
+    suites_fit,
+    metrics_differ,
+    tests_differ,
+    studies_fit,
+    scores_fit,
+    texts_are_there,
+    systems_fit,
+    shares_are_equal,
+    replicas_are_there,
     looks_fit,
-)  # fmt: skip
+)
 
 
 # ---- what they look at

@@ -38,10 +38,12 @@ class Experiment:
     """Settings (see :mod:`replitune.experiment.reading`) with what follows from them."""
 
     def __init__(
-        self, settings: ExperimentSettings, results: str | Path = "results",
+        self,
+        settings: ExperimentSettings,
+        results: str | Path = "results",
         record: Record | None = None,
         outputs: Mapping[str, Mapping[str, Iterable[str]]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """With a `record` of looks, the replicas are those that looks have asked for. With
         `outputs`, ids of replicas by system and test set, files of systems that are on disk need
         not be here."""
@@ -50,9 +52,7 @@ class Experiment:
         self._given = outputs
         if outputs is not None:
             self.outputs = {
-                system: {
-                    testset: {Replica(id): Path(id) for id in ids} for testset, ids in found.items()
-                }
+                system: {testset: {Replica(id): Path(id) for id in ids} for testset, ids in found.items()}
                 for system, found in outputs.items()
             }
         self.name = settings.experiment
@@ -171,9 +171,7 @@ class Experiment:
         for system, backend in self.backends.items():
             if not isinstance(backend, Given):
                 continue
-            found[system] = {
-                testset: backend.files(testset, self.corpora) for testset in backend.testsets
-            }
+            found[system] = {testset: backend.files(testset, self.corpora) for testset in backend.testsets}
             first, *others = found[system].items()
             for testset, files in others:
                 if list(files) != list(first[1]):
@@ -196,9 +194,8 @@ class Experiment:
     def corpus_parts(self) -> list[str]:
         """What this experiment uses of its corpus."""
         trains = any(
-            "train" in parts for backend in self.backends.values()
-            for parts in backend.stages.values()
-        )  # fmt: skip
+            "train" in parts for backend in self.backends.values() for parts in backend.stages.values()
+        )
         return (["train"] if trains else []) + self.testsets
 
     def corpus_files(self, part: str) -> list[Path]:
@@ -265,10 +262,11 @@ class Experiment:
         systems = self.decoding(testset)
         given = {name for name in systems if name in self.outputs}
         most = {
-            name: {"run": len(self.replicas(name))} if name in given
+            name: {"run": len(self.replicas(name))}
+            if name in given
             else replica_counts(self.backends[name], self.settings.replicas)
             for name in systems
-        }  # fmt: skip
+        }
         return Plan(
             testset=testset,
             metric=looks.metric or self.metrics[0],
@@ -316,13 +314,7 @@ class Experiment:
     def studied(self, study: str) -> list[str]:
         """Ids of the metrics that a study looks at."""
         chosen = getattr(self.settings.studies, study).metrics
-        return (
-            self.metrics
-            if chosen == "all"
-            else self.metrics[:1]
-            if chosen == "first"
-            else [*chosen]
-        )
+        return self.metrics if chosen == "all" else self.metrics[:1] if chosen == "first" else [*chosen]
 
     def study_cells(self, study: str) -> list[tuple[str, str]]:
         """(test set, metric) of each job of a study in `BY_METRIC`; none when it is not asked
@@ -507,9 +499,7 @@ class Experiment:
 
     def _test(self, testset: str, metric: str) -> dict[str, Any]:
         tests = self.settings.tests
-        on_dev = (
-            testset not in self.suites and "dev" in self.testsets and self.scored(metric, "dev")
-        )
+        on_dev = testset not in self.suites and "dev" in self.testsets and self.scored(metric, "dev")
         own = {key: value for key, value in plain(tests).items() if key not in ("suites", "family")}
         return {
             **self._of_stores(testset, metric),
@@ -523,8 +513,9 @@ class Experiment:
     def is_decided(self, testset: str, metric: str) -> bool:
         """Whether these tests are those that decided the numbers of replicas."""
         return self.record is not None and (testset, metric) == (
-            self.record.plan.testset, self.record.plan.metric
-        )  # fmt: skip
+            self.record.plan.testset,
+            self.record.plan.metric,
+        )
 
     def _last_look(self) -> dict[str, Any]:
         return {} if self.record is None else {"looks": len(self.record.looks)}
@@ -540,7 +531,7 @@ class Experiment:
             wanted = {
                 "power": ("pairs", "alpha", "paired_replicas", "margin"),
                 "replication": ("pairs", "alpha"),
-            }.get(name, ())  # fmt: skip
+            }.get(name, ())
             return {
                 **self._of_stores(testset, metric),
                 "settings": settings,

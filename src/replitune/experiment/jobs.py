@@ -41,9 +41,7 @@ def jobs_of(experiment: Experiment) -> Iterator[Job]:
     yield from _looks(experiment)
     for testset in experiment.testsets:
         for metric in experiment.metrics:
-            for system in (
-                experiment.decoding(testset) if experiment.scored(metric, testset) else ()
-            ):
+            for system in experiment.decoding(testset) if experiment.scored(metric, testset) else ():
                 names = {"testset": testset, "metric": metric, "system": system}
                 yield Job(f"score/{testset}/{metric}/{system}", "score", names)
     for testset in experiment.tests:

@@ -109,17 +109,19 @@ def cautions(experiment: Experiment) -> list[str]:
             if dev & set(given.files)
         ]
     outside = [
-        str(path) for id in experiment.metrics for path in experiment.all_score_files(id)
+        str(path)
+        for id in experiment.metrics
+        for path in experiment.all_score_files(id)
         if not _is_inside(path, experiment.corpora)
-    ]  # fmt: skip
+    ]
     outside += [
-        file for testset in experiment.judged for file in experiment.human_files(testset).values()
+        file
+        for testset in experiment.judged
+        for file in experiment.human_files(testset).values()
         if not _is_inside(Path(file), experiment.corpora)
-    ]  # fmt: skip
+    ]
     if outside:
-        found.append(
-            f"{outside[0]} lies outside of the corpora: `replitune archive` will not pack it"
-        )
+        found.append(f"{outside[0]} lies outside of the corpora: `replitune archive` will not pack it")
     return [*found, *peeking(experiment)]
 
 

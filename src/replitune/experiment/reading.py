@@ -63,10 +63,11 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> Experiment
 
 def _unknown_scale(scale: str, scales: list[str]) -> Mistake:
     return Mistake(
-        ("scales",), f"unknown scale {scale!r}",
+        ("scales",),
+        f"unknown scale {scale!r}",
         expected=", ".join(scales) or "no scale: this experiment defines none",
         fix=did_you_mean(scale, scales),
-    )  # fmt: skip
+    )
 
 
 def _in_scale(mistake: Mistake, name: str, override: Mapping[str, Any]) -> Mistake:

@@ -16,24 +16,10 @@ from replitune.corpus.settings import CORPUS
 from replitune.meta.settings import MetaSettings
 from replitune.metrics.registry import METRICS
 from replitune.registry import NAME, Entry, Name, Named
-from replitune.settings import (
-    SEED,
-    WRONG,
-    Chosen,
-    Kind,
-    Path_,
-    Reading,
-    Settings,
-    about,
-    json_schema,
-)
+from replitune.settings import SEED, WRONG, Chosen, Kind, Path_, Reading, Settings, about, json_schema
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
-from replitune.significance.studies.settings import (
-    CalibrateSettings,
-    PowerSettings,
-    ReplicationSettings,
-)
+from replitune.significance.studies.settings import CalibrateSettings, PowerSettings, ReplicationSettings
 from replitune.tuning.settings import Tuning
 
 Replicas = Annotated[dict[str, Any], Counts(ReplicaDesign, LookSettings)]
@@ -102,14 +88,10 @@ class Studies(Settings):
         ),
     ] = None
     calibrate: Annotated[
-        Any,
-        Asked(CalibrateSettings),
-        about("How often each test finds a difference where there is none."),
+        Any, Asked(CalibrateSettings), about("How often each test finds a difference where there is none.")
     ] = None
     meta: Annotated[
-        Any,
-        Asked(MetaSettings),
-        about("How well metrics and their tests agree with people (Graham 2016)."),
+        Any, Asked(MetaSettings), about("How well metrics and their tests agree with people (Graham 2016).")
     ] = None
 
 
@@ -118,11 +100,7 @@ class ExperimentSettings(Settings, kw_only=True):
 
     experiment: Annotated[Name, about("Name of the experiment and of its folder below results/.")]
     seed: Annotated[int, about("The only source of randomness; 0 is a seed.", ge=0)] = SEED
-    corpus: Annotated[
-        Any,
-        CORPUS,
-        about("Where texts come from."),
-    ]
+    corpus: Annotated[Any, CORPUS, about("Where texts come from.")]
     systems: Annotated[Any, Systems(), about("The configurations under study, by name.")]
     replicas: Annotated[
         Replicas,
@@ -147,18 +125,14 @@ class ExperimentSettings(Settings, kw_only=True):
     metrics: Annotated[
         tuple[Annotated[Entry, Named(METRICS)], ...],
         about(
-            "The metrics that score every system on every test set. The first one leads the "
-            "report.",
+            "The metrics that score every system on every test set. The first one leads the report.",
             min_length=1,
         ),
     ] = (Entry("bleu"),)
     tests: Annotated[TestSettings, about("The significance tests.")] = TestSettings()
     studies: Annotated[
         Studies,
-        about(
-            "What replicas say beyond the tests of pairs; results are under studies/ and in the "
-            "report."
-        ),
+        about("What replicas say beyond the tests of pairs; results are under studies/ and in the report."),
     ] = Studies()
     scales: Annotated[
         dict[Name, dict[str, Any]],
@@ -168,9 +142,7 @@ class ExperimentSettings(Settings, kw_only=True):
             "replaced), null removes a key, everything else is replaced."
         ),
     ] = msgspec.field(default_factory=dict)
-    scale: Annotated[str | None, about("The chosen scale (usually given on the command line).")] = (
-        None
-    )
+    scale: Annotated[str | None, about("The chosen scale (usually given on the command line).")] = None
     corpora: Annotated[
         str | None,
         about(

@@ -290,9 +290,11 @@ class Score(Stage):
     @property
     def inputs(self) -> Files:
         return {
-            "testset": self.at.testset(self.testset), "decodes": self.decodes,
-            "scores": self.scores, **self.scored,
-        }  # fmt: skip
+            "testset": self.at.testset(self.testset),
+            "decodes": self.decodes,
+            "scores": self.scores,
+            **self.scored,
+        }
 
     @property
     def outputs(self) -> Files:
@@ -313,9 +315,11 @@ class Derive(SystemStage):
     def inputs(self) -> Files:
         weights = [self.at.weights(self.system, one.id) for one in replica_ids(self.replicas)]
         return {
-            **self.texts(), "tuned": weights, "testset": self.at.testset(self.testset),
+            **self.texts(),
+            "tuned": weights,
+            "testset": self.at.testset(self.testset),
             "store": self.at.store(self.testset, self.id, self.system),
-        }  # fmt: skip
+        }
 
     @property
     def outputs(self) -> Files:
@@ -358,8 +362,9 @@ class Look(Stage):
         return [
             self.at.batch(testset, self.plan.metric, system, size)
             for system, n in self.wanted.items()
-            for size in self.plan.sizes[system] if size <= n
-        ]  # fmt: skip
+            for size in self.plan.sizes[system]
+            if size <= n
+        ]
 
     @property
     def inputs(self) -> Files:
@@ -520,8 +525,10 @@ class Report(Stage):
         at = self.at
         found = [
             at.tests(testset, metric, kind)
-            for testset in self.tested for metric in self.metrics for kind in TESTS
-        ]  # fmt: skip
+            for testset in self.tested
+            for metric in self.metrics
+            for kind in TESTS
+        ]
         found += [at.study(study, *cell) for study, cells in self.studies.items() for cell in cells]
         return [*found, *(at.study("meta", testset) for testset in self.judged)]
 
@@ -551,9 +558,12 @@ class Report(Stage):
     def inputs(self) -> Files:
         looks: Files = {"looks": self.at.look(self.looks)} if self.looks else {}
         return {
-            "account": self.at.inputs, "numbers": self.numbers, "texts": self.texts,
-            "runs": self.runs, **looks,
-        }  # fmt: skip
+            "account": self.at.inputs,
+            "numbers": self.numbers,
+            "texts": self.texts,
+            "runs": self.runs,
+            **looks,
+        }
 
     @property
     def outputs(self) -> Files:
@@ -593,10 +603,27 @@ class Kernels(Stage):
 STAGES: dict[str, type[Stage]] = {
     stage.NAME: stage
     for stage in (
-        Corpus, Account, Kernels, Train, Tune, TrainReplica, Decode, Collect, Batch, Look, Score,
-        Derive, Test, Power, Replication, Calibrate, Meta, Report, Manifest,
+        Corpus,
+        Account,
+        Kernels,
+        Train,
+        Tune,
+        TrainReplica,
+        Decode,
+        Collect,
+        Batch,
+        Look,
+        Score,
+        Derive,
+        Test,
+        Power,
+        Replication,
+        Calibrate,
+        Meta,
+        Report,
+        Manifest,
     )
-}  # fmt: skip
+}
 """By name, in the order of the workflow."""
 
 

@@ -24,9 +24,13 @@ class ExperimentError(ReplituneError):
         self.errors = list(errors)
         first = self.errors[0]
         super().__init__(
-            first.message, file=first.file, line=first.line, found=first.found,
-            expected=first.expected, fix=first.fix,
-        )  # fmt: skip
+            first.message,
+            file=first.file,
+            line=first.line,
+            found=first.found,
+            expected=first.expected,
+            fix=first.fix,
+        )
 
     def render(self) -> str:
         texts = [error.render() for error in self.errors]
@@ -94,9 +98,7 @@ def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
     for path, line, duplicate in _key_lines(node, ()):
         source.lines[path] = line
         if duplicate:
-            twice.append(
-                Mistake(path, f"key `{path[-1]}` is given twice", fix="remove one of them")
-            )
+            twice.append(Mistake(path, f"key `{path[-1]}` is given twice", fix="remove one of them"))
     source.stop(twice)
     return data, source
 
@@ -180,9 +182,11 @@ def require_plain(reading: Reading, value: Any, path: Path_ = ()) -> None:
                 require_plain(reading, item, (*path, key))
             else:
                 reading.wrong(
-                    (*path, str(key)), "a key that is not text", found=repr(key)[:80],
+                    (*path, str(key)),
+                    "a key that is not text",
+                    found=repr(key)[:80],
                     fix="write it in quotes",
-                )  # fmt: skip
+                )
     elif isinstance(value, list):
         for index, item in enumerate(value):
             require_plain(reading, item, (*path, index))

@@ -92,7 +92,7 @@ def _match(trie, option_start, tokens, copied, start, longest, cells, ways):  # 
                 old = count
                 count = _extend_items(
                     trie, items, count, j - 1, tokens[start[sentence] + j - 1] + 1, number[j]
-                )  # fmt: skip
+                )
                 cells = with_room(cells, n_cells, 1)
                 ways = with_room(ways, n_ways, count - old + 1)
                 begin = n_ways

@@ -39,10 +39,7 @@ class Decoder:
     """
 
     def __init__(
-        self,
-        model: HieroModel,
-        weights: NDArray[np.float64],
-        settings: HieroSearchSettings | None = None,
+        self, model: HieroModel, weights: NDArray[np.float64], settings: HieroSearchSettings | None = None
     ) -> None:
         """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
         scores 0, and of equal hypotheses the first found is kept."""
@@ -85,12 +82,7 @@ class Decoder:
         return self._map(best, len(matched), threads)
 
     def nbest(
-        self,
-        lines: Sequence[str] | Matched,
-        size: int,
-        *,
-        distinct: bool = False,
-        threads: int = 1,
+        self, lines: Sequence[str] | Matched, size: int, *, distinct: bool = False, threads: int = 1
     ) -> NBest:
         """The `size` best derivations of each line, or the best of each of `size` distinct
         translations. A blank line has one hypothesis, blank, with all features 0."""
@@ -135,9 +127,7 @@ class Decoder:
             stop = np.where(chosen < 0, 0, table["end"][chosen] - (chosen == end))
             start = starts(stop - begin)
             at = np.arange(start[-1]) + np.repeat(begin - start[:-1], stop - begin)
-            return Forest(
-                head, one, two, start, weighted.target[at], features[:, columns], int(nodes)
-            )
+            return Forest(head, one, two, start, weighted.target[at], features[:, columns], int(nodes))
 
         return Forests.pack(self._map(of, len(matched), threads)), self._vocabulary(matched)
 
@@ -150,9 +140,15 @@ class Decoder:
 
     def _search(self, matched: Matched, weighted: Weighted, i: int, keep: bool) -> Any:
         return search(
-            *matched.chart(i), weighted.rules, self._automaton, self._extends, self._terms,
-            self.settings.pop_limit, self.settings.max_span, keep,
-        )  # fmt: skip
+            *matched.chart(i),
+            weighted.rules,
+            self._automaton,
+            self._extends,
+            self._terms,
+            self.settings.pop_limit,
+            self.settings.max_span,
+            keep,
+        )
 
     def _map(self, work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
         if threads <= 1 or count <= 1:

@@ -69,18 +69,24 @@ class Extracted:
     extracted: int
 
 
-def extract_rules(
-    source: Encoded, target: Encoded, links: Links, settings: HieroSettings
-) -> Extracted:
+def extract_rules(source: Encoded, target: Encoded, links: Links, settings: HieroSettings) -> Extracted:
     """The rules of all segments."""
     corpus = (
-        source.words, source.start, target.words, target.start, links.start, links.source,
+        source.words,
+        source.start,
+        target.words,
+        target.start,
+        links.start,
+        links.source,
         links.target,
-    )  # fmt: skip
+    )
     limits = (
-        settings.max_span, settings.max_symbols, settings.min_gap,
-        settings.extraction == "tight", settings.fractional_counts,
-    )  # fmt: skip
+        settings.max_span,
+        settings.max_symbols,
+        settings.min_gap,
+        settings.extraction == "tight",
+        settings.fractional_counts,
+    )
     start = np.zeros(len(source) + 1, np.int64)
     tries = Tries(*(grown(None, 0) for _ in Tries._fields))
     count, times = np.zeros(0), np.zeros(0, np.int32)
@@ -272,9 +278,25 @@ def _has_room(tries, more, symbols, longest):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _extract(  # type: ignore[no-untyped-def]
-    source_words, source_start, target_words, target_start, link_start, link_source, link_target,
-    longest, symbols, min_gap, tight, fractional, begin, fill, start, tries, count, times,
-):  # fmt: skip
+    source_words,
+    source_start,
+    target_words,
+    target_start,
+    link_start,
+    link_source,
+    link_target,
+    longest,
+    symbols,
+    min_gap,
+    tight,
+    fractional,
+    begin,
+    fill,
+    start,
+    tries,
+    count,
+    times,
+):
     """Say in `start` how many rules there are (fill False), or count those of segments from `begin`
     on as long as there is room for their nodes; returns the first segment that is left."""
     room_source, room_target = 1, 1
@@ -303,9 +325,7 @@ def _extract(  # type: ignore[no-untyped-def]
         sources = link_source[link_start[i] : link_start[i + 1]]
         targets_of_links = link_target[link_start[i] : link_start[i + 1]]
         while True:
-            found = phrases_of(
-                n_source, n_target, sources, targets_of_links, longest, tight, ends, phrases
-            )
+            found = phrases_of(n_source, n_target, sources, targets_of_links, longest, tight, ends, phrases)
             if found <= len(phrases):
                 break
             phrases, order = np.empty((2 * found, 4), np.int64), np.empty(2 * found, np.int64)
@@ -315,9 +335,7 @@ def _extract(  # type: ignore[no-untyped-def]
         source, target = source_words[source_start[i] :], target_words[target_start[i] :]
         for p in range(found):
             while True:
-                made, _ = _rules_of(
-                    p, phrases, first, order, linked, symbols, min_gap, holes, rules
-                )
+                made, _ = _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules)
                 if made <= len(rules) or not fill:
                     break
                 rules = np.empty((2 * made, 2), np.int64)
@@ -326,9 +344,8 @@ def _extract(  # type: ignore[no-untyped-def]
                     a = none if rules[r, 0] < 0 else phrases[rules[r, 0]]
                     b = none if rules[r, 1] < 0 else phrases[rules[r, 1]]
                     rule, aligned = _make_rule(
-                        phrases[p], a, b, source, target, linked, targets_of_links, tries, place,
-                        longest,
-                    )  # fmt: skip
+                        phrases[p], a, b, source, target, linked, targets_of_links, tries, place, longest
+                    )
                     count[rule] += 1.0 / made if fractional else 1.0
                     times[aligned] += 1
             at += made

@@ -9,9 +9,16 @@ from replitune.hiero.settings import GROUPS
 from replitune.phrase.features import UNKNOWN_WORD, GroupedLayout
 
 __all__ = [
-    "GLUE", "LM", "NAMES", "RULE_PENALTY", "TM", "UNKNOWN_WORD", "WIDTH", "WORD_PENALTY",
+    "GLUE",
+    "LM",
+    "NAMES",
+    "RULE_PENALTY",
+    "TM",
+    "UNKNOWN_WORD",
+    "WIDTH",
+    "WORD_PENALTY",
     "HieroLayout",
-]  # fmt: skip
+]
 
 NAMES: tuple[tuple[str, str, int], ...] = (
     ("LM0", "lm", 1),

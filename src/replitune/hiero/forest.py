@@ -24,15 +24,20 @@ def _lm_gain(rows, rules, rule, one, two, automaton, extends, path):  # type: ig
     for j in range(rules.table[rule].begin, rules.table[rule].end):
         symbol = rules.symbols[j]
         if symbol >= 0:
-            gain, left, full, state = append_word(
-                automaton, extends, left, full, state, np.int64(symbol)
-            )
+            gain, left, full, state = append_word(automaton, extends, left, full, state, np.int64(symbol))
         else:
             part = rows[one if symbol == -1 else two]
             gain, left, full, state = append_part(
-                automaton, extends, path, left, full, state, np.int64(part.left >> 1),
-                np.int64(part.left & 1), np.int64(part.state),
-            )  # fmt: skip
+                automaton,
+                extends,
+                path,
+                left,
+                full,
+                state,
+                np.int64(part.left >> 1),
+                np.int64(part.left & 1),
+                np.int64(part.state),
+            )
         total += gain
     return total
 
@@ -117,6 +122,10 @@ def forest_of(rows, arcs, weighted, automaton, extends, most):  # type: ignore[n
         nodes += 1
     edges = edges[:n]
     return (
-        nodes, edges[:, 0].copy(), edges[:, 1].copy(), edges[:, 2].copy(), edges[:, 3].copy(),
+        nodes,
+        edges[:, 0].copy(),
+        edges[:, 1].copy(),
+        edges[:, 2].copy(),
+        edges[:, 3].copy(),
         features[:n],
-    )  # fmt: skip
+    )

@@ -53,9 +53,7 @@ class Grammar(SavedTable):
     def source_side(self, node: int) -> list[str]:
         """The words and gaps (X1, X2) of a node."""
         gaps = iter(("X1", "X2"))
-        return [
-            next(gaps) if s == GAP else self.source_vocab[s - 1] for s in self.source_symbols(node)
-        ]
+        return [next(gaps) if s == GAP else self.source_vocab[s - 1] for s in self.source_symbols(node)]
 
     def target_side(self, rule: int) -> list[str]:
         """The words and gaps of a rule."""

@@ -169,11 +169,7 @@ def _next(lazy, row, rows, arcs, rules, target, distinct):  # type: ignore[no-un
             lazy.pending[row] = -1
             if counts[PUSHED] + 2 > len(waiting):
                 return np.int64(NO_ROOM)
-            rule, one, two = (
-                waiting[last].rule,
-                np.int64(waiting[last].one),
-                np.int64(waiting[last].two),
-            )
+            rule, one, two = (waiting[last].rule, np.int64(waiting[last].one), np.int64(waiting[last].two))
             row_one, row_two = np.int64(waiting[last].row_one), np.int64(waiting[last].row_two)
             score = waiting[last].score
             if row_two >= 0:
@@ -328,15 +324,7 @@ def nbest(rows, arcs, weighted, automaton, begin, size, most, distinct):  # type
     for i in range(found):
         while True:
             end, copied[i] = _read(
-                lazy,
-                chosen[i],
-                weighted,
-                automaton,
-                begin,
-                stack,
-                words,
-                word_start[i],
-                features[i],
+                lazy, chosen[i], weighted, automaton, begin, stack, words, word_start[i], features[i]
             )
             if end <= len(words):
                 break

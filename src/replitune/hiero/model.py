@@ -46,12 +46,9 @@ class HieroModel(SavedModel[Grammar]):
     extends: NDArray[np.uint8]
 
     @classmethod
-    def compute(
-        cls, table: Grammar, lm: LanguageModel, lm_words: NDArray[np.int32]
-    ) -> dict[str, NDArray]:
+    def compute(cls, table: Grammar, lm: LanguageModel, lm_words: NDArray[np.int32]) -> dict[str, NDArray]:
         isolated = np.zeros(len(table.target_start) - 1, np.float32)
         _score_isolated(
-            lm.automaton, frozen(table.target_start), frozen(table.target_symbols), lm_words,
-            isolated,
-        )  # fmt: skip
+            lm.automaton, frozen(table.target_start), frozen(table.target_symbols), lm_words, isolated
+        )
         return {"isolated": isolated, "extends": suffixes(lm)}

@@ -145,9 +145,7 @@ def _fill(automaton, extends, weights, scores, isolated, unknown, start, rules):
     table[stop].estimate = weights[LM] * isolated[stop]
 
 
-def weigh(
-    model: HieroModel, matched: Matched, weights: NDArray[np.float64], limit: int
-) -> Weighted:
+def weigh(model: HieroModel, matched: Matched, weights: NDArray[np.float64], limit: int) -> Weighted:
     """The best rules of each source side of a batch; `weights` has all values."""
     grammar, lm = model.table, model.lm
     option_start, target_start = frozen(grammar.option_start), frozen(grammar.target_start)
@@ -155,9 +153,16 @@ def weigh(
     widest = int(np.max(np.diff(option_start)[nodes], initial=1))
     chosen = np.zeros((len(nodes), min(limit, widest)), np.int64)
     counts = _select(
-        nodes, option_start, target_start, frozen(grammar.target_symbols), frozen(grammar.scores),
-        frozen(model.isolated), weights, chosen.shape[1], chosen,
-    )  # fmt: skip
+        nodes,
+        option_start,
+        target_start,
+        frozen(grammar.target_symbols),
+        frozen(grammar.scores),
+        frozen(model.isolated),
+        weights,
+        chosen.shape[1],
+        chosen,
+    )
     rows = chosen[np.arange(chosen.shape[1]) < counts[:, None]]
     known, copied = len(rows), len(matched.copied)
     total = known + copied + 2
@@ -171,9 +176,7 @@ def weigh(
     target[: start[known]] = grammar.target_symbols[at]
     # A copied word that the target vocabulary has takes its number, so that numbers are strings.
     names = model.target_ids
-    target[start[known] : -3] = [
-        names.get(word, len(names) + i) for i, word in enumerate(matched.copied)
-    ]
+    target[start[known] : -3] = [names.get(word, len(names) + i) for i, word in enumerate(matched.copied)]
     target[-3:] = -1, -2, -1
     symbols = target.copy()
     own = target[: start[known]]

@@ -54,9 +54,15 @@ def make_grammar(
         sizes = np.minimum(sizes, settings.max_options)
     trie = table_of(*found.source, nodes)
     return Grammar(
-        source.vocab, target.vocab, *found.source, trie.keys, trie.children, starts(sizes),
-        *_sides(found.target, target_side[order], TARGET_WORD), scores[order],
-    )  # fmt: skip
+        source.vocab,
+        target.vocab,
+        *found.source,
+        trie.keys,
+        trie.children,
+        starts(sizes),
+        *_sides(found.target, target_side[order], TARGET_WORD),
+        scores[order],
+    )
 
 
 def discounted(count: NDArray[np.float64]) -> NDArray[np.float64]:

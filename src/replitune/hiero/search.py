@@ -217,9 +217,17 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
                 equal -= base == least
                 score = rule.score + lm * rule.prefix
                 _enter(
-                    space, score, np.int64(rule.left), np.int64(rule.full), np.int64(rule.state),
-                    r, -1, -1, arcs, keep,
-                )  # fmt: skip
+                    space,
+                    score,
+                    np.int64(rule.left),
+                    np.int64(rule.full),
+                    np.int64(rule.state),
+                    r,
+                    -1,
+                    -1,
+                    arcs,
+                    keep,
+                )
                 continue
             # In the order of the target side, so that what stands before the second gap is
             # scored once for all hypotheses in it.
@@ -236,10 +244,16 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
                 if value < least or (value == least and equal == 0):
                     break
                 add, left, full, state = append_part(
-                    automaton, extends, path, np.int64(rule.left), np.int64(rule.full),
-                    np.int64(rule.state), np.int64(rows[a].left >> 1), np.int64(rows[a].left & 1),
+                    automaton,
+                    extends,
+                    path,
+                    np.int64(rule.left),
+                    np.int64(rule.full),
+                    np.int64(rule.state),
+                    np.int64(rows[a].left >> 1),
+                    np.int64(rows[a].left & 1),
                     np.int64(rows[a].state),
-                )  # fmt: skip
+                )
                 words, left, full, state, at = _read_words(
                     automaton, extends, symbols, rule.middle + 1, rule.end, left, full, state
                 )
@@ -255,9 +269,16 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
                         break
                     equal -= promise == least
                     add, left_b, full_b, state_b = append_part(
-                        automaton, extends, path, left, full, state, np.int64(rows[b].left >> 1),
-                        np.int64(rows[b].left & 1), np.int64(rows[b].state),
-                    )  # fmt: skip
+                        automaton,
+                        extends,
+                        path,
+                        left,
+                        full,
+                        state,
+                        np.int64(rows[b].left >> 1),
+                        np.int64(rows[b].left & 1),
+                        np.int64(rows[b].state),
+                    )
                     words, left_b, full_b, state_b, _ = _read_words(
                         automaton, extends, symbols, at + 1, rule.end, left_b, full_b, state_b
                     )
@@ -284,14 +305,10 @@ def _store(space, rows, base):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _search_cell(
-    count, rules, rows, base, automaton, extends, terms, pops, spread, space, arcs, keep
-):  # type: ignore[no-untyped-def]
+def _search_cell(count, rules, rows, base, automaton, extends, terms, pops, spread, space, arcs, keep):  # type: ignore[no-untyped-def]
     """The hypotheses of a cell with `count` cubes, into rows[base:]: (their number, how far the
     worst combination that was tried promised less than the best)."""
-    least, equal, best = _least_promise(
-        space.cubes, count, rules.table, rows, pops, spread, space.found
-    )
+    least, equal, best = _least_promise(space.cubes, count, rules.table, rows, pops, spread, space.found)
     _fill(count, least, equal, rules, rows, automaton, extends, terms.lm, space, arcs, keep)
     return _store(space, rows, base), best - least
 
@@ -356,17 +373,22 @@ def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, 
             side = ways[w].side
             begin = rules.first[side]
             _set_cube(
-                space.cubes[count], table, begin, begin + rules.counts[side], rows, first,
-                ways[w].one, ways[w].two,
-            )  # fmt: skip
+                space.cubes[count],
+                table,
+                begin,
+                begin + rules.counts[side],
+                rows,
+                first,
+                ways[w].one,
+                ways[w].two,
+            )
             count += 1
         rows = with_room(rows, first[c], pops)
         if keep:
             arcs = with_room(arcs, space.counts[ARCS], pops)
         made, spread = _search_cell(
-            count, rules, rows, first[c], automaton, extends, terms, pops, 1.1 * spread, space,
-            arcs, keep,
-        )  # fmt: skip
+            count, rules, rows, first[c], automaton, extends, terms, pops, 1.1 * spread, space, arcs, keep
+        )
         first[c + 1] = first[c] + made
         number[cells[c].end, cells[c].end - cells[c].begin] = c
     at = first[n_cells]
@@ -381,17 +403,33 @@ def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, 
         for length in range(1, min(j, longest) + 1):
             if number[j, length] >= 0:
                 _set_cube(
-                    space.cubes[count], table, glue, glue + 1, rows, first, position - length,
+                    space.cubes[count],
+                    table,
+                    glue,
+                    glue + 1,
+                    rows,
+                    first,
+                    position - length,
                     number[j, length],
-                )  # fmt: skip
+                )
                 count += 1
         rows = with_room(rows, first[position], pops)
         if keep:
             arcs = with_room(arcs, space.counts[ARCS], pops)
         made, spread = _search_cell(
-            count, rules, rows, first[position], automaton, extends, terms, pops, 1.1 * spread,
-            space, arcs, keep,
-        )  # fmt: skip
+            count,
+            rules,
+            rows,
+            first[position],
+            automaton,
+            extends,
+            terms,
+            pops,
+            1.1 * spread,
+            space,
+            arcs,
+            keep,
+        )
         first[position + 1] = first[position] + made
     last = n_cells + words + 1
     rows = with_room(rows, first[last], pops)

@@ -35,13 +35,10 @@ class HieroSettings(TrainingSettings):
     max_span: Annotated[
         int, about("Most words, on either side, of a phrase that rules are made from.", ge=1, le=16)
     ] = 10
-    max_symbols: Annotated[
-        int, about("Most words and gaps of a rule's source side.", ge=1, le=8)
-    ] = 5
+    max_symbols: Annotated[int, about("Most words and gaps of a rule's source side.", ge=1, le=8)] = 5
     min_gap: Annotated[int, about("Fewest source words that a gap stands for.", ge=1, le=16)] = 2
     fractional_counts: Annotated[
-        bool,
-        about("The rules of one phrase share a count of 1; otherwise each counts as 1."),
+        bool, about("The rules of one phrase share a count of 1; otherwise each counts as 1.")
     ] = True
 
     def __post_init__(self) -> None:
@@ -58,15 +55,10 @@ class HieroSearchSettings(Settings):
     """How to search."""
 
     pop_limit: Annotated[
-        int,
-        about(
-            "Combinations of a rule and its parts tried per span (cube pruning).",
-            ge=1,
-        ),
+        int, about("Combinations of a rule and its parts tried per span (cube pruning).", ge=1)
     ] = 100
     max_span: Annotated[
-        int,
-        about("Most source words that a rule covers; glue rules cover any number.", ge=1, le=20),
+        int, about("Most source words that a rule covers; glue rules cover any number.", ge=1, le=20)
     ] = 10
     options: Annotated[int, about("Rules kept per source side.", ge=1)] = 20
 
@@ -84,9 +76,7 @@ class HieroSystemSettings(SystemSettings):
     ] = None
     subset: Subset = "all"
     training: Annotated[HieroSettings, about("How the model is trained.")] = HieroSettings()
-    search: Annotated[HieroSearchSettings, about("How the decoder searches.")] = (
-        HieroSearchSettings()
-    )
+    search: Annotated[HieroSearchSettings, about("How the decoder searches.")] = HieroSearchSettings()
 
     def __post_init__(self) -> None:
         if self.features is not None:

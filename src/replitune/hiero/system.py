@@ -48,9 +48,7 @@ class HieroSystem:
         split = [self._splitters.split(line) for line in lines]
         return match(self.model, split, self.settings.max_span)
 
-    def translate(
-        self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
-    ) -> list[str]:
+    def translate(self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1) -> list[str]:
         """The best translation of each line."""
         return self.joined(self.decoder(weights).decode(self.match(lines), threads))
 
@@ -61,24 +59,14 @@ class HieroSystem:
         return self.decoder(weights).derivations(self.match(lines), threads)
 
     def nbest(
-        self,
-        lines: Sequence[str] | Matched,
-        weights: NDArray[np.float64],
-        size: int,
-        threads: int = 1,
+        self, lines: Sequence[str] | Matched, weights: NDArray[np.float64], size: int, threads: int = 1
     ) -> NBest:
         """The best derivation of each of `size` distinct translations of each line; `joined` makes
         text of its words."""
-        return self.decoder(weights).nbest(
-            self._matched(lines), size, distinct=True, threads=threads
-        )
+        return self.decoder(weights).nbest(self._matched(lines), size, distinct=True, threads=threads)
 
     def search_graphs(
-        self,
-        lines: Sequence[str] | Matched,
-        weights: NDArray[np.float64],
-        density: float,
-        threads: int = 1,
+        self, lines: Sequence[str] | Matched, weights: NDArray[np.float64], density: float, threads: int = 1
     ) -> tuple[Forests, list[str]]:
         """The best edges of the forests of all lines, for a tuner; the vocabulary of their
         words."""

@@ -24,11 +24,7 @@ from replitune.phrase.train import ModelKind, train_system
 
 
 def train_hiero_system(
-    source: Sequence[str],
-    target: Sequence[str],
-    settings: HieroSettings,
-    out: str | Path,
-    **inputs: Any,
+    source: Sequence[str], target: Sequence[str], settings: HieroSettings, out: str | Path, **inputs: Any
 ) -> Path:
     """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
     of `replitune.phrase.train.train_system`."""
@@ -38,12 +34,7 @@ def train_hiero_system(
 
 
 def _train_grammar(
-    settings: HieroSettings,
-    source: Encoded,
-    target: Encoded,
-    links: Links,
-    folder: Path,
-    say: Progress,
+    settings: HieroSettings, source: Encoded, target: Encoded, links: Links, folder: Path, say: Progress
 ) -> dict[str, int]:
     """Extract, score and save the grammar."""
     found = extract_rules(source, target, links, settings)
@@ -59,8 +50,4 @@ def _train_grammar(
         f"{len(grammar.scores)} kept"
     )
     grammar.save(folder)
-    return {
-        "extracted": found.extracted,
-        "distinct": len(found.count),
-        "rules": len(grammar.scores),
-    }
+    return {"extracted": found.extracted, "distinct": len(found.count), "rules": len(grammar.scores)}

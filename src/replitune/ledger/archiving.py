@@ -24,13 +24,7 @@ import yaml
 from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.ledger.manifest import (
-    NAME,
-    difference,
-    experiment_of,
-    read_manifest,
-    stays_inside,
-)
+from replitune.ledger.manifest import NAME, difference, experiment_of, read_manifest, stays_inside
 from replitune.ledger.records import PAGE
 from replitune.replicas import Replica
 from replitune.running.files import atomic_open
@@ -51,9 +45,11 @@ def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[st
     files = {name: folder / name for name in manifest["files"] if is_packed(name)}
     for name, path in files.items():
         _require(
-            path, manifest["files"][name], "not the file that the manifest records",
+            path,
+            manifest["files"][name],
+            "not the file that the manifest records",
             f"`replitune verify` lists all such files; restore {name}, or run again",
-        )  # fmt: skip
+        )
     packed = {
         **manifest,
         "files": {name: manifest["files"][name] for name in files},
@@ -96,9 +92,12 @@ def is_packed(name: str) -> bool:
 def _require(path: Path, sha256: str, message: str, fix: str) -> None:
     if what := difference(path, sha256):
         raise ReplituneError(
-            message, file=path, expected=f"sha256 {sha256}", fix=fix,
+            message,
+            file=path,
+            expected=f"sha256 {sha256}",
+            fix=fix,
             found="no such file" if what == "missing" else "another content",
-        )  # fmt: skip
+        )
 
 
 def _add(tar: tarfile.TarFile, name: str, content: Path | bytes) -> None:
@@ -176,10 +175,7 @@ def _groups(place: str, replicas: list[Replica]) -> dict[str, list[str]]:
 
 def _score_files(manifest: Mapping[str, Any], corpora: Path) -> Iterator[tuple[str, Path]]:
     """Files of scores, of metrics and of people, under the names that the experiment gives them."""
-    given = [
-        *manifest.get("scores_given", {}).values(),
-        *manifest.get("judgements_given", {}).values(),
-    ]
+    given = [*manifest.get("scores_given", {}).values(), *manifest.get("judgements_given", {}).values()]
     for files in given:
         for name, sha256 in files.items():
             if not stays_inside(name) or name.startswith(("~", "...")):
@@ -190,9 +186,11 @@ def _score_files(manifest: Mapping[str, Any], corpora: Path) -> Iterator[tuple[s
                     fix="move the file there, change the experiment, and run it again",
                 )
             _require(
-                corpora / name, sha256, "not the scores that were read",
+                corpora / name,
+                sha256,
+                "not the scores that were read",
                 "say with --corpora where relative names of inputs start",
-            )  # fmt: skip
+            )
             yield name, corpora / name
 
 

@@ -60,10 +60,11 @@ def leftovers(folder: Path) -> Leftovers:
     experiment = experiment_in(folder)
     if experiment is None:
         raise ReplituneError(
-            "nothing says which experiment this is the folder of", file=folder,
+            "nothing says which experiment this is the folder of",
+            file=folder,
             expected=f"{RUN} or {MANIFEST} in results/<experiment>",
             fix="run the workflow once more: it writes them",
-        )  # fmt: skip
+        )
     own, sizes, found = belongings(experiment), _sizes(folder), Leftovers(folder)
     found.there = list(sizes)
     at_work = why_at_work(folder) is not None
@@ -99,10 +100,11 @@ def remove(found: Leftovers) -> tuple[int, int]:
     """Files and bytes that are freed."""
     if (why := why_at_work(found.folder)) is not None:
         raise ReplituneError(
-            why, file=found.folder,
+            why,
+            file=found.folder,
             fix="wait for it, or end it; where a run was started on another machine, use `clean` "
             "there, or run to the end",
-        )  # fmt: skip
+        )
     files = freed = 0
     removed = []
     for name, size in {**found.gone, **found.half_made}.items():
@@ -162,9 +164,7 @@ def _sizes(folder: Path) -> dict[str, int]:
     return found
 
 
-def _results(
-    folder: Path, own: Belongings, sizes: dict[str, int], found: Leftovers
-) -> Iterator[str]:
+def _results(folder: Path, own: Belongings, sizes: dict[str, int], found: Leftovers) -> Iterator[str]:
     """Results that are not the experiment's, and are as replitune made them."""
     for name in sizes:
         parts = name.split("/")
@@ -184,9 +184,7 @@ def _results(
             continue
 
 
-def _indices(
-    folder: Path, own: Belongings, sizes: dict[str, int], gone: dict[str, int]
-) -> list[str]:
+def _indices(folder: Path, own: Belongings, sizes: dict[str, int], gone: dict[str, int]) -> list[str]:
     """Records of results that go, or are gone."""
     found = []
     for name in sizes:

@@ -29,9 +29,18 @@ from replitune.ledger.provenance import cpu_type, printable, versions
 from replitune.running.files import atomic_open, remove, sha256_file, written
 
 FOLDERS = (
-    "corpus", "models", "tuning", "decodes", "derivations", "looks", "stats", "tests", "studies",
-    "tables", "figures",
-)  # fmt: skip
+    "corpus",
+    "models",
+    "tuning",
+    "decodes",
+    "derivations",
+    "looks",
+    "stats",
+    "tests",
+    "studies",
+    "tables",
+    "figures",
+)
 PAGE = "report.html"
 """Results are what is in these folders, and the page; what begins with a point is no result."""
 
@@ -195,11 +204,7 @@ def names(results: Path, paths: Iterable[Path]) -> list[str]:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             name = file.relative_to(results)
             hidden = any(part.startswith(".") for part in name.parts)
-            if (
-                name.as_posix().partition("/")[0] in (*FOLDERS, PAGE)
-                and not hidden
-                and file.is_file()
-            ):
+            if name.as_posix().partition("/")[0] in (*FOLDERS, PAGE) and not hidden and file.is_file():
                 found[name.as_posix()] = None
     return list(found)
 

@@ -113,7 +113,9 @@ def newest(results: Path) -> Path:
     found = [*results.glob(f"*/{NAME}"), *results.glob("*/manifest.json")]
     if not found:
         raise ReplituneError(
-            "no results here", file=results, expected="results/<experiment>",
+            "no results here",
+            file=results,
+            expected="results/<experiment>",
             fix="name the folder, or go where `replitune run` was started",
-        )  # fmt: skip
+        )
     return max(found, key=changed).parent

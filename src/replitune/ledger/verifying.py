@@ -168,9 +168,8 @@ def _lines_sha256(path: Path) -> str:
 
 
 def check_tests(
-    folder: Path, experiment: Experiment, testset: str, metric: str, threads: int,
-    found: Verification,
-) -> None:  # fmt: skip
+    folder: Path, experiment: Experiment, testset: str, metric: str, threads: int, found: Verification
+) -> None:
     """The tables of one (test set, metric) follow from the statistics on disk."""
     name = f"tests/{testset}/{metric}"
     with tempfile.TemporaryDirectory() as temporary:
@@ -202,10 +201,12 @@ def derive_tests(
     suite, systems = experiment.suites.get(testset), experiment.decoding(testset)
     stores = {name: _statistics(folder, name, metric, systems) for name in suite or [testset]}
     given: dict[str, Any] = {
-        "seed": experiment.seed, "design": experiment.design, "families": experiment.families,
+        "seed": experiment.seed,
+        "design": experiment.design,
+        "families": experiment.families,
         "systems": systems,
         "looks": experiment.record if experiment.is_decided(testset, metric) else None,
-    }  # fmt: skip
+    }
     tests = experiment.settings.tests
     if suite:
         each = {name: [store] for name, store in stores.items()}
@@ -214,16 +215,12 @@ def derive_tests(
         with_dev = "dev" in experiment.testsets and experiment.scored(metric, "dev")
         on_dev = experiment.decoding("dev") if with_dev else []
         dev = [_statistics(folder, "dev", metric, on_dev)] if on_dev else []
-        comparison = compare(
-            [*stores.values()], tests, testset=testset, threads=threads, dev=dev, **given
-        )
+        comparison = compare([*stores.values()], tests, testset=testset, threads=threads, dev=dev, **given)
     (result,) = comparison.metrics.values()
     result.write(out)
 
 
-def _statistics(
-    folder: Path, testset: str, metric: str, systems: Sequence[str]
-) -> SegmentStatistics:
+def _statistics(folder: Path, testset: str, metric: str, systems: Sequence[str]) -> SegmentStatistics:
     from replitune.statistics.store import read_systems
 
     at = Places(str(folder))
@@ -252,9 +249,7 @@ def compare_tables(here: Path, again: Path) -> list[str]:
     return rows or ["the same values, written by another version"]
 
 
-REPRODUCED = (
-    "decodes/", "derivations/", "looks/", "stats/", "tests/", "studies/", "tables/",
-)  # fmt: skip
+REPRODUCED = ("decodes/", "derivations/", "looks/", "stats/", "tests/", "studies/", "tables/")
 """What a second run has to make to the same bytes."""
 
 

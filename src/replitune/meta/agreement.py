@@ -42,9 +42,7 @@ class Agreement:
 def agreement(human: Sequence[int | None], metric: Sequence[int | None]) -> Agreement:
     """Compare outcomes pair by pair: 1, -1, 0, or None where a test had no p."""
     if len(human) != len(metric):
-        raise ReplituneError(
-            "outcomes of different pairs", found=f"{len(human)} and {len(metric)} pairs"
-        )
+        raise ReplituneError("outcomes of different pairs", found=f"{len(human)} and {len(metric)} pairs")
     known = [(h, m) for h, m in zip(human, metric, strict=True) if h is not None and m is not None]
     lost = len(human) - len(known)
     note = f"{lost} pairs without a p are left out" if lost else None

@@ -163,9 +163,7 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list
     return rows
 
 
-def _three_correlations(
-    human: Scores, x: Scores, y: Scores, level: str
-) -> tuple[list[float | None], int]:
+def _three_correlations(human: Scores, x: Scores, y: Scores, level: str) -> tuple[list[float | None], int]:
     """Pearson's r of (human, x), (human, y), (x, y), on what all three have; and of how many."""
     data = [getattr(scores, level) for scores in (human, x, y)]
     known = ~np.isnan(data).any(axis=0)

@@ -36,10 +36,7 @@ def snap(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def few_items(
-    x: NDArray[np.float64],
-    z: NDArray[np.float64],
-    coefficient: str,
-    weights: NDArray | None = None,
+    x: NDArray[np.float64], z: NDArray[np.float64], coefficient: str, weights: NDArray | None = None
 ) -> NDArray[np.float64]:
     """(...) coefficient of x and z, (..., m) each, under weights (..., m); they broadcast.
 
@@ -61,9 +58,7 @@ def few_items(
 
 def _centred_ranks(x: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
     """(..., m) mid-rank of each item minus the mean rank."""
-    return (
-        np.einsum("...ij,...j->...i", np.sign(x[..., :, np.newaxis] - x[..., np.newaxis, :]), w) / 2
-    )
+    return np.einsum("...ij,...j->...i", np.sign(x[..., :, np.newaxis] - x[..., np.newaxis, :]), w) / 2
 
 
 def _quotient(
@@ -78,10 +73,7 @@ def _quotient(
 
 
 def many_items(
-    x: NDArray[np.float64],
-    z: NDArray[np.float64],
-    coefficient: str,
-    weights: NDArray | None = None,
+    x: NDArray[np.float64], z: NDArray[np.float64], coefficient: str, weights: NDArray | None = None
 ) -> NDArray[np.float64]:
     """(B,) coefficient of x and z, (m,) each, under weights (B, m) of whole numbers.
 
@@ -108,9 +100,7 @@ def many_items(
     return found
 
 
-def _pearson(
-    x: NDArray[np.float64], z: NDArray[np.float64], w: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _pearson(x: NDArray[np.float64], z: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
     """(B,) Pearson's r, centred first; x, z (m,) or (B, m)."""
     total = np.maximum(w.sum(axis=1), 1.0)[:, np.newaxis]
     a = x - (w * x).sum(axis=1)[:, np.newaxis] / total
@@ -208,11 +198,7 @@ class Averages:
     """
 
     def __init__(
-        self,
-        x: NDArray[np.float64],
-        z: NDArray[np.float64],
-        present: NDArray[np.bool_],
-        coefficient: str,
+        self, x: NDArray[np.float64], z: NDArray[np.float64], present: NDArray[np.bool_], coefficient: str
     ) -> None:
         # each segment on its own scale: "equal" is relative to the scores of the segment
         a = snap(np.where(present, x, 0.0).T)

@@ -35,9 +35,12 @@ SCORES = ("zscr", "zscore", "z", "score", "rawscr", "rawscore", "raw")
 """Columns of scores; the first that is there is read: standardised before raw."""
 
 CRITERIA = {
-    "adequacy": "adequacy", "ad": "adequacy", "da": "adequacy",
-    "fluency": "fluency", "fl": "fluency",
-}  # fmt: skip
+    "adequacy": "adequacy",
+    "ad": "adequacy",
+    "da": "adequacy",
+    "fluency": "fluency",
+    "fl": "fluency",
+}
 
 JUDGED_TYPES = ("system", "tgt", "repeat", "")
 """Types of items that are translations of a system, some judged again, as WMT counts them; the
@@ -125,8 +128,7 @@ def read_human(
         raise ReplituneError(
             "no judgement in this file",
             file=path,
-            found=", ".join(f"{n} items of type {kind}" for kind, n in control.items())
-            or "no rows",
+            found=", ".join(f"{n} items of type {kind}" for kind, n in control.items()) or "no rows",
             expected="rows of system, segment and score",
         )
     notes = []
@@ -217,11 +219,7 @@ def _scores(
         word = row[columns["criterion"]]
         if word.lower() not in CRITERIA:
             raise ReplituneError(
-                "an unknown criterion",
-                file=path,
-                line=line,
-                found=repr(word),
-                expected=", ".join(CRITERIA),
+                "an unknown criterion", file=path, line=line, found=repr(word), expected=", ".join(CRITERIA)
             )
         criterion = CRITERIA[word.lower()]
     yield criterion, score_of(path, line, row[columns["score"]], ABSENT)

@@ -37,13 +37,16 @@ def standardise(judgements: HumanJudgements) -> HumanJudgements:
         }
         found[criterion] = [
             Judgement(
-                row.line, row.system, row.segment,
+                row.line,
+                row.system,
+                row.segment,
                 (row.score - means[row.annotator]) / spreads[row.annotator],
-                row.replica, row.annotator,
+                row.replica,
+                row.annotator,
             )
             for row in rows
             if row.annotator is not None and spreads[row.annotator] > 0
-        ]  # fmt: skip
+        ]
         lost += len(rows) - len(found[criterion])
     note = f"{judgements.path}: {lost} judgements by annotators whose scores do not vary left out"
     return HumanJudgements(judgements.path, found, (*judgements.notes, *([note] if lost else [])))
@@ -84,9 +87,7 @@ def cell_means(
                 line=row.line,
                 found=row.system,
                 expected=", ".join(systems),
-                fix=f"did you mean {close}?"
-                if close
-                else "score it too, or leave it out with --exclude",
+                fix=f"did you mean {close}?" if close else "score it too, or leave it out with --exclude",
             )
         if row.segment not in column_of:
             raise _no_segment(judgements.path, row, rows, column_of, first)
@@ -110,9 +111,7 @@ def _no_segment(
 ) -> ReplituneError:
     low, high = min(known), max(known)
     from_one = (
-        first == 0
-        and row.segment == high + 1
-        and all(1 <= other.segment <= high + 1 for other in rows)
+        first == 0 and row.segment == high + 1 and all(1 <= other.segment <= high + 1 for other in rows)
     )
     return ReplituneError(
         f"no segment {row.segment} in this test set",

@@ -39,10 +39,11 @@ def human_statistics(
         first = 1 if last == like.segments else 0
         if len(systems) < 2:
             raise ReplituneError(
-                "fewer than two of the systems were judged", file=path,
+                "fewer than two of the systems were judged",
+                file=path,
                 found=", ".join(sorted({row.system for row in rows})) or "none of them",
                 expected=", ".join(like.systems),
-            )  # fmt: skip
+            )
         if first:
             said.append(f"{path}: segments are counted from 1")
         one = HumanJudgements(Path(path), {criterion: rows})
@@ -81,20 +82,26 @@ def _store(
     numbers = np.stack([np.where(judged, cells, 0.0), judged.astype(float)], axis=-1)
     metric = MeanMetric(criterion)
     statistics = {
-        name: SystemStatistics(
-            name, ("run-001",), (None,), np.ascontiguousarray(numbers[s : s + 1])
-        )
+        name: SystemStatistics(name, ("run-001",), (None,), np.ascontiguousarray(numbers[s : s + 1]))
         for s, name in enumerate(systems)
     }
     (reference, *_) = {said.reference_sha256 for said in like.metadata.values()} or {""}
     metadata = StoreMetadata(
-        metric=Entry("mean", {}, criterion).word, id=criterion, signature=metric.signature(),
-        higher_is_better=True, testset=like.testset, reference_sha256=reference, decode_sha256={},
-    )  # fmt: skip
+        metric=Entry("mean", {}, criterion).word,
+        id=criterion,
+        signature=metric.signature(),
+        higher_is_better=True,
+        testset=like.testset,
+        reference_sha256=reference,
+        decode_sha256={},
+    )
     return replace(
-        like, metric=metric, signature=metric.signature(), systems=statistics,
+        like,
+        metric=metric,
+        signature=metric.signature(),
+        systems=statistics,
         metadata=dict.fromkeys(systems, metadata),
-    )  # fmt: skip
+    )
 
 
 def _names(given: HumanJudgements, systems: Sequence[str]) -> tuple[Mapping[str, str], list[str]]:

@@ -124,9 +124,7 @@ def _numbers(store: SegmentStatistics) -> NDArray[np.int64]:
 
 
 def _judged(judgements: Sequence[HumanJudgements]) -> set[str]:
-    return {
-        row.system for given in judgements for rows in given.judgements.values() for row in rows
-    }
+    return {row.system for given in judgements for rows in given.judgements.values() for row in rows}
 
 
 def _judged_replicas(

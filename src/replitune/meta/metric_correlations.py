@@ -88,9 +88,7 @@ def correlate(
     note = _missing(metric, human, level)
     observed = Correlation(value, n, note=note)
     if value is None:
-        reason = (
-            f"{n} {UNITS[level]}: too few" if n < FEWEST[level] else "a constant does not correlate"
-        )
+        reason = f"{n} {UNITS[level]}: too few" if n < FEWEST[level] else "a constant does not correlate"
         return replace(observed, note=join_notes(reason, note))
     if draws is None:
         return observed
@@ -116,9 +114,7 @@ def correlate(
     )
 
 
-def value_of(
-    metric: Scores, human: Scores, level: str, coefficient: str
-) -> tuple[float | None, int]:
+def value_of(metric: Scores, human: Scores, level: str, coefficient: str) -> tuple[float | None, int]:
     """The coefficient, and of how many systems, cells or segments."""
     if level == "system":
         known = ~(np.isnan(metric.system) | np.isnan(human.system))
@@ -174,9 +170,7 @@ def _resampled(
             found[rows] = _of_systems(x, z, coefficient, systems)
         elif level == "segment":
             weights = (systems[:, :, np.newaxis] * segments[:, np.newaxis, :])[:, present]
-            found[rows] = many_items(
-                metric.segment[present], human.segment[present], coefficient, weights
-            )
+            found[rows] = many_items(metric.segment[present], human.segment[present], coefficient, weights)
         else:
             found[rows], _ = averages(systems, segments)
     return found

@@ -21,10 +21,7 @@ Judged = Mapping[str, Mapping[str, Sequence[HumanTest]]]
 
 
 def agreements(
-    metrics: Sequence[Scores],
-    humans: Sequence[Scores],
-    documents: NDArray[np.int32],
-    run: MetaRun,
+    metrics: Sequence[Scores], humans: Sequence[Scores], documents: NDArray[np.int32], run: MetaRun
 ) -> list[MetaRow]:
     """Outcomes of all pairs by humans and by each metric's tests, and how often they agree."""
     judged: Judged = {
@@ -60,9 +57,7 @@ def agreements(
     return rows
 
 
-def _human_pairs(
-    name: str, human: Scores, tests: Sequence[HumanTest], run: MetaRun
-) -> list[MetaRow]:
+def _human_pairs(name: str, human: Scores, tests: Sequence[HumanTest], run: MetaRun) -> list[MetaRow]:
     alpha = run.settings.alphas[0]
     resampled = name == "permutation"
     rows = []
@@ -112,9 +107,7 @@ def _metric_pairs(metric: Scores, tests: Sequence[TestResult], run: MetaRun) -> 
     ]
 
 
-def _agreements(
-    metric: Scores, tests: Sequence[TestResult], judged: Judged, run: MetaRun
-) -> list[MetaRow]:
+def _agreements(metric: Scores, tests: Sequence[TestResult], judged: Judged, run: MetaRun) -> list[MetaRow]:
     """Of one test of a metric, at each level, with people by each of their tests."""
     rows = []
     reached = {result.p_min for result in tests if result.p_min is not None}
@@ -147,9 +140,7 @@ def _agreements(
     return rows
 
 
-def _human_outcomes(
-    judged: Mapping[str, Sequence[HumanTest]], alpha: float
-) -> dict[str, list[int | None]]:
+def _human_outcomes(judged: Mapping[str, Sequence[HumanTest]], alpha: float) -> dict[str, list[int | None]]:
     """By criterion; combined (Graham et al. 2014) where adequacy and fluency were judged."""
     found: dict[str, list[int | None]] = {
         criterion: [None if test.p is None else test.outcome(alpha) for test in tests]

@@ -84,9 +84,7 @@ def perm_both(
         What changes places: each output, or all outputs of a system or of a segment.
     """
     if not x.shape == y.shape == human.shape:
-        raise ReplituneError(
-            "scores of different outputs", found=f"{x.shape}, {y.shape} and {human.shape}"
-        )
+        raise ReplituneError("scores of different outputs", found=f"{x.shape}, {y.shape} and {human.shape}")
     cells = ~(np.isnan(x) | np.isnan(y))
     if level != "system":
         cells &= ~np.isnan(human)
@@ -122,16 +120,21 @@ def perm_both(
     share = 2 if alternative == "two-sided" else 1
     smallest = min(1.0, share * 0.5 ** min(units, 1000))
     return PermBothResult(
-        alternative, float(value_x), float(value_y), delta, p, n, len(found), exact,
+        alternative,
+        float(value_x),
+        float(value_y),
+        delta,
+        p,
+        n,
+        len(found),
+        exact,
         p_min=smallest if exact else max(smallest, 1 / (samples + 1)),
         note=f"{lost} of {len(found)} exchanges have no coefficient" if lost else None,
         distribution=defined,
-    )  # fmt: skip
+    )
 
 
-def _p(
-    delta: float, distribution: NDArray[np.float64], alternative: str, exact: bool
-) -> float | None:
+def _p(delta: float, distribution: NDArray[np.float64], alternative: str, exact: bool) -> float | None:
     if not len(distribution):
         return None
     turn = {"greater": np.positive, "less": np.negative, "two-sided": np.abs}[alternative]
@@ -250,9 +253,8 @@ def _pearson_of_cells(
         variance = (square - sums * sums / n) * zz
         defined = variance > 1e-20 * n * zz
         return np.divide(
-            cross, np.sqrt(np.where(defined, variance, 1.0)),
-            out=np.full(len(cross), np.nan), where=defined,
-        )  # fmt: skip
+            cross, np.sqrt(np.where(defined, variance, 1.0)), out=np.full(len(cross), np.nan), where=defined
+        )
 
     def statistic(bits: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         sums, square, cross = (bits.astype(np.float64) @ moves).T

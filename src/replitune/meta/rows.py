@@ -123,9 +123,15 @@ class MetaStudy:
 
 
 DECIDING = (
-    "segments", "human_tests", "samples", "ci_samples", "resample", "alphas", "human_alpha",
+    "segments",
+    "human_tests",
+    "samples",
+    "ci_samples",
+    "resample",
+    "alphas",
+    "human_alpha",
     "correction",
-)  # fmt: skip
+)
 """Settings that decide the numbers, beside the methods."""
 
 

@@ -25,8 +25,7 @@ class MetaSettings(Settings, frozen=True):
         ),
     ]
     fluency: Annotated[
-        File | dict[str, File] | None,
-        about("The same of fluency, when the others are of adequacy."),
+        File | dict[str, File] | None, about("The same of fluency, when the others are of adequacy.")
     ] = None
     metrics: StudyMetrics = "all"
     score_column: Annotated[File | None, about("Column of the scores.")] = None
@@ -56,20 +55,17 @@ class MetaSettings(Settings, frozen=True):
     ] = ("rank-sum",)
     methods: Annotated[
         Methods,
-        about(
-            "Tests of pairs of systems, whose outcomes are compared with those of people.",
-            min_length=1,
-        ),
+        about("Tests of pairs of systems, whose outcomes are compared with those of people.", min_length=1),
     ] = (Entry("koehn"), Entry("graham"), Entry("riezler"))
     samples: Annotated[int, about("Resamples of each test.", ge=1)] = 10_000
     ci_samples: Annotated[int, about("Resamples of the intervals of correlations.", ge=1)] = 1_000
-    resample: Annotated[
-        Literal["systems", "segments", "both"], about("What these intervals draw.")
-    ] = "both"
-    alphas: Annotated[
-        tuple[Level, ...], about("Levels at which outcomes are compared.", min_length=1)
-    ] = (0.05, 0.01, 0.001)
-    human_alpha: Annotated[Level | None, about("Level for people; by default the metric's.")] = None
-    correction: Annotated[PlainCorrection, about("For all pairs within one metric and test.")] = (
-        "none"
+    resample: Annotated[Literal["systems", "segments", "both"], about("What these intervals draw.")] = (
+        "both"
     )
+    alphas: Annotated[tuple[Level, ...], about("Levels at which outcomes are compared.", min_length=1)] = (
+        0.05,
+        0.01,
+        0.001,
+    )
+    human_alpha: Annotated[Level | None, about("Level for people; by default the metric's.")] = None
+    correction: Annotated[PlainCorrection, about("For all pairs within one metric and test.")] = "none"

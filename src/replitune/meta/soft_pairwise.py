@@ -30,14 +30,10 @@ class SoftPairwise:
     note: str | None = None
 
 
-def soft_pairwise_accuracy(
-    p_human: NDArray[np.float64], p_metric: NDArray[np.float64]
-) -> SoftPairwise:
+def soft_pairwise_accuracy(p_human: NDArray[np.float64], p_metric: NDArray[np.float64]) -> SoftPairwise:
     """From p-values (S, S) of "row is better than column"; NaN where there is none."""
     if p_human.shape != p_metric.shape:
-        raise ReplituneError(
-            "p-values of different systems", found=f"{p_human.shape} and {p_metric.shape}"
-        )
+        raise ReplituneError("p-values of different systems", found=f"{p_human.shape} and {p_metric.shape}")
     upper = np.triu_indices(len(p_human), 1)
     gaps = np.abs(p_human[upper] - p_metric[upper])
     known = gaps[~np.isnan(gaps)]
@@ -48,9 +44,7 @@ def soft_pairwise_accuracy(
     return SoftPairwise(float(1 - known.mean()), len(known), note)
 
 
-def exchange_p(
-    scores: Scores, *, rng: np.random.Generator, samples: int = 1000
-) -> NDArray[np.float64]:
+def exchange_p(scores: Scores, *, rng: np.random.Generator, samples: int = 1000) -> NDArray[np.float64]:
     """(S, S) one-sided p of "row is better than column"; NaN on the diagonal and without data.
 
     All pairs see the same coins, one per segment, and so do all metrics that are given a

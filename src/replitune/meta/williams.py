@@ -27,11 +27,7 @@ class WilliamsResult:
 
 
 def williams(
-    r12: float | None,
-    r13: float | None,
-    r23: float | None,
-    n: int,
-    alternative: str = "greater",
+    r12: float | None, r13: float | None, r23: float | None, n: int, alternative: str = "greater"
 ) -> WilliamsResult:
     """Test r12 against r13, measured on the same n items.
 

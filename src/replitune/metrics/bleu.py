@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.length import ReferenceLength, reference_length
-from replitune.metrics.token_ids import (
-    BATCH,
-    by_segment,
-    encode,
-    segment_numbers,
-    tokenize_references,
-)
+from replitune.metrics.token_ids import BATCH, by_segment, encode, segment_numbers, tokenize_references
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
 
@@ -48,12 +42,10 @@ class Bleu(Metric):
         tokenize: Tokenize = "13a",
         lowercase: Lowercase = False,
         smooth_method: Annotated[
-            Literal["none", "floor", "add-k", "exp"],
-            about("What is done about orders without a match."),
+            Literal["none", "floor", "add-k", "exp"], about("What is done about orders without a match.")
         ] = "exp",
         smooth_value: Annotated[
-            float | None,
-            about("Of `floor` (0.1 without it) and of `add-k` (1 without it).", ge=0),
+            float | None, about("Of `floor` (0.1 without it) and of `add-k` (1 without it).", ge=0)
         ] = None,
         effective_order: Annotated[
             bool, about("Average over the orders that have matches, for single sentences.")
@@ -125,9 +117,7 @@ class Bleu(Metric):
             lengths = np.diff(starts)
             out[batch, order:-2] = np.maximum(lengths[:, None] - np.arange(order), 0)
             out[batch, -2] = lengths
-            out[batch, -1] = reference_length(
-                lengths, references.lengths[segments[batch]], self.ref_length
-            )
+            out[batch, -1] = reference_length(lengths, references.lengths[segments[batch]], self.ref_length)
         return out
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
@@ -169,10 +159,7 @@ class Bleu(Metric):
         elif self.smooth_method == "floor":
             smoothed += self.smooth_value
         ratio = np.divide(
-            100.0 * np.where(positive, matches, smoothed),
-            totals,
-            out=np.zeros_like(totals),
-            where=used,
+            100.0 * np.where(positive, matches, smoothed), totals, out=np.zeros_like(totals), where=used
         )
         logs = np.log(ratio, out=np.zeros_like(ratio), where=ratio > 0)
         effective = used.sum(axis=-1) if self.effective_order else np.full(z.shape[:-1], order)
@@ -197,9 +184,7 @@ class Bleu(Metric):
         orders = 1 if self.smooth_method == "add-k" else self.max_ngram_order
         for n in range(orders):
             if z[n] <= 2 * np.sqrt(max(spread[n, n], 0.0)):
-                said.append(
-                    f"{z[n]:.0f} matching {n + 1}-grams are within 2 standard errors of zero"
-                )
+                said.append(f"{z[n]:.0f} matching {n + 1}-grams are within 2 standard errors of zero")
         return f"BLEU is not smooth here: {', '.join(said)}" if said else None
 
 

@@ -36,10 +36,7 @@ class External(MeanMetric):
 
     @check_arguments
     def __init__(
-        self,
-        file: ScoreFile,
-        id: str | None = None,
-        higher_is_better: HigherIsBetter = True,
+        self, file: ScoreFile, id: str | None = None, higher_is_better: HigherIsBetter = True
     ) -> None:
         super().__init__(id, higher_is_better)
         if not isinstance(file, str):
@@ -129,11 +126,7 @@ class External(MeanMetric):
 
 
 def _of_replica(
-    path: Path,
-    system: str,
-    replica: str,
-    replicas: Sequence[str],
-    by_replica: Mapping[str, Cells],
+    path: Path, system: str, replica: str, replicas: Sequence[str], by_replica: Mapping[str, Cells]
 ) -> Cells:
     if replica in by_replica:
         return by_replica[replica]

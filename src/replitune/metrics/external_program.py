@@ -42,12 +42,9 @@ Texts = tuple[str, ...]
 
 Batch = Annotated[int, about("Segments that the program is given at once.", ge=1)]
 CacheFolder = Annotated[
-    str | None,
-    about("Folder in which scores are kept; by default below the user's folder of caches."),
+    str | None, about("Folder in which scores are kept; by default below the user's folder of caches.")
 ]
-Asked = Annotated[
-    Resources | None, about("What a job of it asks for, in the workflow. Changes no score.")
-]
+Asked = Annotated[Resources | None, about("What a job of it asks for, in the workflow. Changes no score.")]
 
 
 class ProgramMetric(MeanMetric):
@@ -159,10 +156,13 @@ class ProgramMetric(MeanMetric):
                 write_lines(folder / name, lines)
             references = [folder / name for name in names[2:]]
             files = {
-                "source": folder / "source", "hypothesis": folder / "hypothesis",
-                "reference": references[0], "references": references,
-                "output": folder / "output", "threads": self.threads,
-            }  # fmt: skip
+                "source": folder / "source",
+                "hypothesis": folder / "hypothesis",
+                "reference": references[0],
+                "references": references,
+                "output": folder / "output",
+                "threads": self.threads,
+            }
             command = self.command(files)
             try:
                 self._call(command, folder / "output")
@@ -187,16 +187,19 @@ class ProgramMetric(MeanMetric):
         if len(lines) != expected:
             raise ReplituneError(
                 f"metric {self.id}: the program gave a wrong number of scores",
-                found=f"{len(lines)} lines", expected=f"{expected}, one for each segment",
-            )  # fmt: skip
+                found=f"{len(lines)} lines",
+                expected=f"{expected}, one for each segment",
+            )
         scores = []
         for number, line in enumerate(lines, start=1):
             score = number_of(line.strip())
             if score is None:
                 raise ReplituneError(
-                    f"metric {self.id}: the program gave no score", line=number,
-                    found=repr(line[:60]), expected="a finite number on each line",
-                )  # fmt: skip
+                    f"metric {self.id}: the program gave no score",
+                    line=number,
+                    found=repr(line[:60]),
+                    expected="a finite number on each line",
+                )
             scores.append(score)
         return scores
 
@@ -233,9 +236,10 @@ class CommandMetric(ProgramMetric):
         filled(command, dict.fromkeys(PLACES, "x"), f"metric {self.id}")
         if not uses(command, "hypothesis"):
             raise ReplituneError(
-                f"metric {self.id}: the program is not told the hypotheses", found=command,
+                f"metric {self.id}: the program is not told the hypotheses",
+                found=command,
                 expected="a place {hypothesis}",
-            )  # fmt: skip
+            )
 
     @property
     def identity(self) -> str:
@@ -318,11 +322,12 @@ class MarianMetric(ProgramMetric):
         if self.is_file:
             return error
         return ReplituneError(
-            f"metric {self.id}: the model {self.model} could not be used", found=error.found,
+            f"metric {self.id}: the model {self.model} could not be used",
+            found=error.found,
             fix="it is fetched once from the hub of Hugging Face, which needs the network (or a "
             "mirror, HF_ENDPOINT); models with a licence (cometkiwi, xcomet) need an account that "
             "has accepted it, and HF_TOKEN; or give a file: model=FILE.bin,vocab=FILE.spm",
-        )  # fmt: skip
+        )
 
 
 DIGITS = 6

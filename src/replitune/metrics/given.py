@@ -31,8 +31,7 @@ class Given(MeanMetric):
         self,
         id: str | None = None,
         metric: Annotated[
-            str | None,
-            about("Which of the metrics of the tables; by default the one called as the id."),
+            str | None, about("Which of the metrics of the tables; by default the one called as the id.")
         ] = None,
         higher_is_better: HigherIsBetter = True,
     ) -> None:
@@ -61,9 +60,10 @@ class Given(MeanMetric):
                 (score,) = scores.values()
             else:
                 raise ReplituneError(
-                    f"no scores of {self.wanted}", found=", ".join(scores),
+                    f"no scores of {self.wanted}",
+                    found=", ".join(scores),
                     fix="give the metric the name that it has in the table, as its id",
-                )  # fmt: skip
+                )
             if score is not None:
                 out[i] = score, 1.0
         return out
@@ -75,13 +75,16 @@ def _scores(line: str, id: str) -> dict[str, float | None]:
         own, scores = row["id"], row["scores"]
     except (ValueError, KeyError, TypeError):
         raise ReplituneError(
-            "an output that is not a line of scores", found=line[:80],
+            "an output that is not a line of scores",
+            found=line[:80],
             expected='{"id": "q1", "scores": {"accuracy": 1.0}}',
             fix="the metric `given` is for systems of `backend: scores`",
-        ) from None  # fmt: skip
+        ) from None
     if own != id:
         raise ReplituneError(
-            "scores of another segment than the test set's", found=own, expected=id,
+            "scores of another segment than the test set's",
+            found=own,
+            expected=id,
             fix="read the test set from the same table, `format: scores`",
-        )  # fmt: skip
+        )
     return dict(scores)

@@ -36,10 +36,7 @@ class Length(Metric):
 
     @check_arguments
     def __init__(
-        self,
-        id: str | None = None,
-        tokenize: Tokenize = "13a",
-        ref_length: ReferenceLength = "closest",
+        self, id: str | None = None, tokenize: Tokenize = "13a", ref_length: ReferenceLength = "closest"
     ) -> None:
         super().__init__(id)
         self.tokenizer = get_tokenizer(tokenize)

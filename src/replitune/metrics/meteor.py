@@ -36,9 +36,27 @@ from replitune.settings import about, check_arguments
 Array = NDArray[Any]
 
 Language = Literal[
-    "en", "cz", "cs", "de", "es", "fr", "ru", "da", "fi", "hu", "it", "nl", "no", "pt", "ro", "se",
-    "sv", "tr", "other", "xx",
-]  # fmt: skip
+    "en",
+    "cz",
+    "cs",
+    "de",
+    "es",
+    "fr",
+    "ru",
+    "da",
+    "fi",
+    "hu",
+    "it",
+    "nl",
+    "no",
+    "pt",
+    "ro",
+    "se",
+    "sv",
+    "tr",
+    "other",
+    "xx",
+]
 
 MODULES_REPORTED = 4  # the program always writes columns for four
 
@@ -63,11 +81,7 @@ _INDEPENDENT = Parameters(0.75, 1.40, 0.70, 0.50, (("exact", 1.0), ("stem", 0.5)
 
 TUNED = {
     "en": Parameters(
-        0.85,
-        0.20,
-        0.60,
-        0.75,
-        (("exact", 1.0), ("stem", 0.6), ("synonym", 0.8), ("paraphrase", 0.6)),
+        0.85, 0.20, 0.60, 0.75, (("exact", 1.0), ("stem", 0.6), ("synonym", 0.8), ("paraphrase", 0.6))
     ),
     "cz": Parameters(0.95, 0.20, 0.60, 0.80, (("exact", 1.0), ("paraphrase", 0.4))),
     "de": Parameters(0.95, 1.00, 0.55, 0.55, _stemmed(0.8, 0.2)),
@@ -118,8 +132,7 @@ class Meteor(Metric):
         jar: Annotated[str | None, about("The program, when it is not pycocoevalcap's.")] = None,
         memory: Annotated[str, about("Heap of one worker (Java's -Xmx).")] = "2G",
         workers: Annotated[
-            int | None,
-            about("Processes at a time; by default as many as threads are allowed.", ge=1),
+            int | None, about("Processes at a time; by default as many as threads are allowed.", ge=1)
         ] = None,
         timeout: Annotated[float, about("Seconds for at most 200 segments.", gt=0)] = 600,
         id: str | None = None,

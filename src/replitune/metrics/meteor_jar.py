@@ -203,9 +203,7 @@ class Workers:
             try:
                 parts = [
                     threads.submit(worker.answer, lines[first:last])
-                    for worker, first, last in zip(
-                        self._running, bounds[:-1], bounds[1:], strict=False
-                    )
+                    for worker, first, last in zip(self._running, bounds[:-1], bounds[1:], strict=False)
                 ]
                 return [answer for part in parts for answer in part.result()]
             except BaseException:

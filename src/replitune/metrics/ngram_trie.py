@@ -63,13 +63,7 @@ def grow(keys: Array, nodes: Array, node: int, symbol: int, new: int) -> int:
 
 @njit(cache=True)
 def plant(
-    symbols: Array,
-    size: int,
-    order: int,
-    keys: Array,
-    nodes: Array,
-    counts: Array,
-    used: int,
+    symbols: Array, size: int, order: int, keys: Array, nodes: Array, counts: Array, used: int
 ) -> int:
     """Add all n-grams, n <= order, of symbols[:size] to a trie of `used` nodes (1: the root
     alone) and to the `counts` of its nodes; return its new number of nodes."""

@@ -65,10 +65,7 @@ class Nist(Metric):
         tokenize: Tokenize = "13a",
         lowercase: Annotated[
             bool,
-            about(
-                "Lower-case A-Z before comparing, mteval-v13a's default (its option -c turns it "
-                "off)."
-            ),
+            about("Lower-case A-Z before comparing, mteval-v13a's default (its option -c turns it off)."),
         ] = True,
         id: str | None = None,
     ) -> None:
@@ -144,16 +141,10 @@ class Nist(Metric):
         gradient[..., order:-1] = np.where(counted, -info * per_ngram**2 * brevity[..., None], 0.0)
         # d brevity / d ln(ratio)
         short = (ratio > 0) & (ratio < 1)
-        slope = np.where(
-            short, -2 * BREVITY_STRENGTH * np.log(np.where(short, ratio, 1.0)) * brevity, 0.0
-        )
+        slope = np.where(short, -2 * BREVITY_STRENGTH * np.log(np.where(short, ratio, 1.0)) * brevity, 0.0)
         words = total[..., 0]
-        gradient[..., order] += np.divide(
-            informative * slope, words, out=np.zeros_like(words), where=short
-        )
-        gradient[..., -1] = np.divide(
-            -informative * slope, length, out=np.zeros_like(length), where=short
-        )
+        gradient[..., order] += np.divide(informative * slope, words, out=np.zeros_like(words), where=short)
+        gradient[..., -1] = np.divide(-informative * slope, length, out=np.zeros_like(length), where=short)
         return gradient
 
     def _parts(self, sums: NDArray[Any]) -> tuple[Array, Array, Array, Array]:

@@ -78,9 +78,7 @@ class Ribes(MeanMetric):
         statistics = np.empty((len(hyps), 2))
         for start in range(0, len(hyps), BATCH):
             batch = slice(start, start + BATCH)
-            ids, starts = encode(
-                self.tokenizer(hyps[batch], lowercase=self.lowercase), prepared.vocabulary
-            )
+            ids, starts = encode(self.tokenizer(hyps[batch], lowercase=self.lowercase), prepared.vocabulary)
             statistics[batch] = best_ribes(
                 ids,
                 starts,

@@ -77,21 +77,24 @@ def check_scores(
     if isinstance(scores, str):
         if len(tests) > 1 and TESTSET not in scores:
             complain(
-                path, f"{what}: one file of scores for {len(tests)} test sets", found=scores,
+                path,
+                f"{what}: one file of scores for {len(tests)} test sets",
+                found=scores,
                 fix=f"write {TESTSET} in its name, or name a file for each test set",
-            )  # fmt: skip
+            )
         return
     known = [*tests, "dev"]
     for name in scores:
         if name not in known:
             close = nearest(name, known)
             complain(
-                path, f"{what}: unknown test set {name!r}", expected=", ".join(known),
+                path,
+                f"{what}: unknown test set {name!r}",
+                expected=", ".join(known),
                 fix=f"did you mean `{close}`?" if close else None,
-            )  # fmt: skip
+            )
     for name in tests:
         if name not in scores:
             complain(
-                path, f"{what}: no scores for test set {name}",
-                fix="name its file, or remove the test set",
-            )  # fmt: skip
+                path, f"{what}: no scores for test set {name}", fix="name its file, or remove the test set"
+            )

@@ -36,9 +36,11 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
     missing = [role for role in ("system", "segment") if role not in {*rows.columns, *rows.whole}]
     if missing:
         raise ReplituneError(
-            f"no column {', '.join(missing)}", file=path, found=", ".join(rows.called.values()),
+            f"no column {', '.join(missing)}",
+            file=path,
+            found=", ".join(rows.called.values()),
             expected="system, replica, segment, score",
-        )  # fmt: skip
+        )
     system, replica, segment = (_coded(rows, role) for role in ("system", "replica", "segment"))
     numbers = _numbers(rows, segment)
     run, runs = together(system, replica)
@@ -50,9 +52,8 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
         named = f"system {system.names[system.codes[row]]}, replica "
         named += f"{replica.names[replica.codes[row]]}, segment {numbers[row]}"
         raise ReplituneError(
-            f"{named} is there twice", file=path, line=rows.line([row])[0],
-            expected="one score each",
-        )  # fmt: skip
+            f"{named} is there twice", file=path, line=rows.line([row])[0], expected="one score each"
+        )
     values = in_rows([rows.columns["score"]])
     scores: dict[str, dict[str, Cells]] = {}
     starts = np.searchsorted(run[order], np.arange(len(runs) + 1))
@@ -80,9 +81,11 @@ def _rows_of(rows: ScoreRows, metric: str | None) -> NDArray[np.int64]:
         return np.arange(rows.rows)
     if metric not in found.names:
         raise ReplituneError(
-            f"{found.distinct} metrics in one file", file=rows.name, found=few(found.names),
+            f"{found.distinct} metrics in one file",
+            file=rows.name,
+            found=few(found.names),
             fix=f"choose one by its name: external:file=...,id={found.names[0]}",
-        )  # fmt: skip
+        )
     return np.flatnonzero(found.codes == found.names.index(metric))
 
 
@@ -92,10 +95,12 @@ def _numbers(rows: ScoreRows, segment: Coded) -> NDArray[np.int64]:
     if (ids < 0).any():
         row = int(np.flatnonzero(ids[segment.codes] < 0)[0])
         raise ReplituneError(
-            "the segment is not a whole number", file=rows.name, line=rows.line([row])[0],
+            "the segment is not a whole number",
+            file=rows.name,
+            line=rows.line([row])[0],
             found=repr(segment.names[segment.codes[row]]),
             expected="its place in the test set, from 0",
-        )  # fmt: skip
+        )
     return ids[segment.codes]
 
 
@@ -110,7 +115,9 @@ def _documents(rows: ScoreRows, numbers: NDArray[np.int64]) -> dict[int, str] | 
         row = int(other[0])
         names = [document.names[document.codes[i]] for i in (first[at[row]], row)]
         raise ReplituneError(
-            f"segment {numbers[row]} is in two documents", file=rows.name,
-            line=rows.line([row])[0], found=" and ".join(names),
-        )  # fmt: skip
+            f"segment {numbers[row]} is in two documents",
+            file=rows.name,
+            line=rows.line([row])[0],
+            found=" and ".join(names),
+        )
     return {int(numbers[row]): document.names[document.codes[row]] for row in first}

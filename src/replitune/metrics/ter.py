@@ -41,9 +41,7 @@ class Ter(Metric):
     @check_arguments
     def __init__(
         self,
-        normalized: Annotated[
-            bool, about("Split punctuation off, undo XML escapes, join lines.")
-        ] = False,
+        normalized: Annotated[bool, about("Split punctuation off, undo XML escapes, join lines.")] = False,
         no_punct: Annotated[bool, about("Remove punctuation.")] = False,
         asian_support: Annotated[
             bool,

@@ -371,12 +371,7 @@ def edits(hyp: Array, reference: Array, work: Array) -> int:
 
 @njit(cache=True, nogil=True)
 def fewest_edits(
-    hyps: Array,
-    hyp_starts: Array,
-    segments: Array,
-    refs: Array,
-    ref_starts: Array,
-    nrefs: int,
+    hyps: Array, hyp_starts: Array, segments: Array, refs: Array, ref_starts: Array, nrefs: int
 ) -> Array:
     """Edits (J,) of each hypothesis against the reference that needs the fewest."""
     count = segments.size

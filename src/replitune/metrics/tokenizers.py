@@ -18,9 +18,18 @@ from replitune.errors import ReplituneError
 from replitune.settings import about, read
 
 Name = Literal[
-    "13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "spBLEU-1K",
-    "spm", "zh",
-]  # fmt: skip
+    "13a",
+    "char",
+    "flores101",
+    "flores200",
+    "intl",
+    "ja-mecab",
+    "ko-mecab",
+    "none",
+    "spBLEU-1K",
+    "spm",
+    "zh",
+]
 Tokenize = Annotated[Name, about("Tokeniser, by sacrebleu's name; `none` splits at white space.")]
 _EXTRAS = {"ja-mecab": "sacrebleu[ja]", "ko-mecab": "sacrebleu[ko]"}
 _SENTENCEPIECE = ("flores101", "flores200", "spBLEU-1K", "spm")
@@ -93,8 +102,7 @@ def _require_sentencepiece_model(name: str) -> None:
         import_module("sentencepiece")
     except ImportError:
         raise ReplituneError(
-            f"tokeniser {name!r} needs a package that is not installed",
-            fix="pip install sentencepiece",
+            f"tokeniser {name!r} needs a package that is not installed", fix="pip install sentencepiece"
         ) from None
     spm = import_module("sacrebleu.tokenizers.tokenizer_spm")
     url = spm.SPM_MODELS[name]["url"]
@@ -182,8 +190,4 @@ def _tokenize_char(lines: Sequence[str]) -> list[list[str]]:
     return [list("".join(line.split())) for line in lines]
 
 
-_OURS: dict[str, _Lines] = {
-    "13a": _tokenize_13a,
-    "char": _tokenize_char,
-    "none": _tokenize_none,
-}
+_OURS: dict[str, _Lines] = {"13a": _tokenize_13a, "char": _tokenize_char, "none": _tokenize_none}

@@ -124,9 +124,10 @@ def read_arpa(path: str | Path) -> NgramModel:
         backoffs.append(rests)
     if text.next_line() != "\\end\\":
         raise text.wrong(
-            "more n-grams than the header says", found=text.lines[text.at][:60],
+            "more n-grams than the header says",
+            found=text.lines[text.at][:60],
             expected=f"\\end\\ after {counts[-1]} {len(counts)}-grams",
-        )  # fmt: skip
+        )
     for word in (BEGIN, END):
         if word not in ids:
             raise ReplituneError(f"the language model has no {word}", file=path)
@@ -147,9 +148,8 @@ class _Text:
         with contextlib.suppress(OSError), open(path, "rb") as handle:
             if handle.read(7) == b"mmap lm":
                 raise ReplituneError(
-                    "a binary of KenLM", file=path, expected="an ARPA file",
-                    fix="give the ARPA file",
-                )  # fmt: skip
+                    "a binary of KenLM", file=path, expected="an ARPA file", fix="give the ARPA file"
+                )
         self.path, self.lines, self.at = path, split_lines(read_text(path)), 0
 
     def wrong(self, message: str, offset: int = 0, **more: str) -> ReplituneError:
@@ -166,9 +166,12 @@ class _Text:
 
     def cut_off(self) -> ReplituneError:
         return ReplituneError(
-            "the file is cut off", file=self.path, line=len(self.lines),
-            expected="n-grams as in the header, then \\end\\", fix="make or copy the file again",
-        )  # fmt: skip
+            "the file is cut off",
+            file=self.path,
+            line=len(self.lines),
+            expected="n-grams as in the header, then \\end\\",
+            fix="make or copy the file again",
+        )
 
     def header(self) -> list[int]:
         """The numbers of n-grams by the header; go behind it."""
@@ -183,9 +186,8 @@ class _Text:
             match = re.fullmatch(r"ngram\s+([0-9]{1,3})\s*=\s*([0-9]{1,15})", line)
             if match is None or int(match[1]) != len(counts) + 1:
                 raise self.wrong(
-                    "wrong line in the header", found=line[:60],
-                    expected=f"ngram {len(counts) + 1}=COUNT",
-                )  # fmt: skip
+                    "wrong line in the header", found=line[:60], expected=f"ngram {len(counts) + 1}=COUNT"
+                )
             counts.append(int(match[2]))
             self.at += 1
             line = self.next_line()
@@ -197,9 +199,8 @@ class _Text:
         """Go to the first of `count` n-grams of length `n`."""
         if self.next_line() != f"\\{n}-grams:":
             raise self.wrong(
-                "n-grams do not match the header", found=self.lines[self.at][:60],
-                expected=f"\\{n}-grams:",
-            )  # fmt: skip
+                "n-grams do not match the header", found=self.lines[self.at][:60], expected=f"\\{n}-grams:"
+            )
         self.at += 1
         if self.at + count > len(self.lines):
             raise self.cut_off()
@@ -227,10 +228,12 @@ class _Text:
                 rests.append(float(fields[n + 1]) if len(fields) == n + 2 else 0.0)
             except ValueError:
                 raise self.wrong(
-                    f"wrong {n}-gram line", offset, found=line[:80],
+                    f"wrong {n}-gram line",
+                    offset,
+                    found=line[:80],
                     expected=f"log10 probability, {n} words, perhaps a back-off",
                     fix="is the file cut off?",
-                ) from None  # fmt: skip
+                ) from None
             rows.append(fields[1 : n + 1])
         return probs, [list(column) for column in zip(*rows, strict=True)] or [[]] * n, rests
 
@@ -267,9 +270,11 @@ class _Text:
         wrong = np.flatnonzero(~(array <= largest))
         if len(wrong):
             raise self.wrong(
-                f"impossible {name}", int(wrong[0]), found=str(array[wrong[0]]),
+                f"impossible {name}",
+                int(wrong[0]),
+                found=str(array[wrong[0]]),
                 expected=f"a number up to {largest:g}",
-            )  # fmt: skip
+            )
         array[np.isneginf(array)] = IMPOSSIBLE
         return array
 

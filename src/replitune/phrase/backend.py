@@ -48,11 +48,7 @@ class Embedded(Backend):
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:
-        return {
-            "train": ("train",),
-            "tune": ("model", "dev"),
-            "decode": ("model", "tuned", "source"),
-        }
+        return {"train": ("train",), "tune": ("model", "dev"), "decode": ("model", "tuned", "source")}
 
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
         return self.chosen_settings(USED["train" if stage == "train" else "tune"])
@@ -111,17 +107,19 @@ class Embedded(Backend):
         }
         density = job.tuner.density if job.tuner else None
         decode = DevDecoder(
-            system, self.lines(system, dev), dev.references, get_objective(job.metric), job.nbest,
-            job.threads, density, self._first(job, start, inputs, density),
-        )  # fmt: skip
+            system,
+            self.lines(system, dev),
+            dev.references,
+            get_objective(job.metric),
+            job.nbest,
+            job.threads,
+            density,
+            self._first(job, start, inputs, density),
+        )
         return Tunable(layout, start, decode, dev.segments, inputs)
 
     def _first(
-        self,
-        job: ReplicaJob,
-        start: NDArray[np.float64],
-        inputs: Mapping[str, Any],
-        density: float | None,
+        self, job: ReplicaJob, start: NDArray[np.float64], inputs: Mapping[str, Any], density: float | None
     ) -> FirstDecoding | None:
         from replitune.phrase.first import FirstDecoding
         from replitune.running.checkpoint import fingerprint

@@ -116,14 +116,7 @@ def _fill(
                 if c < 0:
                     source = np.int64(grid.source)
                     gap = np.int64(coverages.gap[source])
-                    gap += cover(
-                        coverages.mask,
-                        source,
-                        grid.start - gap,
-                        np.int64(grid.length),
-                        room,
-                        0,
-                    )
+                    gap += cover(coverages.mask, source, grid.start - gap, np.int64(grid.length), room, 0)
                     c = intern(coverages, gap, room, 0, future)
                     grid.coverage = c
                 new.score = value
@@ -131,9 +124,7 @@ def _fill(
                 new.coverage = c
                 new.state = state
                 new.option = option
-                finish(
-                    new, coverages.gap[c], coverages.mask, c, last, identity[option], terms.lexro
-                )
+                finish(new, coverages.gap[c], coverages.mask, c, last, identity[option], terms.lexro)
                 i, arc_count = _enter(stacks, new, size, arcs, arc_count, keep)
                 follower = np.int64(members[member].follower) if i >= 0 else np.int64(-1)
                 while follower >= 0:
@@ -202,9 +193,24 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep, memo):  # t
         if keep and arc_count + pops + grids.ways[k] > len(arcs):
             arcs = np.concatenate((arcs, np.empty(len(arcs) + pops + grids.ways[k], ARC)))
         arc_count = _fill(
-            k, least, equal, grids, rows, coverages, options, automaton, terms, memo, stacks,
-            size, ways.mask, arcs, arc_count, k == n, keep,
-        )  # fmt: skip
+            k,
+            least,
+            equal,
+            grids,
+            rows,
+            coverages,
+            options,
+            automaton,
+            terms,
+            memo,
+            stacks,
+            size,
+            ways.mask,
+            arcs,
+            arc_count,
+            k == n,
+            keep,
+        )
         base = first[k]
         if base + size > len(rows):
             rows = np.concatenate((rows, np.empty(len(rows) + size, HYPOTHESIS)))
@@ -217,7 +223,20 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep, memo):  # t
         groups = group_rows(rows, base, kept, group, tail, head, next_row)
         grids = grids_with_room(grids, 3 * most * groups, most * kept)
         add_grids(
-            k, groups, head, next_row, rows, base, coverages, spans, options, terms, future, ways,
-            grids, lists, keep,
-        )  # fmt: skip
+            k,
+            groups,
+            head,
+            next_row,
+            rows,
+            base,
+            coverages,
+            spans,
+            options,
+            terms,
+            future,
+            ways,
+            grids,
+            lists,
+            keep,
+        )
     return rows[: first[n + 1]], first, arcs[:arc_count]

@@ -76,9 +76,7 @@ class NBest:
             segment=np.repeat(np.arange(len(found), dtype=np.int32), sizes),
             features=features,
             score=score,
-            copied=np.concatenate([_NO_WORDS, *(copied for _, _, _, copied in found)]).astype(
-                np.int32
-            ),
+            copied=np.concatenate([_NO_WORDS, *(copied for _, _, _, copied in found)]).astype(np.int32),
             word_start=starts(np.concatenate(lengths)),
             words=np.concatenate([_NO_WORDS, *(words for _, words, _, _ in found)]),
             vocabulary=vocabulary,
@@ -93,11 +91,7 @@ class NBest:
     def lines(self) -> Iterator[str]:
         """Moses' format: `id ||| text ||| Name= v v ... ||| score`; numbers read back exactly."""
         for segment, text, row, score in zip(
-            self.segment.tolist(),
-            self.texts(),
-            self.features.tolist(),
-            self.score.tolist(),
-            strict=True,
+            self.segment.tolist(), self.texts(), self.features.tolist(), self.score.tolist(), strict=True
         ):
             if "|||" in text.split(" "):
                 raise ReplituneError(
@@ -106,8 +100,7 @@ class NBest:
                     fix="write | as &#124; in the source text",
                 )
             fields = [
-                f"{name}= " + " ".join(map(repr, row[where]))
-                for name, where in self.layout.slices.items()
+                f"{name}= " + " ".join(map(repr, row[where])) for name, where in self.layout.slices.items()
             ]
             yield f"{segment} ||| {text} ||| {' '.join(fields)} ||| {score!r}"
 
@@ -123,10 +116,7 @@ class Decoder:
     """
 
     def __init__(
-        self,
-        model: PhraseModel,
-        weights: NDArray[np.float64],
-        settings: SearchSettings | None = None,
+        self, model: PhraseModel, weights: NDArray[np.float64], settings: SearchSettings | None = None
     ) -> None:
         """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
         scores 0, and of equal hypotheses the first found is kept."""
@@ -164,9 +154,7 @@ class Decoder:
 
         return self._map(best, len(batch), threads)
 
-    def nbest(
-        self, lines: Sequence[str], size: int, *, distinct: bool = False, threads: int = 1
-    ) -> NBest:
+    def nbest(self, lines: Sequence[str], size: int, *, distinct: bool = False, threads: int = 1) -> NBest:
         """The `size` best derivations of each line, or the best of each of `size` distinct
         translations. A blank line has one hypothesis, blank, with all features 0."""
         if size < 1:
@@ -178,10 +166,20 @@ class Decoder:
                 return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int)
             rows, first, arcs = self._search(batch, i, memo, keep=True)
             return nbest_of(
-                rows, arcs, first[-2], batch.options, batch.target_words, batch.scores,
-                batch.reordering, batch.unknown, self._automaton, self._terms.begin,
-                self._terms.end, size, distinct,
-            )  # fmt: skip
+                rows,
+                arcs,
+                first[-2],
+                batch.options,
+                batch.target_words,
+                batch.scores,
+                batch.reordering,
+                batch.unknown,
+                self._automaton,
+                self._terms.begin,
+                self._terms.end,
+                size,
+                distinct,
+            )
 
         found = self._map(list_of, len(batch), threads)
         return NBest.of(found, self.weights, self.model.layout, self._vocabulary(batch))
@@ -206,9 +204,15 @@ class Decoder:
             rows, first, arcs = self._search(batch, i, memo, keep=True)
             length = int(batch.start[i + 1] - batch.start[i])
             nodes, arc_from, arc_to, chosen, features, copied = graph_of(
-                rows, arcs, first[-2], batch.options, tables, self._automaton, self._terms.end,
+                rows,
+                arcs,
+                first[-2],
+                batch.options,
+                tables,
+                self._automaton,
+                self._terms.end,
                 -1 if density is None else math.ceil(density * length),
-            )  # fmt: skip
+            )
             begin, end = word_start[chosen], word_start[chosen + 1]
             arc_start = starts(end - begin)
             at = np.arange(arc_start[-1]) + np.repeat(begin - arc_start[:-1], end - begin)

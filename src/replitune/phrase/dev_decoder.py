@@ -20,9 +20,7 @@ from replitune.tuning.loop import Decoded
 class System(Protocol):
     """What it needs of a system; `lines` are the dev set's, in the system's own form."""
 
-    def nbest(
-        self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1
-    ) -> NBest: ...
+    def nbest(self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1) -> NBest: ...
 
     Graphs: type[SearchGraphs]
     """Of what `search_graphs` gives, with an argument for each of its arrays."""

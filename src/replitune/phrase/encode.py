@@ -57,7 +57,5 @@ def encode(segments: Sequence[Sequence[str]], reserved: Sequence[str] = ()) -> E
     vocab = [*reserved, *sorted(counts, key=lambda word: (-counts[word], word))]
     ids = {word: position for position, word in enumerate(vocab)}
     start = starts([len(segment) for segment in segments])
-    words = np.fromiter(
-        map(ids.__getitem__, chain.from_iterable(segments)), np.int32, count=int(start[-1])
-    )
+    words = np.fromiter(map(ids.__getitem__, chain.from_iterable(segments)), np.int32, count=int(start[-1]))
     return Encoded(vocab, words, start)

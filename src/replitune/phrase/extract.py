@@ -129,15 +129,24 @@ def phrases_of(n_source, n_target, sources, targets, longest, tight, ends, phras
 
 @njit(cache=True)
 def _extract(  # type: ignore[no-untyped-def]
-    source_start, target_start, link_start, link_source, link_target, longest, fill, start,
-    source_begin, source_length, target_begin, target_length, masks,
-):  # fmt: skip
+    source_start,
+    target_start,
+    link_start,
+    link_source,
+    link_target,
+    longest,
+    fill,
+    start,
+    source_begin,
+    source_length,
+    target_begin,
+    target_length,
+    masks,
+):
     """Count (fill False) or write the occurrences; `start` is written both times."""
     room = 1
     for i in range(len(source_start) - 1):
-        room = max(
-            room, source_start[i + 1] - source_start[i], target_start[i + 1] - target_start[i]
-        )
+        room = max(room, source_start[i + 1] - source_start[i], target_start[i + 1] - target_start[i])
     ends = np.empty((4, room), np.int64)
     phrases = np.empty((4096, 4), np.int64)
     used = 0
@@ -190,9 +199,7 @@ def phrase_ids(side: Encoded, longest: int) -> tuple[NDArray[np.int32], NDArray[
     return rank, base
 
 
-def count_pairs(
-    source: Encoded, target: Encoded, found: Occurrences, longest: int = 7
-) -> PhrasePairs:
+def count_pairs(source: Encoded, target: Encoded, found: Occurrences, longest: int = 7) -> PhrasePairs:
     """Sort the occurrences into distinct phrase pairs and count them."""
     segment = np.repeat(np.arange(len(source)), np.diff(found.start))
 

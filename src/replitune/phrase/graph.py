@@ -14,15 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.leaf import leaf
-from replitune.phrase.features import (
-    DISTORTION,
-    LEXRO,
-    LM,
-    PHRASE_PENALTY,
-    TM,
-    WIDTH,
-    WORD_PENALTY,
-)
+from replitune.phrase.features import DISTORTION, LEXRO, LM, PHRASE_PENALTY, TM, WIDTH, WORD_PENALTY
 from replitune.phrase.lm import step
 from replitune.phrase.search import orientation
 from replitune.phrase.stacks import kth_largest
@@ -158,17 +150,7 @@ def graph_of(rows, arcs, final, options, tables, automaton, stop, most):  # type
             arc_to[at] = node[row]
             chosen[at] = option
             copied[at] = _arc_features(
-                rows,
-                back,
-                start,
-                end,
-                option,
-                row == final,
-                options,
-                tables,
-                automaton,
-                stop,
-                features[at],
+                rows, back, start, end, option, row == final, options, tables, automaton, stop, features[at]
             )
             at += 1
             if arc < 0:

@@ -86,9 +86,16 @@ def grids_with_room(grids, tables, members):  # type: ignore[no-untyped-def]
     if grids.used[1] + members > len(listed):
         listed = np.concatenate((listed, np.empty(len(listed) + members, MEMBER)))
     return Grids(
-        table, listed, grids.head, grids.ways, grids.used, grids.scanned, grids.turns, grids.kinds,
+        table,
+        listed,
+        grids.head,
+        grids.ways,
+        grids.used,
+        grids.scanned,
+        grids.turns,
+        grids.kinds,
         grids.best,
-    )  # fmt: skip
+    )
 
 
 @leaf
@@ -246,9 +253,22 @@ def _gather(grids, base, count, turn, keep):  # type: ignore[no-untyped-def]
 
 @leaf
 def add_grids(
-    k, groups, head, next_row, rows, base, coverages, spans, options, terms, future, ways, grids,
-    lists, keep,
-):  # fmt: skip  # type: ignore[no-untyped-def]
+    k,
+    groups,
+    head,
+    next_row,
+    rows,
+    base,
+    coverages,
+    spans,
+    options,
+    terms,
+    future,
+    ways,
+    grids,
+    lists,
+    keep,
+):  # type: ignore[no-untyped-def]
     """The grids that lead from stack k, rows[base:], to later ones; there must be room.
 
     head, next_row: its groups, see `group_rows`; lists: (3, 3) room"""
@@ -263,9 +283,8 @@ def add_grids(
             start, length = ways.start[q], ways.length[q]
             if start != listed:
                 size, ahead = _members(
-                    rows, row, next_row, base, start, start + length - 1, options.forward, terms,
-                    grids,
-                )  # fmt: skip
+                    rows, row, next_row, base, start, start + length - 1, options.forward, terms, grids
+                )
                 for turn in (MONOTONE, SWAP, DISCONTINUOUS):
                     lists[turn, 0] = grids.used[1]
                     leaders, followers = _gather(grids, base, size, turn, keep)

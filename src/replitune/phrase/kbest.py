@@ -6,24 +6,14 @@ import numpy as np
 from numba import njit
 
 from replitune.leaf import leaf
-from replitune.phrase.features import (
-    DISTORTION,
-    LEXRO,
-    LM,
-    PHRASE_PENALTY,
-    TM,
-    WIDTH,
-    WORD_PENALTY,
-)
+from replitune.phrase.features import DISTORTION, LEXRO, LM, PHRASE_PENALTY, TM, WIDTH, WORD_PENALTY
 from replitune.phrase.lm import step
 from replitune.phrase.paths import NO_MORE, NO_ROOM, WAY, begin_paths, next_path, paths_with_room
 from replitune.phrase.search import orientation
 
 
 @leaf
-def path_features(
-    path, length, options, scores, reordering, unknown, automaton, begin, end, out, row
-):  # type: ignore[no-untyped-def]
+def path_features(path, length, options, scores, reordering, unknown, automaton, begin, end, out, row):  # type: ignore[no-untyped-def]
     """Add the feature values of a derivation to out[row] (14,); returns its number of copied words.
 
     path: (>= length,) WAY from the last phrase to the first.
@@ -82,9 +72,20 @@ def _spell(option_start, target_words, phrases, length, words, at):  # type: ign
 
 @njit(cache=True, nogil=True)
 def nbest(  # type: ignore[no-untyped-def]
-    rows, arcs, final, options, target_words, scores, reordering, unknown, automaton, begin, end,
-    size, distinct,
-):  # fmt: skip
+    rows,
+    arcs,
+    final,
+    options,
+    target_words,
+    scores,
+    reordering,
+    unknown,
+    automaton,
+    begin,
+    end,
+    size,
+    distinct,
+):
     """The `size` best derivations into row `final`, or with `distinct` the best of each of
     `size` strings.
 
@@ -112,9 +113,8 @@ def nbest(  # type: ignore[no-untyped-def]
             words = np.concatenate((words, np.empty(stop, np.int32)))
         _spell(option_start, target_words, phrases, length, words, at)
         copied[found] = path_features(
-            phrases, length, options, scores, reordering, unknown, automaton, begin, end,
-            features, found,
-        )  # fmt: skip
+            phrases, length, options, scores, reordering, unknown, automaton, begin, end, features, found
+        )
         found += 1
         word_start[found] = stop
     return word_start[: found + 1], words[: word_start[found]], features[:found], copied[:found]

@@ -61,11 +61,7 @@ def lexical_table(source: Encoded, target: Encoded, links: Links) -> LexicalTabl
 
 
 def lexical_weights(
-    source: Encoded,
-    target: Encoded,
-    found: Occurrences,
-    examples: NDArray[np.int64],
-    table: LexicalTable,
+    source: Encoded, target: Encoded, found: Occurrences, examples: NDArray[np.int64], table: LexicalTable
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Natural logs of lex(f|e) and lex(e|f), each (P,), for the given occurrences (P,)."""
     segment = np.searchsorted(found.start, examples, side="right") - 1

@@ -31,14 +31,7 @@ from replitune.phrase.arrays import frozen, load_array, save_array
 from replitune.running.files import atomic_open, read_lines, read_text, write_lines
 
 NODE = np.dtype(
-    [
-        ("key", "u8"),
-        ("words", "u8"),
-        ("logprob", "f4"),
-        ("backoff", "f4"),
-        ("next", "i4"),
-        ("link", "i4"),
-    ]
+    [("key", "u8"), ("words", "u8"), ("logprob", "f4"), ("backoff", "f4"), ("next", "i4"), ("link", "i4")]
 )
 """key: 0 where the slot is empty; words: a filter of the words that continue this n-gram, so that
 most searches for what is not there end without a look into the table; logprob, backoff: natural
@@ -219,8 +212,7 @@ class LanguageModel:
         for needed in ("<s>", "</s>"):
             if needed not in words:
                 raise ReplituneError(
-                    "the language model has no sentence boundaries",
-                    expected=f"{needed} among its unigrams",
+                    "the language model has no sentence boundaries", expected=f"{needed} among its unigrams"
                 )
         unigrams = len(words)
         if "<unk>" not in words:

@@ -199,9 +199,7 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
         options.estimate[o] = options.score[o] + weight * total
         for orientation in range(3):
             options.backward[o, orientation] = weights[orientation] * reordering[o, orientation]
-            options.forward[o, orientation] = (
-                weights[3 + orientation] * reordering[o, 3 + orientation]
-            )
+            options.forward[o, orientation] = weights[3 + orientation] * reordering[o, 3 + orientation]
             options.bound[o, orientation] = (
                 np.inf if weight < 0 else options.score[o] + weight * most
             ) + options.backward[o, orientation]
@@ -282,12 +280,7 @@ class Batch:
         return len(self.start) - 1
 
 
-def prepare(
-    model: PhraseModel,
-    lines: Sequence[str],
-    weights: NDArray[np.float64],
-    limit: int,
-) -> Batch:
+def prepare(model: PhraseModel, lines: Sequence[str], weights: NDArray[np.float64], limit: int) -> Batch:
     """Look up and weight the options of `lines`; `weights` has all 14 values."""
     table = model.table
     sentences = [split_words(line) for line in lines]
@@ -298,9 +291,7 @@ def prepare(
 
     spans = np.full((len(tokens), model.longest), -1, np.int32)
     source_start, source_words = frozen(table.source_start), frozen(table.source_words)
-    _find_spans(
-        tokens, start, source_start, source_words, frozen(model.index), model.longest, spans
-    )
+    _find_spans(tokens, start, source_start, source_words, frozen(model.index), model.longest, spans)
     phrases, inverse = np.unique(spans, return_inverse=True)
     inverse = inverse.reshape(spans.shape)
     if len(phrases) and phrases[0] < 0:

@@ -33,14 +33,7 @@ WAY = np.dtype(
 which was not asked for yet; score: of the path with the phrase; gain: what the phrase adds."""
 
 PATH = np.dtype(
-    [
-        ("score", "f8"),
-        ("words", "u8"),
-        ("way", "i4"),
-        ("back", "i4"),
-        ("next", "i4"),
-        ("unused", "i4"),
-    ]
+    [("score", "f8"), ("words", "u8"), ("way", "i4"), ("back", "i4"), ("next", "i4"), ("unused", "i4")]
 )
 """A path to a node: path `back` and then the phrase of `way` (-1: the empty path); words: hash of
 its words; next: the next path to the same node, or NONE, or UNKNOWN."""
@@ -109,10 +102,18 @@ def paths_with_room(state):  # type: ignore[no-untyped-def]
         if key != np.uint64(0):
             claim(claimed, key)
     return Enumeration(
-        np.concatenate((state.paths, np.empty(len(state.paths), PATH))), state.ways, state.heap,
-        state.way_start, state.way_count, state.first, state.last, state.moved, state.asked,
-        claimed, state.counts,
-    )  # fmt: skip
+        np.concatenate((state.paths, np.empty(len(state.paths), PATH))),
+        state.ways,
+        state.heap,
+        state.way_start,
+        state.way_count,
+        state.first,
+        state.last,
+        state.moved,
+        state.asked,
+        claimed,
+        state.counts,
+    )
 
 
 @leaf

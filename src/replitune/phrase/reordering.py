@@ -122,10 +122,7 @@ def _orientations(
 
 
 def reordering_scores(
-    pairs: PhrasePairs,
-    backward: NDArray[np.int8],
-    forward: NDArray[np.int8],
-    smoothing: float = 0.5,
+    pairs: PhrasePairs, backward: NDArray[np.int8], forward: NDArray[np.int8], smoothing: float = 0.5
 ) -> NDArray[np.float64]:
     """Natural logs of the six scores of every phrase pair: (P, 6).
 

@@ -103,9 +103,7 @@ class SavedModel(Generic[AnyTable]):
 
     @classmethod
     @abstractmethod
-    def compute(
-        cls, table: AnyTable, lm: LanguageModel, lm_words: NDArray[np.int32]
-    ) -> dict[str, NDArray]:
+    def compute(cls, table: AnyTable, lm: LanguageModel, lm_words: NDArray[np.int32]) -> dict[str, NDArray]:
         """The subclass's own arrays, by name."""
 
     @classmethod
@@ -174,9 +172,7 @@ class SavedModel(Generic[AnyTable]):
             if "lm" not in groups or not (folder / DECODER / "lm.json").exists():
                 lm = LanguageModel.build(NgramModel.load(folder / "lm")) if "lm" in groups else None
                 return cls.build(table, lm, groups)
-            arrays = {
-                name: load_array(folder / DECODER / f"{name}.npy") for name in cls._computed()
-            }
+            arrays = {name: load_array(folder / DECODER / f"{name}.npy") for name in cls._computed()}
             return cls(table, LanguageModel.load(folder / DECODER), cls.Layout.of(groups), **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
             raise not_whole(folder, str(error).splitlines()[0]) from None

@@ -29,15 +29,7 @@ from replitune.phrase.coverage import (
 )
 from replitune.phrase.lm import step
 from replitune.phrase.options import DISCONTINUOUS, MONOTONE, SWAP
-from replitune.phrase.stacks import (
-    ARC,
-    HYPOTHESIS,
-    match,
-    new_stacks,
-    prune,
-    recombine,
-    take,
-)
+from replitune.phrase.stacks import ARC, HYPOTHESIS, match, new_stacks, prune, recombine, take
 
 MEMO = np.dtype([("key", "u8"), ("lm", "f8"), ("state", "i8")])
 """What `score_option` gave: many hypotheses have the same state. key: LM state and option, 0 for
@@ -288,9 +280,7 @@ def search(spans, options, automaton, terms, size, keep, memo):  # type: ignore[
                         option = order[i, turn]
                         key, place = memo_key(last.state, option)
                         if memo[place].key != key:
-                            lm, state = score_option(
-                                automaton, options, np.int64(last.state), option
-                            )
+                            lm, state = score_option(automaton, options, np.int64(last.state), option)
                             memo[place].key = key
                             memo[place].lm = lm
                             memo[place].state = state
@@ -312,9 +302,7 @@ def search(spans, options, automaton, terms, size, keep, memo):  # type: ignore[
                         finish(new, gaps[q], masks, q, covered == n, identity[option], terms.lexro)
                         i_old, slot = match(slots, hypotheses, lane, new)
                         if i_old >= 0:
-                            arc_count = recombine(
-                                hypotheses, lane, i_old, new, arcs, arc_count, keep
-                            )
+                            arc_count = recombine(hypotheses, lane, i_old, new, arcs, arc_count, keep)
                         else:
                             if counts[lane] == hypotheses.shape[1]:
                                 prune(stacks, lane, size)

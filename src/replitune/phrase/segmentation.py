@@ -99,9 +99,7 @@ class CompoundSplitter(Splitter):
         """Exact search: per end position and number of parts the largest product of counts."""
         length = len(word)
         # best[end][n]: (product of counts, lengths of the parts, the parts)
-        best: list[dict[int, tuple[int, tuple[int, ...], list[str]]]] = [
-            {} for _ in range(length + 1)
-        ]
+        best: list[dict[int, tuple[int, tuple[int, ...], list[str]]]] = [{} for _ in range(length + 1)]
         best[0][0] = (1, (), [])
         for end in range(self.min_length, length + 1):
             for filler in self.fillers if end < length else ("",):
@@ -248,9 +246,7 @@ def load_segmentation(path: str | Path) -> CompoundSplitter | BytePairs:
         return BytePairs([(left, right) for left, right in content["merges"]])
     if kind == "compounds":
         return CompoundSplitter(**{**content, "fillers": tuple(content["fillers"])})
-    raise ReplituneError(
-        "unknown segmentation", file=path, found=str(kind), expected="compounds, bpe"
-    )
+    raise ReplituneError("unknown segmentation", file=path, found=str(kind), expected="compounds, bpe")
 
 
 @dataclass(frozen=True)
@@ -269,9 +265,7 @@ class Splitters:
         source, target = Path(folder) / SOURCE_FILE, Path(folder) / TARGET_FILE
         pieces = load_segmentation(target) if target.exists() else None
         if isinstance(pieces, CompoundSplitter):
-            raise ReplituneError(
-                "only BPE can be undone in the output", file=target, found="compounds"
-            )
+            raise ReplituneError("only BPE can be undone in the output", file=target, found="compounds")
         return cls(load_segmentation(source) if source.exists() else None, pieces)
 
     def save(self, folder: str | Path) -> None:

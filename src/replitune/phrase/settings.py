@@ -31,8 +31,9 @@ def require_distinct(groups: Sequence[str], known: Sequence[str] = GROUPS) -> No
     if not groups or len(set(groups)) < len(groups):
         raise ReplituneError(
             "features must be distinct groups, and at least one",
-            found=", ".join(groups) or "none", expected="some of " + ", ".join(known),
-        )  # fmt: skip
+            found=", ".join(groups) or "none",
+            expected="some of " + ", ".join(known),
+        )
 
 
 class TrainingSettings(Settings):
@@ -41,9 +42,9 @@ class TrainingSettings(Settings):
 
     alignment: Annotated[Aligner, about("Word aligner.")] = "hmm"
     alignment_iterations: Annotated[int, about("Iterations of the aligner.", ge=1, le=100)] = 5
-    symmetrisation: Annotated[
-        Heuristic, about("How the alignments of both directions become one.")
-    ] = "grow-diag-final-and"
+    symmetrisation: Annotated[Heuristic, about("How the alignments of both directions become one.")] = (
+        "grow-diag-final-and"
+    )
     good_turing: Annotated[bool, about("Discount the counts of phrase pairs or rules.")] = False
     max_options: Annotated[
         int,
@@ -63,10 +64,7 @@ class TrainingSettings(Settings):
         ),
     ] = 100
     max_ratio: Annotated[
-        float,
-        about(
-            "Pairs with one side longer than this many times the other are dropped.", ge=1, le=1e6
-        ),
+        float, about("Pairs with one side longer than this many times the other are dropped.", ge=1, le=1e6)
     ] = 9.0
     source_segmentation: Annotated[
         Literal["none", "compounds", "bpe"], about("How source words are split.")
@@ -74,12 +72,8 @@ class TrainingSettings(Settings):
     target_segmentation: Annotated[
         Literal["none", "bpe"], about("How target words are split; they are joined again.")
     ] = "none"
-    bpe_merges: Annotated[int, about("Merges of byte pairs that are learnt.", ge=0, le=10**9)] = (
-        8000
-    )
-    compound_min_length: Annotated[
-        int, about("Fewest letters of a part of a compound.", ge=1, le=1000)
-    ] = 4
+    bpe_merges: Annotated[int, about("Merges of byte pairs that are learnt.", ge=0, le=10**9)] = 8000
+    compound_min_length: Annotated[int, about("Fewest letters of a part of a compound.", ge=1, le=1000)] = 4
     compound_min_count: Annotated[
         int, about("Fewest times that a part of a compound is in the text.", ge=1, le=10**9)
     ] = 5
@@ -110,9 +104,7 @@ class SearchSettings(Settings):
 
     search: Annotated[
         Literal["cube", "stack"],
-        about(
-            "`stack`, every extension of every hypothesis, or `cube`, the most promising ones only."
-        ),
+        about("`stack`, every extension of every hypothesis, or `cube`, the most promising ones only."),
     ] = "cube"
     stack: Annotated[int, about("Hypotheses kept per number of translated words.", ge=1)] = 100
     pop_limit: Annotated[
@@ -126,8 +118,7 @@ class SearchSettings(Settings):
     beam: Annotated[
         float,
         about(
-            "A hypothesis' probability relative to the best of its stack is at least this; 0 for "
-            "any.",
+            "A hypothesis' probability relative to the best of its stack is at least this; 0 for any.",
             ge=0,
             lt=1,
         ),

@@ -42,9 +42,7 @@ class PhraseSystem:
         """Names and number of the weights."""
         return self.model.layout
 
-    def translate(
-        self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
-    ) -> list[str]:
+    def translate(self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1) -> list[str]:
         """The best translation of each line."""
         decoder = Decoder(self.model, weights, self.settings)
         return self.joined(decoder.decode(self._split(lines), threads))
@@ -70,18 +68,13 @@ class PhraseSystem:
         return decoder.graphs(self._split(lines), threads, density)
 
     def search_graphs(
-        self,
-        lines: Sequence[str],
-        weights: NDArray[np.float64],
-        density: float,
-        threads: int = 1,
+        self, lines: Sequence[str], weights: NDArray[np.float64], density: float, threads: int = 1
     ) -> tuple[Lattices, list[str]]:
         """The best arcs of the search graphs of all lines, for a tuner; the vocabulary of their
         words."""
         graphs = self.graphs(lines, weights, threads, density)
         lattices = [
-            Lattice(g.arc_from, g.arc_to, g.word_start, g.words, g.features, g.nodes - 1)
-            for g in graphs
+            Lattice(g.arc_from, g.arc_to, g.word_start, g.words, g.features, g.nodes - 1) for g in graphs
         ]
         return Lattices.pack(lattices), graphs[0].vocabulary
 

@@ -23,12 +23,7 @@ from replitune.phrase.extract import count_pairs, extract
 from replitune.phrase.features import NAMES
 from replitune.phrase.kneser_ney import train_lm
 from replitune.phrase.scores import phrase_table
-from replitune.phrase.segmentation import (
-    JOINER,
-    BytePairs,
-    CompoundSplitter,
-    Splitters,
-)
+from replitune.phrase.segmentation import JOINER, BytePairs, CompoundSplitter, Splitters
 from replitune.phrase.settings import PhraseSettings, TrainingSettings
 from replitune.phrase.symmetrise import Links, symmetrise
 from replitune.running.files import atomic_open, new_folder, sha256_file, sha256_lines
@@ -49,11 +44,7 @@ class Cleaned:
 
 
 def train_phrase_system(
-    source: Sequence[str],
-    target: Sequence[str],
-    settings: PhraseSettings,
-    out: str | Path,
-    **inputs: Any,
+    source: Sequence[str], target: Sequence[str], settings: PhraseSettings, out: str | Path, **inputs: Any
 ) -> Path:
     """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
     of `train_system`."""
@@ -101,8 +92,7 @@ def train_system(
         )
     if lm_arpa is not None and len(lm_text):
         raise ReplituneError(
-            "both a language model and text to train one were given",
-            fix="leave one of them out",
+            "both a language model and text to train one were given", fix="leave one of them out"
         )
     # read first: a wrong file is found before the long work
     language_model = None if lm_arpa is None else read_arpa(lm_arpa)
@@ -138,9 +128,7 @@ def train_system(
     return Path(out)
 
 
-def clean(
-    source: list[list[str]], target: list[list[str]], max_length: int, max_ratio: float
-) -> Cleaned:
+def clean(source: list[list[str]], target: list[list[str]], max_length: int, max_ratio: float) -> Cleaned:
     """Leave out pairs with an empty side, a side that is too long, or lopsided ones."""
     kept_source, kept_target = [], []
     empty = long = ratio = 0
@@ -157,9 +145,7 @@ def clean(
     return Cleaned(kept_source, kept_target, empty, long, ratio)
 
 
-def _count_cleaned(
-    total: int, pairs: Cleaned, settings: TrainingSettings, say: Progress
-) -> dict[str, int]:
+def _count_cleaned(total: int, pairs: Cleaned, settings: TrainingSettings, say: Progress) -> dict[str, int]:
     """Say and return what became of the pairs."""
     say(
         f"{total} pairs: {len(pairs.source)} kept; dropped {pairs.empty} with an empty side, "
@@ -220,12 +206,7 @@ def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
 
 
 def _align_and_train(
-    kind: ModelKind,
-    pairs: Cleaned,
-    settings: TrainingSettings,
-    folder: Path,
-    threads: int,
-    say: Progress,
+    kind: ModelKind, pairs: Cleaned, settings: TrainingSettings, folder: Path, threads: int, say: Progress
 ) -> dict[str, int]:
     """Align the words, and learn what the kind of model learns of it."""
     source, target = encode(pairs.source), encode(pairs.target, RESERVED)
@@ -249,12 +230,7 @@ def _align_and_train(
 
 
 def _train_table(
-    settings: PhraseSettings,
-    source: Encoded,
-    target: Encoded,
-    links: Links,
-    folder: Path,
-    say: Progress,
+    settings: PhraseSettings, source: Encoded, target: Encoded, links: Links, folder: Path, say: Progress
 ) -> dict[str, int]:
     """Extract, score and save the phrase table."""
     found = extract(source, target, links, settings.max_phrase_length)

@@ -65,11 +65,12 @@ def coded(columns: Sequence[pa.ChunkedArray]) -> Coded:
         chunk
         for column in columns
         for chunk in (
-            column if pa.types.is_dictionary(column.type)
-            else column.cast(pa.string()).dictionary_encode()
-        ).cast(kind).chunks
+            column if pa.types.is_dictionary(column.type) else column.cast(pa.string()).dictionary_encode()
+        )
+        .cast(kind)
+        .chunks
         if len(chunk)
-    ]  # fmt: skip
+    ]
     unified = pa.chunked_array(chunks, kind).unify_dictionaries()
     texts = unified.chunk(0).dictionary.to_pylist()
     codes = np.concatenate([np.asarray(chunk.indices, np.int32) for chunk in unified.chunks])

@@ -56,8 +56,9 @@ def choose(
     be columns."""
     for name in header:
         if list(header).count(name) > 1:
-            raise ReplituneError(f"two columns are called {name!r}", file=file, line=1,
-                                 found=", ".join(header))  # fmt: skip
+            raise ReplituneError(
+                f"two columns are called {name!r}", file=file, line=1, found=", ".join(header)
+            )
     asked = {role: getattr(given, role) for role in settings_of(ColumnNames)}
     columns = {role: _known(name, header, role, file) for role, name in asked.items() if name}
     free = [name for name in header if name not in columns.values()]
@@ -69,15 +70,18 @@ def choose(
         exact = [name for name in found if plain(name) == role]
         if len(found) > 1 and len(exact) != 1:
             raise ReplituneError(
-                f"several columns could be the {WORDS.get(role, role)}", file=file,
-                found=", ".join(found), fix=f"say which: --columns {role}={found[0]}",
-            )  # fmt: skip
+                f"several columns could be the {WORDS.get(role, role)}",
+                file=file,
+                found=", ".join(found),
+                fix=f"say which: --columns {role}={found[0]}",
+            )
         if found:
             guessed[role] = (exact or found)[0]
     said = [
-        f"{WORDS.get(role, role)} is `{name}`" for role, name in guessed.items()
+        f"{WORDS.get(role, role)} is `{name}`"
+        for role, name in guessed.items()
         if plain(name) not in (role, WORDS.get(role))
-    ]  # fmt: skip
+    ]
     columns |= guessed
     score = columns.pop("score", None)
     wanted = metrics and all(name in header for name in metrics)
@@ -109,25 +113,28 @@ def _known(name: str, header: Sequence[str], role: str, file: str) -> str:
         return name
     close = nearest(name, list(header))
     raise ReplituneError(
-        f"no column is called {name!r}", file=file, found=", ".join(header),
+        f"no column is called {name!r}",
+        file=file,
+        found=", ".join(header),
         fix=f"did you mean --columns {role}={close}?" if close else None,
-    )  # fmt: skip
+    )
 
 
-def _only_number(
-    header: Sequence[str], first: Mapping[str, Any], taken: set[str], file: str
-) -> str:
+def _only_number(header: Sequence[str], first: Mapping[str, Any], taken: set[str], file: str) -> str:
     """The one column of numbers that is nothing else."""
     left = [
-        name for name in header
+        name
+        for name in header
         if name not in taken
         and (isinstance(first.get(name), bool) or number_of(first.get(name)) is not None)
-    ]  # fmt: skip
+    ]
     if len(left) == 1:
         return left[0]
     several = f", or several of them as metrics: --metrics {' '.join(left)}" if left else ""
     raise ReplituneError(
-        "which column is the score?", file=file, found=", ".join(header) or "no columns",
+        "which column is the score?",
+        file=file,
+        found=", ".join(header) or "no columns",
         expected="a column `score`",
         fix=f"say which: --columns score={left[0] if left else 'NAME'}{several}",
-    )  # fmt: skip
+    )

@@ -55,9 +55,11 @@ def _of_json(path: Path) -> Iterator[Found]:
             score = number_of(segment.get(KEY)) if isinstance(segment, dict) else None
             if score is None:
                 raise ReplituneError(
-                    f"no {KEY} of a segment", file=path, found=f"{file}, segment {i}",
+                    f"no {KEY} of a segment",
+                    file=path,
+                    found=f"{file}, segment {i}",
                     expected=f"a number `{KEY}` of each segment",
-                )  # fmt: skip
+                )
             yield 1, file, i, score
 
 
@@ -68,9 +70,12 @@ def _of_lines(path: Path) -> Iterator[Found]:
             if "\tscore: " in line or not line.strip():  # the mean of a file
                 continue
             raise ReplituneError(
-                "not a line of comet-score", file=path, line=number, found=line[:80],
+                "not a line of comet-score",
+                file=path,
+                line=number,
+                found=line[:80],
                 expected="FILE<tab>Segment 0<tab>score: 0.8123",
-            )  # fmt: skip
+            )
         score = number_of(found[3])
         if score is None:
             raise ReplituneError("a score that is not finite", file=path, line=number, found=line)

@@ -31,18 +31,27 @@ class EveryEvalEver(Reader):
             missing = [key for key in KEYS if key not in row]
             if missing:
                 raise ReplituneError(
-                    f"no {', '.join(missing)}", file=path, line=line, found=", ".join(row)[:200],
+                    f"no {', '.join(missing)}",
+                    file=path,
+                    line=line,
+                    found=", ".join(row)[:200],
                     expected="an instance of Every Eval Ever",
-                )  # fmt: skip
+                )
             model, testset = str(row["model_id"]), str(row["evaluation_name"])
             known = runs.setdefault((model, testset), Numbering())
             score = of_kind(dict, row["evaluation"], path, line, "evaluation").get("score")
             rows.add(
-                line, number_of(score), system=model, testset=testset, segment=row["sample_id"],
+                line,
+                number_of(score),
+                system=model,
+                testset=testset,
+                segment=row["sample_id"],
                 replica=known[str(row["evaluation_id"])],
-            )  # fmt: skip
+            )
         called = {
-            "system": "model_id", "testset": "evaluation_name", "segment": "sample_id",
+            "system": "model_id",
+            "testset": "evaluation_name",
+            "segment": "sample_id",
             "replica": "evaluation_id",
-        }  # fmt: skip
+        }
         return rows.rows(called, ["samples of Every Eval Ever; an evaluation of a model is a run"])

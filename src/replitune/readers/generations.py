@@ -51,9 +51,12 @@ class Generations(Reader):
                 if not isinstance(scores, list) or len(scores) != samples:
                     count = len(scores) if isinstance(scores, list) else "no list"
                     raise ReplituneError(
-                        f"not {samples} samples", file=path, line=line, found=f"{name}: {count}",
+                        f"not {samples} samples",
+                        file=path,
+                        line=line,
+                        found=f"{name}: {count}",
                         expected=f"as many as on the first line, {samples}",
-                    )  # fmt: skip
+                    )
                 own = {role: _id(path, line, row, key) for role, key in ids.items()}
                 own.setdefault("segment", str(number))
                 for k, score in enumerate(scores, start=1):
@@ -72,9 +75,8 @@ def _lists(row: Any) -> list[str]:
     found = {
         name: len(value)
         for name, value in row.items()
-        if isinstance(value, list) and value
-        and all(isinstance(item, bool | int | float) for item in value)
-    }  # fmt: skip
+        if isinstance(value, list) and value and all(isinstance(item, bool | int | float) for item in value)
+    }
     return list(found) if len(set(found.values())) == 1 else []
 
 

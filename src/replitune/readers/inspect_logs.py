@@ -23,10 +23,7 @@ from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 from replitune.readers.tabular import ABSENT, Tabular
 
-WORDS = {
-    "C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0,
-    "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0,
-}  # fmt: skip
+WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """Correct, partial, incorrect, no answer: the numbers that Inspect takes them for."""
 
 PREFIX = "score_"
@@ -71,8 +68,13 @@ class Inspect(Reader):
         said = ["samples of Inspect; each epoch is a run"]
         for scorer, count in left_out.items():
             said.append(f"{scorer} left out where it is no number ({count:,})")
-        called = {"system": "model", "segment": "id", "replica": "epoch", "testset": "task",
-                  "metric": "scores"}  # fmt: skip
+        called = {
+            "system": "model",
+            "segment": "id",
+            "replica": "epoch",
+            "testset": "task",
+            "metric": "scores",
+        }
         return rows.rows(called, said)
 
 
@@ -101,9 +103,10 @@ def _listed(path: Path, table: type[Tabular], names: ColumnNames) -> Iterator[Sa
     """The rows of a table. Of one model there may be several evaluations, of as many epochs."""
     header, _ = table.header(path)
     scorers = {
-        name: name.removeprefix(PREFIX) for name in header
+        name: name.removeprefix(PREFIX)
+        for name in header
         if name.startswith(PREFIX) and not name.endswith("_metadata")
-    }  # fmt: skip
+    }
     model = names.system or called_like("system", header)
     task = names.testset or next((n for n in ("task_name", "task") if n in header), None)
     evaluations: dict[tuple[str, str], Numbering] = {}
@@ -167,9 +170,11 @@ def _unpacked(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             return _member(packed, start), [_member(packed, name) for name in parts]
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
         raise ReplituneError(
-            "not a whole log of Inspect", file=path, found=str(error),
+            "not a whole log of Inspect",
+            file=path,
+            found=str(error),
             expected="an .eval file with header.json and samples",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _member(packed: zipfile.ZipFile, name: str) -> Any:

@@ -46,14 +46,10 @@ class Beginning:
                     data = packed.read(ENOUGH)
         except (FileNotFoundError, ValueError):
             raise ReplituneError(
-                "no such file",
-                file=path,
-                fix=f"check the path; a relative one starts at {Path.cwd()}",
+                "no such file", file=path, fix=f"check the path; a relative one starts at {Path.cwd()}"
             ) from None
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ReplituneError(
-                "gzip data is damaged or cut off", file=path, found=str(error)
-            ) from None
+            raise ReplituneError("gzip data is damaged or cut off", file=path, found=str(error)) from None
         return cls(path, data)
 
     @cached_property
@@ -103,16 +99,19 @@ class ScoreRows:
         if self.whole.get(role) == name:
             return self
         column = self.columns.get(role)
-        kept = [] if column is None else pc.indices_nonzero(
-            pc.equal(column.cast("string"), name)
-        ).to_numpy()  # fmt: skip
+        kept = (
+            [] if column is None else pc.indices_nonzero(pc.equal(column.cast("string"), name)).to_numpy()
+        )
         if not len(kept):
             known = [self.whole.get(role)] if column is None else column.unique().to_pylist()
             raise ReplituneError(
-                f"no {role} is called {name!r}", file=self.name, found=few(known),
+                f"no {role} is called {name!r}",
+                file=self.name,
+                found=few(known),
                 fix="did you mean " + str(nearest(name, list(map(str, known)))) + "?"
-                if nearest(name, list(map(str, known))) else None,
-            )  # fmt: skip
+                if nearest(name, list(map(str, known)))
+                else None,
+            )
         return replace(
             self,
             columns={key: values.take(kept) for key, values in self.columns.items()},
@@ -124,9 +123,11 @@ class ScoreRows:
         own = self.columns.get("system")
         if own is not None and len(own.unique()) > 1:
             raise ReplituneError(
-                "a file with a column of systems was given as one system", file=self.name,
-                found=f"{system}={self.name}", fix="leave the name out",
-            )  # fmt: skip
+                "a file with a column of systems was given as one system",
+                file=self.name,
+                found=f"{system}={self.name}",
+                fix="leave the name out",
+            )
         columns = {role: column for role, column in self.columns.items() if role != "system"}
         said = tuple(text for text in self.read_as if "system is" not in text)
         return replace(self.with_whole("system", system), columns=columns, read_as=said)

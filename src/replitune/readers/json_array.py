@@ -43,7 +43,10 @@ class JsonArray(Tabular):
         for number, row in enumerate(json_of(path, "an array of objects, [{...}, ...]"), start=1):
             if not isinstance(row, dict):
                 raise ReplituneError(
-                    "not a JSON object", file=path, line=number, found=repr(row)[:60],
+                    "not a JSON object",
+                    file=path,
+                    line=number,
+                    found=repr(row)[:60],
                     expected="an array of objects, [{...}, ...]",
-                )  # fmt: skip
+                )
             yield number, row

@@ -65,13 +65,15 @@ def _row(path: Path, number: int, text: str) -> dict[str, Any]:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ReplituneError(
-            "not a line of JSON", file=path, line=number, found=f"{error}: {text[:60]!r}",
+            "not a line of JSON",
+            file=path,
+            line=number,
+            found=f"{error}: {text[:60]!r}",
             expected="one whole object {...} on each line",
             fix="was the file cut off? write it again",
-        ) from None  # fmt: skip
+        ) from None
     if not isinstance(row, dict):
         raise ReplituneError(
-            "not a JSON object", file=path, line=number, found=text[:60],
-            expected="{...} on each line",
-        )  # fmt: skip
+            "not a JSON object", file=path, line=number, found=text[:60], expected="{...} on each line"
+        )
     return row

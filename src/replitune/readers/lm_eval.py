@@ -24,9 +24,19 @@ SIGNS = ('"doc_id"', '"filtered_resps"', '"resps"')
 """Keys that each line has."""
 
 NO_METRICS = {
-    "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics",
-    "doc_hash", "prompt_hash", "target_hash", "input",
-}  # fmt: skip
+    "doc_id",
+    "doc",
+    "target",
+    "arguments",
+    "resps",
+    "filtered_resps",
+    "filter",
+    "metrics",
+    "doc_hash",
+    "prompt_hash",
+    "target_hash",
+    "input",
+}
 
 
 class LmEval(Reader):
@@ -46,9 +56,12 @@ class LmEval(Reader):
         for number, row in JsonLines.numbered(path):
             if "doc_id" not in row:
                 raise ReplituneError(
-                    "no `doc_id`", file=path, line=number, found=", ".join(row)[:200],
+                    "no `doc_id`",
+                    file=path,
+                    line=number,
+                    found=", ".join(row)[:200],
                     expected="samples of lm-evaluation-harness",
-                )  # fmt: skip
+                )
             answers = max(answers, _answers(row.get("resps")))
             named = of_kind(list, row.get("metrics"), path, number, "metrics")
             for name in map(str, named or [key for key in row if key not in NO_METRICS]):
@@ -61,9 +74,10 @@ class LmEval(Reader):
                 rows.add(number, _float(value), segment=row["doc_id"], metric=metric)
         if not len(rows):
             raise ReplituneError(
-                "no metric with a number for each sample", file=path,
+                "no metric with a number for each sample",
+                file=path,
                 found=", ".join(left_out) or "no samples",
-            )  # fmt: skip
+            )
         task = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT[\d.:-]+$", "", path.name.partition(".jsonl")[0])
         system = path.absolute().parent.name
         said = [f"samples of lm-evaluation-harness; system is the folder, `{system}`"]

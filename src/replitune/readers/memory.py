@@ -33,9 +33,10 @@ def _as_arrow(table: Any) -> pa.Table:
     columns = {}
     if not hasattr(table, "items"):
         raise ReplituneError(
-            "not a table", found=type(table).__name__,
+            "not a table",
+            found=type(table).__name__,
             expected="a DataFrame, a pyarrow table, a mapping of columns, or a path",
-        )  # fmt: skip
+        )
     for name, column in table.items():
         try:
             # NaN of pandas is nothing
@@ -73,15 +74,17 @@ def columns_of_arrays(
         array = np.asarray(scores)
         if array.ndim not in (2, 3):
             raise ReplituneError(
-                "not an array of systems x replicas x segments", found=f"shape {array.shape}",
+                "not an array of systems x replicas x segments",
+                found=f"shape {array.shape}",
                 expected="three axes, or two without segments",
-            )  # fmt: skip
+            )
         names = [_letter(s) for s in range(len(array))] if systems is None else list(systems)
         if len(names) != len(array) or len(set(names)) != len(names):
             raise ReplituneError(
-                "`systems` does not name each system once", found=", ".join(map(str, names)),
+                "`systems` does not name each system once",
+                found=", ".join(map(str, names)),
                 expected=f"{len(array)} different names",
-            )  # fmt: skip
+            )
         named = dict(zip(map(str, names), array, strict=True))
     shapes = {name: array.shape for name, array in named.items()}
     segments = {shape[1:] for shape in shapes.values()}
@@ -101,9 +104,7 @@ def columns_of_arrays(
         "system": pa.DictionaryArray.from_arrays(
             np.repeat(np.arange(len(named), dtype=np.int32), sizes), list(named)
         ),
-        "replica": np.concatenate(
-            [np.repeat(np.arange(1, len(a) + 1), per_run) for a in named.values()]
-        ),
+        "replica": np.concatenate([np.repeat(np.arange(1, len(a) + 1), per_run) for a in named.values()]),
         metric: np.concatenate([a.astype(np.float64).ravel() for a in named.values()]),
     }
     if shape:
@@ -111,9 +112,10 @@ def columns_of_arrays(
     if documents is not None:
         if not shape or len(documents) != per_run:
             raise ReplituneError(
-                "not one document for each segment", found=f"{len(documents)} documents",
+                "not one document for each segment",
+                found=f"{len(documents)} documents",
                 expected=f"{per_run} segments" if shape else "scores of segments",
-            )  # fmt: skip
+            )
         columns["document"] = list(map(str, documents)) * sum(map(len, named.values()))
     return pa.table(columns)
 

@@ -41,9 +41,14 @@ class MtMetricsEval(Reader):
             for line, system, score, segment in _scores(file):
                 own = {} if documents is None else {"document": documents[segment]}
                 rows.add(
-                    line, score, system=system, segment=segment, metric=_metric(file, path),
-                    language=_language(file), **own,
-                )  # fmt: skip
+                    line,
+                    score,
+                    system=system,
+                    segment=segment,
+                    metric=_metric(file, path),
+                    language=_language(file),
+                    **own,
+                )
         said = [f"{len(wanted)} files of mt-metrics-eval, {few([f.name for f in wanted])}"]
         return rows.rows({"score": "score"}, said, {"testset": _root(wanted[0]).name})
 
@@ -73,17 +78,21 @@ def _scores(path: Path) -> Iterator[tuple[int, str, float | None, int]]:
         cells = _cells(line)
         if cells is None:
             raise ReplituneError(
-                "not a system and its score", file=path, line=number, found=line[:80],
+                "not a system and its score",
+                file=path,
+                line=number,
+                found=line[:80],
                 expected="SYSTEM<tab>SCORE, as on line 1",
-            )  # fmt: skip
+            )
         yield number, *cells, seen[cells[0]]
         seen[cells[0]] += 1
     if len(set(seen.values())) > 1:
         raise ReplituneError(
-            "systems have different numbers of scores", file=path,
+            "systems have different numbers of scores",
+            file=path,
             found=few([f"{system}: {n}" for system, n in seen.items()]),
             expected="a line for each segment of each system, None where there is no score",
-        )  # fmt: skip
+        )
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -10,9 +10,7 @@ RUN = re.compile(r"(.+?)[._-](?:(?:run|seed|epoch|sample)[._-]?(\d+)|(0\d+))", r
 """The name of a system, and the number of a run: a bare number may be part of the name of a model,
 unless it begins with 0."""
 
-ENDS = re.compile(
-    r"(?:\.(?:txt|out|hyp|mt|gz|scores?|seg|json|jsonl|csv|tsv|parquet|eval|[a-z]{2}))+$"
-)
+ENDS = re.compile(r"(?:\.(?:txt|out|hyp|mt|gz|scores?|seg|json|jsonl|csv|tsv|parquet|eval|[a-z]{2}))+$")
 
 
 def system_and_run(file: str) -> tuple[str, str | None]:

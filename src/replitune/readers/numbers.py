@@ -37,9 +37,12 @@ class Numbers(Reader):
             score = number_of(cell)
             if score is None and cell not in ABSENT:
                 raise ReplituneError(
-                    "not a score", file=path, line=number, found=repr(cell),
+                    "not a score",
+                    file=path,
+                    line=number,
+                    found=repr(cell),
                     expected="a number on each line",
-                )  # fmt: skip
+                )
             rows.add(number, score, segment=number - 1)
         return rows.rows({"segment": "line"}, said)
 

@@ -27,9 +27,11 @@ class Promptfoo(Reader):
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
         text = beginning.text
-        return text.lstrip()[:1] == "{" and '"results"' in text and (
-            '"evalId"' in text or '"promptIdx"' in text
-        )  # fmt: skip
+        return (
+            text.lstrip()[:1] == "{"
+            and '"results"' in text
+            and ('"evalId"' in text or '"promptIdx"' in text)
+        )
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
@@ -63,9 +65,13 @@ class Promptfoo(Reader):
             for metric in ("score", *sorted(named)):
                 value = item.get("score") if metric == "score" else own[metric]
                 rows.add(
-                    number + 1, None if failed else number_of(value), system=system,
-                    replica=runs[system, test], segment=test, metric=metric,
-                )  # fmt: skip
+                    number + 1,
+                    None if failed else number_of(value),
+                    system=system,
+                    replica=runs[system, test],
+                    segment=test,
+                    metric=metric,
+                )
         said = [f"results of promptfoo; tests: {len(tests)}, prompts: {len(prompts)}"]
         if errors:
             said.append(f"{errors} results that ended in an error have no score")

@@ -43,10 +43,7 @@ class Records:
         return len(self.places)
 
     def rows(
-        self,
-        called: Mapping[str, str],
-        read_as: Sequence[str] = (),
-        whole: Mapping[str, str] | None = None,
+        self, called: Mapping[str, str], read_as: Sequence[str] = (), whole: Mapping[str, str] | None = None
     ) -> ScoreRows:
         """`called`: what ids are called in the file, where that is another name."""
         if not self.places:
@@ -84,9 +81,12 @@ def of_kind(kind: type[T], value: Any, path: Path, line: int, what: str) -> T:
         return kind()
     if not isinstance(value, kind):
         raise ReplituneError(
-            f"`{what}` is not what it should be", file=path, line=line, found=repr(value)[:60],
+            f"`{what}` is not what it should be",
+            file=path,
+            line=line,
+            found=repr(value)[:60],
             expected=WORDS[kind],
-        )  # fmt: skip
+        )
     return value
 
 
@@ -96,6 +96,9 @@ def json_of(path: Path, expected: str) -> Any:
         return json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise ReplituneError(
-            "not whole JSON", file=path, line=getattr(error, "lineno", None), found=str(error),
+            "not whole JSON",
+            file=path,
+            line=getattr(error, "lineno", None),
+            found=str(error),
             expected=expected,
-        ) from None  # fmt: skip
+        ) from None

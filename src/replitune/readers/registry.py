@@ -93,9 +93,11 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
     if reader is None:
         raise ReplituneError(
-            "not a file of scores", file=path, found=_shown(beginning.data),
+            "not a file of scores",
+            file=path,
+            found=_shown(beginning.data),
             expected="a table as CSV, TSV, JSON lines or Parquet, with a column `score`",
-        )  # fmt: skip
+        )
     return reader.read(beginning.path, names, metrics)
 
 

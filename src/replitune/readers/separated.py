@@ -27,9 +27,11 @@ class Separated(Tabular):
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        return bool(beginning.lines) and "\0" not in beginning.text and (
-            _separator(beginning.lines[0]) is not None
-        )  # fmt: skip
+        return (
+            bool(beginning.lines)
+            and "\0" not in beginning.text
+            and (_separator(beginning.lines[0]) is not None)
+        )
 
     @staticmethod
     def header(path: Path) -> tuple[list[str], dict[str, Any]]:
@@ -50,14 +52,11 @@ class Separated(Tabular):
         with opened(path) as source:
             return pyarrow.csv.read_csv(
                 source,
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=separator, newlines_in_values=True
-                ),
+                parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
                 convert_options=pyarrow.csv.ConvertOptions(
                     include_columns=[name for _, name in choice.columns],
                     column_types={
-                        name: pa.float64() if role == "score" else text
-                        for role, name in choice.columns
+                        name: pa.float64() if role == "score" else text for role, name in choice.columns
                     },
                     null_values=list(ABSENT),
                 ),
@@ -78,10 +77,13 @@ class Separated(Tabular):
                     continue
                 if len(row) != len(header):
                     raise ReplituneError(
-                        "a row has too few or too many columns", file=path, line=reader.line_num,
-                        found=f"{len(row)} columns", expected=f"{len(header)}, as in the header",
+                        "a row has too few or too many columns",
+                        file=path,
+                        line=reader.line_num,
+                        found=f"{len(row)} columns",
+                        expected=f"{len(header)}, as in the header",
                         fix="a cell has the separator only within quotation marks",
-                    )  # fmt: skip
+                    )
                 yield reader.line_num, dict(zip(header, row, strict=True))
         except csv.Error as error:
             raise ReplituneError(

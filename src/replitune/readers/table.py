@@ -34,16 +34,20 @@ class Table:
             if 1 <= column <= self.width:
                 return column - 1
             raise ReplituneError(
-                "no such column", file=self.path, found=str(column),
+                "no such column",
+                file=self.path,
+                found=str(column),
                 expected=f"a number from 1 to {self.width}",
-            )  # fmt: skip
+            )
         if self.header.count(column) != 1:
             close = nearest(column, self.header)
             raise ReplituneError(
                 f"{'two columns are' if column in self.header else 'no column is'} called {column}",
-                file=self.path, line=1, found=", ".join(self.header) or "no header",
+                file=self.path,
+                line=1,
+                found=", ".join(self.header) or "no header",
                 fix=f"did you mean {close}?" if close and column not in self.header else None,
-            )  # fmt: skip
+            )
         return self.header.index(column)
 
 
@@ -89,10 +93,13 @@ def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) 
         for number, row in rows:
             if len(row) != len(first):
                 raise ReplituneError(
-                    "a row has too few or too many columns", file=path, line=number,
-                    found=f"{len(row)} columns", expected=f"{len(first)}, as on line {line}",
+                    "a row has too few or too many columns",
+                    file=path,
+                    line=number,
+                    found=f"{len(row)} columns",
+                    expected=f"{len(first)}, as on line {line}",
                     fix="a cell has no tab, and in CSV a comma only within quotation marks",
-                )  # fmt: skip
+                )
             yield number, row
 
     return Table(path, first if has_header else [], len(first), full_rows())
@@ -115,9 +122,12 @@ def score_of(path: Path, line: int, cell: Any, absent: Sequence[str] = ("",)) ->
     value = number_of(cell)
     if value is None and cell is not None and str(cell).lower() not in absent:
         raise ReplituneError(
-            "the score is not a finite number", file=path, line=line, found=repr(cell),
+            "the score is not a finite number",
+            file=path,
+            line=line,
+            found=repr(cell),
             fix="leave the score empty, or the row out, where there is none",
-        )  # fmt: skip
+        )
     return value
 
 
@@ -126,8 +136,11 @@ def segment_of(path: Path, line: int, cell: Any) -> int:
     value = number_of(cell)
     if value is None or not value.is_integer() or value < 0:
         raise ReplituneError(
-            "the segment is not a whole number", file=path, line=line, found=repr(cell),
+            "the segment is not a whole number",
+            file=path,
+            line=line,
+            found=repr(cell),
             expected="its place in the test set, from 0; judgements may count from 1, with "
             "--first-segment 1",
-        )  # fmt: skip
+        )
     return int(value)

@@ -90,11 +90,13 @@ class Tabular(Reader):
                         wrong.append(f"line {number}: {column} is {cell!r}")
         if whole:
             raise ReplituneError(
-                "a cell of another kind than its column", file=path, line=first_line,
+                "a cell of another kind than its column",
+                file=path,
+                line=first_line,
                 found=few(wrong, whole),
                 expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in each "
                 "other column",
-            )  # fmt: skip
+            )
 
     @classmethod
     def lines(cls, path: Path, rows: Sequence[int]) -> list[int]:
@@ -125,9 +127,7 @@ def opened(path: Path) -> pa.NativeFile:
     return source
 
 
-def rows_of(
-    table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: bool = True
-) -> ScoreRows:
+def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: bool = True) -> ScoreRows:
     """The columns of a table, checked one by one."""
     if table.num_rows == 0:
         raise no_rows(name if is_file else None)
@@ -137,9 +137,12 @@ def rows_of(
         rows = pc.indices_nonzero(bad).to_pylist()
         some = line(rows[:3])
         raise ReplituneError(
-            what, file=name if is_file else None, line=some[0] if is_file else None,
-            found=f"{place} {few(some, len(rows))}", expected=expected,
-        )  # fmt: skip
+            what,
+            file=name if is_file else None,
+            line=some[0] if is_file else None,
+            found=f"{place} {few(some, len(rows))}",
+            expected=expected,
+        )
 
     file = name if is_file else None
     columns: dict[str, pa.ChunkedArray] = {}
@@ -199,10 +202,12 @@ def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.Chunke
         column = column.cast(pa.int8() if pa.types.is_boolean(kind) else kind)
     elif not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise ReplituneError(
-            "the scores are not numbers", file=file,
+            "the scores are not numbers",
+            file=file,
             found=f"column `{called}` of {kind}: {few([repr(x) for x in column[:4].to_pylist()])}",
-            expected="numbers", fix=f"is `{called}` the score? --columns score=NAME says which",
-        )  # fmt: skip
+            expected="numbers",
+            fix=f"is `{called}` the score? --columns score=NAME says which",
+        )
     column = column.cast(pa.float64())
     # NaN is no score
     return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
@@ -225,9 +230,10 @@ def _ids(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedAr
     texts = (pa.types.is_string(of), pa.types.is_large_string(of), pa.types.is_string_view(of))
     if not any(texts):
         raise ReplituneError(
-            f"column `{called}` is neither text nor whole numbers", file=file,
+            f"column `{called}` is neither text nor whole numbers",
+            file=file,
             found=f"{kind}: {few([repr(x) for x in column[:4].to_pylist()])}",
-        )  # fmt: skip
+        )
     ids = column.cast(pa.dictionary(pa.int32(), pa.string()))
     for chunk in ids.chunks:
         chunk.dictionary.validate(full=True)

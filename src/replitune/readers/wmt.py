@@ -50,9 +50,14 @@ class Wmt(Reader):
                 for metric, score in of_kind(dict, said, path, line, system).items():
                     if isinstance(score, float | int) and not isinstance(score, bool):
                         rows.add(
-                            line, number_of(score), system=system, segment=segment,
-                            document=document, metric=metric, language=language,
-                        )  # fmt: skip
+                            line,
+                            number_of(score),
+                            system=system,
+                            segment=segment,
+                            document=document,
+                            metric=metric,
+                            language=language,
+                        )
         if by_people:
             return rows.rows({"segment": "doc_id", "metric": "scores"}, ["judgements of WMT"])
         system = stem(path)
@@ -65,14 +70,10 @@ def _of_document(rows: Records, line: int, row: dict[str, Any]) -> None:
     document, language = row.get("document_id"), row.get("language_pair")
     if document is None or language is None:
         raise ReplituneError(
-            "no `document_id` or no `language_pair`", file=rows.path, line=line,
-            found=", ".join(row)[:200],
-        )  # fmt: skip
-    for metric, scores in of_kind(
-        dict, row["metric_scores"], rows.path, line, "metric_scores"
-    ).items():
+            "no `document_id` or no `language_pair`", file=rows.path, line=line, found=", ".join(row)[:200]
+        )
+    for metric, scores in of_kind(dict, row["metric_scores"], rows.path, line, "metric_scores").items():
         for i, score in enumerate(scores if isinstance(scores, list) else [scores]):
             rows.add(
-                line, number_of(score), segment=f"{i}", document=document, metric=metric,
-                language=language,
-            )  # fmt: skip
+                line, number_of(score), segment=f"{i}", document=document, metric=metric, language=language
+            )

@@ -35,15 +35,16 @@ STYLE: dict[str, Any] = {
 STYLES: dict[str, tuple[Any, ...]] = {
     "color": ("#1b4965", "#e07a1f", "#5fa8d3", "#a23b72", "#6a994e", "#8d99ae", "#f2c14e"),
     "hatch": ("", "///", "\\\\\\", "xx", "---", "||", "++", "/"),
-    "ls": ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)),
-           (0, (8, 2, 2, 2))),
+    "ls": ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2, 2, 2))),
     "marker": ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">"),
-}  # fmt: skip
+}
 
 
 METADATA: dict[str, dict[str, None]] = {
-    "svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None},
-}  # fmt: skip
+    "svg": {"Date": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None},
+}
 """Kinds of figures, and what would make their bytes differ."""
 
 
@@ -64,9 +65,11 @@ class Figure:
         suffix = Path(path).suffix[1:].lower()
         if suffix not in METADATA:
             raise ReplituneError(
-                "no such kind of figure", file=path, found=suffix or "no suffix",
+                "no such kind of figure",
+                file=path,
+                found=suffix or "no suffix",
                 expected=", ".join(METADATA),
-            )  # fmt: skip
+            )
         with atomic_open(path, "wb") as handle:
             handle.write(render("figure", self, (suffix,))[suffix])
 
@@ -79,9 +82,7 @@ Figures = dict[str, Figure]
 """By what they are about: ``test1.bleu``, ``test1``, ``tuning``."""
 
 
-def of_each_cell(
-    figure: Callable[[Material, Result], Figure | None],
-) -> Callable[[Material], Figures]:
+def of_each_cell(figure: Callable[[Material, Result], Figure | None]) -> Callable[[Material], Figures]:
     """A kind of figure of which each (test set, metric) has one, or none."""
 
     @wraps(figure)

@@ -63,17 +63,30 @@ def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, TestR
             ends = () if test.ci_low is None else (turn * test.ci_low, turn * (test.ci_high or 0.0))
             reach = [turn * test.delta, missed, *ends, *runs]
             scale = max((abs(x) for x in reach), default=0.0) or 1.0
-            axes.fill_betweenx([y - 0.4, y + 0.4], -missed / scale, missed / scale,
-                               color="#e8edf1", lw=0)  # fmt: skip
+            axes.fill_betweenx([y - 0.4, y + 0.4], -missed / scale, missed / scale, color="#e8edf1", lw=0)
             if ends:
                 axes.plot([x / scale for x in ends], [y, y], lw=2.5, **style(0))
-            axes.plot([x / scale for x in runs], [y - 0.25] * len(runs), ls="none", ms=3, alpha=0.6,
-                      **style(1, "marker"))  # fmt: skip
+            axes.plot(
+                [x / scale for x in runs],
+                [y - 0.25] * len(runs),
+                ls="none",
+                ms=3,
+                alpha=0.6,
+                **style(1, "marker"),
+            )
             p = adjusted(test)
             sure = p is not None and p <= cell.alpha
             ink = style(0)["color"]
-            axes.plot(turn * test.delta / scale, y, ls="none", ms=8, marker="o", mew=2, mec=ink,
-                      mfc=ink if sure else "white")  # fmt: skip
+            axes.plot(
+                turn * test.delta / scale,
+                y,
+                ls="none",
+                ms=8,
+                marker="o",
+                mew=2,
+                mec=ink,
+                mfc=ink if sure else "white",
+            )
             said = f"{signed(test.delta, cell.decimals)} "
             said += f"{interval(test.ci_low, test.ci_high, cell.decimals)}  {p_equation(p)}"
             axes.text(1.12, y, said, va="center", size=9, transform=axes.get_yaxis_transform())
@@ -104,13 +117,13 @@ def ranking(material: Material, cell: Result) -> Figure | None:
         return None
     standing = places(cell)
     names = list(standing) or cell.ranked
-    methods = [
-        m for m in ("clark", "riezler", "fu") if any(s.ci.get(m) for s in cell.systems.values())
-    ]
+    methods = [m for m in ("clark", "riezler", "fu") if any(s.ci.get(m) for s in cell.systems.values())]
 
     def draw(axes: Any) -> None:
-        found = [(y, *(cell.systems[name].ci.get(methods[0]) or ())) if methods else (y,)
-                 for y, name in enumerate(names)]  # fmt: skip
+        found = [
+            (y, *(cell.systems[name].ci.get(methods[0]) or ())) if methods else (y,)
+            for y, name in enumerate(names)
+        ]
         known = [row for row in found if len(row) == 3]
         if known:
             axes.hlines(*zip(*known, strict=True), lw=2, **style(0))
@@ -131,8 +144,7 @@ def ranking(material: Material, cell: Result) -> Figure | None:
             for x in cell.systems[name].scores.values()
         ]
         if runs:
-            axes.plot(*zip(*runs, strict=True), ls="none", marker="|", ms=6, alpha=0.6,
-                      color="black")  # fmt: skip
+            axes.plot(*zip(*runs, strict=True), ls="none", marker="|", ms=6, alpha=0.6, color="black")
         means = [cell.systems[name].avg for name in names]
         axes.plot(means, range(len(names)), ls="none", ms=6, **style(0, "marker"))
         axes.set_yticks(range(len(names)), names)

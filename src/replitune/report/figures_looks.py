@@ -54,11 +54,12 @@ def looks(material: Material) -> Figures:
             f"Differences in {cell.name} on {cell.testset} at each of {len(record.looks)} looks, "
             f"the first one on top, with the rule's {100 * (1 - record.plan.alpha):g}% interval of "
             "each pair alone, in which lies what all runs that there may be would show"
-            + (f"; {rest} more pairs are in the table" if rest else "") + ".",
+            + (f"; {rest} more pairs are in the table" if rest else "")
+            + ".",
             draw,
             size=(6.8, 1.2 + max(0.35, 0.13 * len(record.looks)) * len(rows)),
         )
-    }  # fmt: skip
+    }
 
 
 def runs(material: Material) -> Figures:
@@ -79,14 +80,22 @@ def runs(material: Material) -> Figures:
                 for n in (first[system], *(stand[system] for stand in stands))
             ]
             top = sum(plan.most[system].values())
-            axes.barh(y, top, height=0.6, color="none", edgecolor="#8d99ae", lw=0.8,
-                      label="the most" if y == 0 else None)  # fmt: skip
+            axes.barh(
+                y,
+                top,
+                height=0.6,
+                color="none",
+                edgecolor="#8d99ae",
+                lw=0.8,
+                label="the most" if y == 0 else None,
+            )
             done = 0
             for k, n in enumerate(counts):
                 if n > done:
                     hatch = STYLES["hatch"][k % len(STYLES["hatch"])]
-                    axes.barh(y, n - done, left=done, height=0.6, hatch=hatch, edgecolor="white",
-                              lw=0, **style(k))  # fmt: skip
+                    axes.barh(
+                        y, n - done, left=done, height=0.6, hatch=hatch, edgecolor="white", lw=0, **style(k)
+                    )
                     done = n
         axes.set_yticks(range(len(plan.sizes)), list(plan.sizes))
         axes.set_ylim(len(plan.sizes) - 0.4, -0.6)

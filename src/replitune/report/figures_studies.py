@@ -117,8 +117,15 @@ def detectable(material: Material, cell: Result) -> Figure | None:
                 label="any number of segments" if any_number else f"{size:,} segments",
             )
         if own.design and own.n_a == own.n_b:
-            axes.plot(own.n_a, own.detectable, ls="none", marker="*", ms=12, color="black",
-                      label="this experiment")  # fmt: skip
+            axes.plot(
+                own.n_a,
+                own.detectable,
+                ls="none",
+                marker="*",
+                ms=12,
+                color="black",
+                label="this experiment",
+            )
         if result is not None:
             axes.axhline(abs(result.delta), color="black", linewidth=0.8)
         axes.set_ylim(bottom=0)
@@ -156,9 +163,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
         edges = np.linspace(low - margin, high + margin, 31)
         for index, (n, deltas) in enumerate(by_n.items()):
             counts, _ = np.histogram(deltas, edges)
-            axes.stairs(
-                counts / len(deltas), edges, **style(index, "ls"), linewidth=1.6, label=f"n = {n}"
-            )
+            axes.stairs(counts / len(deltas), edges, **style(index, "ls"), linewidth=1.6, label=f"n = {n}")
         axes.axvline(0, color="#888888", linewidth=0.8)
         axes.axvline(difference(cell, (first.a, first.b)), color="black", linewidth=1.2)
         axes.set_xlabel(f"observed difference in {cell.name}, {first.b} − {first.a}")
@@ -196,10 +201,7 @@ def calibration(material: Material, cell: Result) -> Figure | None:
             for index, method in enumerate(methods):
                 side = 0.5 * (index / max(len(methods) - 1, 1) - 0.5)
                 for position, n in enumerate(sizes):
-                    mine = [
-                        r for r in kept
-                        if ((r.study, r.null), r.method, r.n_a) == (null, method, n)
-                    ]  # fmt: skip
+                    mine = [r for r in kept if ((r.study, r.null), r.method, r.n_a) == (null, method, n)]
                     if not mine:
                         continue
                     at = position + side
@@ -208,8 +210,7 @@ def calibration(material: Material, cell: Result) -> Figure | None:
                     rate = sum(r.rejected for r in mine) / trials
                     low, high = wilson(sum(r.rejected for r in mine), trials)
                     panel.plot([at, at], [low, high], lw=1.2, **style(index))
-                    panel.plot(at, rate, ls="none", ms=5, **look,
-                               label=method if position == 0 else None)  # fmt: skip
+                    panel.plot(at, rate, ls="none", ms=5, **look, label=method if position == 0 else None)
             panel.axhline(alpha, color="black", linewidth=0.8)
             panel.set_xticks(range(len(sizes)), map(str, sizes))
             panel.set_xlim(-0.5, len(sizes) - 0.5)
@@ -255,15 +256,19 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
     def draw(axes: Any) -> None:
         for index, alpha in enumerate(alphas):
             for y, name in enumerate(names):
-                row = next((r for r in rows if (r.metric, r.method) == name and r.alpha == alpha),
-                           None)  # fmt: skip
+                row = next((r for r in rows if (r.metric, r.method) == name and r.alpha == alpha), None)
                 if row is None or row.value is None or row.ci_low is None or row.ci_high is None:
                     continue
                 at = y + step * (index - (len(alphas) - 1) / 2)
-                axes.plot([100 * row.ci_low, 100 * row.ci_high], [at, at], lw=1.4,
-                          **style(index, "ls"))  # fmt: skip
-                axes.plot(100 * row.value, at, ls="none", ms=5, **style(index, "marker"),
-                          label=f"at {alpha:g}" if y == 0 else None)  # fmt: skip
+                axes.plot([100 * row.ci_low, 100 * row.ci_high], [at, at], lw=1.4, **style(index, "ls"))
+                axes.plot(
+                    100 * row.value,
+                    at,
+                    ls="none",
+                    ms=5,
+                    **style(index, "marker"),
+                    label=f"at {alpha:g}" if y == 0 else None,
+                )
         shown = [f"{metrics.get(metric or '', metric)}, {method}" for metric, method in names]
         axes.set_yticks(range(len(names)), shown)
         axes.set_ylim(len(names) - 0.4, -0.6)

@@ -41,10 +41,13 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
         shades = ["#1b2a38", "#35566f", "#6f93ab", "#c3d3de", "#f4f6f8"]
         bands = np.maximum(np.searchsorted(levels, p, side="left") - 1, 0)
         axes.pcolormesh(
-            np.arange(-0.5, len(systems)), np.arange(-0.5, len(systems)),
-            np.ma.masked_array(bands, np.isnan(p)), cmap=ListedColormap(shades), vmin=-0.5,
+            np.arange(-0.5, len(systems)),
+            np.arange(-0.5, len(systems)),
+            np.ma.masked_array(bands, np.isnan(p)),
+            cmap=ListedColormap(shades),
+            vmin=-0.5,
             vmax=len(shades) - 0.5,
-        )  # fmt: skip
+        )
         for i, j in zip(*np.nonzero(~np.isnan(p)), strict=True) if legible else ():
             ink = "white" if bands[i, j] < 3 else "black"
             weight = "bold" if p[i, j] <= alpha else "normal"
@@ -81,14 +84,8 @@ def differences(material: Material, cell: Result) -> Figure | None:
     def draw(axes: Any) -> None:
         for index, fit in enumerate(fits):
             at = fit.crossing
-            label = (
-                fit.method
-                if at is None
-                else f"{fit.method}: {alpha:g} at {score(at, cell.decimals)}"
-            )
-            axes.plot(
-                fit.delta, fit.p, ls="none", ms=5, alpha=0.8, label=label, **style(index, "marker")
-            )
+            label = fit.method if at is None else f"{fit.method}: {alpha:g} at {score(at, cell.decimals)}"
+            axes.plot(fit.delta, fit.p, ls="none", ms=5, alpha=0.8, label=label, **style(index, "marker"))
             axes.plot(fit.delta, fit.fitted, lw=1, **style(index, "ls"))
         axes.axhline(alpha, color="black", linewidth=0.8)
         axes.set_ylim(-0.03, 1.03)

@@ -34,16 +34,14 @@ def tuners(material: Material, cell: Result) -> Figure | None:
                 places += [at + s for s in side]
                 points += values
                 bars.append((float(np.mean(values)), at - 0.4 * width, at + 0.4 * width))
-            axes.plot(places, points, ls="none", ms=4, alpha=0.8, label=tuner,
-                      **style(index, "marker"))  # fmt: skip
+            axes.plot(places, points, ls="none", ms=4, alpha=0.8, label=tuner, **style(index, "marker"))
             axes.hlines(*zip(*bars, strict=True), color="black", lw=1.2)
         axes.set_xticks(range(len(scores)), list(scores), rotation=30 if len(scores) > 4 else 0)
         axes.set_ylabel(cell.name)
         beside(axes)
 
     sizes = {
-        tuner: dict.fromkeys(str(len(g[tuner])) for g in scores.values() if tuner in g)
-        for tuner in tuners
+        tuner: dict.fromkeys(str(len(g[tuner])) for g in scores.values() if tuner in g) for tuner in tuners
     }
     counts = ", ".join(f"{tuner}: n = {'/'.join(of)}" for tuner, of in sizes.items())
     return Figure(
@@ -60,9 +58,7 @@ def convergence(material: Material) -> Figures:
     if not histories:
         return {}
     groups = {
-        (system, Replica(replica).prefix): None
-        for system, runs in histories.items()
-        for replica in runs
+        (system, Replica(replica).prefix): None for system, runs in histories.items() for replica in runs
     }
 
     def draw(axes: Any) -> None:

@@ -39,9 +39,7 @@ class GroupScores:
     """By system: (n, G) score of each group alone, of each replica."""
 
 
-def group_scores(
-    metric: Metric, systems: Mapping[str, SystemStatistics], by: Grouping
-) -> GroupScores:
+def group_scores(metric: Metric, systems: Mapping[str, SystemStatistics], by: Grouping) -> GroupScores:
     order = np.argsort(by.codes, kind="stable")
     sorted_codes = by.codes[order]
     starts = np.flatnonzero(np.r_[True, sorted_codes[1:] != sorted_codes[:-1]])
@@ -71,11 +69,7 @@ def by_ratio(lengths: NDArray[np.float64], references: Sequence[Sequence[str]]) 
 
 
 def _named(
-    kind: str,
-    values: NDArray[Any],
-    codes: NDArray[np.integer],
-    form: Callable[[float], str],
-    unit: str,
+    kind: str, values: NDArray[Any], codes: NDArray[np.integer], form: Callable[[float], str], unit: str
 ) -> Grouping:
     """Groups called by their smallest and largest value, without those that are empty."""
     known, codes = np.unique(codes, return_inverse=True)

@@ -62,9 +62,7 @@ def of_pair(found: Sequence[tuple[Result, TestResult]]) -> tuple[str, bool]:
             better, worse = (test.b, test.a) if won > 0 else (test.a, test.b)
             said.setdefault(f"{better} beats {worse}", []).append(cell.name)
         elif _same(cell, test):
-            said.setdefault(f"{test.a} and {test.b} are the same within the margin", []).append(
-                cell.name
-            )
+            said.setdefault(f"{test.a} and {test.b} are the same within the margin", []).append(cell.name)
         else:
             undecided.append(cell.name)
     parts = [f"{what} in {listed(names)}" for what, names in said.items()]
@@ -134,9 +132,7 @@ def _cluster(names: Sequence[str]) -> str:
 def _wins(cells: Sequence[Result], baseline: str | None) -> tuple[str, bool]:
     """How many beat the baseline, or how many pairs are decided, under each metric."""
     first, *_ = cells
-    anchored = baseline in first.systems and all(
-        baseline in pair for cell in cells for pair in cell.pairs
-    )
+    anchored = baseline in first.systems and all(baseline in pair for cell in cells for pair in cell.pairs)
     parts, decided = [], False
     for cell in cells:
         tests = [test for pair in cell.pairs if (test := cell.lead_test(pair)) is not None]

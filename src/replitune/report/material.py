@@ -76,9 +76,10 @@ class Material:
         for one in self.why:
             cell = next(cell for cell in self.cells if cell.testset == one.testset)
             found += [
-                (cell, group) for metric, group in one.groups
+                (cell, group)
+                for metric, group in one.groups
                 if metric == cell.metric and group.kind in ("document", "part")
-            ]  # fmt: skip
+            ]
         return found
 
     @cached_property

@@ -41,9 +41,7 @@ def methods(material: Material) -> list[str]:
     metrics = "; ".join(f"{metric} ({signature})" for metric, signature in signatures)
     adjusted = f"p-values are {corrected(cells, material.family)}"
     runs = {system.n for cell in cells for system in cell.systems.values()}
-    times = (
-        f"{min(runs)}" if len(runs) == 1 else f"{min(runs, default=0)} to {max(runs, default=0)}"
-    )
+    times = f"{min(runs)}" if len(runs) == 1 else f"{min(runs, default=0)} to {max(runs, default=0)}"
     replicated = (
         "Every system was run once"
         if runs == {1}

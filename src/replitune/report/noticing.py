@@ -16,10 +16,13 @@ from replitune.report.findings import difference
 from replitune.results.result import Result
 
 MODELS = {
-    "wmt20-comet-da": "comet20", "wmt22-comet-da": "comet22", "wmt21-comet-qe-mqm": "comet21qe",
-    "wmt22-cometkiwi-da": "cometkiwi22", "wmt23-cometkiwi-da-xxl": "cometkiwixxl",
+    "wmt20-comet-da": "comet20",
+    "wmt22-comet-da": "comet22",
+    "wmt21-comet-qe-mqm": "comet21qe",
+    "wmt22-cometkiwi-da": "cometkiwi22",
+    "wmt23-cometkiwi-da-xxl": "cometkiwixxl",
     "bleurt-20": "bleurt20",
-}  # fmt: skip
+}
 """What mt-thresholds calls the models of pymarian."""
 
 IN_HUNDREDTHS = ("comet", "xcomet", "bleurt")

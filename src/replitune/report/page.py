@@ -35,15 +35,18 @@ ROWS = 400
 SENTENCES = 200
 """Of a metric."""
 
-PAPERS = (
-    "systems", "multeval", "p", "resampling", "thresholds", "intervals", "overlaps", "replication",
-)  # fmt: skip
+PAPERS = ("systems", "multeval", "p", "resampling", "thresholds", "intervals", "overlaps", "replication")
 """Tables that are there because Clark et al. and Fu et al. have them."""
 
 STATIC = {
-    "ranks": "ranking", "forest": "forest", "matrix": "heatmap", "strip": "replicas",
-    "power": "power", "convergence": "convergence", "looks": "looks",
-}  # fmt: skip
+    "ranks": "ranking",
+    "forest": "forest",
+    "matrix": "heatmap",
+    "strip": "replicas",
+    "power": "power",
+    "convergence": "convergence",
+    "looks": "looks",
+}
 """Pictures of the page, and the kind of figure that stands there without JavaScript."""
 
 

@@ -30,16 +30,14 @@ def numbers(material: Material) -> dict[str, Any]:
     return {
         "alpha": material.alpha,
         "baseline": material.baseline,
-        "cells": [
-            _cell(cell, material, people.get(cell.testset, {})) for cell in material.cells
-        ],
+        "cells": [_cell(cell, material, people.get(cell.testset, {})) for cell in material.cells],
         "histories": {
             system: {replica: rounded(scores) for replica, scores in runs.items()}
             for system, runs in material.histories.items()
         },
         "looks": _looks(material),
         "why": {one.testset: _why(one) for one in material.why},
-    }  # fmt: skip
+    }
 
 
 def short(value: float | None) -> float | None:
@@ -71,35 +69,57 @@ def _cell(cell: Result, material: Material, people: Mapping[str, Any]) -> dict[s
     for name in names:
         system = cell.systems[name]
         at = standing.get(name)
-        systems.append({
-            "name": name, "n": system.n, "avg": short(system.avg), "sel": short(system.s_sel),
-            "dev": short(system.s_dev), "test": short(system.s_test),
-            "median": system.median_replica,
-            "runs": [[id, Replica(id).group, short(score)] for id, score in system.scores.items()],
-            "ci": {m: rounded(ends) for m, ends in system.ci.items() if ends is not None},
-            "cluster": None if at is None else at.cluster,
-            "ranks": None if at is None else at.ranks,
-            "people": people.get(name),
-        })  # fmt: skip
+        systems.append(
+            {
+                "name": name,
+                "n": system.n,
+                "avg": short(system.avg),
+                "sel": short(system.s_sel),
+                "dev": short(system.s_dev),
+                "test": short(system.s_test),
+                "median": system.median_replica,
+                "runs": [[id, Replica(id).group, short(score)] for id, score in system.scores.items()],
+                "ci": {m: rounded(ends) for m, ends in system.ci.items() if ends is not None},
+                "cluster": None if at is None else at.cluster,
+                "ranks": None if at is None else at.ranks,
+                "people": people.get(name),
+            }
+        )
     segments = max((test.segments for test in cell.tests), default=0)
     return {
-        "testset": cell.testset, "metric": cell.metric, "name": cell.name,
-        "higher": cell.higher_is_better, "neutral": cell.neutral, "decimals": cell.decimals,
-        "suite": bool(cell.suite), "people": cell.metric in material.people,
-        "segments": segments, "methods": cell.methods, "lead": cell.lead_method,
+        "testset": cell.testset,
+        "metric": cell.metric,
+        "name": cell.name,
+        "higher": cell.higher_is_better,
+        "neutral": cell.neutral,
+        "decimals": cell.decimals,
+        "suite": bool(cell.suite),
+        "people": cell.metric in material.people,
+        "segments": segments,
+        "methods": cell.methods,
+        "lead": cell.lead_method,
         "says": {test.method: test.generalises_to for test in cell.tests},
         "systems": systems,
         "tests": [
-            [place[t.a], place[t.b], method[t.method],
-             *map(short, (t.delta, adjusted(t), t.ci_low, t.ci_high))]
+            [
+                place[t.a],
+                place[t.b],
+                method[t.method],
+                *map(short, (t.delta, adjusted(t), t.ci_low, t.ci_high)),
+            ]
             for t in cell.tests
         ],
         "pairs": [
-            [place[t.a], place[t.b], *map(short, (t.se, t.df, t.details.get("margin"),
-             detectable.get((t.a, t.b)))), _parts(cell, t)]
-            for t in cell.tests if t.method == cell.lead_method
+            [
+                place[t.a],
+                place[t.b],
+                *map(short, (t.se, t.df, t.details.get("margin"), detectable.get((t.a, t.b)))),
+                _parts(cell, t),
+            ]
+            for t in cell.tests
+            if t.method == cell.lead_method
         ],
-    }  # fmt: skip
+    }
 
 
 def _parts(cell: Result, test: TestResult) -> list[Any] | None:
@@ -114,10 +134,8 @@ def _parts(cell: Result, test: TestResult) -> list[Any] | None:
         _part(of_set),
         [_part(row) for row in rows if row.source == RUNS],
         [short(row.sd) for row in rows if row.source == REST],
-        tuners_of(*(
-            [Replica(id).group for id in cell.systems[name].scores] for name in (test.a, test.b)
-        )),
-    ]  # fmt: skip
+        tuners_of(*([Replica(id).group for id in cell.systems[name].scores] for name in (test.a, test.b))),
+    ]
 
 
 def _part(row: VarianceRow) -> list[float | None]:
@@ -140,21 +158,28 @@ def _looks(material: Material) -> dict[str, Any] | None:
     if record is None:
         return None
     return {
-        "testset": record.plan.testset, "metric": record.plan.metric,
+        "testset": record.plan.testset,
+        "metric": record.plan.metric,
         "rows": [
-            [look.number, row.a, row.b, row.n_a, row.n_b,
-             *map(short, (row.delta, row.ci_low, row.ci_high)), row.decision]
-            for look in record.looks for row in look.pairs
+            [
+                look.number,
+                row.a,
+                row.b,
+                row.n_a,
+                row.n_b,
+                *map(short, (row.delta, row.ci_low, row.ci_high)),
+                row.decision,
+            ]
+            for look in record.looks
+            for row in look.pairs
         ],
-    }  # fmt: skip
+    }
 
 
 def _why(one: Why) -> dict[str, Any]:
     kinds: dict[str, dict[str, Any]] = {}
     for metric, group in one.groups:
-        kind = kinds.setdefault(
-            group.kind, {"names": group.names, "sizes": group.sizes, "metrics": {}}
-        )
+        kind = kinds.setdefault(group.kind, {"names": group.names, "sizes": group.sizes, "metrics": {}})
         kind["metrics"][metric] = {
             system: _moments(Moments.of(scores)) for system, scores in group.scores.items()
         }
@@ -165,17 +190,21 @@ def _why(one: Why) -> dict[str, Any]:
             for metric, found in one.means.items()
         },
         "groups": kinds,
-        "words": None if words is None else {
-            "grams": words.grams, "expected": words.expected,
+        "words": None
+        if words is None
+        else {
+            "grams": words.grams,
+            "expected": words.expected,
             "right": {system: _moments(found, 4) for system, found in words.right.items()},
-            "classes": words.classes, "sizes": words.sizes, "in": words.counted_in,
+            "classes": words.classes,
+            "sizes": words.sizes,
+            "in": words.counted_in,
             "recall": {system: _moments(found) for system, found in words.recall.items()},
         },
-    }  # fmt: skip
+    }
 
 
 def _moments(found: Moments, digits: int = 6) -> list[list[float]]:
     return [
-        [float(f"{value:.{digits}g}") for value in values.tolist()]
-        for values in (found.mean, found.sd)
+        [float(f"{value:.{digits}g}") for value in values.tolist()] for values in (found.mean, found.sd)
     ]

@@ -55,8 +55,7 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
     def why(testset: str) -> Why:
         own = [cell for cell in cells if cell.testset == testset and cell.systems]
         found = (
-            (c.metric, _store(job.at, c) if c.metric != job.metrics[0] else stores[testset])
-            for c in own
+            (c.metric, _store(job.at, c) if c.metric != job.metrics[0] else stores[testset]) for c in own
         )
         train = read_lines(job.at.train[1]) if job.trained else None
         return explain(testset, found, texts=texts[testset], outputs=outputs[testset], train=train)
@@ -80,11 +79,7 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
         methods={entry.id: entry.name for entry in TESTS.entries(job.methods)},
         segments=[
             segments_of(
-                c,
-                stores[c.testset],
-                texts[c.testset],
-                outputs[c.testset],
-                _derivations(job, c.testset),
+                c, stores[c.testset], texts[c.testset], outputs[c.testset], _derivations(job, c.testset)
             )
             for c in lead
         ],
@@ -124,9 +119,10 @@ def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str
             outputs.add(read_lines(decoded))
             if outputs.sha256[-1] != hashes[replica]:
                 raise ReplituneError(
-                    "is not the text that was scored", file=decoded,
+                    "is not the text that was scored",
+                    file=decoded,
                     fix="remove it, and run again; it is made anew",
-                )  # fmt: skip
+                )
         found[name] = outputs.every()
     return found
 

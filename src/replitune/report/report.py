@@ -106,9 +106,8 @@ class Report:
         if found is None or not found.rows:
             raise ReplituneError(
                 f"table {name!r} has no rows here",
-                expected=", ".join(n for n, table in contents.tables(self.material).items()
-                                   if table.rows),
-            )  # fmt: skip
+                expected=", ".join(n for n, table in contents.tables(self.material).items() if table.rows),
+            )
         return found
 
     def verdicts(self) -> list[Verdict]:
@@ -182,9 +181,10 @@ class Report:
             if rows not in found:
                 close = nearest(rows, list(found))
                 raise ReplituneError(
-                    f"no rows called {rows!r}", expected=", ".join(found),
+                    f"no rows called {rows!r}",
+                    expected=", ".join(found),
                     fix=f"did you mean {close!r}?" if close else None,
-                )  # fmt: skip
+                )
             frame = found[rows]
             frame.insert(0, "testset", result.testset)
             frame.insert(1, "metric", result.metric)
@@ -196,9 +196,7 @@ class Report:
         """Tables for a paper (booktabs): those that are named, or those of a style, `papers` (mean
         ± s, best bold, daggers) or `multeval` (metric by system: score, s_sel, s_test, p)."""
         if style not in contents.LATEX_TABLES:
-            raise ReplituneError(
-                f"no LaTeX style {style!r}", expected=", ".join(contents.LATEX_TABLES)
-            )
+            raise ReplituneError(f"no LaTeX style {style!r}", expected=", ".join(contents.LATEX_TABLES))
         return "\n".join(self.table(name).latex() for name in names or contents.LATEX_TABLES[style])
 
     def write_latex(self, path: str | Path, style: LatexStyle = "papers") -> None:
@@ -284,9 +282,7 @@ class ComparisonReport(Report):
         testset = self.cells[0][0].testset
         return [explain(testset, stores, texts=self.texts, outputs=self._pairs)] if stores else []
 
-    def looks(
-        self, looks: Sequence[int] = SCHEDULE, metric: str | None = None, **rule: float
-    ) -> Record:
+    def looks(self, looks: Sequence[int] = SCHEDULE, metric: str | None = None, **rule: float) -> Record:
         """Whether fewer runs would have done: looks at the first 3, 5, ... runs of each system, by
         the rule of adaptive replication (docs/adaptive.md). The runs in hand are taken for the most
         that there may be; p of the record is adjusted for looks.
@@ -332,9 +328,10 @@ class ComparisonReport(Report):
         tested pair, the largest change of the segment's score first, as multeval ranks them."""
         if self.texts is None:
             raise ReplituneError(
-                "there are no texts to rank", found="numbers only",
+                "there are no texts to rank",
+                found="numbers only",
                 fix="write the scores of segments instead (`--sentence-scores`)",
-            )  # fmt: skip
+            )
         for cell, store in self.cells:
             segments = self._segments(cell, store, self.texts)
             outputs = {output.system: output for output in segments.outputs}
@@ -353,9 +350,7 @@ class ComparisonReport(Report):
         for store in self.stores:
             for name, system in store.systems.items():
                 scores = store.metric.score(system.statistics)
-                rows: list[list[object]] = [
-                    [i, *map(float, scores[:, i])] for i in range(system.segments)
-                ]
+                rows: list[list[object]] = [[i, *map(float, scores[:, i])] for i in range(system.segments)]
                 with atomic_open(_place(folder, store.metric.id, name, ".tsv")) as handle:
                     handle.write(_tsv(["segment", *system.replicas], rows))
 
@@ -365,9 +360,10 @@ def _place(folder: str | Path, metric: str, name: str, suffix: str) -> Path:
     for word in (metric, name):
         if len(word) > LONGEST or not SAFE.fullmatch(word):
             raise ReplituneError(
-                f"{word!r} cannot be the name of a file", expected=NAME_WORDS,
+                f"{word!r} cannot be the name of a file",
+                expected=NAME_WORDS,
                 fix="give the system or the metric another name",
-            )  # fmt: skip
+            )
     return Path(folder) / metric / f"{name}{suffix}"
 
 

@@ -120,9 +120,16 @@ def segments_of(
         if system.n > 1:
             runs[name] = Runs(system.replicas, of, scores)
     return Segments(
-        cell.testset, cell.name, cell.higher_is_better, cell.decimals, testset.references,
-        testset.source, testset.documents, median, runs,
-    )  # fmt: skip
+        cell.testset,
+        cell.name,
+        cell.higher_is_better,
+        cell.decimals,
+        testset.references,
+        testset.source,
+        testset.documents,
+        median,
+        runs,
+    )
 
 
 FOR_RUNS = 0.3

@@ -79,19 +79,14 @@ def limits(ends: tuple[float | None, float | None], decimals: int = 2) -> str:
 
 
 def ends(
-    low: str = "ci_low",
-    high: str = "ci_high",
-    show: Callable[..., str] = limits,
-    *,
-    in_units: bool = True,
+    low: str = "ci_low", high: str = "ci_high", show: Callable[..., str] = limits, *, in_units: bool = True
 ) -> tuple[Column, ...]:
     """An interval whose ends are attributes of the last object of a row: one text, two values."""
     return (
-        Column("CI", None, lambda *row: (getattr(row[-1], low), getattr(row[-1], high)), show,
-               in_units),
+        Column("CI", None, lambda *row: (getattr(row[-1], low), getattr(row[-1], high)), show, in_units),
         Column(None, "ci_low", low),
         Column(None, "ci_high", high),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,8 +112,7 @@ class Table:
     def cells(self) -> list[list[tuple[str, list[str]]]]:
         """Text and marks of every cell that is printed."""
         return [
-            [(column.text(row), column.mark(*row).split()) for column in self.printed]
-            for row in self.rows
+            [(column.text(row), column.mark(*row).split()) for column in self.printed] for row in self.rows
         ]
 
     @property
@@ -182,11 +176,12 @@ class Table:
     def html(self, most: int | None = None) -> str:
         """The head and the body of a <table>, with the first rows or all."""
         words = [
-            ["word"] * column.left + ["frozen"] * (column.heading in FROZEN)
-            for column in self.printed
+            ["word"] * column.left + ["frozen"] * (column.heading in FROZEN) for column in self.printed
         ]
-        head = (_element("th", kind, escape(h), ' scope="col"')
-                for h, kind in zip(self.header, words, strict=True))  # fmt: skip
+        head = (
+            _element("th", kind, escape(h), ' scope="col"')
+            for h, kind in zip(self.header, words, strict=True)
+        )
         body = (
             "".join(
                 _element("td", [*kind, *marks], escape(text) + _daggers(marks))
@@ -202,8 +197,7 @@ class Table:
         to keep to the width of a terminal."""
         texts = [self.header, *([text for text, _ in row] for row in self.cells)]
         widths = [
-            max(column.width, *(len(row[c]) for row in texts))
-            for c, column in enumerate(self.printed)
+            max(column.width, *(len(row[c]) for row in texts)) for c, column in enumerate(self.printed)
         ]
         first = list(range(repeated))
         for block in _that_fit(self.printed, widths, indent, repeated):
@@ -240,9 +234,7 @@ def _element(name: str, classes: Iterable[str], content: str, attributes: str = 
 
 
 def _daggers(marks: Sequence[str]) -> str:
-    return "".join(
-        f"<sup>{sign}</sup>" for mark, sign in (("sign", "†"), ("odd", "‡")) if mark in marks
-    )
+    return "".join(f"<sup>{sign}</sup>" for mark, sign in (("sign", "†"), ("odd", "‡")) if mark in marks)
 
 
 def _marked_markdown(text: str, marks: Sequence[str]) -> str:

@@ -14,9 +14,7 @@ from replitune.significance.looks.record import Record
 def decider(material: Material, record: Record) -> Result | None:
     """The (test set, metric) that has decided."""
     plan = record.plan
-    return next(
-        (c for c in material.cells if (c.testset, c.metric) == (plan.testset, plan.metric)), None
-    )
+    return next((c for c in material.cells if (c.testset, c.metric) == (plan.testset, plan.metric)), None)
 
 
 def looks(material: Material) -> Table | None:
@@ -49,7 +47,7 @@ def looks(material: Material) -> Table | None:
         ),
         rows=[(cell, row) for row in look_rows(record)],
         filters=2,
-    )  # fmt: skip
+    )
 
 
 def _more(_: object, row: object) -> str:

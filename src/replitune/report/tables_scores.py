@@ -37,9 +37,7 @@ def overview(material: Material) -> Table:
     rows = []
     for testset, group in by_testset.items():
         first = lead_cell(group.values(), material)
-        every = dict.fromkeys(
-            [*first.ranked, *(s for cell in group.values() for s in cell.systems)]
-        )
+        every = dict.fromkeys([*first.ranked, *(s for cell in group.values() for s in cell.systems)])
         rows += [(testset, system, group) for system in every]
     lead = next((cell.lead_method for cell in cells if cell.tests), None)
     against = f"the baseline ({baseline})" if baseline else "the best system of the column"
@@ -97,12 +95,13 @@ def _standing(by_testset: Mapping[str, Mapping[str, Result]], material: Material
     columns: list[Column] = []
     if any(known.values()):
         columns += [
-            Column("cluster", "cluster",
-                   lambda *row: None if (found := place(*row)) is None else found.cluster),
+            Column(
+                "cluster", "cluster", lambda *row: None if (found := place(*row)) is None else found.cluster
+            ),
             Column("ranks", None, by_tests, rank_said),
             Column(None, "rank_best", end(by_tests, 0)),
             Column(None, "rank_worst", end(by_tests, 1)),
-        ]  # fmt: skip
+        ]
     if people:
         columns += [
             Column("by people", None, ranks, rank_said),
@@ -151,13 +150,12 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
         return " ".join(words)
 
     return (
-        Column(f"{shown.name}{arrow}", None, in_cell(text),
-               mark=lambda *row: in_cell(mark)(*row) or ""),
+        Column(f"{shown.name}{arrow}", None, in_cell(text), mark=lambda *row: in_cell(mark)(*row) or ""),
         Column(None, f"{metric}_avg", in_cell(lambda cell, system: cell.systems[system].avg)),
         Column(None, f"{metric}_s_test", in_cell(lambda cell, system: cell.systems[system].s_test)),
         Column(None, f"{metric}_against", in_cell(against)),
         Column(None, f"{metric}_p_adjusted", in_cell(p)),
-    )  # fmt: skip
+    )
 
 
 def anchor(cell: Result, material: Material) -> str:
@@ -177,9 +175,11 @@ def multeval(material: Material) -> Table:
     baseline = material.baseline
     against = f"from {baseline}" if baseline else "from the best system"
     lead = next((cell.lead_method for cell in material.cells if cell.tests), None)
-    tested = "" if lead is None else (
-        f", p of the difference {against} ({lead}, {corrected(material.cells, material.family)})"
-    )  # fmt: skip
+    tested = (
+        ""
+        if lead is None
+        else (f", p of the difference {against} ({lead}, {corrected(material.cells, material.family)})")
+    )
     return Table(
         title="Metric by system",
         caption=f"Mean score over n replicas, standard deviations from the choice of the test set "
@@ -190,17 +190,25 @@ def multeval(material: Material) -> Table:
             SYSTEM,
             *_standing_of_rows(material),
             Column("n", "n"),
-            Column("score", "avg", show=score, in_units=True,
-                   mark=lambda cell, system: "best" if system.name == best(cell) else ""),
+            Column(
+                "score",
+                "avg",
+                show=score,
+                in_units=True,
+                mark=lambda cell, system: "best" if system.name == best(cell) else "",
+            ),
             Column("s_sel", "s_sel", show=score, in_units=True),
             *_spreads(material, "s_test"),
-            Column("p", "p_adjusted",
-                   lambda cell, system: adjusted(against_anchor(cell, system.name, material)),
-                   p_value),
+            Column(
+                "p",
+                "p_adjusted",
+                lambda cell, system: adjusted(against_anchor(cell, system.name, material)),
+                p_value,
+            ),
         ),
         rows=[(cell, cell.systems[name]) for cell in material.cells for name in cell.ranked],
         filters=2,
-    )  # fmt: skip
+    )
 
 
 def _standing_of_rows(material: Material) -> list[Column]:
@@ -250,14 +258,19 @@ def systems(material: Material) -> Table:
             *CELL,
             SYSTEM,
             Column("n", "n"),
-            Column("Avg", "avg", show=score, in_units=True,
-                   mark=lambda cell, system: "best" if system.name == best(cell) else ""),
+            Column(
+                "Avg",
+                "avg",
+                show=score,
+                in_units=True,
+                mark=lambda cell, system: "best" if system.name == best(cell) else "",
+            ),
             *_spreads(material, "s_sel", "s_dev", "s_test"),
             *([Column("median", "median_replica")] if _replicated(material) else []),
         ),
         rows=of_systems(material),
         filters=2,
-    )  # fmt: skip
+    )
 
 
 def intervals(material: Material) -> Table:

@@ -61,8 +61,7 @@ def power(material: Material) -> Table | None:
         columns=(
             *CELL,
             *PAIR_OF_ROW,
-            Column("plan", None, lambda _, row: "this experiment" if row.design else "plan",
-                   left=True),
+            Column("plan", None, lambda _, row: "this experiment" if row.design else "plan", left=True),
             *exact("design", "n_a", "n_b", "tuners"),
             Column("n", None, lambda _, row: (row.n_a, row.n_b), _runs),
             Column("N", "segments", show=_size),
@@ -80,15 +79,15 @@ def power(material: Material) -> Table | None:
             Column("same" if with_margin else None, "same", show=score),
             Column(sure if with_margin else None, None, _of("same"), limits),
             *exact("same_low", "same_high"),
-            Column("smallest margin" if with_margin else None, "smallest_margin", show=score,
-                   in_units=True),
-            Column(sure if with_margin else None, None, _of("smallest_margin"), limits,
-                   in_units=True),
+            Column(
+                "smallest margin" if with_margin else None, "smallest_margin", show=score, in_units=True
+            ),
+            Column(sure if with_margin else None, None, _of("smallest_margin"), limits, in_units=True),
             *exact("smallest_margin_low", "smallest_margin_high"),
         ),
         rows=rows,
         filters=4,
-    )  # fmt: skip
+    )
 
 
 def _in_thousandths(ends: tuple[float | None, float | None]) -> str:
@@ -214,8 +213,12 @@ def calibration(material: Material) -> Table | None:
             *(Column(name, name, left=True) for name in ("study", "null", "pool")),
             METHOD,
             Column("alpha", "alpha", show=lambda alpha: f"{alpha:g}"),
-            Column("rate", "rate", show=lambda rate: score(rate, 3),
-                   mark=lambda _, row: "odd" if row.low > row.alpha else ""),
+            Column(
+                "rate",
+                "rate",
+                show=lambda rate: score(rate, 3),
+                mark=lambda _, row: "odd" if row.low > row.alpha else "",
+            ),
             *ends("low", "high", _in_thousandths, in_units=False),
             Column("n", "n_a"),
             *exact("n_b", "unit"),
@@ -227,7 +230,7 @@ def calibration(material: Material) -> Table | None:
         ),
         rows=[(cell, row) for cell, found in material.calibrate for row in found],
         filters=6,
-    )  # fmt: skip
+    )
 
 
 # ---- metrics and people
@@ -241,9 +244,8 @@ JUDGED = (
 )
 METRIC = (
     *exact("metric"),
-    Column("metric", None, lambda material, _, row: material.names.get(row.metric, row.metric),
-           left=True),
-)  # fmt: skip
+    Column("metric", None, lambda material, _, row: material.names.get(row.metric, row.metric), left=True),
+)
 OVER = Column("over", "level", show=lambda level: LEVELS.get(level, level or "systems"), left=True)
 
 
@@ -280,7 +282,7 @@ def agreement(material: Material) -> Table | None:
         ),
         rows=_of_people(material, "agreement"),
         filters=5,
-    )  # fmt: skip
+    )
 
 
 def _in_percent(share: float | None) -> float | None:
@@ -341,7 +343,7 @@ def metrics(material: Material) -> Table | None:
         ),
         rows=_of_people(material, "comparison"),
         filters=5,
-    )  # fmt: skip
+    )
 
 
 def _comparison(method: str) -> str:

@@ -28,10 +28,7 @@ PAIR = (
 )
 """Of rows whose second object is a pair."""
 
-PAIR_OF_ROW = (
-    *exact("a", "b"),
-    Column("pair", None, lambda _, row: f"{row.b} − {row.a}", left=True),
-)
+PAIR_OF_ROW = (*exact("a", "b"), Column("pair", None, lambda _, row: f"{row.b} − {row.a}", left=True))
 """Of rows whose last object has a and b."""
 
 METHOD = Column("test", "method", left=True)
@@ -65,18 +62,37 @@ def pairs(material: Material) -> Table:
             *([Column("won / tied / lost", None, _counted)] if counted else []),
             *exact("se", "df"),
             Column("p", "p", show=p_value),
-            Column("p adj.", None, lambda _, result: adjusted(result), p_value,
-                   mark=lambda _, result: "sign" if significant(result, alpha) else ""),
-            *exact("p_adjusted", "p_min", "exact", "alternative", "unit", "aggregation", "pairing",
-                   "replica_a", "replica_b", "n_a", "n_b", "segments", "documents", "samples",
-                   "seed"),
+            Column(
+                "p adj.",
+                None,
+                lambda _, result: adjusted(result),
+                p_value,
+                mark=lambda _, result: "sign" if significant(result, alpha) else "",
+            ),
+            *exact(
+                "p_adjusted",
+                "p_min",
+                "exact",
+                "alternative",
+                "unit",
+                "aggregation",
+                "pairing",
+                "replica_a",
+                "replica_b",
+                "n_a",
+                "n_b",
+                "segments",
+                "documents",
+                "samples",
+                "seed",
+            ),
             Column("generalises to", "generalises_to"),
             *exact("note"),
             *(Column(None, name, _detail(name)) for name in DETAILS),
         ),
         rows=rows,
         filters=4,
-    )  # fmt: skip
+    )
 
 
 def _noticed(cell: Result, result: TestResult) -> float | None:
@@ -274,14 +290,13 @@ def suites(material: Material) -> Table | None:
             Column("test set", "testset", left=True),
             Column("weight", "weight", show=score),
             Column("delta", "delta", show=signed, in_units=True),
-            Column("p", "p", show=p_value,
-                   mark=lambda *row: "sign" if (row[-1].p or 1) <= alpha else ""),
+            Column("p", "p", show=p_value, mark=lambda *row: "sign" if (row[-1].p or 1) <= alpha else ""),
             Column("better", "better_on"),
             Column("worse", "worse_on"),
         ),
         rows=rows,
         filters=3,
-    )  # fmt: skip
+    )
 
 
 def _on_testsets(

@@ -60,9 +60,7 @@ def comparison_lines(
         yield from wrapped(text, 0)
     if any(ranking(result) for result in results):
         level = f"{100 * (1 - results[0].alpha):g}%"
-        text = (
-            f"ranks: those that a system may have, all together with confidence {level}; a system "
-        )
+        text = f"ranks: those that a system may have, all together with confidence {level}; a system "
         yield from wrapped(f"{text}of one cluster beats all systems of the clusters below", 0)
     if any(published_name(result) and result.pairs for result in results):
         yield from wrapped(CAPTION, 0)
@@ -140,9 +138,7 @@ def print_table(table: Table, indent: int = 2) -> None:
 
 
 def wrapped(text: str, indent: int = 2) -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2)
-    )
+    return textwrap.wrap(text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2))
 
 
 def some_of(where: list[str]) -> str:
@@ -206,13 +202,14 @@ def _pairs(result: Result) -> Table:
             Column("difference", None, lambda _, pair: f"{pair[1]} - {pair[0]}", left=True),
             Column("delta", None, difference, signed, in_units=True, width=8),
             *([people] if published_name(result) else []),
-            Column(interval().replace(" of this pair alone", ""), None, ends, limits, in_units=True,
-                   width=18),
+            Column(
+                interval().replace(" of this pair alone", ""), None, ends, limits, in_units=True, width=18
+            ),
             *([Column("next run", None, next_run, probability, width=9)] if known else []),
             *map(p, result.methods),
         ),
         rows=[(result, pair) for pair in result.pairs],
-    )  # fmt: skip
+    )
 
 
 def _clusters(result: Result) -> list[str]:

@@ -28,14 +28,19 @@ def look_table(record: Record, decimals: int) -> Table:
             Column("look", None, lambda look, _: look.number, width=4),
             Column("pair", None, lambda _, row: f"{row.b} - {row.a}", left=True, width=16, gap=2),
             Column("n", None, lambda _, row: f"{row.n_a} + {row.n_b}", width=7),
-            Column("delta", None, lambda _, row: row.delta,
-                   lambda x: "–" if x is None else signed(x, decimals), width=7),
+            Column(
+                "delta",
+                None,
+                lambda _, row: row.delta,
+                lambda x: "–" if x is None else signed(x, decimals),
+                width=7,
+            ),
             Column("CI", None, ends, left=True, gap=2, width=16),
             Column("p", None, lambda _, row: row.p_adjusted, p_value, width=6),
             Column("", None, _decided, left=True, gap=2),
         ),
         rows=[(look, row) for look in record.looks for row in look.pairs],
-    )  # fmt: skip
+    )
 
 
 def _decided(_: Look, row: PairLook) -> str:

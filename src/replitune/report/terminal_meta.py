@@ -129,9 +129,8 @@ def _agreement(study: MetaStudy, criterion: str, test: str) -> Iterator[str]:
 
     def share(alpha: float) -> Column:
         return Column(
-            f"{alpha:g}", None, lambda metric, method: found[metric, method, alpha], _share,
-            width=18,
-        )  # fmt: skip
+            f"{alpha:g}", None, lambda metric, method: found[metric, method, alpha], _share, width=18
+        )
 
     table = Table(
         (

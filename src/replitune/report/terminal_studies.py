@@ -35,14 +35,13 @@ def small_experiments(rows: Sequence[ReplicationRow], decimals: int) -> Table:
     """What single runs and fewer replicas of one pair would have shown; without headings."""
     return Table(
         columns=(
-            Column("", None, lambda r: r.case or f"n = {r.n}, {r.repeats} draws", left=True,
-                   width=24),
+            Column("", None, lambda r: r.case or f"n = {r.n}, {r.repeats} draws", left=True, width=24),
             Column("", "method", left=True, width=20),
             Column("", "delta", show=lambda d: f"delta {signed(d, decimals)}"),
             Column("", None, _p, left=True, gap=2),
         ),
         rows=[(row,) for row in rows],
-    )  # fmt: skip
+    )
 
 
 def _p(row: ReplicationRow) -> str:

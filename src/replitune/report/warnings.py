@@ -36,11 +36,7 @@ def warnings(material: Material) -> list[Warning]:
             "Replicas that fail may not be like those that do not.",
             _missing(cells),
         ),
-        Warning(
-            "What was given",
-            "It looks wrong, or is not complete.",
-            tuple(material.inputs),
-        ),
+        Warning("What was given", "It looks wrong, or is not complete.", tuple(material.inputs)),
         Warning(
             "Test segments occur in the training data",
             "A system may have learnt them by heart; scores on other text will be lower.",
@@ -79,13 +75,16 @@ def _looks(material: Material) -> list[Warning]:
         return []
     plan = record.plan
     places = [
-        f"{system}: {', '.join(lost)}" for system, look in record.looks[-1].systems.items()
-        for lost in [look.missing] if lost
-    ]  # fmt: skip
+        f"{system}: {', '.join(lost)}"
+        for system, look in record.looks[-1].systems.items()
+        for lost in [look.missing]
+        if lost
+    ]
     still = [
         f"{system} stays at {sizes[0]}, which is all that there is"
-        for system, sizes in plan.sizes.items() if len(sizes) == 1
-    ]  # fmt: skip
+        for system, sizes in plan.sizes.items()
+        if len(sizes) == 1
+    ]
     found = [
         Warning(
             "Numbers of replicas were decided by looks",
@@ -99,11 +98,13 @@ def _looks(material: Material) -> list[Warning]:
     ]
     if record.abandoned:
         looks = sum(one.looks for one in record.abandoned)
-        found.append(Warning(
-            "What was fixed before the first look was changed",
-            f"After {looks} looks the record was started over, by somebody who could know what "
-            "they said: p is no longer quite at its level.",
-        ))  # fmt: skip
+        found.append(
+            Warning(
+                "What was fixed before the first look was changed",
+                f"After {looks} looks the record was started over, by somebody who could know what "
+                "they said: p is no longer quite at its level.",
+            )
+        )
     return found
 
 

@@ -10,13 +10,7 @@ from numpy.typing import NDArray
 
 from replitune.corpus.testset import TestSet, codes
 from replitune.metrics.base import Metric
-from replitune.report.groups import (
-    Grouping,
-    GroupScores,
-    by_length,
-    by_ratio,
-    group_scores,
-)
+from replitune.report.groups import Grouping, GroupScores, by_length, by_ratio, group_scores
 from replitune.report.words import Words, compare_words, words_of
 from replitune.statistics.outputs import DistinctPairs
 from replitune.statistics.store import SegmentStatistics

@@ -93,19 +93,16 @@ def compare_words(
     share[np.arange(len(frequency)), classes] = 100 / sizes[classes]
     return Words(
         grams=grams,
-        expected=[int(c) for total, top in zip(wanted.totals, kept, strict=True)
-                  for c in total[top]],
+        expected=[int(c) for total, top in zip(wanted.totals, kept, strict=True) for c in total[top]],
         right={
-            name: Moments.of(
-                np.hstack([of[:, top].toarray() for of, top in zip(found, kept, strict=True)])
-            )
+            name: Moments.of(np.hstack([of[:, top].toarray() for of, top in zip(found, kept, strict=True)]))
             for name, found in right.items()
         },
         classes=[_class_name(int(k)) for k in known],
         sizes=[int(size) for size in sizes],
         recall={name: Moments.of(found[0] @ share) for name, found in right.items()},
         counted_in=counted_in,
-    )  # fmt: skip
+    )
 
 
 class _Wanted:
@@ -178,9 +175,7 @@ class _Wanted:
                 grams = np.where(whole, _place(self.tables[n], keys), -1)
             known = grams >= 0
             many = max(len(self.tables[n]), 1)
-            found, count = np.unique(
-                line[: len(grams)][known] * many + grams[known], return_counts=True
-            )
+            found, count = np.unique(line[: len(grams)][known] * many + grams[known], return_counts=True)
             yield (*np.divmod(found, many), count)
 
 
@@ -193,9 +188,7 @@ def _place(table: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def _frequencies(
-    vocabulary: Mapping[str, int],
-    references: Sequence[Sequence[str]],
-    train: Iterable[str] | None,
+    vocabulary: Mapping[str, int], references: Sequence[Sequence[str]], train: Iterable[str] | None
 ) -> tuple[NDArray[np.int64], str]:
     """(words,) how often each occurs, and where."""
     counts: Counter[str] = Counter()

@@ -139,8 +139,7 @@ def compare(
 
     with ThreadPoolExecutor(threads) as pool:
         waiting = {
-            store.metric.id: {name: pool.submit(summary, store, name) for name in names}
-            for store in stores
+            store.metric.id: {name: pool.submit(summary, store, name) for name in names} for store in stores
         }
     results = {}
     for store in stores:
@@ -219,9 +218,7 @@ def compare_suite(
             signature=of_metric[0].signature,
             higher_is_better=of_metric[0].metric.higher_is_better,
             alpha=settings.alpha,
-            systems={
-                name: summarise_suite(parts, shares, name, alpha=settings.alpha) for name in names
-            },
+            systems={name: summarise_suite(parts, shares, name, alpha=settings.alpha) for name in names},
             tests=_with_looks(tests, id, looks),
             suite=dict(weights),
         )
@@ -236,9 +233,7 @@ def compare_suite(
     )
 
 
-def _with_looks(
-    tests: Sequence[TestResult], metric: str, looks: Record | None
-) -> tuple[TestResult, ...]:
+def _with_looks(tests: Sequence[TestResult], metric: str, looks: Record | None) -> tuple[TestResult, ...]:
     if looks is None or looks.plan.metric != metric:
         return tuple(tests)
     return tuple(settle(tests, looks))
@@ -252,10 +247,7 @@ def _of_metric(stores: Sequence[SegmentStatistics], id: str, testset: str) -> Se
 
 
 def _names(
-    stores: Sequence[SegmentStatistics],
-    systems: Sequence[str] | None,
-    *,
-    one_testset: bool = True,
+    stores: Sequence[SegmentStatistics], systems: Sequence[str] | None, *, one_testset: bool = True
 ) -> list[str]:
     """The systems to compare, which all stores must have."""
     first = stores[0]

@@ -35,9 +35,10 @@ def decide(results: Sequence[Result], rule: Rule) -> Decision:
         systems = len(result.systems)
         if systems > 2 and 2 * len(result.pairs) == systems * (systems - 1):
             raise ReplituneError(
-                "which system is to be judged?", found=f"all pairs of {systems} systems",
+                "which system is to be judged?",
+                found=f"all pairs of {systems} systems",
                 fix="name the one that the others are compared with as --baseline",
-            )  # fmt: skip
+            )
     pairs = tuple(
         _pair(result, test, rule)
         for result in results
@@ -55,9 +56,10 @@ def _pair(result: Result, test: TestResult, rule: Rule) -> dict[str, Any]:
     margin = test.details.get("margin")
     if rule != "better" and margin is None:
         raise ReplituneError(
-            f"`{rule}` needs a margin of {result.metric}", fix="say what counts as the same: "
+            f"`{rule}` needs a margin of {result.metric}",
+            fix="say what counts as the same: "
             "--margin 0.5, or --margin METRIC=0.5; a test that knows margins is crossed",
-        )  # fmt: skip
+        )
     p = {
         "better": test.p if test.p_adjusted is None else test.p_adjusted,
         "not-worse": test.details.get("p_no_worse_b"),
@@ -66,7 +68,14 @@ def _pair(result: Result, test: TestResult, rule: Rule) -> dict[str, Any]:
     ahead = (test.delta > 0) == result.higher_is_better and test.delta != 0
     ok = p is not None and p <= result.alpha and (rule != "better" or ahead)
     return {
-        "testset": result.testset, "metric": result.metric, "a": test.a, "b": test.b,
-        "method": test.method, "delta": test.delta, "ci": [test.ci_low, test.ci_high],
-        "margin": margin, "p": p, "ok": ok,
-    }  # fmt: skip
+        "testset": result.testset,
+        "metric": result.metric,
+        "a": test.a,
+        "b": test.b,
+        "method": test.method,
+        "delta": test.delta,
+        "ci": [test.ci_low, test.ci_high],
+        "margin": margin,
+        "p": p,
+        "ok": ok,
+    }

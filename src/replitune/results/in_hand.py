@@ -24,16 +24,19 @@ def look_settings(**given: Any) -> LookSettings:
     rising = sorted({*settings.looks})
     if settings.looks[0] < FEWEST or list(settings.looks) != rising:
         raise ReplituneError(
-            "looks rise, from 3 on", found=", ".join(map(str, settings.looks)),
+            "looks rise, from 3 on",
+            found=", ".join(map(str, settings.looks)),
             expected=f"such as {', '.join(map(str, LookSettings().looks))}",
-        )  # fmt: skip
+        )
     return settings
 
 
 def looks_in_hand(
-    stores: Sequence[SegmentStatistics], tests: TestSettings, settings: LookSettings,
+    stores: Sequence[SegmentStatistics],
+    tests: TestSettings,
+    settings: LookSettings,
     weights: Mapping[str, float] | None = None,
-) -> Record:  # fmt: skip
+) -> Record:
     """Every look at the replicas in hand, which are taken for the most that there may be."""
     named = [numbered(store) for store in stores]
     plan = plan_of(named, tests, settings, weights)
@@ -69,9 +72,12 @@ class Advice:
 
 
 def advise(
-    stores: Sequence[SegmentStatistics], tests: TestSettings, settings: LookSettings, most: int,
+    stores: Sequence[SegmentStatistics],
+    tests: TestSettings,
+    settings: LookSettings,
+    most: int,
     weights: Mapping[str, float] | None = None,
-) -> Advice:  # fmt: skip
+) -> Advice:
     """What the rule says next of the replicas in hand, of at most so many of each kind."""
     named = [numbered(store) for store in stores]
     plan = plan_of(named, tests, settings, weights, most)
@@ -80,17 +86,21 @@ def advise(
 
 
 def plan_of(
-    stores: Sequence[SegmentStatistics], tests: TestSettings, settings: LookSettings,
-    weights: Mapping[str, float] | None = None, most: int | None = None,
-) -> Plan:  # fmt: skip
+    stores: Sequence[SegmentStatistics],
+    tests: TestSettings,
+    settings: LookSettings,
+    weights: Mapping[str, float] | None = None,
+    most: int | None = None,
+) -> Plan:
     """Of replicas in hand; `most` of each kind, or as many as there are."""
     store = stores[0]
     method = deciding(tests)
     if method is None:
         raise ReplituneError(
             "looks go by `crossed`, which is no test here",
-            found=", ".join(entry.id for entry in tests.methods), fix="add `crossed`",
-        )  # fmt: skip
+            found=", ".join(entry.id for entry in tests.methods),
+            fix="add `crossed`",
+        )
     kinds = {name: kinds_of(system) for name, system in store.systems.items()}
     tops = {
         name: {kind: n if most is None else max(n, most) for kind, n in counts.items()}
@@ -130,9 +140,11 @@ def numbered(store: SegmentStatistics) -> SegmentStatistics:
 
 
 def _numbered(system: SystemStatistics) -> SystemStatistics:
-    known = {one.id for one in replica_ids(kinds_of(system))} if all(
-        "-" in id for id in system.replicas
-    ) else set()  # fmt: skip
+    known = (
+        {one.id for one in replica_ids(kinds_of(system))}
+        if all("-" in id for id in system.replicas)
+        else set()
+    )
     if known == {*system.replicas}:
         return system
     order = sorted(range(system.n), key=lambda r: system.replicas[r])

@@ -16,14 +16,7 @@ from replitune.results.rows import write_rows
 from replitune.running.files import atomic_open
 from replitune.significance.base import Note, TestResult
 from replitune.significance.looks.looking import next_look
-from replitune.significance.looks.record import (
-    FUTILE,
-    Abandoned,
-    PairLook,
-    Plan,
-    Record,
-    read_record,
-)
+from replitune.significance.looks.record import FUTILE, Abandoned, PairLook, Plan, Record, read_record
 from replitune.statistics.store import SegmentStatistics, read_metadata, read_systems
 from replitune.statistics.systems import SystemStatistics
 
@@ -58,9 +51,7 @@ class LookRow:
 
 def look_rows(record: Record) -> list[LookRow]:
     return [
-        LookRow(look.number, **msgspec.structs.asdict(pair))
-        for look in record.looks
-        for pair in look.pairs
+        LookRow(look.number, **msgspec.structs.asdict(pair)) for look in record.looks for pair in look.pairs
     ]
 
 
@@ -80,9 +71,10 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
         former = read_record(out.with_name(f"{number - 1}.json"))
         if former.plan != plan:
             raise ReplituneError(
-                "the looks before were made by another plan", file=out.with_name("1.json"),
+                "the looks before were made by another plan",
+                file=out.with_name("1.json"),
                 fix="remove the folder, and run again: looks are made anew, replicas are kept",
-            )  # fmt: skip
+            )
         before, abandoned = former.looks, former.abandoned
     else:
         before, abandoned = [], given_up(plan, out.parent)
@@ -90,8 +82,10 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
     missing = read[0][1]
     for name, lost in missing.items():
         for replica, why in lost.items():
-            print(f"warning: {name} {replica} is missing, and the look goes on without it: {why}",
-                  file=sys.stderr)  # fmt: skip
+            print(
+                f"warning: {name} {replica} is missing, and the look goes on without it: {why}",
+                file=sys.stderr,
+            )
     look = next_look(plan, before, [store for store, _ in read], missing)
     record = Record(plan=plan, looks=[*before, look], abandoned=abandoned)
     for line in said(record):
@@ -145,9 +139,7 @@ def said(record: Record) -> list[str]:
     return lines
 
 
-def read_batches(
-    paths: Sequence[Path],
-) -> tuple[SegmentStatistics, dict[str, dict[str, str]]]:
+def read_batches(paths: Sequence[Path]) -> tuple[SegmentStatistics, dict[str, dict[str, str]]]:
     """The replicas of all batches together, and those that could not be made."""
     first: SegmentStatistics | None = None
     missing: dict[str, dict[str, str]] = {}
@@ -163,9 +155,10 @@ def read_batches(
             first = found
         elif (first.segments, first.signature) != (found.segments, found.signature):
             raise ReplituneError(
-                "batches of replicas were not scored in the same way", file=path,
+                "batches of replicas were not scored in the same way",
+                file=path,
                 fix="remove it, and run again",
-            )  # fmt: skip
+            )
         for name, system in found.systems.items():
             systems.setdefault(name, []).append(system)
     if first is None:
@@ -173,9 +166,7 @@ def read_batches(
             "no replica of any system could be made",
             found="; ".join(next(iter(lost.values())) for lost in missing.values()),
         )
-    return replace(
-        first, systems={name: _joined(parts) for name, parts in systems.items()}
-    ), missing
+    return replace(first, systems={name: _joined(parts) for name, parts in systems.items()}), missing
 
 
 def _joined(parts: Sequence[SystemStatistics]) -> SystemStatistics:
@@ -191,9 +182,7 @@ def _joined(parts: Sequence[SystemStatistics]) -> SystemStatistics:
 
 def settle(tests: Sequence[TestResult], record: Record) -> list[TestResult]:
     """The rows of the deciding test with p adjusted for looks and the rule's intervals."""
-    return [
-        _settled(row, record) if row.method == record.plan.method else row for row in tests
-    ]  # fmt: skip
+    return [_settled(row, record) if row.method == record.plan.method else row for row in tests]
 
 
 def _settled(row: TestResult, record: Record) -> TestResult:
@@ -229,10 +218,7 @@ def _note(record: Record, last: PairLook) -> Note:
         return Note("looks-settled", text)
     n = f"{last.n_a} and {last.n_b}"
     if last.decision == FUTILE:
-        text = (
-            f"more runs than {n}, up to {up_to}, are unlikely ({100 * plan.futility:g}%) to "
-            "change that"
-        )
+        text = f"more runs than {n}, up to {up_to}, are unlikely ({100 * plan.futility:g}%) to change that"
         return Note("looks-futile", text)
     if (last.n_a, last.n_b) == tuple(most):
         return Note("looks-open", f"not settled at {up_to} runs")

@@ -30,16 +30,31 @@ if TYPE_CHECKING:
 
 SPREADS = ("s_sel", "s_dev", "s_test")
 SYSTEM_FIELDS = ("n", "avg", "scores", *SPREADS, "median_replica", "next_run")
-METADATA = (
-    "testset", "metric", "word", "signature", "higher_is_better", "alpha", "suite", "missing",
-)  # fmt: skip
+METADATA = ("testset", "metric", "word", "signature", "higher_is_better", "alpha", "suite", "missing")
 """Fields that no row has: in the metadata of the file of notes."""
 
 METHOD_FIELDS = (
-    "p", "p_adjusted", "correction", "p_min", "exact", "ci_low", "ci_high", "ci_level", "se", "df",
-    "samples", "seed", "alternative", "unit", "aggregation", "pairing", "replica_a", "replica_b",
-    "generalises_to", "note",
-)  # fmt: skip
+    "p",
+    "p_adjusted",
+    "correction",
+    "p_min",
+    "exact",
+    "ci_low",
+    "ci_high",
+    "ci_level",
+    "se",
+    "df",
+    "samples",
+    "seed",
+    "alternative",
+    "unit",
+    "aggregation",
+    "pairing",
+    "replica_a",
+    "replica_b",
+    "generalises_to",
+    "note",
+)
 
 
 @dataclass(frozen=True)
@@ -268,8 +283,7 @@ class Result:
 
     def _note_rows(self) -> list[dict[str, Any]]:
         found: list[tuple[dict[str, Any], tuple[Note, ...]]] = [
-            ({"row": "test", "a": row.a, "b": row.b, "method": row.method}, row.notes)
-            for row in self.tests
+            ({"row": "test", "a": row.a, "b": row.b, "method": row.method}, row.notes) for row in self.tests
         ]
         for name, summary in self.systems.items():
             of = {"row": "system", "system": name}
@@ -361,17 +375,22 @@ def _system_rows(summary: SystemSummary) -> list[dict[str, Any]]:
     for method, interval in summary.ci.items():
         low, high = interval if interval is not None else (None, None)
         found.append(
-            {**of, "statistic": "ci", "value": summary.avg, "method": method, "ci_low": low,
-             "ci_high": high, "note": notes.get(f"ci_{method}")}
-        )  # fmt: skip
+            {
+                **of,
+                "statistic": "ci",
+                "value": summary.avg,
+                "method": method,
+                "ci_low": low,
+                "ci_high": high,
+                "note": notes.get(f"ci_{method}"),
+            }
+        )
     of = {**of, "n": 1, "statistic": "score"}
     found += [{**of, "replica": id, "value": score} for id, score in summary.scores.items()]
     return found
 
 
-def _summary(
-    name: str, found: list[dict[str, Any]], said: Mapping[Any, list[Note]]
-) -> SystemSummary:
+def _summary(name: str, found: list[dict[str, Any]], said: Mapping[Any, list[Note]]) -> SystemSummary:
     """A system from its rows."""
     first = {row["statistic"]: row for row in reversed(found)}
     intervals = {row["method"]: row for row in found if row["statistic"] == "ci"}

@@ -86,10 +86,7 @@ VARIANCES = _schema((pa.string(), "a b method source about"), (pa.float64(), "sd
 """`significance.variances.VarianceRow`, of each pair."""
 
 HISTOGRAMS = _schema(
-    (pa.string(), "method a b"),
-    (pa.int32(), "bin"),
-    (pa.float64(), "left right"),
-    (pa.int64(), "count"),
+    (pa.string(), "method a b"), (pa.int32(), "bin"), (pa.float64(), "left right"), (pa.int64(), "count")
 )
 
 NOTES = _schema((pa.string(), "row code text about a b system statistic method"))

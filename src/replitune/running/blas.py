@@ -13,11 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-NAMES = (
-    "scipy_openblas_{}_num_threads64_",
-    "openblas_{}_num_threads64_",
-    "openblas_{}_num_threads",
-)
+NAMES = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
 """Of the functions of OpenBLAS, as numpy and others build it."""
 
 
@@ -47,8 +43,6 @@ def _functions() -> list[tuple[Callable[[], int], Callable[[int], Any]]]:
         library = ctypes.CDLL(str(path))
         for name in NAMES:
             with contextlib.suppress(AttributeError):
-                found.append(
-                    (getattr(library, name.format("get")), getattr(library, name.format("set")))
-                )
+                found.append((getattr(library, name.format("get")), getattr(library, name.format("set"))))
                 break
     return found

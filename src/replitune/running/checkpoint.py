@@ -102,9 +102,7 @@ def opened(folder: str | Path, mark: str) -> Iterator[Checkpoint]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ReplituneError(
-                "another process is tuning in this folder",
-                file=folder,
-                fix="wait for it, or end it",
+                "another process is tuning in this folder", file=folder, fix="wait for it, or end it"
             ) from None
         yield Checkpoint(folder, mark)
         shutil.rmtree(folder)

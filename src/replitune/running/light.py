@@ -54,8 +54,9 @@ class _After:
     """Does something after the import of a module."""
 
     waiting: ClassVar[dict[str, Callable[[ModuleType], object]]] = {
-        "numba.core.caching": _cache_first, "pyarrow": _without_pandas,
-    }  # fmt: skip
+        "numba.core.caching": _cache_first,
+        "pyarrow": _without_pandas,
+    }
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -34,9 +34,7 @@ def filled(template: str, places: Mapping[str, Value], what: str = "the template
                 f"{what} has no place {{{name}}}",
                 found=template,
                 expected=", ".join(f"{{{place}}}" for place in places),
-                fix=f"did you mean {{{close}}}?"
-                if close
-                else f"for the shell write {{{{{name}}}}}",
+                fix=f"did you mean {{{close}}}?" if close else f"for the shell write {{{{{name}}}}}",
             )
         if quoted[match.start()]:
             raise ReplituneError(
@@ -53,9 +51,7 @@ def filled(template: str, places: Mapping[str, Value], what: str = "the template
 
 def uses(template: str, name: str) -> bool:
     """Whether a template has a place of this name."""
-    return any(
-        match[2] == name and not (match[1] and match[3]) for match in _PLACE.finditer(template)
-    )
+    return any(match[2] == name and not (match[1] and match[3]) for match in _PLACE.finditer(template))
 
 
 def _quoted_parts(template: str) -> list[bool]:

@@ -11,8 +11,7 @@ class Resources(Settings):
     """What the jobs of a system or of a metric ask for. Changes no result."""
 
     threads: Annotated[
-        int | None,
-        about("Threads of each job, passed on to its programs and libraries. Default 1.", ge=1),
+        int | None, about("Threads of each job, passed on to its programs and libraries. Default 1.", ge=1)
     ] = None
     gpu: Annotated[
         int | None,
@@ -23,8 +22,7 @@ class Resources(Settings):
         ),
     ] = None
     mem_mb: Annotated[
-        int | None,
-        about("Memory of each job, on a cluster; more when it is tried again.", ge=1),
+        int | None, about("Memory of each job, on a cluster; more when it is tried again.", ge=1)
     ] = None
     runtime: Annotated[
         int | None,

@@ -72,13 +72,16 @@ class Program:
         try:
             self.process = subprocess.Popen(
                 ["sh", "-c", held, "sh", *words],
-                stdin=PIPE, stdout=stdout, stderr=stderr, start_new_session=True, env=variables,
-            )  # fmt: skip
+                stdin=PIPE,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+                env=variables,
+            )
             guard = f"read -r done || kill -s KILL -- -{self.process.pid}"
             self._guard = subprocess.Popen(
-                ["sh", "-c", guard],
-                stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True,
-            )  # fmt: skip
+                ["sh", "-c", guard], stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
+            )
         except OSError as error:
             raise self._cannot_start(error.strerror) from None
         assert self.process.stdin is not None
@@ -158,11 +161,7 @@ class Program:
 
 
 def run(
-    command: Sequence[str | Path],
-    what: str,
-    *,
-    stdout: IO[bytes] | None = None,
-    threads: int = 1,
+    command: Sequence[str | Path], what: str, *, stdout: IO[bytes] | None = None, threads: int = 1
 ) -> None:
     """Run a program to its end; its messages, and without `stdout` its output, go to the log."""
     with Program(
@@ -171,9 +170,7 @@ def run(
         program.check(program.follow())
 
 
-def run_shell(
-    command: str, what: str, *, stdout: IO[bytes] | None = None, threads: int = 1
-) -> None:
+def run_shell(command: str, what: str, *, stdout: IO[bytes] | None = None, threads: int = 1) -> None:
     """Run a shell command in the same way."""
     _into_the_log(f"$ {command}")
     run(["bash", "-euo", "pipefail", "-c", command], what, stdout=stdout, threads=threads)

@@ -28,21 +28,17 @@ Unit = Annotated[
 ]
 Strata = Annotated[
     Literal["groups", "none"],
-    about(
-        "`groups`: replicas of one tuner are exchanged with, and drawn like, their own kind only."
-    ),
+    about("`groups`: replicas of one tuner are exchanged with, and drawn like, their own kind only."),
 ]
 Aggregation = Annotated[
-    Literal["mean", "pooled"],
-    about("Mean of the scores of replicas, or score of their pooled statistics."),
+    Literal["mean", "pooled"], about("Mean of the scores of replicas, or score of their pooled statistics.")
 ]
 Paired = Annotated[bool, about("Replica k of A and replica k of B, by id, share a seed.")]
 ReplicaId = Annotated[str, about("The replica with the median score (`median`), or of that id.")]
 ReplicaOfA = Annotated[str | None, about("The same of A alone.")]
 ReplicaOfB = Annotated[str | None, about("The same of B alone.")]
 Folded = Annotated[
-    Literal["folded"] | None,
-    about("`folded`: count as Fu et al. 2016 and sacrebleu do; not a valid test."),
+    Literal["folded"] | None, about("`folded`: count as Fu et al. 2016 and sacrebleu do; not a valid test.")
 ]
 
 
@@ -154,9 +150,7 @@ def in_units(statistics: NDArray, documents: NDArray[np.int32], unit: str) -> ND
     return statistics if unit == "segment" else by_document(statistics, documents)
 
 
-def strata_of(
-    a: Replicated, b: Replicated, strata: str
-) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def strata_of(a: Replicated, b: Replicated, strata: str) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """For each group of replicas, its members in A and in B.
 
     Outputs of one tuner are exchangeable with outputs of the same tuner only, and a group that
@@ -181,20 +175,16 @@ def strata_of(
             "both systems the same replicas",
         )
     return [
-        (np.flatnonzero([g == group for g in a.groups]),
-         np.flatnonzero([g == group for g in b.groups]))
+        (np.flatnonzero([g == group for g in a.groups]), np.flatnonzero([g == group for g in b.groups]))
         for group in groups
-    ]  # fmt: skip
+    ]
 
 
 def own_strata(system: Replicated, strata: str) -> list[NDArray[np.intp]]:
     """Members of each group of one system's replicas."""
     if strata == "none":
         return [np.arange(system.n)]
-    return [
-        np.flatnonzero([g == group for g in system.groups])
-        for group in dict.fromkeys(system.groups)
-    ]
+    return [np.flatnonzero([g == group for g in system.groups]) for group in dict.fromkeys(system.groups)]
 
 
 def pair_replicas(

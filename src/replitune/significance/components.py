@@ -53,9 +53,7 @@ class Components:
     """(R,) side of each V_rep."""
 
     def parts(self, scope: Scope = "both") -> Parts:
-        return net_parts(
-            self.rep, self.nu_rep, self.seg, self.nu_seg, self.both.sum(axis=-2), scope
-        )
+        return net_parts(self.rep, self.nu_rep, self.seg, self.nu_seg, self.both.sum(axis=-2), scope)
 
 
 def sides_of(a: SystemParts, b: SystemParts, strata: str, paired: bool) -> tuple[Side, ...]:
@@ -82,9 +80,7 @@ def pools_groups(a: SystemParts, b: SystemParts, strata: str) -> bool:
     return len(found) > 1 and min(min(len(x), len(y)) for x, y in found) < 2
 
 
-def components(
-    sides: Sequence[Side], blocks: Sequence[Block], prior: Prior | None = None
-) -> Components:
+def components(sides: Sequence[Side], blocks: Sequence[Block], prior: Prior | None = None) -> Components:
     """Components of two replicas and more of each group; with a `prior`, moderated V_rep."""
     rep, nu_rep, both, of = [], [], [], []
     for number, side in enumerate(sides):
@@ -118,10 +114,7 @@ def difference(sides: Sequence[Side]) -> NDArray[np.float64]:
 
 
 def leave_one_out(
-    sides: Sequence[Side],
-    blocks: Sequence[Block],
-    whole: Components,
-    prior: Prior | None = None,
+    sides: Sequence[Side], blocks: Sequence[Block], whole: Components, prior: Prior | None = None
 ) -> Components | None:
     """Components without each replica in turn, (n_A + n_B, ...); None where that would leave fewer
     than three in a group: p would then tell of its lost degrees of freedom, not of the replica.

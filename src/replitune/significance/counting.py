@@ -36,9 +36,7 @@ def oriented(deltas: NDArray | float, alternative: str, metric: Metric) -> NDArr
     return np.asarray(deltas) * (better if alternative == "greater" else -better)
 
 
-def p_value(
-    statistics: NDArray[np.float64], observed: float, slack: float, exact: bool = False
-) -> float:
+def p_value(statistics: NDArray[np.float64], observed: float, slack: float, exact: bool = False) -> float:
     """Share of statistics as large as the observed one: c/C exactly, (c + 1)/(R + 1) sampled.
 
     Ties count (`>=`): a rearrangement that gives the observed value is one of those that the
@@ -62,9 +60,7 @@ def smallest_p(samples: int, exact: bool, log_arrangements: float, mirrored: boo
     return design if exact else max(1.0 / (samples + 1), design)
 
 
-def percentile_interval(
-    deltas: NDArray[np.float64], confidence: float = 0.95
-) -> tuple[float, float]:
+def percentile_interval(deltas: NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float]:
     tail = 100 * (1 - confidence) / 2
     low, high = np.percentile(deltas, [tail, 100 - tail])
     return float(low), float(high)
@@ -76,8 +72,7 @@ def zero_variance(deltas: NDArray[np.float64], slack: float) -> bool:
 
 FOLDED_NOTE = Note(
     "not-valid",
-    "`compat: folded` reproduces published numbers and is not a valid test: "
-    "a nominal .05 is really .11",
+    "`compat: folded` reproduces published numbers and is not a valid test: a nominal .05 is really .11",
 )
 
 ZERO_VARIANCE_NOTE = Note("zero-variance", "zero variance: every resample has the same difference")
@@ -283,9 +278,7 @@ class Contrast:
     ) -> TestResult:
         """The row of a bootstrap that is shifted to the null hypothesis."""
         metric = self.comparison.metric
-        p, note = shifted_p(
-            deltas, self.delta, self.slack, self.alternative, metric, compat, identical
-        )
+        p, note = shifted_p(deltas, self.delta, self.slack, self.alternative, metric, compat, identical)
         return self.of_bootstrap(deltas, float(deltas.mean()), p, note, *notes, alpha=alpha)
 
 

@@ -71,9 +71,7 @@ def net_parts(
     own = np.maximum(seg - both, 0.0)
     share = np.divide(own, seg, out=np.zeros_like(own), where=seg > 0)
     variance = np.maximum(runs + test_sets - both.sum(axis=-1), np.maximum(runs, test_sets))
-    nus = np.concatenate(
-        [np.broadcast_to(nu_rep, rep.shape), np.maximum(nu_seg * share, 1.0)], axis=-1
-    )
+    nus = np.concatenate([np.broadcast_to(nu_rep, rep.shape), np.maximum(nu_seg * share, 1.0)], axis=-1)
     return Parts(variance, np.concatenate([rep, own], axis=-1), nus)
 
 
@@ -97,9 +95,7 @@ def layers(
     return weight / weight.sum(axis=-1, keepdims=True), df
 
 
-def critical_values(
-    values: NDArray[np.float64], nus: NDArray[np.float64], q: float
-) -> NDArray[np.float64]:
+def critical_values(values: NDArray[np.float64], nus: NDArray[np.float64], q: float) -> NDArray[np.float64]:
     """Upper-tail q values (...) of delta / se for parts (..., K): `layers` in bulk."""
     from scipy.special import stdtrit
 

@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
 from replitune.significance.base import Note
-from replitune.significance.components import (
-    Components,
-    Side,
-    components,
-    leave_one_out,
-    run_effect,
-)
+from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
 from replitune.significance.counting import tolerance
 from replitune.significance.critical import (
     Parts,
@@ -34,12 +28,7 @@ from replitune.significance.critical import (
 )
 from replitune.significance.moderation import Prior
 from replitune.significance.multiple import partial_conjunction
-from replitune.significance.next_run import (
-    better_on_new_set,
-    share_interval,
-    share_won,
-    wilson_share,
-)
+from replitune.significance.next_run import better_on_new_set, share_interval, share_won, wilson_share
 from replitune.significance.simultaneous import Estimate
 from replitune.significance.system_parts import FEW_DOCUMENTS, SMALLEST_DOCUMENTS, SystemParts
 from replitune.significance.variances import VarianceRow, variance_table

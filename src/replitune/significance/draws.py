@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 from replitune.metrics.base import Metric
 from replitune.significance.arguments import in_units, own_strata, pooled_score
 from replitune.significance.base import Comparison
-from replitune.significance.kernels.random import (
-    aligned,
-    blocks,
-    draw_key,
-    exact_dtype,
-    in_lines,
-    keys_of,
-)
+from replitune.significance.kernels.random import aligned, blocks, draw_key, exact_dtype, in_lines, keys_of
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
@@ -52,9 +45,7 @@ class _Memory:
         self._locks: dict[Any, threading.Lock] = {}
         self._values: dict[Any, NDArray] = {}
 
-    def get(
-        self, owner: object, key: tuple[Any, ...], rows: int, make: Callable[[], NDArray]
-    ) -> NDArray:
+    def get(self, owner: object, key: tuple[Any, ...], rows: int, make: Callable[[], NDArray]) -> NDArray:
         """The first `rows` rows of what `make` returns for (owner, key)."""
         name = (id(owner), *key)
         with self._guard:
@@ -106,12 +97,7 @@ class SegmentDraws:
         return cls(draw_key(rng))
 
     def counts(
-        self,
-        units: int,
-        samples: slice,
-        *,
-        size: int | None = None,
-        replacement: bool = True,
+        self, units: int, samples: slice, *, size: int | None = None, replacement: bool = True
     ) -> NDArray[np.int32]:
         """(B, U) how often each unit is in each of the given test sets."""
         from replitune.significance.kernels.bootstrap import draw_counts
@@ -125,19 +111,12 @@ class SegmentDraws:
         else:
             words = np.empty((-(-units // 64), len(keys)), dtype=np.uint64)
             draw_subsets(0, units, draws, keys, words, np.empty(len(keys), dtype=np.int64))
-            bits = np.unpackbits(
-                np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little"
-            )
+            bits = np.unpackbits(np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little")
             counts[:] = bits[:, :units]
         return counts
 
     def sums(
-        self,
-        statistics: NDArray,
-        samples: int,
-        *,
-        size: int | None = None,
-        replacement: bool = True,
+        self, statistics: NDArray, samples: int, *, size: int | None = None, replacement: bool = True
     ) -> Iterator[tuple[slice, NDArray]]:
         """Sums (B, n, K) of statistics (n, U, K) over each test set, block by block."""
         n, units, k = statistics.shape
@@ -331,11 +310,7 @@ def draws_of(rng: np.random.Generator | None, draws: Draws | None) -> Draws:
 
 
 def one_replica_deltas(
-    comparison: Comparison,
-    replicas: tuple[int, int],
-    segments: SegmentDraws,
-    unit: str,
-    samples: int,
+    comparison: Comparison, replicas: tuple[int, int], segments: SegmentDraws, unit: str, samples: int
 ) -> NDArray[np.float64]:
     """(samples,) difference of a replica of B and one of A on bootstrap test sets."""
     metric, documents = comparison.metric, comparison.documents

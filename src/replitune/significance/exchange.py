@@ -125,11 +125,7 @@ def _enumerate_paired(side: Sides, differ: NDArray, aggregation: str) -> NDArray
 
 
 def free_exchange(
-    sides: Sequence[Sides],
-    strata: Strata,
-    *,
-    keys: NDArray[np.uint64],
-    aggregation: str,
+    sides: Sequence[Sides], strata: Strata, *, keys: NDArray[np.uint64], aggregation: str
 ) -> list[Exchanged]:
     """Deal the outputs of each unit anew, within each stratum of replicas."""
     pooled = aggregation == "pooled"
@@ -215,9 +211,7 @@ def _enumerate_free(
     start = 0
     for stratum, units in zip(outputs, cells, strict=True):
         m = len(stratum)
-        orders = (
-            np.array(list(itertools.permutations(range(m)))) if units else np.empty((0, m), int)
-        )
+        orders = np.array(list(itertools.permutations(range(m)))) if units else np.empty((0, m), int)
         for unit in units:
             moved = np.repeat(sums[:, np.newaxis], len(orders), axis=1)
             moved[:, :, start : start + m] += stratum[orders, unit] - stratum[:, unit]

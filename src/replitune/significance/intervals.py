@@ -29,10 +29,7 @@ class Interval:
 
 
 def bca_interval(
-    deltas: NDArray[np.float64],
-    observed: float,
-    jackknife: NDArray[np.float64],
-    confidence: float = 0.95,
+    deltas: NDArray[np.float64], observed: float, jackknife: NDArray[np.float64], confidence: float = 0.95
 ) -> tuple[float, float, Note | None]:
     """Bias-corrected and accelerated interval (Efron 1987; Efron and Tibshirani 1993, eq. 14.9).
 
@@ -103,8 +100,7 @@ def overlap_ratio(
         low, high = max(low_x, low_y), min(high_x, high_y)
         edges = [low, *sorted(j for j in crossings if low < j < high), high]
         shared = sum(
-            min(mass(0, left, right), mass(1, left, right))
-            for left, right in itertools.pairwise(edges)
+            min(mass(0, left, right), mass(1, left, right)) for left, right in itertools.pairwise(edges)
         )
     return shared / (total - shared), ()
 

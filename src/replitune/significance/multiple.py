@@ -28,9 +28,7 @@ def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
     m = len(known)
     for value, i in known:
         if not 0 <= value <= 1:
-            raise ReplituneError(
-                "a p-value is not between 0 and 1", found=f"{value!r} in place {i}"
-            )
+            raise ReplituneError("a p-value is not between 0 and 1", found=f"{value!r} in place {i}")
     found: list[float | None] = [None] * len(p)
     if method == "holm":
         largest = 0.0
@@ -134,9 +132,7 @@ def rank_systems(
     used = {result.correction for result in results}
     joint = len(results) < 2 or not used & {"bh", "none"}
     untested = [
-        f"{names[i]} and {names[j]}"
-        for i, j in combinations(range(len(names)), 2)
-        if not tested[i, j]
+        f"{names[i]} and {names[j]}" for i, j in combinations(range(len(names)), 2) if not tested[i, j]
     ]
     notes: tuple[Note, ...] = ()
     if untested:

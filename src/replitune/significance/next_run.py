@@ -16,9 +16,7 @@ def share_won(a: NDArray[np.float64], b: NDArray[np.float64], slack: float = 0.0
     return float(((gain > slack).sum() + 0.5 * (np.abs(gain) <= slack).sum()) / gain.size)
 
 
-def share_interval(
-    share: float, n_a: int, n_b: int, confidence: float = 0.95
-) -> tuple[float, float]:
+def share_interval(share: float, n_a: int, n_b: int, confidence: float = 0.95) -> tuple[float, float]:
     """Interval of P(a run of B beats a run of A) from U / (n_A n_B) (Newcombe 2006, method 5).
 
     The limits theta solve |share - theta| = z sqrt(V(theta)), with Hanley and McNeil's variance

@@ -115,9 +115,9 @@ def riezler_interval(
     r = iv.select_replica(system, scores, replica)
     statistics = iv.in_units(system.statistics[[r]], documents, unit)
     if half is None:
-        found = draws.segments.scores(
-            metric, system, documents, unit=unit, samples=samples, replica=r
-        )[:, 0]
+        found = draws.segments.scores(metric, system, documents, unit=unit, samples=samples, replica=r)[
+            :, 0
+        ]
     else:
         found = np.empty(samples)
         blocks = draws.segments.sums(

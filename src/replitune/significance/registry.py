@@ -27,9 +27,7 @@ TESTS: Registry[Callable[..., Any]] = Registry(
         "clark-bootstrap": "replitune.significance.tests.clark_bootstrap:clark_bootstrap",
         "fu-ar": "replitune.significance.tests.fu_ar:fu_ar",
         "fu-bootstrap": "replitune.significance.tests.fu_bootstrap:fu_bootstrap",
-        "replica-permutation": (
-            "replitune.significance.tests.replica_permutation:replica_permutation"
-        ),
+        "replica-permutation": ("replitune.significance.tests.replica_permutation:replica_permutation"),
     },
     group="replitune.tests",
     expected="a function of a Comparison that returns a TestResult",

@@ -94,13 +94,15 @@ def run_tests(
             for id, (metric, systems) in metrics.items()
         }
 
-    def run(
-        job: tuple[dict[str, Comparison], tuple[str, str], Entry],
-    ) -> dict[str, TestResult]:
+    def run(job: tuple[dict[str, Comparison], tuple[str, str], Entry]) -> dict[str, TestResult]:
         given = {
-            "draws": shared, "samples": samples, "alpha": alpha, "design": design,
-            "margins": margins, "analyses": analyses,
-        }  # fmt: skip
+            "draws": shared,
+            "samples": samples,
+            "alpha": alpha,
+            "design": design,
+            "margins": margins,
+            "analyses": analyses,
+        }
         return _run_pair(*job, len(documents), testset=testset, seed=seed, given=given)
 
     # a pair is in memory while it is tested, so that many pairs need no more than a few
@@ -189,8 +191,7 @@ def scored_by_both(comparison: Comparison) -> Comparison:
         return comparison
     if not known.any():
         raise ReplituneError(
-            f"no segment has scores of {comparison.metric.id} from all replicas of {a.name} "
-            f"and {b.name}"
+            f"no segment has scores of {comparison.metric.id} from all replicas of {a.name} and {b.name}"
         )
     return replace(
         comparison,
@@ -291,16 +292,12 @@ def _corrected(
         if rng is not None and known and all(row.p == 1 for row in left):
             from replitune.significance.simultaneous import largest_z
 
-            largest = largest_z(
-                [row.analysis for row in known if row.analysis], samples, rng(method)
-            )
+            largest = largest_z([row.analysis for row in known if row.analysis], samples, rng(method))
             if largest is not None:
                 return [_simultaneous(row, largest, alpha) for row in rows], "max-t"
         correction = "holm"
     found = adjust(p, correction)
-    return [
-        replace(row, p_adjusted=value) for row, value in zip(rows, found, strict=True)
-    ], correction
+    return [replace(row, p_adjusted=value) for row, value in zip(rows, found, strict=True)], correction
 
 
 def _same_adjusted(rows: list[TestResult], correction: str, families: int) -> list[TestResult]:
@@ -323,9 +320,7 @@ def _simultaneous(row: TestResult, largest: Largest, alpha: float) -> TestResult
     low, high = row.analysis.interval(level)
     if row.a != row.analysis.a:  # the row was turned to the order in which the pair was given
         low, high = -high, -low
-    return replace(
-        row, p_adjusted=largest.adjusted(row.p), ci_low=low, ci_high=high, ci_level=1 - level
-    )
+    return replace(row, p_adjusted=largest.adjusted(row.p), ci_low=low, ci_high=high, ci_level=1 - level)
 
 
 def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> Note | None:

@@ -40,12 +40,8 @@ class TestSettings(Settings, frozen=True):
     __test__ = False  # not a test case for pytest
 
     alpha: Annotated[float, about("Level of the tests and of 1 - confidence.", gt=0, lt=1)] = 0.05
-    samples: Annotated[int, about("Resamples of each resampling test.", ge=1, le=1_000_000_000)] = (
-        10_000
-    )
-    pairs: Annotated[
-        Pairs, about("`all`, `baseline: NAME`, or a list of [A, B].", min_length=1)
-    ] = "all"
+    samples: Annotated[int, about("Resamples of each resampling test.", ge=1, le=1_000_000_000)] = 10_000
+    pairs: Annotated[Pairs, about("`all`, `baseline: NAME`, or a list of [A, B].", min_length=1)] = "all"
     methods: Annotated[
         Methods,
         about(

@@ -82,15 +82,11 @@ class Largest:
         return min(alpha, max(found, alpha / self.pairs))
 
 
-def largest_z(
-    estimates: Sequence[Estimate], samples: int, rng: np.random.Generator
-) -> Largest | None:
+def largest_z(estimates: Sequence[Estimate], samples: int, rng: np.random.Generator) -> Largest | None:
     """None when the pairs do not share what they would have to: segments, one scope, runs."""
     first = estimates[0]
     same = {(e.scope, e.sign, len(e.means[0])) for e in estimates}
-    if len(same) > 1 or (
-        first.scope != "segments" and any(e.components is None for e in estimates)
-    ):
+    if len(same) > 1 or (first.scope != "segments" and any(e.components is None for e in estimates)):
         return None
     family = _Family(estimates)
     z = np.concatenate(list(family.draw(samples, rng)))
@@ -135,10 +131,7 @@ class _Family:
             yield self._some(min(size, samples - start), factors, rng)
 
     def _some(
-        self,
-        D: int,
-        factors: Sequence[NDArray[np.float64]],
-        rng: np.random.Generator,
+        self, D: int, factors: Sequence[NDArray[np.float64]], rng: np.random.Generator
     ) -> NDArray[np.float64]:
         S, a, b = len(self.rep), self.a, self.b
         effect, rep, q = np.zeros((D, S)), np.zeros((D, S)), np.zeros((D, S))

@@ -67,12 +67,7 @@ def run_suite(
         return [run_scores_on_suite(testsets, weights, name) for name in names]
 
     analyses = Analyses(run_scores)
-    given: dict[str, Any] = {
-        "alpha": alpha,
-        "design": design,
-        "margins": margins,
-        "analyses": analyses,
-    }
+    given: dict[str, Any] = {"alpha": alpha, "design": design, "margins": margins, "analyses": analyses}
     entries = [entry for entry in methods if entry.name == "crossed"] or [Entry("crossed")]
     rows = []
     for pair in wanted:
@@ -96,11 +91,7 @@ def run_suite(
 
 
 def summarise_suite(
-    testsets: Sequence[TestSetScores],
-    weights: Sequence[float],
-    system: str,
-    *,
-    alpha: float = 0.05,
+    testsets: Sequence[TestSetScores], weights: Sequence[float], system: str, *, alpha: float = 0.05
 ) -> SystemSummary:
     """A system on a suite: scores are weighted means, and s_sel is by the linearised metric."""
     scores = run_scores_on_suite(testsets, weights, system)
@@ -130,7 +121,5 @@ def run_scores_on_suite(
     found = [testset.systems[system] for testset in testsets]
     same_replicas(system, [one.replicas for one in found])
     scores = [testset.metric.score(s.sums) for testset, s in zip(testsets, found, strict=True)]
-    summed: NDArray[np.float64] = np.sum(
-        [w * x for w, x in zip(weights, scores, strict=True)], axis=0
-    )
+    summed: NDArray[np.float64] = np.sum([w * x for w, x in zip(weights, scores, strict=True)], axis=0)
     return summed

@@ -72,9 +72,7 @@ class SystemParts:
         return np.array([float(self.mean[b.units] @ self.mean[b.units]) for b in self.blocks])
 
 
-def analyse(
-    metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
-) -> SystemParts:
+def analyse(metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None) -> SystemParts:
     """Linearise a system; `documents` None: segments are the unit.
 
     Of segments, a unit is L[r, i] / sqrt(N (N - 1)). Of documents it is what the delete-one
@@ -154,9 +152,7 @@ class Analyses:
     from all of them.
     """
 
-    def __init__(
-        self, run_scores: Callable[[str], Sequence[NDArray[np.float64]]] | None = None
-    ) -> None:
+    def __init__(self, run_scores: Callable[[str], Sequence[NDArray[np.float64]]] | None = None) -> None:
         self._run_scores = run_scores
         self._kept: OrderedDict[tuple[str, str, int, bool], tuple[SystemStatistics, SystemParts]]
         self._kept = OrderedDict()
@@ -190,9 +186,7 @@ class Analyses:
         return sum(s.statistics.nbytes + p.units.nbytes for s, p in self._kept.values())
 
 
-def linearise(
-    metric: Metric, statistics: NDArray, sums: NDArray
-) -> tuple[NDArray[np.float64], bool]:
+def linearise(metric: Metric, statistics: NDArray, sums: NDArray) -> tuple[NDArray[np.float64], bool]:
     """L (n, N) of statistics (n, N, K) with sums (n, K), and whether a gradient made it.
 
     L[r, i] = N grad f(Z_r) . (z[r, i] - Z_r/N): what segment i adds to N times the score,
@@ -241,9 +235,7 @@ def unit_of(comparison: Comparison, unit: str, scope: str) -> str:
     return "document" if enough else "segment"
 
 
-def ignored_documents(
-    documents: NDArray[np.int32], d: NDArray[np.float64], alpha: float
-) -> Note | None:
+def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alpha: float) -> Note | None:
     """What it costs to take segments as independent: their correlation within documents, and the
     level that a test at `alpha` really has when segments are all that varies.
 

@@ -101,14 +101,12 @@ def variance_table(
         return sum((p for p, s in zip(parts, side_of, strict=True) if s == number), NONE)
 
     noise = sum(within, NONE)
-    test_set = sum(max(v - sum(cells), 0.0) for v, cells in zip(seg, zip(*both, strict=True),
-                                                                 strict=True))  # fmt: skip
+    test_set = sum(max(v - sum(cells), 0.0) for v, cells in zip(seg, zip(*both, strict=True), strict=True))
     total = sum(rep) + test_set
 
     def row(
-        source: str, about: str | None, n: float, plus: MeanSquares, minus: MeanSquares,
-        part: float | None,
-    ) -> VarianceRow:  # fmt: skip
+        source: str, about: str | None, n: float, plus: MeanSquares, minus: MeanSquares, part: float | None
+    ) -> VarianceRow:
         sd, low, high = (math.sqrt(n * v) for v in interval(plus, minus, alpha))
         share = part / total if part is not None and total > 0 else None
         return VarianceRow(source, about, sd, low, high, n, share)
@@ -187,9 +185,7 @@ def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None
 # -- intervals ----------------------------------------------------------------------------
 
 
-def interval(
-    plus: MeanSquares, minus: MeanSquares, alpha: float = 0.05
-) -> tuple[float, float, float]:
+def interval(plus: MeanSquares, minus: MeanSquares, alpha: float = 0.05) -> tuple[float, float, float]:
     """Estimate and limits of sum plus - sum minus: a variance, so none is below 0.
 
     With F quantiles at alpha/2, x_p and y_q the terms of `plus` and `minus` (Ting et al. 1990):

@@ -33,9 +33,11 @@ def strings(
         names = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
     except UnicodeDecodeError as error:  # pyarrow reads texts as bytes
         raise ReplituneError(
-            f"text in column `{name}` that is not UTF-8", file=path, found=str(error),
+            f"text in column `{name}` that is not UTF-8",
+            file=path,
+            found=str(error),
             fix="write the file again",
-        ) from None  # fmt: skip
+        ) from None
     raw = np.concatenate(
         [np.asarray(pc.fill_null(chunk.indices, -1), np.int64) for chunk in encoded.chunks]
     )
@@ -50,9 +52,7 @@ def strings(
 
 def integers(column: pa.ChunkedArray, path: Path, name: str) -> NDArray[np.int64]:
     if column.null_count or not pa.types.is_integer(column.type):
-        raise ReplituneError(
-            f"column `{name}` must hold whole numbers", file=path, found=str(column.type)
-        )
+        raise ReplituneError(f"column `{name}` must hold whole numbers", file=path, found=str(column.type))
     return np.asarray(column).astype(np.int64)
 
 
@@ -90,9 +90,6 @@ def statistics(table: pa.Table, metric: Metric, path: Path) -> NDArray:
                 expected="finite numbers",
             )
         if metric.integer_statistics and not np.array_equal(numbers.astype(kind), numbers):
-            raise ReplituneError(
-                f"column `{name}` must hold counts below 2**31",
-                file=path,
-            )
+            raise ReplituneError(f"column `{name}` must hold counts below 2**31", file=path)
         values[:, k] = numbers
     return values

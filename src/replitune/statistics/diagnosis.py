@@ -32,13 +32,7 @@ _MARKS = {
 UNMATCHED = "most frequent unmatched words"
 
 
-def diagnose(
-    name: str,
-    outputs: Outputs,
-    refs: Sequence[Sequence[str]],
-    *,
-    words: int = 5,
-) -> list[str]:
+def diagnose(name: str, outputs: Outputs, refs: Sequence[Sequence[str]], *, words: int = 5) -> list[str]:
     """One sentence for each thing that looks wrong with system `name`.
 
     `refs` are R streams of N references. The last sentence lists the `words` words that are
@@ -149,9 +143,7 @@ def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
         counts = empty.sum(axis=1)
         many = [r for r in range(len(outputs)) if counts[r] > 0.01 * len(refs)]
         if many:
-            said.append(
-                f"up to {counts.max()} of {len(refs)} outputs are empty in {_replicas(many)}"
-            )
+            said.append(f"up to {counts.max()} of {len(refs)} outputs are empty in {_replicas(many)}")
     return said
 
 

@@ -102,11 +102,12 @@ class _Arranged:
         if without and len(without) < len(self.tables):
             (having, *_) = (t for t in self.tables if role in {*t.columns, *t.whole})
             raise ReplituneError(
-                f"no column for the {role}", file=_file(without[0]),
+                f"no column for the {role}",
+                file=_file(without[0]),
                 found=", ".join(without[0].called.values()),
                 expected=f"as in {having.name}",
                 fix=f"say which it is: --columns {role}=NAME",
-            )  # fmt: skip
+            )
 
     def _column(self, role: str) -> Coded | None:
         if role not in {*self.tables[0].columns, *self.tables[0].whole}:
@@ -118,14 +119,16 @@ class _Arranged:
         found = self._column("system")
         if found is None:
             raise ReplituneError(
-                "no column for the system", file=_file(self.tables[0]),
+                "no column for the system",
+                file=_file(self.tables[0]),
                 found=", ".join(self.tables[0].called.values()),
                 fix="say which it is, --columns system=NAME, or of each file, --scores NAME=FILE",
-            )  # fmt: skip
+            )
         for name in found.names:
             if not name.strip() or not name.isprintable():
-                raise ReplituneError("a system without a printable name",
-                                     file=_file(self.tables[0]), found=repr(name))  # fmt: skip
+                raise ReplituneError(
+                    "a system without a printable name", file=_file(self.tables[0]), found=repr(name)
+                )
         return found
 
     @cached_property
@@ -209,17 +212,21 @@ class _Arranged:
             return None, None
         if self.asked is None and found.distinct > 1:
             raise ReplituneError(
-                f"{found.distinct} test sets in one table", file=_file(self.tables[0]),
-                found=few(found.names), expected="exactly one test set",
+                f"{found.distinct} test sets in one table",
+                file=_file(self.tables[0]),
+                found=few(found.names),
+                expected="exactly one test set",
                 fix="choose one with --testset",
-            )  # fmt: skip
+            )
         name = found.names[0] if self.asked is None else self.asked
         if name not in found.names:
             close = nearest(name, found.names)
             raise ReplituneError(
-                f"no test set is called {name!r}", file=_file(self.tables[0]),
-                found=few(found.names), fix=f"did you mean {close!r}?" if close else None,
-            )  # fmt: skip
+                f"no test set is called {name!r}",
+                file=_file(self.tables[0]),
+                found=few(found.names),
+                fix=f"did you mean {close!r}?" if close else None,
+            )
         if found.distinct == 1:
             return name, None
         return name, found.codes == found.names.index(name)
@@ -233,9 +240,11 @@ class _Arranged:
             if name not in names:
                 close = nearest(name, names)
                 raise ReplituneError(
-                    f"no metric is called {name!r} in this table", file=_file(self.tables[0]),
-                    found=", ".join(names), fix=f"did you mean {close!r}?" if close else None,
-                )  # fmt: skip
+                    f"no metric is called {name!r} in this table",
+                    file=_file(self.tables[0]),
+                    found=", ".join(names),
+                    fix=f"did you mean {close!r}?" if close else None,
+                )
         if self.wanted:
             names = list(dict.fromkeys(self.wanted))
         for name in names:
@@ -308,22 +317,22 @@ class _Arranged:
         said = []
         for later, earlier in pairs[:FEW]:
             one, other = self._lines([later, earlier])
-            what = self._run(runs[run[later]]) + self._segment(
-                segments[where[later]], ids, documents
-            )
+            what = self._run(runs[run[later]]) + self._segment(segments[where[later]], ids, documents)
             said.append(f"{what} ({one}, as on {other})")
         by_run = "segment" not in self.tables[0].columns
         raise ReplituneError(
-            "several scores of one run, and no column says of which segment" if by_run
+            "several scores of one run, and no column says of which segment"
+            if by_run
             else "a segment of a run is there twice",
             **self._at(pairs[0][0]),
             found=few(said, len(again)),
-            expected="one row for each (system, run, segment)" + (
-                "" if len(self.metrics.names) == 1 else " and metric"),
-            fix="say what the column of the segment is called: --columns segment=NAME" if by_run
+            expected="one row for each (system, run, segment)"
+            + ("" if len(self.metrics.names) == 1 else " and metric"),
+            fix="say what the column of the segment is called: --columns segment=NAME"
+            if by_run
             else "if these are several runs or test sets, say which column tells them: "
             "--columns replica=NAME testset=NAME",
-        )  # fmt: skip
+        )
 
     def _complete(
         self,
@@ -355,9 +364,7 @@ class _Arranged:
         not_there = missing - len(empty)
         parts = []
         if len(empty):
-            parts.append(
-                f"{len(empty):,} without a number ({few(self._lines(empty[:FEW]), len(empty))})"
-            )
+            parts.append(f"{len(empty):,} without a number ({few(self._lines(empty[:FEW]), len(empty))})")
         if not_there:
             parts.append(f"{not_there:,} not there ({few(said, not_there)})")
         whole = sum(found.size for found in absent.values())
@@ -373,9 +380,9 @@ class _Arranged:
             **self._at(int(empty[0]) if len(empty) else None),
             found=text + self._different(there, runs),
             expected="a score of every segment from every run of every system",
-            fix="complete the table" + (
-                ", or leave incomplete segments out of all: --allow-missing" if keep.any() else ""),
-        )  # fmt: skip
+            fix="complete the table"
+            + (", or leave incomplete segments out of all: --allow-missing" if keep.any() else ""),
+        )
 
     def _different(self, there: dict[int, NDArray[np.bool_]], runs: NDArray[np.int64]) -> str:
         """How the segments of two systems differ, where they do as a whole."""
@@ -385,10 +392,7 @@ class _Arranged:
         }
         (first, known), *others = by_system.items()
         for name, segments in others:
-            only = (
-                int(np.count_nonzero(known & ~segments)),
-                int(np.count_nonzero(segments & ~known)),
-            )
+            only = (int(np.count_nonzero(known & ~segments)), int(np.count_nonzero(segments & ~known)))
             if any(only):
                 return (
                     f". The segments of {first} and {name} differ: "
@@ -426,9 +430,7 @@ class _Arranged:
             found = values[m] if keep is None else values[m][:, keep]
             lower = self._lower(self.metrics.names[m])
             metric = MeanMetric(self.metrics.names[m], not lower)
-            of_system = {
-                self.systems.names[s]: found[runs[:, 0] == s] for s in np.unique(runs[:, 0])
-            }
+            of_system = {self.systems.names[s]: found[runs[:, 0] == s] for s in np.unique(runs[:, 0])}
             digest = hashlib.sha256()
             for name in sorted(of_system):
                 digest.update(of_system[name].tobytes())
@@ -444,16 +446,25 @@ class _Arranged:
                 systems[name] = SystemStatistics(name, replicas, groups, statistics)
             options = {"higher_is_better": False} if lower else {}
             metadata = StoreMetadata(
-                metric=Entry("mean", options, metric.id).word, id=metric.id, signature=signature,
-                higher_is_better=not lower, testset=testset or "", reference_sha256=said,
+                metric=Entry("mean", options, metric.id).word,
+                id=metric.id,
+                signature=signature,
+                higher_is_better=not lower,
+                testset=testset or "",
+                reference_sha256=said,
                 decode_sha256={},
-            )  # fmt: skip
+            )
             stores.append(
                 SegmentStatistics(
-                    testset or "", metric, signature, systems, numbers, names,
+                    testset or "",
+                    metric,
+                    signature,
+                    systems,
+                    numbers,
+                    names,
                     dict.fromkeys(systems, metadata),
                 )
-            )  # fmt: skip
+            )
         return Given(testset, stores, lines, tuple(self.read_as), tuple(self.warnings))
 
 

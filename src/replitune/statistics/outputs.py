@@ -114,11 +114,7 @@ Lines = str | Path | Sequence[str]
 
 
 def read_outputs(
-    runs: Iterable[Lines],
-    n_segments: int,
-    reference: str | Path | None = None,
-    *,
-    system: str = "a system",
+    runs: Iterable[Lines], n_segments: int, reference: str | Path | None = None, *, system: str = "a system"
 ) -> Outputs:
     """One text for each replica, N lines each; `reference` is named when counts differ."""
     outputs = Outputs(n_segments)
@@ -137,9 +133,12 @@ def lines_of(text: Lines, otherwise: str) -> tuple[str | Path, list[str]]:
     for number, line in enumerate(lines, start=1):
         if not isinstance(line, str):
             raise ReplituneError(
-                "a segment that is no text", file=otherwise, line=number, found=repr(line),
+                "a segment that is no text",
+                file=otherwise,
+                line=number,
+                found=repr(line),
                 expected="a list of lines, or the path of a file",
-            )  # fmt: skip
+            )
     require_line_text(otherwise, lines)
     return otherwise, lines
 

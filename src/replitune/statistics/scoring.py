@@ -27,12 +27,7 @@ from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
 from replitune.running.progress import say
 from replitune.statistics.outputs import Outputs
-from replitune.statistics.store import (
-    SegmentStatistics,
-    StoreMetadata,
-    read_metadata,
-    read_systems,
-)
+from replitune.statistics.store import SegmentStatistics, StoreMetadata, read_metadata, read_systems
 from replitune.statistics.systems import SystemStatistics
 
 _BLOCK = 4096  # distinct pairs between two reports of progress
@@ -58,9 +53,7 @@ class Scored:
 class Scorer:
     """One metric on one test set; the references are prepared once."""
 
-    def __init__(
-        self, metric: str | Mapping[str, Any] | Entry, testset: TestSet, name: str
-    ) -> None:
+    def __init__(self, metric: str | Mapping[str, Any] | Entry, testset: TestSet, name: str) -> None:
         self.entry = METRICS.entry(metric)
         self.metric = get_metric(self.entry)
         self.testset = testset
@@ -73,11 +66,7 @@ class Scorer:
         return self.metric.prepare_texts(self.testset.references, self.testset.source)
 
     def score(
-        self,
-        name: str,
-        replicas: Sequence[Replica],
-        outputs: Outputs,
-        previous: Sequence[str | Path] = (),
+        self, name: str, replicas: Sequence[Replica], outputs: Outputs, previous: Sequence[str | Path] = ()
     ) -> Scored:
         """The statistics of one system; rows of replicas that the files `previous` have, scored in
         the same way, are taken over from there."""
@@ -119,9 +108,7 @@ class Scorer:
         of the statistics, and the signature knows which scores they were."""
         if not isinstance(self.metric, External):
             return self.entry.word
-        return replace(
-            self.entry, options={**self.entry.options, "file": self.metric.file.name}
-        ).word
+        return replace(self.entry, options={**self.entry.options, "file": self.metric.file.name}).word
 
     def metadata(self, scored: Sequence[Scored]) -> StoreMetadata:
         return StoreMetadata(
@@ -205,9 +192,7 @@ def score_outputs(
     block = _BLOCK if progress else max(len(pairs.hyps), 1)
     for start in range(0, len(pairs.hyps), block):
         chunk = slice(start, start + block)
-        distinct[chunk] = metric.segment_statistics(
-            pairs.hyps[chunk], pairs.segments[chunk], prepared
-        )
+        distinct[chunk] = metric.segment_statistics(pairs.hyps[chunk], pairs.segments[chunk], prepared)
         if progress:
             progress(min(start + block, len(pairs.hyps)), len(pairs.hyps))
     for r, inverse in zip(unknown, pairs.inverse, strict=True):

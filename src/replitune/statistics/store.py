@@ -97,8 +97,7 @@ def write_store(
     of the N segments.
     """
     tables = [
-        _table(system, metric, documents)
-        for system in sorted(systems, key=lambda system: system.name)
+        _table(system, metric, documents) for system in sorted(systems, key=lambda system: system.name)
     ]
     table = pa.concat_tables(tables).unify_dictionaries() if len(tables) > 1 else tables[0]
     text = metadata.as_json()
@@ -173,9 +172,7 @@ def find_files(store: str | Path) -> list[Path]:
         files = sorted(p for p in store.rglob("*.parquet") if not p.name.startswith("."))
         if not files:
             raise ReplituneError(
-                "no .parquet file in this folder",
-                file=store,
-                fix="make one with `replitune score`",
+                "no .parquet file in this folder", file=store, fix="make one with `replitune score`"
             )
         return files
     if not store.exists():
@@ -303,9 +300,7 @@ def _read_file(
         else (np.full(len(segment), -1), [])
     )
     document_code, document_names = (
-        strings(table["document"], path, "document")
-        if "document" in table.column_names
-        else (None, [])
+        strings(table["document"], path, "document") if "document" in table.column_names else (None, [])
     )
 
     order = np.lexsort((segment, replica_code, system_code))
@@ -339,13 +334,9 @@ def _read_file(
                 expected=f"the {N} segments of replica {replica_names[replica_code[0]]}",
                 fix="score every replica on the whole test set",
             )
-        if document_code is not None and not np.array_equal(
-            document_code[start:end], document_code[:N]
-        ):
+        if document_code is not None and not np.array_equal(document_code[start:end], document_code[:N]):
             raise ReplituneError(
-                "documents differ between replicas",
-                file=path,
-                found=f"replica {replica} of system {name}",
+                "documents differ between replicas", file=path, found=f"replica {replica} of system {name}"
             )
         code = group_code[order[start]]
         group = None if code < 0 else group_names[code]

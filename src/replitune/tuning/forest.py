@@ -89,9 +89,18 @@ class Forests(SearchGraphs):
         self, intercepts: NDArray[np.float64], slopes: NDArray[np.float64], reach: float
     ) -> tuple[NDArray, ...]:
         found: tuple[NDArray, ...] = _envelopes(
-            self.head, self.one, self.two, intercepts, slopes, self.nodes, self.offsets,
-            self.symbol_start, self.symbols, self.features, reach,
-        )  # fmt: skip
+            self.head,
+            self.one,
+            self.two,
+            intercepts,
+            slopes,
+            self.nodes,
+            self.offsets,
+            self.symbol_start,
+            self.symbols,
+            self.features,
+            reach,
+        )
         return found
 
 
@@ -100,9 +109,7 @@ def _check(forest: Forest, segment: int) -> None:
         return ReplituneError(f"forest of segment {segment}: {message}")
 
     edges = len(forest.head)
-    lengths = (
-        len(forest.one), len(forest.two), len(forest.symbol_start) - 1, len(forest.features)
-    )  # fmt: skip
+    lengths = (len(forest.one), len(forest.two), len(forest.symbol_start) - 1, len(forest.features))
     if any(n != edges for n in lengths) or forest.features.ndim != 2:
         raise refuse(f"{edges} edges, but arrays of {lengths}")
     if bool(edges) != bool(forest.nodes):
@@ -127,9 +134,7 @@ def _check(forest: Forest, segment: int) -> None:
         raise refuse("a gap that is there twice")
 
 
-LINE = np.dtype(
-    [("a", "f8"), ("b", "f8"), ("begin", "f8"), ("edge", "i8"), ("one", "i8"), ("two", "i8")]
-)
+LINE = np.dtype([("a", "f8"), ("b", "f8"), ("begin", "f8"), ("edge", "i8"), ("one", "i8"), ("two", "i8")])
 """A derivation of a node as a line a + gamma b, the highest from `begin` on; its last edge, and the
 lines of the derivations in its gaps."""
 
@@ -248,10 +253,7 @@ def _envelopes(  # type: ignore[no-untyped-def]
                 if v >= 0:
                     from_v, to_v = first[v], first[v + 1]
                 candidates = with_room(candidates, c, to_u - from_u + to_v - from_v + 2)
-                c = _sum(
-                    lines, from_u, to_u, from_v, to_v, edge_a[edge], edge_b[edge], edge,
-                    candidates, c,
-                )  # fmt: skip
+                c = _sum(lines, from_u, to_u, from_v, to_v, edge_a[edge], edge_b[edge], edge, candidates, c)
                 edge += 1
             if c > len(a):
                 a, b = np.empty(2 * c), np.empty(2 * c)
@@ -280,9 +282,16 @@ def _envelopes(  # type: ignore[no-untyped-def]
             while True:
                 out_features[n_out] = 0.0
                 end = _read(
-                    lines, line, symbol_start, symbols, features, stack, out_words,
-                    out_start[n_out], out_features[n_out],
-                )  # fmt: skip
+                    lines,
+                    line,
+                    symbol_start,
+                    symbols,
+                    features,
+                    stack,
+                    out_words,
+                    out_start[n_out],
+                    out_features[n_out],
+                )
                 if end <= len(out_words):
                     break
                 out_words = with_room(out_words, out_start[n_out], end - out_start[n_out])

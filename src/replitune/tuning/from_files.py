@@ -96,8 +96,6 @@ def read_pool(
     lists = read_nbest(nbest, n)
     metric = objective.metric
     statistics = Statistics(metric, references)(lists.texts, lists.segments)
-    pool = Pool.empty(
-        n, lists.layout.dimension, statistics.shape[1], integer=metric.integer_statistics
-    )
+    pool = Pool.empty(n, lists.layout.dimension, statistics.shape[1], integer=metric.integer_statistics)
     pool = pool.extend(lists.segments, lists.features, statistics)
     return pool, lists.layout, len(lists.texts)

@@ -38,9 +38,12 @@ def write_history(path: str | Path, rows: Sequence[Any], kind: type = Iteration)
     import pyarrow.parquet as pq
 
     whole = {
-        "iteration": pa.int32(), "epoch": pa.int32(), "update": pa.int64(),
-        "pool_size": pa.int64(), "new_hypotheses": pa.int64(),
-    }  # fmt: skip
+        "iteration": pa.int32(),
+        "epoch": pa.int32(),
+        "update": pa.int64(),
+        "pool_size": pa.int64(),
+        "new_hypotheses": pa.int64(),
+    }
     columns = {f.name: [getattr(row, f.name) for row in rows] for f in fields(kind)}
     schema = pa.schema([(name, whole.get(name, pa.float64())) for name in columns])
     with atomic_path(path) as temporary:

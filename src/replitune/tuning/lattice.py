@@ -56,10 +56,7 @@ class SearchGraphs(ABC):
         """The arrays of an `Envelope`, of arcs that are lines intercept + gamma slope."""
 
     def envelope(
-        self,
-        weights: NDArray[np.float64],
-        direction: NDArray[np.float64],
-        reach: float = np.inf,
+        self, weights: NDArray[np.float64], direction: NDArray[np.float64], reach: float = np.inf
     ) -> Envelope:
         """The hypotheses that are best somewhere on the line weights + gamma direction, for gamma
         from -reach to reach."""
@@ -108,9 +105,7 @@ class Lattices(SearchGraphs):
             np.concatenate([x.arc_to[o] for x, o in pairs]).astype(np.int64),
             word_start,
             every_word[take].astype(np.int32),
-            np.ascontiguousarray(
-                np.concatenate([x.features[o] for x, o in pairs]).astype(np.float64).T
-            ),
+            np.ascontiguousarray(np.concatenate([x.features[o] for x, o in pairs]).astype(np.float64).T),
             np.array([lattice.final for lattice in lattices], dtype=np.int64),
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         )
@@ -119,9 +114,17 @@ class Lattices(SearchGraphs):
         self, intercepts: NDArray[np.float64], slopes: NDArray[np.float64], reach: float
     ) -> tuple[NDArray, ...]:
         found: tuple[NDArray, ...] = _envelopes(
-            self.arc_from, self.arc_to, intercepts, slopes, self.final, self.offsets,
-            self.word_start, self.words, self.features, reach,
-        )  # fmt: skip
+            self.arc_from,
+            self.arc_to,
+            intercepts,
+            slopes,
+            self.final,
+            self.offsets,
+            self.word_start,
+            self.words,
+            self.features,
+            reach,
+        )
         return found
 
 
@@ -170,9 +173,8 @@ def _ordered(lattice: Lattice, segment: int) -> NDArray[np.int64]:
         raise refuse("word_start does not divide the words")
     order = np.argsort(lattice.arc_to, kind="stable")
     used = _on_paths(
-        lattice.arc_from[order].astype(np.int64), lattice.arc_to[order].astype(np.int64),
-        lattice.final,
-    )  # fmt: skip
+        lattice.arc_from[order].astype(np.int64), lattice.arc_to[order].astype(np.int64), lattice.final
+    )
     if not used.any():
         raise refuse("no path from the start to the final node")
     return order[used]

@@ -96,8 +96,7 @@ class Layout:
                 raise ReplituneError("not a feature value", found=word, expected=f"{name}[0]")
             if int(index) >= where.stop - where.start:
                 raise ReplituneError(
-                    f"feature {name} has no value {index}",
-                    expected=f"0 to {where.stop - where.start - 1}",
+                    f"feature {name} has no value {index}", expected=f"0 to {where.stop - where.start - 1}"
                 )
             out[where.start + int(index)] = True
         return out

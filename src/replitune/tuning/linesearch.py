@@ -68,9 +68,17 @@ def sweep(
     each segment (`pool.segment_argmax`, `pool.segment_ends`).
     """
     n = _corners(
-        intercepts, slopes, tops, ends, offsets, statistics,
-        workspace.gammas, workspace.source, workspace.target, workspace.base,
-    )  # fmt: skip
+        intercepts,
+        slopes,
+        tops,
+        ends,
+        offsets,
+        statistics,
+        workspace.gammas,
+        workspace.source,
+        workspace.target,
+        workspace.base,
+    )
     gammas = workspace.gammas[:n]
     order = np.argsort(gammas)
     return integrate(
@@ -250,12 +258,7 @@ def upper_envelope(a, b, lo, hi, l, c, r, kept, hull, cuts):  # noqa: E741
             kept[m] = i
             ai = a[i]
             bi = b[i]
-            m += (
-                (ai + bi * p1 >= u1)
-                | (ai + bi * q1 >= t1)
-                | (ai + bi * p2 >= u2)
-                | (ai + bi * q2 >= t2)
-            )
+            m += (ai + bi * p1 >= u1) | (ai + bi * q1 >= t1) | (ai + bi * p2 >= u2) | (ai + bi * q2 >= t2)
         n = m
     # by slope, then intercept, then row
     for i in range(1, n):

@@ -194,10 +194,7 @@ class _Loop:
         known = len(self.pool)
         self._extend(decoded)
         sign = self.objective.sign
-        if (
-            state.best_score is None
-            or sign * dev_score > sign * state.best_score + self.settings.min_gain
-        ):
+        if state.best_score is None or sign * dev_score > sign * state.best_score + self.settings.min_gain:
             state.best_score, state.best_weights = dev_score, state.weights
             state.best_iteration, state.stale = i, 0
         else:
@@ -216,9 +213,15 @@ class _Loop:
             state.weights = result.weights.tolist()
         now = time.perf_counter()
         row = Iteration(
-            i, dev_score, pool_score, len(self.pool), len(self.pool) - known, change,
-            now - began, now - tuning,
-        )  # fmt: skip
+            i,
+            dev_score,
+            pool_score,
+            len(self.pool),
+            len(self.pool) - known,
+            change,
+            now - began,
+            now - tuning,
+        )
         state.history.append(asdict(row))
         self.log(
             f"iteration {i}: dev {self.objective.metric.id} {dev_score:.2f}"
@@ -241,9 +244,8 @@ class _Loop:
         if self.sample is not None:
             raise ReplituneError(f"{self.tuner.name} does not tune on a resampled dev set")
         return self.tuner.tune_lattices(
-            decoded.lattices, decoded.word_statistics, pool, self.objective, start, rng,
-            self.threads,
-        )  # fmt: skip
+            decoded.lattices, decoded.word_statistics, pool, self.objective, start, rng, self.threads
+        )
 
     def _better_start(self, pool: Pool, state: _State) -> NDArray[np.float64]:
         """The last weights or the best so far, whichever does better on the pool: after a

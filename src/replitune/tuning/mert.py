@@ -57,9 +57,10 @@ class Mert(Tuner):
             ge=0,
         ),
     ] = 5
-    restart_range: Annotated[
-        tuple[float, float], about("Random starts are uniform in this range.")
-    ] = (-1.0, 1.0)
+    restart_range: Annotated[tuple[float, float], about("Random starts are uniform in this range.")] = (
+        -1.0,
+        1.0,
+    )
     averaging: Annotated[
         tuple[Annotated[float, about(gt=0, lt=1)], ...],
         about(
@@ -81,8 +82,7 @@ class Mert(Tuner):
         ),
     ] = 0.2
     tolerance: Annotated[
-        float,
-        about("A phase ends when a round gains no more than this, in the metric's units.", ge=0),
+        float, about("A phase ends when a round gains no more than this, in the metric's units.", ge=0)
     ] = 0.01
     max_rounds: Annotated[int, about("Most rounds in the last phase.", ge=1)] = 100
     frozen: Annotated[
@@ -96,8 +96,9 @@ class Mert(Tuner):
         if not self.restart_range[0] <= self.restart_range[1]:
             raise ReplituneError(
                 f"{self.name}: restart_range is not a range",
-                found=str(list(self.restart_range)), expected="low, high",
-            )  # fmt: skip
+                found=str(list(self.restart_range)),
+                expected="low, high",
+            )
 
     def for_features(self, layout: Layout) -> Self:
         return replace(self, fixed=layout.mask(self.frozen)) if self.frozen else self
@@ -117,11 +118,7 @@ class Mert(Tuner):
         return self.optimise(PoolSearch(pool, objective), start, rng, threads)
 
     def optimise(
-        self,
-        search: PoolSearch,
-        start: NDArray[np.float64],
-        rng: np.random.Generator,
-        threads: int = 1,
+        self, search: PoolSearch, start: NDArray[np.float64], rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
         """`tune` by the line searches of `search`."""
         free = self._free(len(start))
@@ -170,12 +167,7 @@ class Mert(Tuner):
         return free
 
     def _climb_on(
-        self,
-        search: PoolSearch,
-        free: NDArray[np.bool_],
-        fraction: float,
-        part: float,
-        climber: _Climber,
+        self, search: PoolSearch, free: NDArray[np.bool_], fraction: float, part: float, climber: _Climber
     ) -> None:
         """A part of the round that a start has ahead of it."""
         count = math.ceil(part * (int(free.sum()) + self.directions))
@@ -183,12 +175,7 @@ class Mert(Tuner):
         self._search(search, free, fraction, directions, climber)
 
     def _climb(
-        self,
-        search: PoolSearch,
-        free: NDArray[np.bool_],
-        fraction: float,
-        rounds: int,
-        climber: _Climber,
+        self, search: PoolSearch, free: NDArray[np.bool_], fraction: float, rounds: int, climber: _Climber
     ) -> None:
         """Rounds from one start, until one gains nothing."""
         for _ in range(rounds):

@@ -16,13 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.settings import about
-from replitune.tuning.interface import (
-    Hypotheses,
-    TuningResult,
-    WordStatistics,
-    l1_normalised,
-    together,
-)
+from replitune.tuning.interface import Hypotheses, TuningResult, WordStatistics, l1_normalised, together
 from replitune.tuning.mert import Mert, Restarts
 
 if TYPE_CHECKING:
@@ -33,17 +27,10 @@ if TYPE_CHECKING:
 
 Decodings = Annotated[
     int,
-    about(
-        "Most decodings, where the loop allows more: a search graph holds far more than a list.",
-        ge=1,
-    ),
+    about("Most decodings, where the loop allows more: a search graph holds far more than a list.", ge=1),
 ]
 Reach = Annotated[
-    float,
-    about(
-        "How far from the weights (with L1 norm 1) a hypothesis must be the best on a line.",
-        gt=0,
-    ),
+    float, about("How far from the weights (with L1 norm 1) a hypothesis must be the best on a line.", gt=0)
 ]
 Density = Annotated[
     float,
@@ -64,8 +51,7 @@ class MertLattice(Mert):
     needs_lattices = True
 
     directions: Annotated[
-        int,
-        about("Random lines through the weights, beside those along the axes.", ge=0),
+        int, about("Random lines through the weights, beside those along the axes.", ge=0)
     ] = 5
     decodings: Decodings = 3
     rounds: Annotated[

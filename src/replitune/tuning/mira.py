@@ -44,8 +44,7 @@ class Mira(Tuner):
         about("Weights are averaged over each `epoch`, or from the first step of the `run` on."),
     ] = "epoch"
     shuffle: Annotated[
-        bool,
-        about("A new random order of the segments in every epoch; else the order of the files."),
+        bool, about("A new random order of the segments in every epoch; else the order of the files.")
     ] = True
 
     def tune(
@@ -71,18 +70,11 @@ class Mira(Tuner):
             average = state.total / state.steps
             utility = float(objective.utility(objective.sums(pool, average)))
             history.append(
-                {
-                    "epoch": epoch,
-                    "score": objective.sign * utility,
-                    "loss": loss / n,
-                    "updates": updates,
-                }
+                {"epoch": epoch, "score": objective.sign * utility, "loss": loss / n, "updates": updates}
             )
             if utility > best_utility:
                 best_weights, best_utility = average, utility
-        return TuningResult(
-            l1_normalised(best_weights), objective.sign * best_utility, tuple(history)
-        )
+        return TuningResult(l1_normalised(best_weights), objective.sign * best_utility, tuple(history))
 
     def _epoch(
         self, pool: Pool, objective: Objective, state: _State, order: NDArray[np.int64]
@@ -93,10 +85,18 @@ class Mira(Tuner):
         model_background = self.background == "model"
         if objective.bleu_order:
             loss, updates = kernel.bleu_epoch(
-                pool.features, pool.statistics, pool.offsets, order, objective.bleu_order,
-                state.weights, state.total, state.background, self.c, self.decay,
+                pool.features,
+                pool.statistics,
+                pool.offsets,
+                order,
+                objective.bleu_order,
+                state.weights,
+                state.total,
+                state.background,
+                self.c,
+                self.decay,
                 model_background,
-            )  # fmt: skip
+            )
             state.steps += len(order)
             return loss, updates
         loss, updates = 0.0, 0
@@ -106,9 +106,17 @@ class Mira(Tuner):
             scores = np.empty(hi - lo)
             kernel.model_scores(pool.features, lo, hi, state.weights, scores)
             this, added = kernel.step(
-                pool.features, pool.statistics, lo, scores, gains, state.weights,
-                state.background, self.c, self.decay, model_background,
-            )  # fmt: skip
+                pool.features,
+                pool.statistics,
+                lo,
+                scores,
+                gains,
+                state.weights,
+                state.background,
+                self.c,
+                self.decay,
+                model_background,
+            )
             if added:
                 state.segments = state.segments * self.decay + 1.0
             state.total += state.weights

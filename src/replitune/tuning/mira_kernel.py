@@ -53,9 +53,8 @@ def step(features, statistics, lo, scores, gains, weights, background, c, decay,
 
 @njit(cache=True, nogil=True)
 def bleu_epoch(
-    features, statistics, offsets, order, bleu_order, weights, total, background, c, decay,
-    model_background,
-):  # fmt: skip
+    features, statistics, offsets, order, bleu_order, weights, total, background, c, decay, model_background
+):
     """An epoch with the BLEU of the pseudo-corpus in the kernel."""
     longest = 0
     for s in range(len(offsets) - 1):
@@ -70,9 +69,8 @@ def bleu_epoch(
         model_scores(features, lo, lo + n, weights, scores)
         _background_bleu(statistics, lo, n, bleu_order, background, gains)
         this, _ = step(
-            features, statistics, lo, scores[:n], gains[:n], weights, background, c, decay,
-            model_background,
-        )  # fmt: skip
+            features, statistics, lo, scores[:n], gains[:n], weights, background, c, decay, model_background
+        )
         for f in range(len(weights)):
             total[f] += weights[f]
         loss += this

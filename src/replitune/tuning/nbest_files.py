@@ -127,10 +127,7 @@ def _read_one(
         values = _slow_values(field, path, row + 1)
         if len(values) != layout.dimension:
             raise ReplituneError(
-                "feature values must stand between spaces",
-                file=path,
-                line=row + 1,
-                found=repr(field),
+                "feature values must stand between spaces", file=path, line=row + 1, found=repr(field)
             )
         features[row] = values
     outside = (segments < 0) | (segments >= n_segments)
@@ -188,9 +185,7 @@ def _what_is_wrong(text: str, layout: Layout, path: str | Path, line: int) -> Re
                 expected=str(expected),
             )
     return wrong(
-        "other features than on the first line, or in another order",
-        found=str(found),
-        expected=str(layout),
+        "other features than on the first line, or in another order", found=str(found), expected=str(layout)
     )
 
 

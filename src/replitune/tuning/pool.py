@@ -61,9 +61,7 @@ class Pool:
         """This pool and more hypotheses: segments (M,), features (M, F), statistics (M, K)."""
         rows, stats, source, offsets = self._merged(segments, features, statistics)
         return Pool(
-            _take_columns(self.features, rows, source),
-            _take_rows(self.statistics, stats, source),
-            offsets,
+            _take_columns(self.features, rows, source), _take_rows(self.statistics, stats, source), offsets
         )
 
     def absorb(
@@ -106,9 +104,16 @@ class Pool:
         order = np.lexsort((keys, segments))
         starts = np.searchsorted(segments[order], np.arange(self.n_segments + 1))
         source, offsets = _merge(
-            self.features, self.statistics, self.offsets, _hashes(self.features, self.statistics),
-            rows, stats, order, starts.astype(np.int64), keys,
-        )  # fmt: skip
+            self.features,
+            self.statistics,
+            self.offsets,
+            _hashes(self.features, self.statistics),
+            rows,
+            stats,
+            order,
+            starts.astype(np.int64),
+            keys,
+        )
         return rows, stats, source, offsets
 
     def _checked(
@@ -120,9 +125,7 @@ class Pool:
         m = len(segments)
         wanted = ((m,), (m, self.n_features), (m, self.statistics.shape[1]))
         if shapes != wanted:
-            raise ReplituneError(
-                "hypotheses do not fit the pool", found=str(shapes), expected=str(wanted)
-            )
+            raise ReplituneError("hypotheses do not fit the pool", found=str(shapes), expected=str(wanted))
         if m and not (segments.min() >= 0 and segments.max() < self.n_segments):
             raise ReplituneError(
                 "a hypothesis of no segment",
@@ -273,9 +276,16 @@ def _compare(old_features, old_statistics, new_features, new_statistics, i, j):
 
 @njit(cache=True)
 def _merge(
-    old_features, old_statistics, old_offsets, old_keys,
-    new_features, new_statistics, order, starts, new_keys,
-):  # fmt: skip
+    old_features,
+    old_statistics,
+    old_offsets,
+    old_keys,
+    new_features,
+    new_statistics,
+    order,
+    starts,
+    new_keys,
+):
     """Rows of the merged pool, each as its number in old (below H) or H + new; offsets."""
     H = old_features.shape[1]
     N = len(old_offsets) - 1
@@ -306,9 +316,7 @@ def _merge(
                 other_key = old_keys[other] if other < H else new_keys[other - H]
                 if other_key != key:
                     break
-                way = _compare(
-                    old_features, old_statistics, new_features, new_statistics, other, row
-                )
+                way = _compare(old_features, old_statistics, new_features, new_statistics, other, row)
                 if way == 0:
                     known = True
                     break

@@ -70,9 +70,15 @@ class PoolPoint:
         """The metric along a direction."""
         pool = self.space.pool
         return sweep(
-            self.values, direction.slopes, self.tops, direction.ends, pool.statistics,
-            pool.offsets, self.space.objective, self.workspace,
-        )  # fmt: skip
+            self.values,
+            direction.slopes,
+            self.tops,
+            direction.ends,
+            pool.statistics,
+            pool.offsets,
+            self.space.objective,
+            self.workspace,
+        )
 
     def search(self, direction: PoolDirection, fraction: float = 0.0) -> Step:
         """Go to the best place along a direction."""

@@ -34,12 +34,10 @@ class Pro(Tuner):
         int, about("Pairs kept per segment, those with the largest differences (Xi).", ge=1)
     ] = 50
     threshold: Annotated[
-        float,
-        about("Pairs whose sentence scores (0 .. 1) differ by less are not used.", ge=0, lt=1),
+        float, about("Pairs whose sentence scores (0 .. 1) differ by less are not used.", ge=0, lt=1)
     ] = 0.05
     l2: Annotated[
-        float,
-        about("Penalty: l2 / 2 times the squared weights, beside the summed log loss.", ge=0),
+        float, about("Penalty: l2 / 2 times the squared weights, beside the summed log loss.", ge=0)
     ] = 1.0
     interpolation: Annotated[
         Literal["line"] | Annotated[float, about(gt=0, le=1)],
@@ -52,17 +50,13 @@ class Pro(Tuner):
     smooth_brevity: Annotated[
         float,
         about(
-            "Added to the reference length, 1 in Nakov et al., 4.1: without it PRO's outputs are "
-            "short.",
+            "Added to the reference length, 1 in Nakov et al., 4.1: without it PRO's outputs are short.",
             ge=0,
         ),
     ] = 0.5
-    unclipped_brevity: Annotated[
-        bool, about("Let the brevity penalty reward long outputs (4.4).")
-    ] = False
+    unclipped_brevity: Annotated[bool, about("Let the brevity penalty reward long outputs (4.4).")] = False
     grounded: Annotated[
-        bool,
-        about("Subtract from the precision part what BLEU+1 gives without any match (4.3)."),
+        bool, about("Subtract from the precision part what BLEU+1 gives without any match (4.3).")
     ] = False
 
     def tune(
@@ -79,9 +73,13 @@ class Pro(Tuner):
         objective.require_choice(pool)
         worth = self.sentence_scores(pool, objective)
         pairs = sample(
-            worth, pool.offsets, np.uint64(rng.integers(2**64, dtype=np.uint64)),
-            self.samples, self.kept, self.threshold,
-        )  # fmt: skip
+            worth,
+            pool.offsets,
+            np.uint64(rng.integers(2**64, dtype=np.uint64)),
+            self.samples,
+            self.kept,
+            self.threshold,
+        )
         if not len(pairs):
             raise ReplituneError(
                 "pro: no pair of hypotheses differs enough in its sentence score",
@@ -104,11 +102,7 @@ class Pro(Tuner):
         return TuningResult(weights, score, (record,))
 
     def _interpolated(
-        self,
-        pool: Pool,
-        objective: Objective,
-        fitted: NDArray[np.float64],
-        start: NDArray[np.float64],
+        self, pool: Pool, objective: Objective, fitted: NDArray[np.float64], start: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         if isinstance(self.interpolation, str):
             from replitune.tuning.pool_search import PoolSearch
@@ -124,9 +118,12 @@ class Pro(Tuner):
         if not objective.bleu_order:
             return objective.utility(pool.statistics) / 100.0
         return bleu_plus_one(
-            pool.statistics, objective.bleu_order, smooth_brevity=self.smooth_brevity,
-            unclipped_brevity=self.unclipped_brevity, grounded=self.grounded,
-        )  # fmt: skip
+            pool.statistics,
+            objective.bleu_order,
+            smooth_brevity=self.smooth_brevity,
+            unclipped_brevity=self.unclipped_brevity,
+            grounded=self.grounded,
+        )
 
 
 def bleu_plus_one(
@@ -154,9 +151,7 @@ def bleu_plus_one(
     return precision * np.exp(brevity)
 
 
-def fit_logistic(
-    differences: NDArray[np.float64], l2: float
-) -> tuple[NDArray[np.float64], float, int]:
+def fit_logistic(differences: NDArray[np.float64], l2: float) -> tuple[NDArray[np.float64], float, int]:
     """Weights (F,) of the logistic regression on which each row of (M, F) is a positive
     example (and its negative a negative one), the loss per row, and evaluations used."""
     from scipy.optimize import minimize
@@ -168,7 +163,10 @@ def fit_logistic(
         return value + 0.5 * l2 * float(weights @ weights), gradient + l2 * weights
 
     found = minimize(
-        loss, np.zeros(differences.shape[1]), jac=True, method="L-BFGS-B",
+        loss,
+        np.zeros(differences.shape[1]),
+        jac=True,
+        method="L-BFGS-B",
         options={"maxiter": 500, "ftol": 1e-9, "gtol": 1e-5},
-    )  # fmt: skip
+    )
     return found.x, float(found.fun) / len(differences), int(found.nfev)

@@ -11,17 +11,7 @@ import msgspec
 from replitune.errors import ReplituneError
 from replitune.metrics.registry import METRICS
 from replitune.registry import Named
-from replitune.settings import (
-    WRONG,
-    Kind,
-    Path_,
-    Reading,
-    Settings,
-    about,
-    model_schema,
-    plain,
-    read,
-)
+from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, model_schema, plain, read
 from replitune.tuning.interface import Tuner
 from replitune.tuning.registry import TUNERS, get_tuner
 
@@ -47,25 +37,18 @@ class LoopSettings(Settings):
         ),
     ] = 0.03
     init: Annotated[
-        Literal["given", "random"],
-        about("Start from the decoder's default weights, or from random ones."),
+        Literal["given", "random"], about("Start from the decoder's default weights, or from random ones.")
     ] = "given"
-    init_range: Annotated[tuple[float, float], about("Range of random start weights.")] = (
-        -1.0, 1.0,
-    )  # fmt: skip
+    init_range: Annotated[tuple[float, float], about("Range of random start weights.")] = (-1.0, 1.0)
     resample_dev: Annotated[
-        bool,
-        about(
-            "Tune each replica on its own bootstrap sample of dev, to study that source of noise."
-        ),
+        bool, about("Tune each replica on its own bootstrap sample of dev, to study that source of noise.")
     ] = False
 
     def __post_init__(self) -> None:
         if not self.init_range[0] < self.init_range[1]:
             raise ReplituneError(
-                "tuning: init_range is not a range", found=str(list(self.init_range)),
-                expected="low, high",
-            )  # fmt: skip
+                "tuning: init_range is not a range", found=str(list(self.init_range)), expected="low, high"
+            )
 
 
 TERM = re.compile(r"(?P<sign>[+-]?)\s*(?:(?P<factor>\d+(?:\.\d+)?)\s*\*\s*)?(?P<metric>[^\s*]+)")
@@ -81,9 +64,8 @@ def terms_of(word: str) -> list[tuple[float, str]]:
         match = TERM.fullmatch(part.strip())
         if match is None:
             raise ReplituneError(
-                "not a sum of metrics", found=part.strip(),
-                expected="for example 0.5*ter - 0.5*bleu",
-            )  # fmt: skip
+                "not a sum of metrics", found=part.strip(), expected="for example 0.5*ter - 0.5*bleu"
+            )
         factor = float(match["factor"] or 1.0) * (-1.0 if match["sign"] == "-" else 1.0)
         terms.append((factor, match["metric"]))
     return terms
@@ -108,12 +90,7 @@ class ObjectiveWord(Kind):
         return WRONG if any(entry is WRONG for entry in entries) else value
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "anyOf": [
-                {"type": "string", "minLength": 1},
-                {"type": "object", "required": ["name"]},
-            ]
-        }
+        return {"anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "required": ["name"]}]}
 
 
 class SettingsOf(Kind):
@@ -144,9 +121,7 @@ class TuningSettings(LoopSettings):
 
     @property
     def loop(self) -> LoopSettings:
-        return LoopSettings(
-            **{name: getattr(self, name) for name in LoopSettings.__struct_fields__}
-        )
+        return LoopSettings(**{name: getattr(self, name) for name in LoopSettings.__struct_fields__})
 
     def tuner(self, name: str) -> Tuner:
         """A tuner with its settings."""
@@ -156,9 +131,11 @@ class TuningSettings(LoopSettings):
         """The settings that decide a run of one tuner, as JSON can write them, defaults filled in:
         a mapping that reads as `Tuning` again."""
         return {
-            "metric": self.metric, "nbest": self.nbest, **plain(self.loop),
+            "metric": self.metric,
+            "nbest": self.nbest,
+            **plain(self.loop),
             name: plain(self.tuner(name)),
-        }  # fmt: skip
+        }
 
 
 if TYPE_CHECKING:
@@ -170,9 +147,7 @@ else:
             (
                 name.replace("-", "_"),
                 Annotated[
-                    Any,
-                    about(f"Settings of `{name}` that differ from its defaults."),
-                    SettingsOf(name),
+                    Any, about(f"Settings of `{name}` that differ from its defaults."), SettingsOf(name)
                 ],
                 msgspec.field(default_factory=dict, name=name),
             )
@@ -193,6 +168,8 @@ def tuning_of(settings: Mapping[str, Any], tuner: str | None = None) -> dict[str
     `tuner`: the name of the replica's, where one tunes it."""
     tuning: Tuning = read(Tuning, settings, "tuning")
     return {
-        "metric": tuning.metric, "nbest": tuning.nbest, "loop": tuning.loop,
+        "metric": tuning.metric,
+        "nbest": tuning.nbest,
+        "loop": tuning.loop,
         "tuner": tuning.tuner(tuner) if tuner else None,
-    }  # fmt: skip
+    }

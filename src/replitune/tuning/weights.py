@@ -68,9 +68,7 @@ def _read_json(path: str | Path) -> dict[str, list[float]]:
     for name, values in weights.items():
         numbers = values if isinstance(values, list) else [values]
         if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers):
-            raise ReplituneError(
-                f"weights of {name} are not numbers", file=path, found=json.dumps(values)
-            )
+            raise ReplituneError(f"weights of {name} are not numbers", file=path, found=json.dumps(values))
         out[name] = [_finite(x, name, path) for x in numbers]
     return out
 
@@ -95,9 +93,8 @@ def _read_ini(path: str | Path) -> dict[str, list[float]]:
             values = []
         if not equals or not name or not values:
             raise ReplituneError(
-                "not a line of weights", file=path, line=number, found=line,
-                expected="Name= v v ...",
-            )  # fmt: skip
+                "not a line of weights", file=path, line=number, found=line, expected="Name= v v ..."
+            )
         if name in out:
             raise ReplituneError(f"weights of {name} twice", file=path, line=number)
         out[name] = [_finite(value, name, path, number) for value in values]
@@ -109,9 +106,6 @@ def _finite(value: float, name: str, path: str | Path, line: int | None = None) 
     number = float(value) if abs(value) <= sys.float_info.max else math.nan
     if not math.isfinite(number):
         raise ReplituneError(
-            f"a weight of {name} is not a finite number",
-            file=path,
-            line=line,
-            found=str(value)[:80],
+            f"a weight of {name} is not a finite number", file=path, line=line, found=str(value)[:80]
         )
     return number

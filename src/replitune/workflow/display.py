@@ -40,9 +40,7 @@ class Display:
         self._said = len(progress.said)
         for number, job in enumerate(progress.finished[self._jobs :], self._jobs + 1):
             if self.plain:
-                self._line(
-                    f"{words(job.name)} is done in {clock(job.seconds)}; {self._state(number)}"
-                )
+                self._line(f"{words(job.name)} is done in {clock(job.seconds)}; {self._state(number)}")
         self._jobs = len(progress.finished)
         for name, log in progress.failed.items():
             if name not in self._failed:
@@ -71,9 +69,7 @@ class Display:
             print(textwrap.fill(verdict[1], width, subsequent_indent="  "), file=self.stream)
         jobs, _ = progress.jobs
         took = clock(time.monotonic() - self.began)
-        how = (
-            f"{jobs} jobs in {took}, {clock(progress.cpu_seconds)} CPU" if jobs else "nothing to do"
-        )
+        how = f"{jobs} jobs in {took}, {clock(progress.cpu_seconds)} CPU" if jobs else "nothing to do"
         print(f"report: {progress.experiment.at.page} ({how})", file=self.stream, flush=True)
 
     # ---- lines

@@ -20,12 +20,34 @@ STATE = Path(".snakemake")
 """Snakemake's own folder, where it is started."""
 
 ANSWERS = {
-    "-n", "--dry-run", "--dryrun", "-h", "--help", "-v", "--version", "-l", "--list",
-    "--list-rules", "--list-target-rules", "--lint", "--dag", "--rulegraph", "--filegraph",
-    "--d3dag", "-S", "--summary", "-D", "--detailed-summary", "--report", "--unlock",
-    "--print-compilation", "--list-changes", "--cleanup-metadata", "--archive",
+    "-n",
+    "--dry-run",
+    "--dryrun",
+    "-h",
+    "--help",
+    "-v",
+    "--version",
+    "-l",
+    "--list",
+    "--list-rules",
+    "--list-target-rules",
+    "--lint",
+    "--dag",
+    "--rulegraph",
+    "--filegraph",
+    "--d3dag",
+    "-S",
+    "--summary",
+    "-D",
+    "--detailed-summary",
+    "--report",
+    "--unlock",
+    "--print-compilation",
+    "--list-changes",
+    "--cleanup-metadata",
+    "--archive",
     "--generate-unit-tests",
-}  # fmt: skip
+}
 """Options with which Snakemake runs no job, and answers instead."""
 
 
@@ -93,9 +115,8 @@ def alone() -> Iterator[bool]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ReplituneError(
-                "another run is at work in this folder", file=Path.cwd(),
-                fix="wait for it, or end it",
-            ) from None  # fmt: skip
+                "another run is at work in this folder", file=Path.cwd(), fix="wait for it, or end it"
+            ) from None
         handle.seek(0)
         killed = bool(handle.read())
         handle.write("" if killed else "at work\n")

@@ -23,11 +23,11 @@ class _Folder:
     sure: bool = False
 
     def same_as(self, other: _Folder) -> bool:
-        return (
-            (self.changed, self.below, self.times.keys())
-            == (other.changed, other.below, other.times.keys())
-            and all(t == other.times[n] for n, t in self.times.items() if n.endswith(".json"))
-        )  # fmt: skip
+        return (self.changed, self.below, self.times.keys()) == (
+            other.changed,
+            other.below,
+            other.times.keys(),
+        ) and all(t == other.times[n] for n, t in self.times.items() if n.endswith(".json"))
 
 
 class JobFiles:

@@ -16,9 +16,10 @@ def top() -> Path:
         if (folder / "Snakefile").is_file():
             return folder
     raise ReplituneError(
-        "the workflow is not where replitune is installed", file=here.with_name("files"),
+        "the workflow is not where replitune is installed",
+        file=here.with_name("files"),
         fix="install replitune again",
-    )  # fmt: skip
+    )
 
 
 def profile(name: str) -> Path:

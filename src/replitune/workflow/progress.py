@@ -177,9 +177,7 @@ class Progress:
                 continue
             mean = sum(known) / len(known)
             under_way = sum(
-                min(now - began, mean)
-                for name, began in self.running.items()
-                if stage_of(name) == stage
+                min(now - began, mean) for name, began in self.running.items() if stage_of(name) == stage
             )
             rest = max((planned - done[stage]) * mean - under_way, 0.0)
             work += rest

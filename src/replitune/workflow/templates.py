@@ -44,18 +44,21 @@ TEMPLATES = {
     "quickstart": Template(
         "two phrase-based systems on a made-up language pair; needs no data", "config/config.yaml"
     ),
-    "own-outputs": Template(
-        "systems whose outputs you have", "config/experiments/own-outputs.yaml"
-    ),
+    "own-outputs": Template("systems whose outputs you have", "config/experiments/own-outputs.yaml"),
     "multi30k": Template(
         "phrase-based systems on real text, German to English",
-        "config/experiments/multi30k.yaml", (FETCH,), first=f"python {FETCH} .",
+        "config/experiments/multi30k.yaml",
+        (FETCH,),
+        first=f"python {FETCH} .",
     ),
     "nmt-seeds": Template(
         "neural systems by Marian, a seed per replica, on the same text",
-        "config/experiments/nmt-seeds.yaml", (FETCH,), ("nmt",), f"python {FETCH} .",
+        "config/experiments/nmt-seeds.yaml",
+        (FETCH,),
+        ("nmt",),
+        f"python {FETCH} .",
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -145,9 +148,14 @@ def write_example(folder: Path) -> Given:
     for system, errors in EXAMPLE.items():
         for number in range(1, RUNS + 1):
             lines = corrupted_replica(
-                references, seed=1, system=system, replica=f"run-{number:03d}", testset="test",
-                errors=errors, spread=0.02,
-            )  # fmt: skip
+                references,
+                seed=1,
+                system=system,
+                replica=f"run-{number:03d}",
+                testset="test",
+                errors=errors,
+                spread=0.02,
+            )
             write_lines(folder / "outputs" / f"{system}.{number}.txt", lines)
     return Given(["outputs/ref.txt"], {name: [f"outputs/{name}.*.txt"] for name in EXAMPLE})
 

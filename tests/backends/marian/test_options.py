@@ -9,13 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from replitune.backends.marian.options import (
-    KIND,
-    PRESETS,
-    RESERVED,
-    MarianOptions,
-    training_options,
-)
+from replitune.backends.marian.options import KIND, PRESETS, RESERVED, MarianOptions, training_options
 from replitune.errors import ReplituneError
 from replitune.settings import Reading, read
 
@@ -58,9 +52,7 @@ def test_what_is_wrong_is_said(options: dict, message: str):
 def test_every_option_that_is_wrong_is_said():
     reading = Reading()
     MarianOptions().read(reading, {"dim-embb": 3, "skip": True, "seed": 1}, ("options",))
-    assert [mistake.path for mistake in reading.mistakes] == [
-        ("options", "dim-embb"), ("options", "seed"),
-    ]  # fmt: skip
+    assert [mistake.path for mistake in reading.mistakes] == [("options", "dim-embb"), ("options", "seed")]
 
 
 def test_tying_both_languages_needs_one_vocabulary():
@@ -75,14 +67,16 @@ def test_marian_knows_every_option_by_that_name_and_kind():
         [sys.executable, "-m", "pymarian", "train", "--help"], capture_output=True, text=True
     ).stdout
     found = dict(
-        re.findall(
-            r"^ +(?:-\w,)?--([a-z0-9-]+)(?:=\w+)?(?: +(U?INT|TEXT|FLOAT|VECTOR))?", said, re.M
-        )
+        re.findall(r"^ +(?:-\w,)?--([a-z0-9-]+)(?:=\w+)?(?: +(U?INT|TEXT|FLOAT|VECTOR))?", said, re.M)
     )
     kinds = {
-        "INT": "a whole number", "UINT": "a whole number", "FLOAT": "a number",
-        "TEXT": "a text", "VECTOR": "a list", "": "true or false",
-    }  # fmt: skip
+        "INT": "a whole number",
+        "UINT": "a whole number",
+        "FLOAT": "a number",
+        "TEXT": "a text",
+        "VECTOR": "a list",
+        "": "true or false",
+    }
     assert {name: kinds.get(found.get(name, "missing")) for name in KIND} == KIND
     assert not set(RESERVED) - set(found)
     assert not set(RESERVED) & set(KIND)

@@ -75,20 +75,30 @@ class Bench:
         out = self.folder / name
         self.system(**own).train_replica(
             ReplicaJob(
-                seed=1, threads=own.get("resources", {}).get("threads", 1),
-                model=self.model, train=self.train, dev=self.dev, out=out,
-                replica=Replica(f"seed-{number:03d}"), work=self.folder / f"{name}.work",
+                seed=1,
+                threads=own.get("resources", {}).get("threads", 1),
+                model=self.model,
+                train=self.train,
+                dev=self.dev,
+                out=out,
+                replica=Replica(f"seed-{number:03d}"),
+                work=self.folder / f"{name}.work",
             )
-        )  # fmt: skip
+        )
         return out
 
     def decode(self, tuned: Path, lines: list[str], model: Path | None = None, **own: Any) -> Any:
         nbest = {k: own.pop(k) for k in ("nbest", "nbest_out") if k in own}
         (self.folder / "text").write_text("".join(f"{line}\n" for line in lines))
         job = DecodeJob(
-            seed=1, model=model or self.model, tuned=tuned, replica=Replica("seed-001"),
-            name="t", text=self.folder / "text", **nbest,
-        )  # fmt: skip
+            seed=1,
+            model=model or self.model,
+            tuned=tuned,
+            replica=Replica("seed-001"),
+            name="t",
+            text=self.folder / "text",
+            **nbest,
+        )
         return self.system(**own).decode(job)
 
 
@@ -124,12 +134,33 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(bench: Bench, tr
     out, work = bench.folder / "killed", bench.folder / "killed.work"
     system = bench.system()
     command = [
-        sys.executable, "-m", "replitune", "tune", "--backend", "marian", "--system", "s",
-        "--settings", json.dumps(dict(system.stage_settings("train_replica"))),
-        "--source-text", str(bench.train[0]), "--target-text", str(bench.train[1]),
-        "--testset", str(bench.folder / "dev.jsonl"), "--model", str(bench.model),
-        "--replica", "seed-001", "--seed", "1", "--work", str(work), "--out", str(out),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "replitune",
+        "tune",
+        "--backend",
+        "marian",
+        "--system",
+        "s",
+        "--settings",
+        json.dumps(dict(system.stage_settings("train_replica"))),
+        "--source-text",
+        str(bench.train[0]),
+        "--target-text",
+        str(bench.train[1]),
+        "--testset",
+        str(bench.folder / "dev.jsonl"),
+        "--model",
+        str(bench.model),
+        "--replica",
+        "seed-001",
+        "--seed",
+        "1",
+        "--work",
+        str(work),
+        "--out",
+        str(out),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while not (work / "running" / "config.yml").exists() or not (work / "round-0001").exists():
@@ -138,9 +169,7 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(bench: Bench, tr
         time.sleep(0.02)
     process.kill()
     process.wait()
-    while any(
-        str(work) in " ".join(p.info["cmdline"] or ()) for p in psutil.process_iter(["cmdline"])
-    ):
+    while any(str(work) in " ".join(p.info["cmdline"] or ()) for p in psutil.process_iter(["cmdline"])):
         assert time.monotonic() < deadline, "Marian outlives its parent"
         time.sleep(0.02)
     assert not out.exists()
@@ -187,12 +216,16 @@ def test_separate_vocabularies_and_a_part_of_the_text(bench: Bench):
     bench.system(**own).train(TrainJob(seed=1, train=bench.train, out=model))
     assert len((model / "train.source.txt").read_text().splitlines()) == 75
     out = bench.folder / "separate"
-    bench.system(**own, architecture="rnn", options={
-        "dim-emb": 16, "dim-rnn": 16, "mini-batch-words": 200, "workspace": 64,
-    }, training={"length": "1e", "every": "1e"}).train_replica(
-        ReplicaJob(seed=1, model=model, train=bench.train, dev=bench.dev, out=out,
-                   replica=Replica("seed-001"))
-    )  # fmt: skip
+    bench.system(
+        **own,
+        architecture="rnn",
+        options={"dim-emb": 16, "dim-rnn": 16, "mini-batch-words": 200, "workspace": 64},
+        training={"length": "1e", "every": "1e"},
+    ).train_replica(
+        ReplicaJob(
+            seed=1, model=model, train=bench.train, dev=bench.dev, out=out, replica=Replica("seed-001")
+        )
+    )
     assert pq.read_table(out / "history.parquet")["epoch"].to_pylist() == [1]
     assert len(bench.decode(out, bench.dev.source, model=model)) == 8
 
@@ -212,8 +245,10 @@ def test_the_best_of_the_nbest_is_the_translation(bench: Bench, trained: Path):
     found = bench.decode(trained, lines, nbest=3, nbest_out=out)
     assert found == bench.decode(trained, lines)
     lists = read_nbest([out], len(lines))
-    first = [next(t for t, s in zip(lists.texts, lists.segments, strict=True) if s == i)
-             for i in range(len(lines))]  # fmt: skip
+    first = [
+        next(t for t, s in zip(lists.texts, lists.segments, strict=True) if s == i)
+        for i in range(len(lines))
+    ]
     assert first == found
     rows = [line.split(" ||| ") for line in out.read_text().splitlines()]
     for i in range(len(bench.dev.source)):
@@ -229,9 +264,23 @@ def test_decoding_is_what_marian_does_by_hand(bench: Bench, trained: Path):
     text.write_text("".join(f"{line}\n" for line in bench.dev.source))
     vocabulary = str(bench.model / "vocabulary.spm")
     arguments = [
-        "decode", "-m", str(trained / "model.npz"), "-v", vocabulary, vocabulary,
-        "-b", "3", "-n", "0.6", "-i", str(text), "-o", str(out), "--cpu-threads", "1",
-    ]  # fmt: skip
+        "decode",
+        "-m",
+        str(trained / "model.npz"),
+        "-v",
+        vocabulary,
+        vocabulary,
+        "-b",
+        "3",
+        "-n",
+        "0.6",
+        "-i",
+        str(text),
+        "-o",
+        str(out),
+        "--cpu-threads",
+        "1",
+    ]
     subprocess.run([sys.executable, "-m", "pymarian", *arguments], check=True, capture_output=True)
     assert out.read_text().splitlines() == bench.decode(trained, bench.dev.source)
 
@@ -239,10 +288,7 @@ def test_decoding_is_what_marian_does_by_hand(bench: Bench, trained: Path):
 def test_more_threads_only_where_the_same_bytes_are_not_asked_for(
     bench: Bench, capfd: pytest.CaptureFixture[str]
 ):
-    own: dict[str, Any] = {
-        "training": {"length": "10u", "every": "10u"},
-        "resources": {"threads": 2},
-    }
+    own: dict[str, Any] = {"training": {"length": "10u", "every": "10u"}, "resources": {"threads": 2}}
     complaints: list[str] = []
     bench.system(**own).check({}, lambda path, message, **more: complaints.append(message))
     assert len(complaints) == 1

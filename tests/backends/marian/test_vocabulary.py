@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from replitune.backends.marian.settings import VocabularySettings
-from replitune.backends.marian.vocabulary import (
-    make_vocabularies,
-    too_long,
-    vocabulary_files,
-)
+from replitune.backends.marian.vocabulary import make_vocabularies, too_long, vocabulary_files
 from replitune.corpus.synthetic import synthetic_train
 from replitune.errors import ReplituneError
 
@@ -55,10 +51,7 @@ def test_text_comes_back_as_it_was(sides, tmp_path: Path):
 def test_separate_vocabularies_have_their_own_sizes(sides, tmp_path: Path):
     settings = VocabularySettings(size=(150, 250), shared=False)
     files = make_vocabularies(*sides, settings, tmp_path)
-    sizes = [
-        sentencepiece.SentencePieceProcessor(model_file=str(path)).get_piece_size()
-        for path in files
-    ]
+    sizes = [sentencepiece.SentencePieceProcessor(model_file=str(path)).get_piece_size() for path in files]
     assert sizes == [150, 250]
     with pytest.raises(ReplituneError, match="one size"):
         VocabularySettings(size=(150, 250), shared=True)

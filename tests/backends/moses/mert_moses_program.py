@@ -36,9 +36,7 @@ def main() -> None:
     work = Path(options.working_dir)
     work.mkdir()
     decoder = [options.decoder, *options.decoder_flags.split(), "-config", options.config]
-    shown = subprocess.run(
-        [*decoder, "-show-weights"], check=True, capture_output=True, text=True
-    ).stdout
+    shown = subprocess.run([*decoder, "-show-weights"], check=True, capture_output=True, text=True).stdout
     weights = {
         name: list(map(float, rest.split()))
         for name, equals, rest in (line.partition("= ") for line in shown.splitlines())

@@ -31,10 +31,17 @@ def system(home: Path, **settings: Any) -> Moses:
 
 def job(dev: TestSet, folder: Path, replica: str, iterations: int = 2, **more: Any) -> ReplicaJob:
     return ReplicaJob(
-        seed=7, dev=dev, out=folder / f"{replica}.json", replica=Replica(replica),
-        tuner=get_tuner(replica[:-4]), nbest=20, history=folder / f"{replica}.parquet",
-        loop=LoopSettings(iterations=iterations), work=folder / "work" / replica, **more,
-    )  # fmt: skip
+        seed=7,
+        dev=dev,
+        out=folder / f"{replica}.json",
+        replica=Replica(replica),
+        tuner=get_tuner(replica[:-4]),
+        nbest=20,
+        history=folder / f"{replica}.parquet",
+        loop=LoopSettings(iterations=iterations),
+        work=folder / "work" / replica,
+        **more,
+    )
 
 
 def test_our_tuners_around_moses_equal_our_tuners_around_the_decoder_itself(
@@ -67,18 +74,21 @@ def test_decodes_are_those_of_the_decoder(moses: Path, dev: TestSet, tmp_path: P
     tuned = tmp_path / "weights.json"
     tuned.write_text(json.dumps({"weights": weights}))
     decoding = DecodeJob(
-        seed=7, replica=Replica("mert-001"), name="t", tuned=tuned, text=tmp_path / "in.txt",
-        nbest=3, nbest_out=tmp_path / "nbest.txt",
-    )  # fmt: skip
+        seed=7,
+        replica=Replica("mert-001"),
+        name="t",
+        tuned=tuned,
+        text=tmp_path / "in.txt",
+        nbest=3,
+        nbest_out=tmp_path / "nbest.txt",
+    )
     lines = system(moses).decode(decoding)
     inside = PhraseSystem(moses / "model")
     assert lines == inside.translate(dev.source or [], inside.layout.to_vector(weights))
     assert (tmp_path / "nbest.txt").read_text().startswith(f"0 ||| {lines[0]} ||| ")
 
 
-def test_mert_moses_has_a_seed_of_its_own_for_each_replica(
-    moses: Path, dev: TestSet, tmp_path: Path
-):
+def test_mert_moses_has_a_seed_of_its_own_for_each_replica(moses: Path, dev: TestSet, tmp_path: Path):
     smt = system(moses, tuner="mert-moses")
     found = {}
     for replica in ("mert-001", "mert-002", "mira-001", "pro-001"):
@@ -105,9 +115,7 @@ def test_what_moses_dislikes_is_said(moses: Path, dev: TestSet, tmp_path: Path):
     with pytest.raises(ReplicaError, match="Unknown parameter -stak"):
         system(moses, options=["-stak", 5]).tune(job(dev, tmp_path, "pro-001"))
     with pytest.raises(ReplituneError, match="without quotes"):
-        system(moses, tuner="mert-moses", options=["-a b", "c"]).tune(
-            job(dev, tmp_path, "mert-001")
-        )
+        system(moses, tuner="mert-moses", options=["-a b", "c"]).tune(job(dev, tmp_path, "mert-001"))
 
 
 def test_missing_programs_are_named_together(moses: Path, tmp_path: Path):
@@ -117,8 +125,10 @@ def test_missing_programs_are_named_together(moses: Path, tmp_path: Path):
     assert all("statmt.org/moses" in text for text in here)
     trained = system(moses, moses=str(tmp_path), ini=None)
     assert [str(e).split()[2].rpartition("/")[2] for e in trained.missing()] == [
-        "moses", "train-model.perl", "lmplz",
-    ]  # fmt: skip
+        "moses",
+        "train-model.perl",
+        "lmplz",
+    ]
     (error,) = system(moses, ini=str(tmp_path / "no.ini")).missing()
     assert "no.ini: no such file" in str(error)
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from replitune.backends.interface import (
-    Backend,
-    Complain,
-    DecodeJob,
-    ReplicaJob,
-    TrainJob,
-    needed,
-)
+from replitune.backends.interface import Backend, Complain, DecodeJob, ReplicaJob, TrainJob, needed
 from replitune.backends.marian.settings import MarianSettings
 from replitune.errors import ReplicaError, ReplituneError
 
@@ -21,11 +14,9 @@ if TYPE_CHECKING:
 
 USED = {
     "train": ("vocabulary", "subset"),
-    "train_replica": (
-        "architecture", "options", "training", "decoding", "deterministic", "binary",
-    ),
+    "train_replica": ("architecture", "options", "training", "decoding", "deterministic", "binary"),
     "decode": ("decoding", "binary"),
-}  # fmt: skip
+}
 """The settings that each stage uses."""
 
 
@@ -59,9 +50,12 @@ class Marian(Backend):
             training_options(given.architecture, given.options, given.vocabulary.shared)
         except ReplituneError as error:
             complain(
-                (*where, "options"), f"system {self.system}: {error.message}",
-                found=error.found, expected=error.expected, fix=error.fix,
-            )  # fmt: skip
+                (*where, "options"),
+                f"system {self.system}: {error.message}",
+                found=error.found,
+                expected=error.expected,
+                fix=error.fix,
+            )
         # threads update the model as they come, in another order each time
         threads = given.resources.threads or 1
         if threads > 1 and given.deterministic:

@@ -34,11 +34,7 @@ class Translator:
     program: Program
 
     def translate(
-        self,
-        model: Path,
-        lines: Sequence[str],
-        nbest: int | None = None,
-        nbest_out: Path | None = None,
+        self, model: Path, lines: Sequence[str], nbest: int | None = None, nbest_out: Path | None = None
     ) -> list[str]:
         """One translation of each line; the `nbest` best go to a file, in Moses' format.
 
@@ -46,9 +42,11 @@ class Translator:
         """
         if nbest is not None and nbest > self.settings.beam:
             raise ReplituneError(
-                "more translations asked for than the beam holds", found=f"{nbest} best",
-                expected=f"at most {self.settings.beam}", fix="widen it: `decoding: {beam: N}`",
-            )  # fmt: skip
+                "more translations asked for than the beam holds",
+                found=f"{nbest} best",
+                expected=f"at most {self.settings.beam}",
+                fix="widen it: `decoding: {beam: N}`",
+            )
         wanted = [i for i, line in enumerate(lines) if line.strip()]
         found: list[list[tuple[str, str]]] = [[("", BLANK)] for _ in lines]
         if wanted:
@@ -62,9 +60,7 @@ class Translator:
                         handle.write(f"{i} ||| {text} ||| {rest}\n")
         return [translations[0][0] for translations in found]
 
-    def _run(
-        self, model: Path, lines: Sequence[str], nbest: int | None
-    ) -> list[list[tuple[str, str]]]:
+    def _run(self, model: Path, lines: Sequence[str], nbest: int | None) -> list[list[tuple[str, str]]]:
         """(text, features and score as Marian writes them) of each line, best first."""
         settings, threads = self.settings, self.program.threads
         with tempfile.TemporaryDirectory(prefix="replitune-decode-") as name:
@@ -99,8 +95,9 @@ class Translator:
         if len(listed) != len(lines):
             raise ReplicaError(
                 "Marian gave a wrong number of translations",
-                found=f"{len(listed)}", expected=f"{len(lines)}, one for each line",
-            )  # fmt: skip
+                found=f"{len(listed)}",
+                expected=f"{len(lines)}, one for each line",
+            )
         return listed
 
 

@@ -15,44 +15,111 @@ from replitune.settings import WRONG, Kind, Path_, Reading, did_you_mean, fits
 
 KINDS: dict[str, tuple[str, ...]] = {
     "a whole number": (
-        "dim-emb", "dim-rnn", "enc-cell-depth", "enc-depth", "dec-cell-base-depth",
-        "dec-cell-high-depth", "dec-depth", "transformer-heads", "transformer-dim-ffn",
-        "transformer-decoder-dim-ffn", "transformer-ffn-depth", "transformer-decoder-ffn-depth",
-        "transformer-dim-aan", "transformer-aan-depth", "max-length", "mini-batch",
-        "mini-batch-words", "mini-batch-fit-step", "maxi-batch", "mini-batch-words-ref",
-        "lr-decay-freq", "gradient-norm-average-window", "workspace",
+        "dim-emb",
+        "dim-rnn",
+        "enc-cell-depth",
+        "enc-depth",
+        "dec-cell-base-depth",
+        "dec-cell-high-depth",
+        "dec-depth",
+        "transformer-heads",
+        "transformer-dim-ffn",
+        "transformer-decoder-dim-ffn",
+        "transformer-ffn-depth",
+        "transformer-decoder-ffn-depth",
+        "transformer-dim-aan",
+        "transformer-aan-depth",
+        "max-length",
+        "mini-batch",
+        "mini-batch-words",
+        "mini-batch-fit-step",
+        "maxi-batch",
+        "mini-batch-words-ref",
+        "lr-decay-freq",
+        "gradient-norm-average-window",
+        "workspace",
     ),
     "a number": (
-        "dropout-rnn", "dropout-src", "dropout-trg", "transformer-dropout",
-        "transformer-dropout-attention", "transformer-dropout-ffn", "optimizer-delay",
-        "learn-rate", "lr-decay", "lr-warmup-start-rate", "label-smoothing", "clip-norm",
+        "dropout-rnn",
+        "dropout-src",
+        "dropout-trg",
+        "transformer-dropout",
+        "transformer-dropout-attention",
+        "transformer-dropout-ffn",
+        "optimizer-delay",
+        "learn-rate",
+        "lr-decay",
+        "lr-warmup-start-rate",
+        "label-smoothing",
+        "clip-norm",
         "exponential-smoothing",
     ),
     "true or false": (
-        "skip", "layer-normalization", "right-left", "best-deep", "tied-embeddings",
-        "tied-embeddings-src", "tied-embeddings-all", "output-omit-bias",
-        "transformer-no-projection", "transformer-rnn-projection", "transformer-pool",
-        "transformer-aan-nogate", "transformer-train-position-embeddings",
-        "transformer-depth-scaling", "transformer-disable-position-embeddings",
-        "transformer-alibi-trainable", "transformer-no-bias", "transformer-no-affine",
-        "max-length-crop", "mini-batch-fit", "gradient-checkpointing", "shuffle-in-ram",
-        "mini-batch-track-lr", "mini-batch-round-up", "lr-decay-reset-optimizer",
-        "lr-decay-repeat-warmup", "lr-warmup-cycle", "check-nan", "check-gradient-nan",
-        "normalize-gradient", "normalize-gradient-by-ratio",
+        "skip",
+        "layer-normalization",
+        "right-left",
+        "best-deep",
+        "tied-embeddings",
+        "tied-embeddings-src",
+        "tied-embeddings-all",
+        "output-omit-bias",
+        "transformer-no-projection",
+        "transformer-rnn-projection",
+        "transformer-pool",
+        "transformer-aan-nogate",
+        "transformer-train-position-embeddings",
+        "transformer-depth-scaling",
+        "transformer-disable-position-embeddings",
+        "transformer-alibi-trainable",
+        "transformer-no-bias",
+        "transformer-no-affine",
+        "max-length-crop",
+        "mini-batch-fit",
+        "gradient-checkpointing",
+        "shuffle-in-ram",
+        "mini-batch-track-lr",
+        "mini-batch-round-up",
+        "lr-decay-reset-optimizer",
+        "lr-decay-repeat-warmup",
+        "lr-warmup-cycle",
+        "check-nan",
+        "check-gradient-nan",
+        "normalize-gradient",
+        "normalize-gradient-by-ratio",
     ),
     "a text": (
-        "type", "enc-type", "enc-cell", "dec-cell", "transformer-ffn-activation",
-        "transformer-aan-activation", "transformer-decoder-autoreg", "transformer-preprocess",
-        "transformer-postprocess-emb", "transformer-postprocess", "transformer-postprocess-top",
-        "transformer-attention-mask", "cost-type", "shuffle", "maxi-batch-sort",
-        "mini-batch-warmup", "optimizer", "lr-decay-strategy", "lr-warmup", "disp-freq",
+        "type",
+        "enc-type",
+        "enc-cell",
+        "dec-cell",
+        "transformer-ffn-activation",
+        "transformer-aan-activation",
+        "transformer-decoder-autoreg",
+        "transformer-preprocess",
+        "transformer-postprocess-emb",
+        "transformer-postprocess",
+        "transformer-postprocess-top",
+        "transformer-attention-mask",
+        "cost-type",
+        "shuffle",
+        "maxi-batch-sort",
+        "mini-batch-warmup",
+        "optimizer",
+        "lr-decay-strategy",
+        "lr-warmup",
+        "disp-freq",
         "exponential-smoothing-replace-freq",
     ),
     "a list": (
-        "transformer-tied-layers", "optimizer-params", "lr-decay-start", "lr-decay-inv-sqrt",
-        "throw-on-divergence", "custom-fallbacks", "dynamic-gradient-scaling",
+        "transformer-tied-layers",
+        "optimizer-params",
+        "lr-decay-start",
+        "lr-decay-inv-sqrt",
+        "throw-on-divergence",
+        "custom-fallbacks",
+        "dynamic-gradient-scaling",
     ),
-}  # fmt: skip
+}
 """What may be set, by the kind of value."""
 
 KIND = {name: kind for kind, names in KINDS.items() for name in names}
@@ -168,9 +235,7 @@ def complaint(name: str, value: Any) -> ReplituneError | None:
             fix=did_you_mean(name, [*KIND, *RESERVED]),
         )
     if not fits(TYPES[KIND[name]][1], value):
-        return ReplituneError(
-            f"option {name} is not allowed", found=repr(value), expected=KIND[name]
-        )
+        return ReplituneError(f"option {name} is not allowed", found=repr(value), expected=KIND[name])
     return None
 
 
@@ -184,9 +249,7 @@ def training_options(
     tied = "tied-embeddings-all" if shared_vocabulary else "tied-embeddings"
     options = {**PRESETS[architecture], tied: True, **given}
     if any(name.startswith("tied-embeddings") for name in given):
-        options = {
-            k: v for k, v in options.items() if k in given or not k.startswith("tied-embeddings")
-        }
+        options = {k: v for k, v in options.items() if k in given or not k.startswith("tied-embeddings")}
     for name in ("tied-embeddings-all", "tied-embeddings-src"):
         if options.get(name) and not shared_vocabulary:
             raise ReplituneError(

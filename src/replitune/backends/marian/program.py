@@ -28,8 +28,7 @@ def missing(binary: str) -> list[ReplituneError]:
     if binary == PYMARIAN:
         return extras.missing(
             "nmt",
-            fix=" (x86-64 Linux, Python 3.11 or 3.12), or name a program of your own as "
-            "`binary: marian`",
+            fix=" (x86-64 Linux, Python 3.11 or 3.12), or name a program of your own as `binary: marian`",
         )
     lacking = extras.missing("nmt", "vocabularies", packages=("sentencepiece",))
     if shutil.which(binary) is None:

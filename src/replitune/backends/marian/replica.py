@@ -32,17 +32,17 @@ def make_replica(system: str, settings: MarianSettings, program: Program, job: R
     whole = needed(job.train, "source-text")
     part = model / SIDES[0], model / SIDES[1]
     sides = part if part[0].exists() else whole
-    options = training_options(
-        settings.architecture, settings.options, vocabularies[0] == vocabularies[1]
-    )
+    options = training_options(settings.architecture, settings.options, vocabularies[0] == vocabularies[1])
     metric = get_objective(job.metric)
     names = () if job.paired else (system,)
     stream = (*names, "seed", job.replica.index)
     if not options.get("max-length-crop"):
         left_out, pairs = too_long(sides, vocabularies, options["max-length"])
         if left_out:
-            say(f"{left_out} of {pairs} pairs are longer than {options['max-length']} pieces: "
-                "they are left out (option max-length)")  # fmt: skip
+            say(
+                f"{left_out} of {pairs} pairs are longer than {options['max-length']} pieces: "
+                "they are left out (option max-length)"
+            )
     if program.threads > 1:
         say(f"note: {program.threads} threads: this training cannot be repeated to the same bytes")
     account = {
@@ -69,9 +69,15 @@ def make_replica(system: str, settings: MarianSettings, program: Program, job: R
         }
     )
     trainer = Training(
-        sides, dev, metric, options, settings.training,
-        Translator(vocabularies, settings.decoding, program), job.seed, stream,
-    )  # fmt: skip
+        sides,
+        dev,
+        metric,
+        options,
+        settings.training,
+        Translator(vocabularies, settings.decoding, program),
+        job.seed,
+        stream,
+    )
     with (
         tempfile.TemporaryDirectory(prefix="replitune-train-") as temporary,
         opened(job.work or Path(temporary) / "work", mark) as checkpoint,

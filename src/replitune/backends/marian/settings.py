@@ -21,8 +21,7 @@ class VocabularySettings(Settings):
 
     kind: Annotated[Literal["bpe", "unigram"], about("How SentencePiece cuts words.")] = "bpe"
     size: Annotated[
-        Pieces | tuple[Pieces, Pieces],
-        about("Pieces; for separate vocabularies also [source, target]."),
+        Pieces | tuple[Pieces, Pieces], about("Pieces; for separate vocabularies also [source, target].")
     ] = 4000
     shared: Annotated[bool, about("One vocabulary for both languages.")] = True
     normalization: Annotated[
@@ -48,16 +47,13 @@ class VocabularySettings(Settings):
 class TrainingSettings(Settings):
     """How long to train."""
 
-    length: Annotated[
-        Length, about("Train for at most so many epochs (`20e`) or updates (`5000u`).")
-    ] = "20e"
+    length: Annotated[Length, about("Train for at most so many epochs (`20e`) or updates (`5000u`).")] = (
+        "20e"
+    )
     every: Annotated[
-        Length,
-        about("Translate and score dev each time, by `tuning.metric`; the best model is kept."),
+        Length, about("Translate and score dev each time, by `tuning.metric`; the best model is kept.")
     ] = "1e"
-    patience: Annotated[
-        int, about("Stop after so many scores in a row that are not better.", ge=1)
-    ] = 5
+    patience: Annotated[int, about("Stop after so many scores in a row that are not better.", ge=1)] = 5
     min_gain: Annotated[float, about("What counts as better, in the metric's units.", ge=0)] = 0.0
 
     def __post_init__(self) -> None:
@@ -81,9 +77,7 @@ class DecodingSettings(Settings):
     decided by the text alone, so that the same text gives the same bytes."""
 
     beam: Annotated[int, about("Width of the beam.", ge=1)] = 5
-    normalize: Annotated[float, about("Power of the length by which scores are divided.", ge=0)] = (
-        0.6
-    )
+    normalize: Annotated[float, about("Power of the length by which scores are divided.", ge=0)] = 0.6
     word_penalty: Annotated[float, about("Subtracted from the score for each piece.")] = 0.0
     max_length_factor: Annotated[
         float, about("Longest translation, in pieces per piece of source.", gt=0)
@@ -124,6 +118,6 @@ class MarianSettings(SystemSettings):
             "other bytes each time; the report says which replicas."
         ),
     ] = True
-    binary: Annotated[
-        Text, about("The package `pymarian`, or a program such as `marian` on PATH.")
-    ] = "pymarian"
+    binary: Annotated[Text, about("The package `pymarian`, or a program such as `marian` on PATH.")] = (
+        "pymarian"
+    )

@@ -105,9 +105,14 @@ class Training:
             score = self._score(running / MODEL)
             now = time.perf_counter()
             row = Round(
-                number, int(progress["batches"]), int(progress["epochs"]) - 1, score, cost,
-                now - began, now - translating,
-            )  # fmt: skip
+                number,
+                int(progress["batches"]),
+                int(progress["epochs"]) - 1,
+                score,
+                cost,
+                now - began,
+                now - translating,
+            )
             state["rounds"].append(asdict(row))
             done = folder / f"round-{number:04d}"
             shutil.rmtree(done, ignore_errors=True)
@@ -172,9 +177,11 @@ class Training:
             self._refuse_divergence(costs[-1], int(shown[1].replace(",", "")))
 
         run(
-            program.binary, ["train", "--config", str(running / "config.yml")],
-            threads=program.threads, each_line=watch,
-        )  # fmt: skip
+            program.binary,
+            ["train", "--config", str(running / "config.yml")],
+            threads=program.threads,
+            each_line=watch,
+        )
         written = (running / f"{MODEL}.progress.yml").read_text(encoding="utf-8")
         progress: dict[str, Any] = yaml.load(written, yaml.CSafeLoader)
         if progress["cost-count"]:

@@ -27,9 +27,11 @@ def vocabulary_files(folder: str | Path) -> tuple[Path, Path]:
     for path in (source, target):
         if not path.exists():
             raise ReplituneError(
-                "no vocabulary in this folder", file=folder, expected=f"{SHARED}, or "
-                + " and ".join(SEPARATE), fix="train the system again",
-            )  # fmt: skip
+                "no vocabulary in this folder",
+                file=folder,
+                expected=f"{SHARED}, or " + " and ".join(SEPARATE),
+                fix="train the system again",
+            )
     return source, target
 
 
@@ -81,17 +83,20 @@ def _explained(said: str, size: int, files: Sequence[str | Path]) -> ReplituneEr
     limit = re.search(r"value <= (\d+)", said)
     if limit:
         return ReplituneError(
-            "the vocabulary is too large for this text", file=files[0], found=f"{size} pieces",
-            expected=f"at most {limit[1]}", fix="lower vocabulary.size",
-        )  # fmt: skip
+            "the vocabulary is too large for this text",
+            file=files[0],
+            found=f"{size} pieces",
+            expected=f"at most {limit[1]}",
+            fix="lower vocabulary.size",
+        )
     if "smaller than required_chars" in said:
         return ReplituneError(
-            "the vocabulary is too small for the characters of this text", file=files[0],
-            found=f"{size} pieces", fix="raise vocabulary.size",
-        )  # fmt: skip
-    return ReplituneError(
-        "SentencePiece could not make a vocabulary", file=files[0], found=said.strip()
-    )
+            "the vocabulary is too small for the characters of this text",
+            file=files[0],
+            found=f"{size} pieces",
+            fix="raise vocabulary.size",
+        )
+    return ReplituneError("SentencePiece could not make a vocabulary", file=files[0], found=said.strip())
 
 
 def too_long(

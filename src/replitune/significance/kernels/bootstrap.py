@@ -124,8 +124,11 @@ def draw_poisson(thresholds, rest, first, keys, words, counts, totals):  # type:
             v = values[q]
             row[q] = (
                 (np.uint8(v >= t0) + np.uint8(v >= t1) + np.uint8(v >= t2) + np.uint8(v >= t3))
-                + np.uint8(v >= t4) + np.uint8(v >= t5) + np.uint8(v >= t6) + np.uint8(v >= t7)
-            )  # fmt: skip
+                + np.uint8(v >= t4)
+                + np.uint8(v >= t5)
+                + np.uint8(v >= t6)
+                + np.uint8(v >= t7)
+            )
         undecided = 0
         for q in range(size):
             undecided += row[q] == DECIDED

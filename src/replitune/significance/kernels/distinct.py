@@ -32,9 +32,7 @@ def number_rows(rows, numbers, first):  # type: ignore[no-untyped-def]
             numbers[u, o] = d
 
 
-def distinct_rows(
-    rows: NDArray,
-) -> tuple[NDArray[np.uint16], NDArray[np.int64], NDArray[np.int64]]:
+def distinct_rows(rows: NDArray) -> tuple[NDArray[np.uint16], NDArray[np.int64], NDArray[np.int64]]:
     """Of rows (U, m, W): `numbers` and `first` of `number_rows`, and how many are distinct (U,)."""
     numbers = np.empty(rows.shape[:2], dtype=np.uint16)
     first = np.empty(rows.shape[:2], dtype=np.int64)

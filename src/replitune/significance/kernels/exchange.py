@@ -14,12 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.significance.kernels.mixing import mix
-from replitune.significance.kernels.random import (
-    GAMMA,
-    aligned,
-    exact_dtype,
-    in_lines,
-)
+from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, in_lines
 
 _BYTE = np.uint64(255)
 _S8, _S16, _S24, _S32 = (np.uint64(s) for s in (8, 16, 24, 32))

@@ -59,9 +59,11 @@ class Seen:
 
 
 def next_look(
-    plan: Plan, before: Sequence[Look], stores: Sequence[SegmentStatistics],
+    plan: Plan,
+    before: Sequence[Look],
+    stores: Sequence[SegmentStatistics],
     missing: Mapping[str, Mapping[str, str]] | None = None,
-) -> Look:  # fmt: skip
+) -> Look:
     """The look after these.
 
     Parameters
@@ -88,22 +90,23 @@ def next_look(
         p[i] = known.p if known.decision == SETTLED else min(p[i], known.p)
     rejected, level = step_down(p, alpha, plan.correction)
     again = {name for name, n in wanted.items() if n > plan.sizes[name][0]}
-    grows = np.array([
-        [plan.following(name, wanted[name]) is not None for name in (s.a, s.b)] for s in seen
-    ])  # fmt: skip
-    futile = np.array([
-        s.outlook is not None and bool(again & {s.a, s.b}) and bool(s.outlook.futile(level))
-        for s in seen
-    ])  # fmt: skip
+    grows = np.array(
+        [[plan.following(name, wanted[name]) is not None for name in (s.a, s.b)] for s in seen]
+    )
+    futile = np.array(
+        [s.outlook is not None and bool(again & {s.a, s.b}) and bool(s.outlook.futile(level)) for s in seen]
+    )
     shares = np.array([s.shares for s in seen])
     more = asks(rejected, futile, shares, plan.skip) & grows
     for i, s in enumerate(seen):
         if s.outlook is None and not rejected[i]:
             more[i] = [s.few and g and n < FEWEST for g, n in zip(grows[i], s.n, strict=True)]
     marked = {
-        name for s, asks in zip(seen, more, strict=True)
-        for name, asked in zip((s.a, s.b), asks, strict=True) if asked
-    }  # fmt: skip
+        name
+        for s, asks in zip(seen, more, strict=True)
+        for name, asked in zip((s.a, s.b), asks, strict=True)
+        if asked
+    }
     if plan.options.get("paired"):
         marked = together(marked, plan.pairs)
     growing = {name: plan.following(name, wanted[name]) for name in wanted if name in marked}
@@ -115,19 +118,28 @@ def next_look(
         rejected, level = step_down(p, alpha, plan.correction)
     p_adjusted = np.minimum(plan.families * adjusted(p, plan.correction), 1.0)
     pairs = [
-        _row(plan, s, float(p_look[i]), float(p[i]), float(p_adjusted[i]), float(level),
-             bool(rejected[i]), bool(futile[i]), more[i])
+        _row(
+            plan,
+            s,
+            float(p_look[i]),
+            float(p[i]),
+            float(p_adjusted[i]),
+            float(level),
+            bool(rejected[i]),
+            bool(futile[i]),
+            more[i],
+        )
         for i, s in enumerate(seen)
-    ]  # fmt: skip
+    ]
     return Look(
         number=len(before) + 1,
         systems={
             name: SystemLook(
                 n=n,
-                replicas=sorted(given[0].systems[name].replicas)
-                if name in given[0].systems else [],
+                replicas=sorted(given[0].systems[name].replicas) if name in given[0].systems else [],
                 missing={
-                    id: why for id, why in sorted((missing or {}).get(name, {}).items())
+                    id: why
+                    for id, why in sorted((missing or {}).get(name, {}).items())
                     if Replica(id) in plan.replicas(name, n)
                 },
             )
@@ -135,7 +147,7 @@ def next_look(
         },
         pairs=pairs,
         next=following,
-    )  # fmt: skip
+    )
 
 
 def all_looks(plan: Plan, stores: Sequence[SegmentStatistics]) -> Record:
@@ -151,12 +163,14 @@ def looks_so_far(plan: Plan, stores: Sequence[SegmentStatistics]) -> list[Look]:
     the first one wants. The last one asks for what is not there, or is the end."""
     have = {
         name: min(
-            (sum(Replica(id).prefix == prefix_of(kind) for id in system.replicas)
-             for kind in plan.most[name]),
+            (
+                sum(Replica(id).prefix == prefix_of(kind) for id in system.replicas)
+                for kind in plan.most[name]
+            ),
             default=0,
         )
         for name, system in stores[0].systems.items()
-    }  # fmt: skip
+    }
     looks: list[Look] = []
     wanted = plan.first
     while all(have.get(name, 0) >= min(n, *plan.most[name].values()) for name, n in wanted.items()):
@@ -175,9 +189,7 @@ def together(marked: set[str], pairs: Sequence[tuple[str, str]]) -> set[str]:
     return found
 
 
-def first_replicas(
-    store: SegmentStatistics, plan: Plan, wanted: Mapping[str, int]
-) -> SegmentStatistics:
+def first_replicas(store: SegmentStatistics, plan: Plan, wanted: Mapping[str, int]) -> SegmentStatistics:
     """The replicas that a look wants, of those that there are, in the order of their names."""
     systems = {}
     for name, n in wanted.items():
@@ -194,18 +206,22 @@ def _only(system: SystemStatistics, keep: NDArray[np.intp]) -> SystemStatistics:
     if np.array_equal(keep, np.arange(system.n)):
         return system
     return SystemStatistics(
-        system.name, tuple(system.replicas[r] for r in keep), tuple(system.groups[r] for r in keep),
+        system.name,
+        tuple(system.replicas[r] for r in keep),
+        tuple(system.groups[r] for r in keep),
         system.statistics[keep],
-    )  # fmt: skip
+    )
 
 
 def _see(
-    plan: Plan, stores: Sequence[SegmentStatistics], wanted: Mapping[str, int], a: str, b: str,
+    plan: Plan,
+    stores: Sequence[SegmentStatistics],
+    wanted: Mapping[str, int],
+    a: str,
+    b: str,
     analyses: Analyses,
-) -> Seen:  # fmt: skip
-    have = tuple(
-        stores[0].systems[name].n if name in stores[0].systems else 0 for name in (a, b)
-    )  # fmt: skip
+) -> Seen:
+    have = tuple(stores[0].systems[name].n if name in stores[0].systems else 0 for name in (a, b))
     n = (have[0], have[1])
     if min(n) < 1:
         lost = a if n[0] < 1 else b
@@ -249,9 +265,7 @@ def _pair(
     scope: Scope = "runs" if options.get("scope") == "runs" else "both"
     metric = stores[0].metric
     comparisons = [
-        scored_by_both(
-            Comparison(store.metric, store.systems[a], store.systems[b], store.documents)
-        )
+        scored_by_both(Comparison(store.metric, store.systems[a], store.systems[b], store.documents))
         for store in stores
     ]
     weights = [*plan.suite.values()] or [1.0]
@@ -260,25 +274,21 @@ def _pair(
         c.documents if of == "document" else None for c, of in zip(comparisons, units, strict=True)
     ]
     of_a, of_b = (
-        weighted([analyses.of(c.metric, system, d)
-                  for c, system, d in zip(comparisons, systems, documents, strict=True)], weights)
+        weighted(
+            [
+                analyses.of(c.metric, system, d)
+                for c, system, d in zip(comparisons, systems, documents, strict=True)
+            ],
+            weights,
+        )
         for systems in ([c.a for c in comparisons], [c.b for c in comparisons])
-    )  # fmt: skip
+    )
     paired = bool(options.get("paired", False))
     sides = sides_of(of_a, of_b, str(options.get("strata", "groups")), paired)
     effective = min(
-        (effective_documents(d) for d in documents if d is not None and scope != "runs"),
-        default=np.inf,
+        (effective_documents(d) for d in documents if d is not None and scope != "runs"), default=np.inf
     )
-    pair = CrossedPair(
-        of_a,
-        of_b,
-        sides,
-        scope,
-        "two-sided",
-        paired,
-        metric.higher_is_better,
-    )
+    pair = CrossedPair(of_a, of_b, sides, scope, "two-sided", paired, metric.higher_is_better)
     return pair, float(effective)
 
 
@@ -290,9 +300,8 @@ def _to_come(
     kinds = {Replica(system.replicas[r]).prefix for r in members}
     now = plan.counts(system.name, wanted[system.name])
     return sum(
-        most - now[kind] for kind, most in plan.most[system.name].items()
-        if prefix_of(kind) in kinds
-    )  # fmt: skip
+        most - now[kind] for kind, most in plan.most[system.name].items() if prefix_of(kind) in kinds
+    )
 
 
 def prefix_of(kind: str) -> str:
@@ -301,9 +310,16 @@ def prefix_of(kind: str) -> str:
 
 
 def _row(
-    plan: Plan, s: Seen, p_look: float, p: float, p_adjusted: float, level: float, rejected: bool,
-    futile: bool, more: NDArray[np.bool_],
-) -> PairLook:  # fmt: skip
+    plan: Plan,
+    s: Seen,
+    p_look: float,
+    p: float,
+    p_adjusted: float,
+    level: float,
+    rejected: bool,
+    futile: bool,
+    more: NDArray[np.bool_],
+) -> PairLook:
     shared: dict[str, Any] = {
         "a": s.a,
         "b": s.b,
@@ -315,9 +331,7 @@ def _row(
     decision = SETTLED if rejected else NO_P if s.outlook is None else FUTILE if futile else OPEN
     if s.outlook is None:
         known = p if rejected else None
-        return PairLook(
-            **shared, decision=decision, more_a=bool(more[0]), more_b=bool(more[1]), p=known
-        )
+        return PairLook(**shared, decision=decision, more_a=bool(more[0]), more_b=bool(more[1]), p=known)
     found = s.outlook
     half = float(found.needed(plan.alpha))
     return PairLook(

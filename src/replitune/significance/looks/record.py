@@ -189,9 +189,11 @@ def read_record(path: str | Path) -> Record:
         return msgspec.json.decode(Path(path).read_bytes(), type=Record)
     except (OSError, ValueError) as error:
         raise ReplituneError(
-            "not a record of looks", file=path, found=str(error),
+            "not a record of looks",
+            file=path,
+            found=str(error),
             fix="remove it and run the workflow again; it is made anew",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def make_sizes(most: Mapping[str, int], looks: Sequence[int]) -> list[int]:

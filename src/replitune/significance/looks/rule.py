@@ -110,9 +110,13 @@ def outlook(
     variance = parts.variance - left.sum(axis=-1)
     values = np.concatenate([last, parts.values[..., R:]], axis=-1)
     return Outlook(
-        np.asarray(delta, np.float64), parts, Parts(variance, values, parts.nus), left,
-        np.asarray(parts.nus)[..., :R], rule,
-    )  # fmt: skip
+        np.asarray(delta, np.float64),
+        parts,
+        Parts(variance, values, parts.nus),
+        left,
+        np.asarray(parts.nus)[..., :R],
+        rule,
+    )
 
 
 def critical(values: Array, nus: Array, level: ArrayLike) -> Array:

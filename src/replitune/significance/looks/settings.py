@@ -52,10 +52,12 @@ class Decider(Kind):
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
         if isinstance(value, (list, tuple)):
             return reading.wrong(
-                path, f"{len(value)} metrics cannot decide together", found=shown(value),
+                path,
+                f"{len(value)} metrics cannot decide together",
+                found=shown(value),
                 expected=self.words,
                 fix="name one; others are tested at the numbers of replicas that it asks for",
-            )  # fmt: skip
+            )
         return reading.read(str, value, path)
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -91,9 +93,7 @@ class LookSettings(RuleSettings, frozen=True):
     ] = None
     testset: Annotated[
         str | None,
-        about(
-            "The test set or the suite that decides. May be left out where there is one test set."
-        ),
+        about("The test set or the suite that decides. May be left out where there is one test set."),
     ] = None
 
 

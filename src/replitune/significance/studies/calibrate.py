@@ -84,9 +84,7 @@ def wilson(rejected: int, trials: int, confidence: float = 0.95) -> tuple[float,
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def registered(
-    methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999
-) -> dict[str, Test]:
+def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999) -> dict[str, Test]:
     """Tests of the project by id, as `replitune test` runs them."""
 
     def of(entry: Entry) -> Test:
@@ -126,9 +124,7 @@ def pools(system: SystemStatistics) -> list[SystemStatistics]:
     strata = own_strata(system, "groups")
     if len(strata) == 1:
         return [system]
-    return [
-        take(system, rows, f"{system.name}/{system.groups[rows[0]] or 'none'}") for rows in strata
-    ]
+    return [take(system, rows, f"{system.name}/{system.groups[rows[0]] or 'none'}") for rows in strata]
 
 
 def same_system(
@@ -181,11 +177,7 @@ def coin_flip(
 
 
 def simulated(
-    comparison: Comparison,
-    n: int,
-    trials: int,
-    rng: np.random.Generator,
-    null: str = "next",
+    comparison: Comparison, n: int, trials: int, rng: np.random.Generator, null: str = "next"
 ) -> Iterator[Comparison]:
     """Mean-metric comparisons of n replicas each with the variance components of a real one."""
     from replitune.significance.studies.pilot import fit

@@ -99,8 +99,9 @@ class Search:
         least = min(FEWEST_SEGMENTS, self.pilot.segments)
         if self.pilot.documents is not None:
             effective = self.pilot.units * self.pilot.segments
-            least = max(least, int(np.ceil((np.minimum(FEW_DOCUMENTS, effective) /
-                                            self.pilot.units).max())))  # fmt: skip
+            least = max(
+                least, int(np.ceil((np.minimum(FEW_DOCUMENTS, effective) / self.pilot.units).max()))
+            )
         return least
 
     @cached_property
@@ -161,12 +162,7 @@ class Search:
 
 
 def cheapest(
-    pilot: Pilot,
-    delta: float,
-    prices: Prices,
-    *,
-    power: float = 0.8,
-    alpha: float = 0.05,
+    pilot: Pilot, delta: float, prices: Prices, *, power: float = 0.8, alpha: float = 0.05
 ) -> Proposals:
     """The cheapest plan that finds `delta` with the wanted power, and its neighbours."""
     search = Search(pilot, abs(delta), prices, power, alpha)

@@ -190,19 +190,21 @@ def pilot(
             fix="tune each system once more",
         )
     units = [unit_of(one, unit, "both") for one in given]
-    documents = [
-        one.documents if of == "document" else None for one, of in zip(given, units, strict=True)
-    ]
+    documents = [one.documents if of == "document" else None for one, of in zip(given, units, strict=True)]
     of_a, of_b = (
-        weighted([analyse(one.metric, system, of) for one, system, of in
-                  zip(given, systems, documents, strict=True)], shares)
+        weighted(
+            [
+                analyse(one.metric, system, of)
+                for one, system, of in zip(given, systems, documents, strict=True)
+            ],
+            shares,
+        )
         for systems in ([one.a for one in given], [one.b for one in given])
-    )  # fmt: skip
+    )
     sides = sides_of(of_a, of_b, strata, paired)
     found = components(sides, of_a.blocks)
     few = min(
-        (nu + 1 for nu, of in zip(found.nu_seg, units, strict=True) if of == "document"),
-        default=np.inf,
+        (nu + 1 for nu, of in zip(found.nu_seg, units, strict=True) if of == "document"), default=np.inf
     )
     if few < SMALLEST_DOCUMENTS:
         raise ReplituneError(

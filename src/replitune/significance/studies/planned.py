@@ -64,12 +64,7 @@ class Planned:
     """A plan under components (S,), or under D sets of them, (D, S): axes (...) below."""
 
     def __init__(
-        self,
-        model: VarianceModel,
-        plan: Plan,
-        *,
-        alpha: float = 0.05,
-        nodes: int = NODES,
+        self, model: VarianceModel, plan: Plan, *, alpha: float = 0.05, nodes: int = NODES
     ) -> None:
         self._alpha = alpha
         N, H = plan.segments, plan.tuners
@@ -83,8 +78,9 @@ class Planned:
         """(...) sqrt(Var(delta)) under the plan."""
         nu_rep = np.repeat(n / H - 1, H)
         nu_seg = np.maximum(model.units * N - 1, 1.0)
-        drawn = chi_squares(quasi_random(nodes, len(nu_rep) + len(nu_seg)),
-                            np.concatenate([nu_rep, nu_seg]))  # fmt: skip
+        drawn = chi_squares(
+            quasi_random(nodes, len(nu_rep) + len(nu_seg)), np.concatenate([nu_rep, nu_seg])
+        )
         drawn /= drawn.mean(axis=0)
         of_runs, of_sets = drawn[:, : len(nu_rep)], drawn[:, len(nu_rep) :]
         self._parts = net_parts(
@@ -143,9 +139,7 @@ class Planned:
         found: NDArray[np.float64] = share.mean(axis=-1)
         return found
 
-    def _root(
-        self, wanted: float, reach: NDArray[np.float64], inside: bool = False
-    ) -> NDArray[np.float64]:
+    def _root(self, wanted: float, reach: NDArray[np.float64], inside: bool = False) -> NDArray[np.float64]:
         """(...) the bound with the wanted share: a secant on the probit scale, where the share is
         almost a straight line, kept between limits."""
         from scipy.special import ndtri

@@ -111,10 +111,7 @@ def power_curve(
 ) -> list[PowerRow]:
     """Power over true differences from 0 to where it is all but certain, for each plan."""
     made = {
-        plan: (
-            Planned(pilot.model, plan, alpha=alpha),
-            extreme(pilot, plan, alpha, power),
-        )
+        plan: (Planned(pilot.model, plan, alpha=alpha), extreme(pilot, plan, alpha, power))
         for plan in plans
     }
     widest = max(float(one.detectable(0.99)) for one, _ in made.values())
@@ -148,9 +145,7 @@ def power_curve(
                 row,
                 margin=margin,
                 **_between("same", one.same(margin), many.same(margin)),
-                **_between(
-                    "smallest_margin", one.smallest_margin(power), many.smallest_margin(power)
-                ),
+                **_between("smallest_margin", one.smallest_margin(power), many.smallest_margin(power)),
             )
         rows += [
             replace(row, delta=float(x), **_between("power", one.power(x), many.power(x)))
@@ -215,9 +210,7 @@ def needed(
     }
 
 
-def segments_needed(
-    detectable: Callable[[int], float], delta: float, fewest: int = 2
-) -> int | None:
+def segments_needed(detectable: Callable[[int], float], delta: float, fewest: int = 2) -> int | None:
     """The fewest segments N with detectable(N) <= delta, to half a percent; None when no number of
     them suffices.
 
@@ -234,9 +227,7 @@ def segments_needed(
     last, before = low, high
     while high - low > max(1, high // 200):
         squares = known[last] ** 2 - known[before] ** 2
-        inverse = 1 / last + (delta**2 - known[last] ** 2) * (1 / last - 1 / before) / (
-            squares or 1.0
-        )
+        inverse = 1 / last + (delta**2 - known[last] ** 2) * (1 / last - 1 / before) / (squares or 1.0)
         # a little beyond, so that the next answer closes the other side
         beyond = 1 + (0.002 if known[last] > delta else -0.002)
         guess = round(beyond / inverse) if inverse > 1 / MANY_SEGMENTS else 0
@@ -259,9 +250,7 @@ def sentence(row: PowerRow, metric: str = "") -> str:
     runs = f"{n} replicas" + (f" of {row.tuners} tuners" if row.tuners > 1 else "")
     name = metric and f" {metric}"
     text = f"{runs} and {size_said(row.segments, row.documents)} would detect "
-    text += (
-        f"a difference of {row.detectable:.2g}{name}" if row.detectable > 0 else "any difference"
-    )
+    text += f"a difference of {row.detectable:.2g}{name}" if row.detectable > 0 else "any difference"
     text += f" ({_range(row, 'detectable')}power {row.wanted:g}, alpha {row.alpha:g})"
     if row.asked is not None:
         text += f"; {_needs(row, runs)}"

@@ -119,10 +119,7 @@ def draw_replicas(
     a, b, metric = comparison.a, comparison.b, comparison.metric
     chosen = [(rng.integers(0, a.n, n), rng.integers(0, b.n, n)) for _ in range(repeats)]
     deltas = np.array(
-        [
-            comparison.scores_b[of_b].mean() - comparison.scores_a[of_a].mean()
-            for of_a, of_b in chosen
-        ]
+        [comparison.scores_b[of_b].mean() - comparison.scores_a[of_a].mean() for of_a, of_b in chosen]
     )
     small = (
         Comparison(metric, take(a, of_a, a.name), take(b, of_b, b.name), comparison.documents)
@@ -133,9 +130,7 @@ def draw_replicas(
     for method, values in p_values(small, tests, rng).items():
         p = np.array([np.nan if value is None else value for value in values])
         have = p[~np.isnan(p)]
-        low, median, high = (
-            map(float, np.percentile(have, [2.5, 50, 97.5])) if len(have) else (None,) * 3
-        )
+        low, median, high = map(float, np.percentile(have, [2.5, 50, 97.5])) if len(have) else (None,) * 3
         small_p = np.nan_to_num(p, nan=1.0) <= alpha
         rows.append(
             _row(
@@ -158,11 +153,7 @@ def draw_replicas(
 
 
 def single_runs(
-    comparison: Comparison,
-    tests: Mapping[str, Test],
-    *,
-    rng: np.random.Generator,
-    alpha: float = 0.05,
+    comparison: Comparison, tests: Mapping[str, Test], *, rng: np.random.Generator, alpha: float = 0.05
 ) -> list[ReplicationRow]:
     """A's worst run with B's best, A's best with B's worst, and median with median."""
     a, b, metric = comparison.a, comparison.b, comparison.metric
@@ -178,10 +169,7 @@ def single_runs(
     )
     pairs = [
         Comparison(
-            metric,
-            take(a, np.array([r]), a.name),
-            take(b, np.array([s]), b.name),
-            comparison.documents,
+            metric, take(a, np.array([r]), a.name), take(b, np.array([s]), b.name), comparison.documents
         )
         for _, r, s in cases
     ]
@@ -259,8 +247,7 @@ def threshold(
             again = -np.inf if fit[0] <= alpha else np.inf
         drawn.append(again)
     low, high = (
-        float(x) if np.isfinite(x) else None
-        for x in np.quantile(drawn, [0.025, 0.975], method="nearest")
+        float(x) if np.isfinite(x) else None for x in np.quantile(drawn, [0.025, 0.975], method="nearest")
     )
     if at is not None and (low is None or high is None):
         notes.append(Note("open", "the interval is open where resampled fits do not cross"))

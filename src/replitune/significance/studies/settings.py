@@ -23,8 +23,7 @@ class PowerSettings(Settings, frozen=True):
 
     metrics: StudyMetrics = "first"
     replicas: Annotated[
-        tuple[Annotated[int, about(ge=2)], ...],
-        about("Numbers of replicas of each system.", min_length=1),
+        tuple[Annotated[int, about(ge=2)], ...], about("Numbers of replicas of each system.", min_length=1)
     ] = (3, 5, 10, 20)
     segments: Annotated[
         tuple[Annotated[int, about(ge=2)], ...],
@@ -37,9 +36,7 @@ class PowerSettings(Settings, frozen=True):
         Annotated[float, about(gt=0)] | None,
         about("A difference to be found: how many segments would each number of replicas need?"),
     ] = None
-    power: Annotated[
-        float, about("The wanted probability of finding a difference.", gt=0, lt=1)
-    ] = 0.8
+    power: Annotated[float, about("The wanted probability of finding a difference.", gt=0, lt=1)] = 0.8
     unit: Annotated[
         Literal["auto", "segment", "document"],
         about(
@@ -90,13 +87,11 @@ class CalibrateSettings(Settings, frozen=True):
 
     metrics: StudyMetrics = "first"
     sizes: Annotated[
-        tuple[Annotated[int, about(ge=1)], ...],
-        about("Replicas of each side of a trial.", min_length=1),
+        tuple[Annotated[int, about(ge=1)], ...], about("Replicas of each side of a trial.", min_length=1)
     ] = (3, 5)
     methods: Annotated[Methods, about("The tests; by default those of the experiment.")] = ()
     trials: Annotated[int, about("Trials of each kind and size.", ge=1)] = 300
     samples: Samples = 999
     unit: Annotated[
-        Literal["segment", "document"],
-        about("The unit for which the coin is flipped (next test set)."),
+        Literal["segment", "document"], about("The unit for which the coin is flipped (next test set).")
     ] = "segment"

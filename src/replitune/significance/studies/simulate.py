@@ -53,10 +53,7 @@ def preferences(
 
 
 def mean_scores(
-    design: Design,
-    trials: int,
-    rng: np.random.Generator,
-    documents: NDArray[np.int32] | None = None,
+    design: Design, trials: int, rng: np.random.Generator, documents: NDArray[np.int32] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Segment scores A (T, n_a, N) and B (T, n_b, N) of a normal random-effects model."""
     N = design.segments

@@ -38,9 +38,7 @@ NOT_PAIRED_NOTE = Note(
 )
 
 
-@iv.significance_test(
-    cited="stratified approximate randomisation over all replicas (Clark et al., 2011)"
-)
+@iv.significance_test(cited="stratified approximate randomisation over all replicas (Clark et al., 2011)")
 def clark(
     comparisons: Sequence[Comparison],
     *,
@@ -78,9 +76,7 @@ def clark(
         iv.one_of("aggregation", aggregation, ("pooled",))
     a, b = comparisons[0].a, comparisons[0].b
     speaks = None if a.n == b.n == 1 else SPEAKS.replace("segment", unit)
-    contrasts = [
-        Contrast("clark", c, alternative, unit, aggregation, speaks=speaks) for c in comparisons
-    ]
+    contrasts = [Contrast("clark", c, alternative, unit, aggregation, speaks=speaks) for c in comparisons]
     if (pairing == "index" or compat) and a.n != b.n:
         return [c.row(None, NOT_PAIRED_NOTE, pairing="index") for c in contrasts]
     keys = resample_keys(rng, samples)
@@ -106,9 +102,7 @@ def clark(
         found = free_exchange(sides, members, keys=keys, aggregation=aggregation)
     note = PAIRED_NOTE if how == "stored order" and a.n > 1 else None
     return [
-        contrast.of_exchange(
-            exchanged, samples, one_each(contrast.comparison), note, pairing=pairing
-        )
+        contrast.of_exchange(exchanged, samples, one_each(contrast.comparison), note, pairing=pairing)
         for contrast, exchanged in zip(contrasts, found, strict=True)
     ]
 
@@ -124,8 +118,7 @@ def _as_multeval(contrast: Contrast, keys: NDArray[np.uint64]) -> TestResult:
         keys,
     )
     observed, found = (
-        oriented(values, contrast.alternative, comparison.metric)
-        for values in (contrast.delta, deltas)
+        oriented(values, contrast.alternative, comparison.metric) for values in (contrast.delta, deltas)
     )
     p = (int(np.count_nonzero(found > observed)) + 1) / (len(keys) + 1)
     return contrast.row(p, NOTE, p_min=1 / (len(keys) + 1), samples=len(keys), distribution=deltas)

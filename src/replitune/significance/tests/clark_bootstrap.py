@@ -32,9 +32,7 @@ def clark_bootstrap(
     alpha: float = 0.05,
     aggregation: Annotated[
         Literal["mean", "pooled"],
-        about(
-            "Score of all drawn statistics together, or mean score of n outputs of N draws each."
-        ),
+        about("Score of all drawn statistics together, or mean score of n outputs of N draws each."),
     ] = "pooled",
     unit: iv.Unit = "segment",
     strata: iv.Strata = "groups",
@@ -46,15 +44,24 @@ def clark_bootstrap(
     shared = draws_of(rng, draws)
     sides = [
         shared.pools(system.name).scores(
-            comparison.metric, system, comparison.documents,
-            aggregation=aggregation, strata=strata, unit=unit, samples=samples,
+            comparison.metric,
+            system,
+            comparison.documents,
+            aggregation=aggregation,
+            strata=strata,
+            unit=unit,
+            samples=samples,
         )
         for system in (comparison.a, comparison.b)
-    ]  # fmt: skip
+    ]
     contrast = Contrast(
-        "clark-bootstrap", comparison, alternative, unit, aggregation,
+        "clark-bootstrap",
+        comparison,
+        alternative,
+        unit,
+        aggregation,
         speaks=f"outputs, as if each had a {unit} and a run of its own",
-    )  # fmt: skip
+    )
     return contrast.of_shift(
         sides[1] - sides[0], compat, identical(comparison), one_each(comparison), alpha=alpha
     )

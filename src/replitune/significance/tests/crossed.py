@@ -133,15 +133,13 @@ def crossed_suite(
 
     def pair_of(a: SystemParts, b: SystemParts) -> CrossedPair:
         return CrossedPair(
-            a, b, sides_of(a, b, strata, paired), scope, alternative, paired,
-            metric.higher_is_better, prior,
-        )  # fmt: skip
+            a, b, sides_of(a, b, strata, paired), scope, alternative, paired, metric.higher_is_better, prior
+        )
 
     pair = pair_of(weighted(parts_a, weights), weighted(parts_b, weights))
     a, b = pair.a, pair.b
     G_eff = min(
-        (effective_documents(d) for d in documents if d is not None and scope != "runs"),
-        default=np.inf,
+        (effective_documents(d) for d in documents if d is not None and scope != "runs"), default=np.inf
     )
     notes: list[Note | None] = []
     if variance == "moderated":

@@ -36,10 +36,7 @@ def fu_ar(
     a, b = comparison.a, comparison.b
     contrast = Contrast("fu-ar", comparison, alternative, "replica")
     if a.n != b.n:
-        text = (
-            f"replicas cannot be paired: {a.n} of {a.name}, {b.n} of {b.name}; "
-            "use replica-permutation"
-        )
+        text = f"replicas cannot be paired: {a.n} of {a.name}, {b.n} of {b.name}; use replica-permutation"
         return contrast.row(None, Note("not-paired", text), pairing="index")
     in_a, in_b, how = iv.pair_replicas(a, b, strata)
     differences = comparison.scores_b[in_b] - comparison.scores_a[in_a]

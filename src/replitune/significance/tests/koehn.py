@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import (
-    ZERO_VARIANCE_NOTE,
-    Contrast,
-    one_each,
-    zero_variance,
-)
+from replitune.significance.counting import ZERO_VARIANCE_NOTE, Contrast, one_each, zero_variance
 from replitune.significance.draws import Draws, draws_of, one_replica_deltas
 
 
@@ -75,6 +70,4 @@ def _percentiles(deltas: NDArray[np.float64], alpha: float, alternative: str) ->
     if k < 1:
         return {}
     ordered = np.partition(deltas, (k - 1, len(deltas) - k))
-    return {
-        "ci_low": float(ordered[k - 1]), "ci_high": float(ordered[-k]), "ci_level": 1 - 2 * tail,
-    }  # fmt: skip
+    return {"ci_low": float(ordered[k - 1]), "ci_high": float(ordered[-k]), "ci_level": 1 - 2 * tail}

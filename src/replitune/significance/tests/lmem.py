@@ -37,12 +37,7 @@ from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, speaks_of
 from replitune.significance.critical import TINIEST
-from replitune.significance.system_parts import (
-    Analyses,
-    SystemParts,
-    has_documents,
-    ignored_documents,
-)
+from replitune.significance.system_parts import Analyses, SystemParts, has_documents, ignored_documents
 
 INTERACTION = 0.01
 """p of the F test below which systems are said to differ more on some segments than on others."""
@@ -77,9 +72,7 @@ def lmem(
     runs = runs and design == "runs"
     unit = "replica+segment" if runs else "segment"
     replicas = (*comparison.a.replicas, *comparison.b.replicas)
-    contrast = Contrast(
-        "lmem", comparison, alternative, unit, speaks=speaks_of(unit, replicas, design)
-    )
+    contrast = Contrast("lmem", comparison, alternative, unit, speaks=speaks_of(unit, replicas, design))
     shared = Analyses() if analyses is None else analyses
     a, b = (shared.of(comparison.metric, s, None) for s in (comparison.a, comparison.b))
     table = sums_of_squares(
@@ -101,9 +94,7 @@ def lmem(
         notes.append(ignored_documents(comparison.documents, b.mean - a.mean, alpha))
     level = alpha if alternative == "two-sided" else 2 * alpha
     reach = -float(stdtrit(fit.df, level / 2)) * se
-    details = {
-        "sd_segments": fit.segments**0.5, "sd_runs": fit.runs**0.5, "sd_noise": fit.noise**0.5
-    }  # fmt: skip
+    details = {"sd_segments": fit.segments**0.5, "sd_runs": fit.runs**0.5, "sd_noise": fit.noise**0.5}
     if not runs:
         chi2, p_chi2 = likelihood_ratio(table)
         details |= {"chi2": chi2, "p_chi2": p_chi2}

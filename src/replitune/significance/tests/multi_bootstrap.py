@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import (
-    ZERO_VARIANCE_NOTE,
-    Contrast,
-    few_replicas,
-    zero_variance,
-)
+from replitune.significance.counting import ZERO_VARIANCE_NOTE, Contrast, few_replicas, zero_variance
 from replitune.significance.draws import Draws, SegmentDraws, draws_of
 from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
@@ -50,9 +45,7 @@ def multi_bootstrap(
     drawn_a = replica_counts(a, strata, samples, rng)
     drawn_b = drawn_a[:, iv.matched(b, a)] if paired else replica_counts(b, strata, samples, rng)
     score = _mean_scores if aggregation == "mean" else _pooled_scores
-    deltas = score(comparison, b, drawn_b, segments, unit) - score(
-        comparison, a, drawn_a, segments, unit
-    )
+    deltas = score(comparison, b, drawn_b, segments, unit) - score(comparison, a, drawn_a, segments, unit)
     contrast = Contrast("multi-bootstrap", comparison, alternative, f"replica+{unit}", aggregation)
     p: float | None = contrast.p(deltas - contrast.delta)
     note = None
@@ -77,9 +70,7 @@ def _mean_scores(
     unit: str,
 ) -> NDArray[np.float64]:
     """drawn (samples, n) -> (samples,)."""
-    scores = segments.scores(
-        comparison.metric, system, comparison.documents, unit=unit, samples=len(drawn)
-    )
+    scores = segments.scores(comparison.metric, system, comparison.documents, unit=unit, samples=len(drawn))
     return (scores * drawn).sum(axis=1) / system.n
 
 

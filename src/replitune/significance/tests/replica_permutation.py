@@ -104,9 +104,7 @@ def enumerate_splits(strata: Groups, n_a: int) -> NDArray[np.bool_]:
     return in_x
 
 
-def draw_splits(
-    strata: Groups, n_a: int, samples: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def draw_splits(strata: Groups, n_a: int, samples: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """(samples, n_A + n_B) who is in X, for random splits."""
     size = sum(len(x) + len(y) for x, y in strata)
     in_x = np.zeros((samples, size), dtype=bool)

@@ -126,9 +126,7 @@ def _every_pair(
         for first in range(0, b.n, 4):  # a few pairs share the random words
             few = range(first, min(first + 4, b.n))
             sides = [Sides(metric, units_a[[r]], units_b[[s]]) for s in few]
-            contrasts = [
-                Contrast("riezler", comparison, alternative, unit, replicas=(r, s)) for s in few
-            ]
+            contrasts = [Contrast("riezler", comparison, alternative, unit, replicas=(r, s)) for s in few]
             for s, one in zip(few, _rows(contrasts, sides, keys), strict=True):
                 p[r, s] = one.p
                 if (r, s) == medians:

@@ -66,8 +66,9 @@ class Server(ThreadingHTTPServer):
                 trouble = error.strerror
         raise ReplituneError(
             f"port {ports[0]} cannot be used" if port else f"no port from {PORT} on is free",
-            found=trouble, fix="--serve PORT; 0 is any that is free",
-        )  # fmt: skip
+            found=trouble,
+            fix="--serve PORT; 0 is any that is free",
+        )
 
     def server_bind(self) -> None:
         """Without asking for a name of this machine, for which some wait long."""
@@ -124,9 +125,7 @@ class Handler(BaseHTTPRequestHandler):
         content, kind = self.server.files[path]
         return self._send(HTTPStatus.OK, content, kind, body)
 
-    def _send(
-        self, status: HTTPStatus, content: bytes, kind: str, body: bool, mark: str = ""
-    ) -> None:
+    def _send(self, status: HTTPStatus, content: bytes, kind: str, body: bool, mark: str = "") -> None:
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))

@@ -97,9 +97,10 @@ class SoFar:
         for name in [*experiment.suites, *experiment.tests]:
             testsets = [*experiment.suites.get(name, (name,))]
             systems = [
-                system for system in experiment.decoding(name)
+                system
+                for system in experiment.decoding(name)
                 if all(Path(experiment.at.store(t, metric, system)).exists() for t in testsets)
-            ]  # fmt: skip
+            ]
             if self._pairs(systems):
                 stores = {
                     t: [Path(experiment.at.store(t, metric, system)) for system in systems]
@@ -142,19 +143,20 @@ class SoFar:
                 store,
                 systems={
                     system: in_order(
-                        statistics, experiment.replicas(system),
-                        store.metadata[system].missing.get(system, {})
-                        if system in store.metadata else {},
+                        statistics,
+                        experiment.replicas(system),
+                        store.metadata[system].missing.get(system, {}) if system in store.metadata else {},
                     )
                     for system, statistics in store.systems.items()
                 },
             )
             for testset, store in read.items()
-        }  # fmt: skip
+        }
         systems = [
-            system for system in next(iter(stores.values())).systems
+            system
+            for system in next(iter(stores.values())).systems
             if all(store.systems[system].n for store in stores.values())
-        ]  # fmt: skip
+        ]
         if not self._pairs(systems):
             return None
         tests = experiment.settings.tests
@@ -163,9 +165,11 @@ class SoFar:
             tests, methods=(lead,), intervals=(), pairs=self._pairs(systems), suites={}
         )
         given: dict[str, Any] = {
-            "seed": experiment.seed, "systems": systems, "design": experiment.design,
+            "seed": experiment.seed,
+            "systems": systems,
+            "design": experiment.design,
             "families": experiment.families,
-        }  # fmt: skip
+        }
         if name in experiment.suites:
             each = {testset: [store] for testset, store in stores.items()}
             found = compare_suite(each, experiment.suites[name], settings, suite=name, **given)
@@ -174,9 +178,12 @@ class SoFar:
         cell = named(list(found.metrics.values()))[0]
         lines = [str(verdict) for verdict in lead_verdicts(cell)]
         return {
-            "final": False, "where": f"{cell.testset}, {cell.name}", "lines": lines[:SHOWN],
-            "more": max(len(lines) - SHOWN, 0), "words": PEEKING,
-        }  # fmt: skip
+            "final": False,
+            "where": f"{cell.testset}, {cell.name}",
+            "lines": lines[:SHOWN],
+            "more": max(len(lines) - SHOWN, 0),
+            "words": PEEKING,
+        }
 
 
 def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
@@ -195,9 +202,11 @@ def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
 
     rows = [row for row, id in enumerate(statistics.replicas) if id in kept]
     return SystemStatistics(
-        statistics.name, tuple(statistics.replicas[row] for row in rows),
-        tuple(statistics.groups[row] for row in rows), statistics.statistics[rows],
-    )  # fmt: skip
+        statistics.name,
+        tuple(statistics.replicas[row] for row in rows),
+        tuple(statistics.groups[row] for row in rows),
+        statistics.statistics[rows],
+    )
 
 
 def final(cell: Any) -> Verdict:
@@ -206,9 +215,12 @@ def final(cell: Any) -> Verdict:
 
     lines = [str(verdict) for verdict in lead_verdicts(cell)]
     return {
-        "final": True, "where": f"{cell.testset}, {cell.name}", "lines": lines[:SHOWN],
-        "more": max(len(lines) - SHOWN, 0), "words": "",
-    }  # fmt: skip
+        "final": True,
+        "where": f"{cell.testset}, {cell.name}",
+        "lines": lines[:SHOWN],
+        "more": max(len(lines) - SHOWN, 0),
+        "words": "",
+    }
 
 
 def look_line(record: Record, pair: PairLook) -> str:
@@ -220,6 +232,4 @@ def look_line(record: Record, pair: PairLook) -> str:
     p = p_equation(pair.p_adjusted)
     settled = record.settled_at(pair.a, pair.b) is not None
     said = "settled" if settled else pair.note or pair.decision
-    return (
-        f"{pair.b} - {pair.a}: {signed(pair.delta, 2)}, {p}, {pair.n_a} + {pair.n_b} runs: {said}"
-    )
+    return f"{pair.b} - {pair.a}: {signed(pair.delta, 2)}, {p}, {pair.n_a} + {pair.n_b} runs: {said}"

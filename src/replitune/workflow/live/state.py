@@ -65,8 +65,7 @@ class Live:
             "metric": str(self.experiment.settings.tuning.metric),
             "curves": list(self._curves()),
             "at_work": [
-                {"name": name, "said": last.get(name, "").partition(", pool")[0]}
-                for name in at_work
+                {"name": name, "said": last.get(name, "").partition(", pool")[0]} for name in at_work
             ],
             "failed": [
                 {"name": name, "log": str(log), "message": _short(last_message(log))}
@@ -89,11 +88,11 @@ class Live:
         experiment = experiment_in(self.folder)
         if experiment is None:
             raise ReplituneError(
-                "nothing says which experiment this is the folder of", file=self.folder,
-                expected=f"{NAME}, which Snakemake writes when its first job starts, or "
-                "manifest.json",
+                "nothing says which experiment this is the folder of",
+                file=self.folder,
+                expected=f"{NAME}, which Snakemake writes when its first job starts, or manifest.json",
                 fix="is it results/<experiment>? has its first job started?",
-            )  # fmt: skip
+            )
         self._changed = changed
         self.experiment: Experiment = experiment
         run = read_run(self.folder)
@@ -129,9 +128,10 @@ class Live:
             return {}
         # a job that has ended meanwhile has left its record, and one that begins has no log yet
         return {
-            name: log for name, log in dead.items()
+            name: log
+            for name, log in dead.items()
             if not files.record(name).exists() and log.exists() and not is_at_work(log)
-        }  # fmt: skip
+        }
 
     # ---- what it has done
 
@@ -143,10 +143,9 @@ class Live:
         done = Counter(stage_of(name) for name in every if self.progress.is_done(name))
         now, lost = Counter(map(stage_of, at_work)), Counter(map(stage_of, failed))
         return [
-            {"name": stage, "done": done[stage], "all": n, "at_work": now[stage],
-             "failed": lost[stage]}
+            {"name": stage, "done": done[stage], "all": n, "at_work": now[stage], "failed": lost[stage]}
             for stage, n in Counter(map(stage_of, every)).items()
-        ]  # fmt: skip
+        ]
 
     def _ids(self, system: str) -> tuple[list[Replica], list[Replica]]:
         """The replicas that are asked for, and the most that there may be."""
@@ -172,10 +171,13 @@ class Live:
             made = sum(progress.is_done(f"tune/{system}/{id}") for id in ids) if makes else None
             decoded = sum(progress.is_done(f"decode/{system}/{id}") for id in ids)
             yield {
-                "system": system, "of": prefix, "all": len(ids),
-                "most": sum(one.prefix == prefix for one in most), "made": made,
+                "system": system,
+                "of": prefix,
+                "all": len(ids),
+                "most": sum(one.prefix == prefix for one in most),
+                "made": made,
                 "decoded": decoded if given is None else len(ids) * collected,
-            }  # fmt: skip
+            }
 
     def _curves(self) -> Iterator[State]:
         for system in self.experiment.with_history:
@@ -183,10 +185,12 @@ class Live:
                 scores = self.curves.of(self.progress, system, replica)
                 if scores:
                     yield {
-                        "system": system, "of": replica.prefix, "replica": replica.id,
+                        "system": system,
+                        "of": replica.prefix,
+                        "replica": replica.id,
                         "scores": [round(score, 4) for score in scores],
                         "done": self.progress.is_done(f"tune/{system}/{replica.id}"),
-                    }  # fmt: skip
+                    }
 
     def _verdict(self, wait: bool) -> State | None:
         cell = self.progress.tested()

@@ -15,9 +15,12 @@ from replitune.workflow.live.state import Live, State, clock_of
 
 BARS = " ▁▂▃▄▅▆▇█"
 STATUS = {
-    "running": "running", "elsewhere": "running, or stopped, on {host}", "done": "done",
-    "failed": "ended with errors", "stopped": "stopped before its end",
-}  # fmt: skip
+    "running": "running",
+    "elsewhere": "running, or stopped, on {host}",
+    "done": "done",
+    "failed": "ended with errors",
+    "stopped": "stopped before its end",
+}
 NARROW = 40
 """Columns of a terminal that is taken for wider."""
 
@@ -67,8 +70,11 @@ def _stages(state: State) -> list[str]:
         part = stage["done"] / max(stage["all"], 1)
         bar = "█" * int(10 * part) + ("▌" if 10 * part % 1 > 0 else "")
         said = f"{stage['done']:>4} of {counted(stage['name'], stage['all']):<14}"
-        more = [f"{stage[key]} {word}" for key, word in
-                (("at_work", "at work"), ("failed", "failed")) if stage[key]]  # fmt: skip
+        more = [
+            f"{stage[key]} {word}"
+            for key, word in (("at_work", "at work"), ("failed", "failed"))
+            if stage[key]
+        ]
         rows.append(f"  {stage['name']:<12}{bar:<10} {said}{', '.join(more)}")
     return rows
 
@@ -88,8 +94,9 @@ def _replicas(state: State) -> list[str]:
         made = "" if row["made"] is None else f"{row['made']}/{of}"
         text = f"  {row['system']:<{name}}  {row['of']:<6}" + (f"  {made:>6}" if tuned else "")
         text += f"  {row['decoded']}/{of:<5}"
-        curves = [c["scores"] for c in state["curves"]
-                  if (c["system"], c["of"]) == (row["system"], row["of"])]  # fmt: skip
+        curves = [
+            c["scores"] for c in state["curves"] if (c["system"], c["of"]) == (row["system"], row["of"])
+        ]
         if curves:
             last = [scores[-1] for scores in curves]
             span = f"{min(last):.2f}" + (f" to {max(last):.2f}" if len(last) > 1 else "")
@@ -113,8 +120,7 @@ def spark(values: Sequence[float], low: float, high: float) -> str:
 
 def _at_work(state: State) -> list[str]:
     rows = [
-        f"  {words(job['name'])}" + (f": {job['said']}" if job["said"] else "")
-        for job in state["at_work"]
+        f"  {words(job['name'])}" + (f": {job['said']}" if job["said"] else "") for job in state["at_work"]
     ]
     return ["", "at work", *rows] if rows else []
 

@@ -316,6 +316,15 @@ class Experiment:
         """Number of the last look; unset where there are none."""
         return msgspec.UNSET if self.record is None else len(self.record.looks)
 
+    def batches(self, testset: str, metric: str, system: str) -> list[int]:
+        """Of the scores that decide: at how many replicas of each kind looks have made them."""
+        record = self.record
+        if record is None or system not in record.plan.sizes:
+            return []
+        if metric != self.plan.metric or testset not in (self.plan.suite or (self.plan.testset,)):
+            return []
+        return [n for n in record.plan.sizes[system] if n <= record.wanted[system]]
+
     # ---- studies
 
     def studied(self, study: str) -> list[str]:

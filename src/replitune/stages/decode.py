@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from replitune.backends.interface import DecodeJob
 from replitune.experiment.stage import Conditions, Files
 from replitune.replicas import Replica
 from replitune.stages.system import ReplicaStage
@@ -42,22 +43,18 @@ class Decode(ReplicaStage):
         return {"decodes": [self.at.decode(name, self.system, self.replica) for name in self.testsets]}
 
     def run(self, conditions: Conditions) -> None:
-        from replitune.backends.interface import DecodeJob
         from replitune.backends.making import write_translations
 
-        texts = self.read_texts()
-        texts.pop("dev", None)
         (testset,) = self.testsets
         tuned = self.inputs.get("tuned")
-        job = DecodeJob(
-            seed=self.seed,
-            threads=conditions.threads,
+        job = self.make_job(
+            DecodeJob,
+            conditions,
             paired=self.paired,
             replica=Replica(self.replica),
             name=testset,
             tuned=Path(str(tuned)) if tuned else None,
             testset=Path(self.at.testset(testset)),
-            **texts,
         )
         out = Path(self.at.decode(testset, self.system, self.replica))
         write_translations(self.get_backend(), job, out, allow_failure=conditions.allow_failures)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from replitune.backends.interface import DecodeJob
 from replitune.experiment.stage import Conditions, Counts, Files, Names
 from replitune.replicas import Replica, replica_ids
 from replitune.stages.system import SystemStage
@@ -62,7 +63,6 @@ class Derive(SystemStage):
         return {"derivations": self.at.derivations(self.testset, self.system)}
 
     def run(self, conditions: Conditions) -> None:
-        from replitune.backends.interface import DecodeJob
         from replitune.running.files import atomic_open
         from replitune.significance.arguments import select_replica
         from replitune.statistics.store import read_systems
@@ -71,16 +71,13 @@ class Derive(SystemStage):
         system = store.systems[self.system]
         median = select_replica(system, store.metric.score(system.sums), "median")
         replica = Replica(system.replicas[median])
-        texts = self.read_texts()
-        texts.pop("dev", None)
-        job = DecodeJob(
-            seed=self.seed,
-            threads=conditions.threads,
+        job = self.make_job(
+            DecodeJob,
+            conditions,
             replica=replica,
             name=self.testset,
             tuned=Path(self.at.weights(self.system, replica.id)),
             testset=Path(self.at.testset(self.testset)),
-            **texts,
         )
         derivations = self.get_backend().derive(job)
         with atomic_open(self.at.derivations(self.testset, self.system)) as handle:

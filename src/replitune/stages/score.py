@@ -53,7 +53,7 @@ class Scoring(Stage):
             id=metric,
             metric=entry.mapping,
             replicas=replicas,
-            batches=batches_of(experiment, testset, metric, system),
+            batches=experiment.batches(testset, metric, system) or msgspec.UNSET,
             **settings,
         )
 
@@ -177,16 +177,3 @@ class Batch(Scoring, kw_only=True):
     @property
     def outputs(self) -> Files:
         return {"store": self.at.batch(self.testset, self.id, self.system, self.n)}
-
-
-def batches_of(
-    experiment: Experiment, testset: str, metric: str, system: str
-) -> list[int] | msgspec.UnsetType:
-    """Of the scores that decide: what looks have made of them."""
-    record = experiment.record
-    if record is None or system not in record.plan.sizes:
-        return msgspec.UNSET
-    plan = experiment.plan
-    if metric != plan.metric or testset not in (plan.suite or (plan.testset,)):
-        return msgspec.UNSET
-    return [n for n in record.plan.sizes[system] if n <= record.wanted[system]]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from replitune.errors import ReplituneError
 from replitune.experiment.stage import Conditions, Files, Names
 from replitune.settings import plain, read
-from replitune.stages.stores import StoreStage
+from replitune.stages.test import StoreStage
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from replitune.backends.interface import Backend
-from replitune.experiment.stage import Files, Names, Stage
+from replitune.backends.interface import Backend, DecodeJob, Job
+from replitune.backends.registry import get_backend
+from replitune.experiment.stage import Conditions, Files, Names, Stage
 from replitune.settings import plain
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+
+J = TypeVar("J", bound=Job)
 
 
 class SystemStage(Stage):
@@ -53,23 +56,20 @@ class SystemStage(Stage):
         return files
 
     def get_backend(self) -> Backend:
-        from replitune.backends.registry import get_backend
-
         return get_backend(self.system, self.settings, self.backend)
 
-    def read_texts(self) -> dict[str, Any]:
-        """The same texts as fields of a `replitune.backends.interface.Job`."""
+    def make_job(self, kind: type[J], conditions: Conditions, **fields: Any) -> J:
+        """What the backend is to do, with the texts that it reads."""
         from replitune.corpus.testset import read_prepared
 
         files = self.texts()
-        fields: dict[str, Any] = {}
         if "source" in files:
             fields["train"] = Path(str(files["source"])), Path(str(files["target"]))
-        if "dev" in files:
+        if "dev" in files and kind is not DecodeJob:
             fields["dev"] = read_prepared(str(files["dev"]))
         if "model" in files:
             fields["model"] = Path(str(files["model"]))
-        return fields
+        return kind(seed=self.seed, threads=conditions.threads, **fields)
 
 
 class ReplicaStage(SystemStage):

@@ -9,13 +9,43 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from replitune.experiment.places import TESTS
-from replitune.experiment.stage import Conditions, Files, Names
+from replitune.experiment.stage import Conditions, Files, Names, Stage
 from replitune.settings import plain
-from replitune.stages.stores import StoreStage
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
     from replitune.results.result import Result
+
+
+class StoreStage(Stage):
+    """A stage that reads segment statistics of one metric on one test set."""
+
+    KEPT = True
+    WAITS_FOR_LOOKS = True
+    testset: str
+    metric: str
+    systems: list[str]
+    suite: dict[str, float]
+    """Weights of the test sets, where `testset` is the name of a suite."""
+
+    @classmethod
+    def for_cell(cls, experiment: Experiment, testset: str, metric: str, **settings: Any) -> Self:
+        return cls.create(
+            experiment,
+            testset=testset,
+            metric=metric,
+            systems=experiment.decoding(testset),
+            suite=experiment.suites.get(testset, {}),
+            **settings,
+        )
+
+    def stores(self, testset: str) -> list[str]:
+        return [self.at.store(testset, self.metric, system) for system in self.systems]
+
+    @property
+    def inputs(self) -> Files:
+        testsets = self.suite or [self.testset]
+        return {"stores": [path for testset in testsets for path in self.stores(testset)]}
 
 
 class Test(StoreStage):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from replitune.backends.interface import TrainJob
 from replitune.experiment.stage import Conditions, Files, Names
 from replitune.stages.system import SystemStage
 
@@ -37,8 +38,5 @@ class Train(SystemStage):
         return {"model": self.at.model(self.system)}
 
     def run(self, conditions: Conditions) -> None:
-        from replitune.backends.interface import TrainJob
-
         out = Path(self.at.model(self.system))
-        job = TrainJob(seed=self.seed, threads=conditions.threads, out=out, **self.read_texts())
-        self.get_backend().train(job)
+        self.get_backend().train(self.make_job(TrainJob, conditions, out=out))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from replitune.backends.interface import ReplicaJob
 from replitune.experiment.stage import Conditions, Files
 from replitune.replicas import Replica
 from replitune.settings import plain
@@ -22,21 +23,19 @@ class MakeReplica(ReplicaStage):
     """As `replitune.tuning.settings.Tuning` reads it."""
 
     def make(self, conditions: Conditions, out: str, **fields: Any) -> None:
-        from replitune.backends.interface import ReplicaJob
         from replitune.backends.making import make_replica
         from replitune.tuning.settings import tuning_of
 
         replica = Replica(self.replica)
-        job = ReplicaJob(
-            seed=self.seed,
-            threads=conditions.threads,
+        job = self.make_job(
+            ReplicaJob,
+            conditions,
             out=Path(out),
             replica=replica,
             paired=self.paired,
             work=Path(self.at.work(self.system, self.replica)),
             common=Path(self.at.common(self.system)),
             **tuning_of(self.tuning, replica.prefix if self.NAME == "tune" else None),
-            **self.read_texts(),
             **fields,
         )
         make_replica(self.get_backend(), job, allow_failure=conditions.allow_failures)

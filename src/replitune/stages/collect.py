@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from replitune.backends.interface import Given
-from replitune.backends.registry import get_backend
 from replitune.experiment.stage import Conditions, Counts, Files, Names, Stage, decodes_of
 from replitune.replicas import counts_of
 from replitune.settings import plain
@@ -36,6 +34,8 @@ class Collect(Stage):
 
     @classmethod
     def from_experiment(cls, experiment: Experiment, system: str, testset: str) -> Self:
+        from replitune.backends.interface import Given
+
         backend = experiment.backends[system]
         assert isinstance(backend, Given)
         return cls.create(
@@ -58,6 +58,8 @@ class Collect(Stage):
         return {"decodes": decodes_of(self.at, self.testset, self.system, self.replicas)}
 
     def run(self, conditions: Conditions) -> None:
+        from replitune.backends.interface import Given
+        from replitune.backends.registry import get_backend
         from replitune.corpus.testset import read_prepared
         from replitune.running.files import write_lines
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from replitune.backends.interface import DecodeJob
 from replitune.experiment.stage import Conditions, Files
 from replitune.replicas import Replica
 from replitune.stages.system import ReplicaStage
@@ -43,6 +42,7 @@ class Decode(ReplicaStage):
         return {"decodes": [self.at.decode(name, self.system, self.replica) for name in self.testsets]}
 
     def run(self, conditions: Conditions) -> None:
+        from replitune.backends.interface import DecodeJob
         from replitune.backends.making import write_translations
 
         (testset,) = self.testsets

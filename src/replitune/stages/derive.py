@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from replitune.backends.interface import DecodeJob
 from replitune.experiment.stage import Conditions, Counts, Files, Names
 from replitune.replicas import Replica, replica_ids
 from replitune.stages.system import SystemStage
@@ -63,6 +62,7 @@ class Derive(SystemStage):
         return {"derivations": self.at.derivations(self.testset, self.system)}
 
     def run(self, conditions: Conditions) -> None:
+        from replitune.backends.interface import DecodeJob
         from replitune.running.files import atomic_open
         from replitune.significance.arguments import select_replica
         from replitune.statistics.store import read_systems

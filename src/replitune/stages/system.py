@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from replitune.backends.interface import Backend, DecodeJob, Job
-from replitune.backends.registry import get_backend
 from replitune.experiment.stage import Conditions, Files, Names, Stage
 from replitune.settings import plain
 
 if TYPE_CHECKING:
+    from replitune.backends.interface import Backend, Job
     from replitune.experiment.experiment import Experiment
 
-J = TypeVar("J", bound=Job)
+J = TypeVar("J", bound="Job")
 
 
 class SystemStage(Stage):
@@ -56,6 +55,8 @@ class SystemStage(Stage):
         return files
 
     def get_backend(self) -> Backend:
+        from replitune.backends.registry import get_backend
+
         return get_backend(self.system, self.settings, self.backend)
 
     def make_job(self, kind: type[J], conditions: Conditions, **fields: Any) -> J:
@@ -65,7 +66,7 @@ class SystemStage(Stage):
         files = self.texts()
         if "source" in files:
             fields["train"] = Path(str(files["source"])), Path(str(files["target"]))
-        if "dev" in files and kind is not DecodeJob:
+        if "dev" in files:
             fields["dev"] = read_prepared(str(files["dev"]))
         if "model" in files:
             fields["model"] = Path(str(files["model"]))

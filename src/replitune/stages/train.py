@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from replitune.backends.interface import TrainJob
 from replitune.experiment.stage import Conditions, Files, Names
 from replitune.stages.system import SystemStage
 
@@ -38,5 +37,7 @@ class Train(SystemStage):
         return {"model": self.at.model(self.system)}
 
     def run(self, conditions: Conditions) -> None:
+        from replitune.backends.interface import TrainJob
+
         out = Path(self.at.model(self.system))
         self.get_backend().train(self.make_job(TrainJob, conditions, out=out))

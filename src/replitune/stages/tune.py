@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from replitune.backends.interface import ReplicaJob
 from replitune.experiment.stage import Conditions, Files
 from replitune.replicas import Replica
 from replitune.settings import plain
@@ -23,6 +22,7 @@ class MakeReplica(ReplicaStage):
     """As `replitune.tuning.settings.Tuning` reads it."""
 
     def make(self, conditions: Conditions, out: str, **fields: Any) -> None:
+        from replitune.backends.interface import ReplicaJob
         from replitune.backends.making import make_replica
         from replitune.tuning.settings import tuning_of
 

@@ -34,7 +34,7 @@ def test_a_job_reads_only_what_earlier_jobs_write(name: str):
 
 def test_a_stage_says_what_it_is_called():
     for name in STAGES.names:
-        assert STAGES[name].NAME == name
+        assert name == STAGES[name].NAME
         assert STAGES[name].__doc__
 
 

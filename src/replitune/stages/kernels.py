@@ -96,7 +96,8 @@ def compile_tests(metrics: Sequence[Entry], methods: Sequence[Entry]) -> None:
     reference = testset.references[0]
     stores = []
     for entry in metrics:
-        if not METRICS[entry.name].has_kernels:
+        kind = METRICS[entry.name]
+        if not (kind.has_kernels and kind.needs_text):
             continue
         scorer = Scorer(entry, testset, "kernels")
         systems = []

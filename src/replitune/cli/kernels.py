@@ -20,8 +20,7 @@ TEXTLESS = ("meteor", "bleurt", "comet", "command", "external", "given", "mean")
 """Metrics without kernels of their own."""
 
 SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {
-    "cube": ("phrase", {"search": "cube", "stack": 20, "pop_limit": 20}),
-    "stack": ("phrase", {"search": "stack", "stack": 20, "pop_limit": 20}),
+    "cube": ("phrase", {"stack": 20, "pop_limit": 20}),
     "hiero": ("hiero", {"pop_limit": 20}),
 }
 """Backend and settings of each search that embedded decoders have (`Backend.search`)."""

@@ -160,7 +160,7 @@ class Phrase(Embedded):
 
     @property
     def search(self) -> str | None:
-        return self.settings.search.search
+        return "cube"
 
     def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
         from replitune.phrase.model import PhraseModel

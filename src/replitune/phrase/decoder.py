@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.phrase.arrays import starts
-from replitune.phrase.cube import search_cubes
+from replitune.phrase.cube import search
 from replitune.phrase.features import DISTORTION, LM, GroupedLayout
 from replitune.phrase.graph import SearchGraph, graph_of
 from replitune.phrase.kbest import best_words
 from replitune.phrase.kbest import nbest as nbest_of
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.options import Batch, prepare
-from replitune.phrase.search import MEMO, MEMO_BITS, Terms, search
+from replitune.phrase.search import MEMO, MEMO_BITS, Terms
 from replitune.phrase.settings import SearchSettings
 from replitune.running.files import atomic_open
 
@@ -234,10 +234,8 @@ class Decoder:
 
     def _search(self, batch: Batch, i: int, memo: NDArray[np.void], keep: bool) -> Any:
         spans = batch.spans[batch.start[i] : batch.start[i + 1]]
-        arguments = spans, batch.options, self._automaton, self._terms, self.settings.stack
-        if self.settings.search == "cube":
-            return search_cubes(*arguments, self.settings.pop_limit, keep, memo)
-        return search(*arguments, keep, memo)
+        limits = self.settings.stack, self.settings.pop_limit
+        return search(spans, batch.options, self._automaton, self._terms, *limits, keep, memo)
 
     def _map(
         self, work: Callable[[int, NDArray[np.void]], Result], count: int, threads: int

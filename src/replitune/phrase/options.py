@@ -36,22 +36,18 @@ CELL = np.dtype(
         ("unused", "i4"),
     ]
 )
-"""An option for one orientation, with all that cube pruning wants of it in one place. promise:
-estimate + backward; ceiling: its bound."""
+"""An option for one orientation, with all that the search wants of it in one place. score:
+translation model and penalties; backward: lexicalised reordering; promise: estimate + backward;
+ceiling: score + backward + the most that the LM can give in any context, a true bound."""
 
 
 class Options(NamedTuple):
     """O options of U source phrases under one weights vector; all scores are weighted.
 
     first, counts: (U,) options of phrase u are first[u] : first[u] + counts[u], best first
-    score: (O,) translation model and penalties
-    estimate: (O,) score + LM of the words without context
-    order: (O, 3) per orientation, the options of a phrase from the highest bound down
-    bound: (O, 3) in that order: score + backward reordering + the most the LM can give in any
-        context; a hypothesis extended by option order[i, o] cannot score more
-    cells: (3, O) CELL per orientation, the options of a phrase from the highest estimate +
-        backward reordering down
-    backward, forward: (O, 3) lexicalised reordering per orientation
+    estimate: (O,) translation model, penalties, and LM of the words without context
+    cells: (3, O) CELL per orientation, the options of a phrase from the highest promise down
+    forward: (O, 3) lexicalised reordering of the next phrase, per its orientation
     identity: (O,) equal for options with the same forward reordering scores
     spelling, power: (O,) the hash of a translation that goes on with the option is that of what
         stands before times power plus spelling
@@ -63,12 +59,8 @@ class Options(NamedTuple):
 
     first: NDArray[np.int64]
     counts: NDArray[np.int64]
-    score: NDArray[np.float64]
     estimate: NDArray[np.float64]
-    order: NDArray[np.int64]
-    bound: NDArray[np.float64]
     cells: NDArray[np.void]
-    backward: NDArray[np.float64]
     forward: NDArray[np.float64]
     identity: NDArray[np.int32]
     spelling: NDArray[np.uint64]
@@ -77,11 +69,6 @@ class Options(NamedTuple):
     words: NDArray[np.int32]
     inner_state: NDArray[np.int32]
     inner_rest: NDArray[np.float64]
-
-    @property
-    def ceiling(self) -> NDArray[np.float64]:
-        """(3, O) bounds of the cells."""
-        return self.cells["ceiling"]
 
 
 @njit(cache=True)
@@ -137,20 +124,6 @@ def _select(phrases, option_start, target_start, scores, isolated, weights, limi
 
 
 @leaf
-def _sort(values, order, column, begin, end):  # type: ignore[no-untyped-def]
-    """Sort values[begin:end, column] downwards, stably; order: where they stood."""
-    for o in range(begin, end):
-        value = values[o, column]
-        i = o
-        while i > begin and values[i - 1, column] < value:
-            values[i, column] = values[i - 1, column]
-            order[i, column] = order[i - 1, column]
-            i -= 1
-        values[i, column] = value
-        order[i, column] = o
-
-
-@leaf
 def _sort_cells(cells, orientation, begin, end, scratch):  # type: ignore[no-untyped-def]
     """Sort cells[orientation, begin:end] by promise downwards, stably."""
     for o in range(begin + 1, end):
@@ -166,16 +139,15 @@ def _sort_cells(cells, orientation, begin, end, scratch):  # type: ignore[no-unt
 
 @njit(cache=True)
 def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):  # type: ignore[no-untyped-def]
-    """Score, LM inside each phrase, reordering, bounds, and the order by bound."""
+    """Scores, LM inside each phrase, reordering, bounds, and the order by promise."""
     weight = weights[LM]
     scratch = np.empty(1, CELL)
-    for o in range(len(options.score)):
+    for o in range(len(options.estimate)):
         begin, end = options.word_start[o], options.word_start[o + 1]
         score = weights[PHRASE_PENALTY] - weights[WORD_PENALTY] * (end - begin)
         score += UNKNOWN_WORD * unknown[o]
         for j in range(4):
             score += weights[TM + j] * scores[o, j]
-        options.score[o] = score
         state = np.int64(automaton.root)
         whole = True  # the state is the whole phrase so far, so that a longer context can matter
         most = rise  # of the end of the sentence, which an option may bring about
@@ -196,25 +168,21 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             options.inner_rest[j] = total
         for j in range(begin, end):
             options.inner_rest[j] = total - options.inner_rest[j]
-        options.estimate[o] = options.score[o] + weight * total
+        options.estimate[o] = score + weight * total
         for orientation in range(3):
-            options.backward[o, orientation] = weights[orientation] * reordering[o, orientation]
             options.forward[o, orientation] = weights[3 + orientation] * reordering[o, 3 + orientation]
-            options.bound[o, orientation] = (
-                np.inf if weight < 0 else options.score[o] + weight * most
-            ) + options.backward[o, orientation]
+            backward = weights[orientation] * reordering[o, orientation]
             cell = options.cells[orientation, o]
-            cell.promise = options.estimate[o] + options.backward[o, orientation]
-            cell.ceiling = options.bound[o, orientation]
-            cell.score = options.score[o]
-            cell.backward = options.backward[o, orientation]
+            cell.promise = options.estimate[o] + backward
+            cell.ceiling = (np.inf if weight < 0 else score + weight * most) + backward
+            cell.score = score
+            cell.backward = backward
             cell.option = o
     _identify(reordering, options.identity)
     for u in range(len(options.first)):
         begin, end = options.first[u], options.first[u] + options.counts[u]
         for orientation in range(3):
             _sort_cells(options.cells, orientation, begin, end, scratch)
-            _sort(options.bound, options.order, orientation, begin, end)
 
 
 @njit(cache=True)
@@ -359,12 +327,8 @@ def _batch(
     options = Options(
         first=starts(count)[:-1],
         counts=count,
-        score=np.zeros(total),
         estimate=np.zeros(total),
-        order=np.zeros((total, 3), np.int64),
-        bound=np.zeros((total, 3)),
         cells=np.zeros((3, total), CELL),
-        backward=np.zeros((total, 3)),
         forward=np.zeros((total, 3)),
         identity=np.zeros(total, np.int32),
         spelling=np.zeros(total, np.uint64),

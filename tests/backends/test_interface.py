@@ -171,7 +171,7 @@ def test_a_job_makes_its_system_of_the_settings_of_its_stage():
         ("phrase", {"subset": "evn", "features": ["tm", "tm"]}, ["subset"]),
         ("phrase", {"features": ["tm", "tm"]}, ["distinct"]),
         ("marian", {"training": {"length": "20"}, "decoding": {"beam": 0}}, ["20e", "at least 1"]),
-        ("marian", {"options": {"seed": 1, "skip": 2}}, ["replica is the seed", "true or false"]),
+        ("marian", {"options": {"seed": 1, "model": 2}}, ["replica is the seed", "names the files"]),
         ("moses", {"tuner": "mert"}, ["mert-moses"]),
         ("corruption", {"errors": 2, "spred": 0}, ["at most 1", "spread"]),
         ("outputs", {"files": {"t": "x"}, "replicas": {"seeds": 1}}, ["files are its replicas"]),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
+from replitune.replicas import MOST_REPLICAS
 from replitune.running.resources import Resources
 from replitune.settings import (
     WRONG,
@@ -18,10 +19,7 @@ from replitune.settings import (
     settings_of,
     shown,
 )
-from replitune.tuning.registry import TUNERS
-
-MOST_REPLICAS = 999
-"""Of one kind: their numbers have three digits."""
+from replitune.tuners import TUNERS
 
 Number = Annotated[int, about("Number of replicas.", ge=1, le=MOST_REPLICAS)]
 
@@ -35,20 +33,6 @@ Subset = Annotated[
         pattern=r"^(all|top|bottom|odd|even|rand[0-9]{1,9})$(?!\n)",
     ),
 ]
-
-
-class ReplicaDesign(Settings):
-    """What replicas are; stands beside their numbers."""
-
-    design: Annotated[
-        Literal["runs", "samples"],
-        about(
-            "Replicas are `runs` (of a tuner, of a training), or `samples`: outputs drawn for each "
-            "segment independently, as from a language model at a temperature. Samples have no run "
-            "effect, so the tests ask about new segments and new samples; whether the data agree "
-            "is tested."
-        ),
-    ] = "runs"
 
 
 class Counts(Kind):

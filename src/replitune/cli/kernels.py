@@ -94,7 +94,7 @@ def _decoders(folder: Path, algorithms: list[str], metric: str, searches: list[s
     from replitune.corpus.synthetic import synthetic_testset, synthetic_train
     from replitune.phrase.backend import Embedded
     from replitune.replicas import Replica
-    from replitune.tuning.registry import get_tuner
+    from replitune.tuners import get_tuner
     from replitune.tuning.settings import LoopSettings
 
     source, target = synthetic_train(1, 300)

@@ -25,7 +25,7 @@ from replitune.cli.systems import (
 )
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
-from replitune.tuning.registry import TUNERS, get_tuner
+from replitune.tuners import TUNERS, get_tuner
 
 if TYPE_CHECKING:
     from replitune.backends.interface import Backend, ReplicaJob

@@ -21,7 +21,7 @@ from replitune.backends.interface import (
 from replitune.errors import ReplituneError
 from replitune.phrase.settings import PhraseSystemSettings
 from replitune.settings import plain
-from replitune.tuning.registry import TUNERS
+from replitune.tuners import TUNERS
 
 if TYPE_CHECKING:
     import numpy as np

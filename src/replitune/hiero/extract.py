@@ -132,7 +132,7 @@ def _usual_links(tries: Tries, times: NDArray[np.int32]) -> NDArray[np.uint64]:
 
 
 @njit(cache=True)
-def _choose_links(rule, mask_node, times, aligned, masks, usual):  # type: ignore[no-untyped-def]
+def _choose_links(rule, mask_node, times, aligned, masks, usual):
     most = np.zeros(len(usual), np.int32)
     for i in range(1, aligned):
         mask = masks[mask_node[i]]
@@ -143,7 +143,7 @@ def _choose_links(rule, mask_node, times, aligned, masks, usual):  # type: ignor
 
 
 @leaf
-def _by_begin(phrases, count, n_source, first, order):  # type: ignore[no-untyped-def]
+def _by_begin(phrases, count, n_source, first, order):
     """Phrases by their first source word s: order[first[s] : first[s + 1]]."""
     for s in range(n_source + 2):
         first[s] = 0
@@ -158,7 +158,7 @@ def _by_begin(phrases, count, n_source, first, order):  # type: ignore[no-untype
 
 
 @leaf
-def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules):  # type: ignore[no-untyped-def]
+def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules):
     """The pairs of gaps (-1: none) of the rules from phrase p, as far as there is room in `rules`;
     their number, and that of the gaps considered. linked: links before each source word."""
     s1, s2, t1, t2 = phrases[p, 0], phrases[p, 1], phrases[p, 2], phrases[p, 3]
@@ -210,7 +210,7 @@ def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules):
 
 
 @leaf
-def _make_rule(phrase, a, b, source, target, link_at, link_target, tries, place, longest):  # type: ignore[no-untyped-def]
+def _make_rule(phrase, a, b, source, target, link_at, link_target, tries, place, longest):
     """The rule of a phrase with the gaps a and b, each (4,), first source word -1 where there is
     none: (its node, that of its links). source, target: words of the segment; place: room for the
     number of each target word among those of the rule.
@@ -265,7 +265,7 @@ def _make_rule(phrase, a, b, source, target, link_at, link_target, tries, place,
 
 
 @leaf
-def _has_room(tries, more, symbols, longest):  # type: ignore[no-untyped-def]
+def _has_room(tries, more, symbols, longest):
     """Whether there is room for what `more` rules can need."""
     return (
         tries.source.size[0] + more * symbols <= len(tries.source.parent)
@@ -277,7 +277,7 @@ def _has_room(tries, more, symbols, longest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _extract(  # type: ignore[no-untyped-def]
+def _extract(
     source_words,
     source_start,
     target_words,

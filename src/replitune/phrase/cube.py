@@ -29,7 +29,7 @@ from replitune.phrase.stacks import ARC, HYPOTHESIS, match, new_stack, prune, re
 
 
 @leaf
-def _enter(stack, new, size, arcs, arc_count, keep):  # type: ignore[no-untyped-def]
+def _enter(stack, new, size, arcs, arc_count, keep):
     """Put a hypothesis into the stack; (which one it is there, or -1; the number of arcs)."""
     hypotheses, count = stack.hypotheses, stack.used
     i_old, slot = match(stack.slots, hypotheses, new)
@@ -48,27 +48,11 @@ def _enter(stack, new, size, arcs, arc_count, keep):  # type: ignore[no-untyped-
 
 
 @leaf
-def _fill(
-    k,
-    least,
-    equal,
-    grids,
-    rows,
-    coverages,
-    options,
-    automaton,
-    terms,
-    memo,
-    stack,
-    size,
-    room,
-    arcs,
-    arc_count,
-    last,
-    keep,
-):  # type: ignore[no-untyped-def]
+def _fill(k, least, equal, sentence, grids, rows, coverages, stack, size, room, arcs, arc_count):
     """Score the cells into stack k that are above `least`, and the first `equal` of those that
     have just this promise; returns the number of arcs. room: (>= 1, W) for a mask."""
+    options, automaton, terms = sentence.options, sentence.automaton, sentence.terms
+    memo, keep, last = sentence.memo, sentence.keep, k == len(sentence.spans)
     cells, identity = options.cells, options.identity
     members, floor, top = grids.members, stack.floor, stack.top
     hypotheses = stack.hypotheses
@@ -152,14 +136,13 @@ def _fill(
 
 
 @njit(cache=True, nogil=True)
-def search(spans, options, automaton, terms, size, pops, keep, memo):  # type: ignore[no-untyped-def]
-    """Decode one sentence.
+def search(sentence, size, pops):
+    """Decode one sentence, with `size` hypotheses kept and `pops` cells tried per stack.
 
-    spans: (n, longest), n > 0; size: hypotheses kept per stack; pops: cells tried per stack; memo:
-    (2^MEMO_BITS,) MEMO, of sentences with the same options, zeros before the first. Returns (rows,
-    first, arcs): the hypotheses kept, those with k words translated being
+    Returns (rows, first, arcs): the hypotheses kept, those with k words translated being
     rows[first[k]:first[k + 1]], best first; arcs: with `keep`, the recombined ones.
     """
+    spans, options, terms, keep = sentence.spans, sentence.options, sentence.terms, sentence.keep
     n, longest = spans.shape
     width = mask_width(n, terms.limit)
     band = n if terms.limit < 0 else min(n, terms.limit)
@@ -199,23 +182,7 @@ def search(spans, options, automaton, terms, size, pops, keep, memo):  # type: i
         if keep and arc_count + pops + grids.ways[k] > len(arcs):
             arcs = np.concatenate((arcs, np.empty(len(arcs) + pops + grids.ways[k], ARC)))
         arc_count = _fill(
-            k,
-            least,
-            equal,
-            grids,
-            rows,
-            coverages,
-            options,
-            automaton,
-            terms,
-            memo,
-            stack,
-            size,
-            ways.mask,
-            arcs,
-            arc_count,
-            k == n,
-            keep,
+            k, least, equal, sentence, grids, rows, coverages, stack, size, ways.mask, arcs, arc_count
         )
         base = first[k]
         if base + size > len(rows):
@@ -228,21 +195,5 @@ def search(spans, options, automaton, terms, size, pops, keep, memo):  # type: i
             group = np.full(2 * coverages.size[0], -1, np.int64)
         groups = group_rows(rows, base, kept, group, tail, head, next_row)
         grids = grids_with_room(grids, 3 * most * groups, most * kept)
-        add_grids(
-            k,
-            groups,
-            head,
-            next_row,
-            rows,
-            base,
-            coverages,
-            spans,
-            options,
-            terms,
-            future,
-            ways,
-            grids,
-            lists,
-            keep,
-        )
+        add_grids(k, sentence, groups, head, next_row, rows, base, coverages, future, ways, grids, lists)
     return rows[: first[n + 1]], first, arcs[:arc_count]

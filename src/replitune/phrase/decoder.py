@@ -27,7 +27,7 @@ from replitune.phrase.kbest import best_words
 from replitune.phrase.kbest import nbest as nbest_of
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.options import Batch, prepare
-from replitune.phrase.search import MEMO, MEMO_BITS, Terms
+from replitune.phrase.search import MEMO, MEMO_BITS, Sentence, Terms
 from replitune.phrase.settings import SearchSettings
 from replitune.running.files import atomic_open
 
@@ -234,8 +234,8 @@ class Decoder:
 
     def _search(self, batch: Batch, i: int, memo: NDArray[np.void], keep: bool) -> Any:
         spans = batch.spans[batch.start[i] : batch.start[i + 1]]
-        limits = self.settings.stack, self.settings.pop_limit
-        return search(spans, batch.options, self._automaton, self._terms, *limits, keep, memo)
+        sentence = Sentence(spans, batch.options, self._automaton, self._terms, memo, keep)
+        return search(sentence, self.settings.stack, self.settings.pop_limit)
 
     def _map(
         self, work: Callable[[int, NDArray[np.void]], Result], count: int, threads: int

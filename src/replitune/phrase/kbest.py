@@ -13,7 +13,7 @@ from replitune.phrase.search import orientation
 
 
 @leaf
-def path_features(path, length, options, scores, reordering, unknown, automaton, begin, end, out, row):  # type: ignore[no-untyped-def]
+def path_features(path, length, options, scores, reordering, unknown, automaton, begin, end, out, row):
     """Add the feature values of a derivation to out[row] (14,); returns its number of copied words.
 
     path: (>= length,) WAY from the last phrase to the first.
@@ -42,7 +42,7 @@ def path_features(path, length, options, scores, reordering, unknown, automaton,
 
 
 @leaf
-def _trace(state, path, phrases):  # type: ignore[no-untyped-def]
+def _trace(state, path, phrases):
     """Fill `phrases` (> any length,) with the ways of a path, the last first; how many."""
     length = 0
     while state.paths[path].way >= 0:
@@ -53,7 +53,7 @@ def _trace(state, path, phrases):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _count_words(option_start, phrases, length):  # type: ignore[no-untyped-def]
+def _count_words(option_start, phrases, length):
     count = 0
     for i in range(length):
         count += option_start[phrases[i].option + 1] - option_start[phrases[i].option]
@@ -61,7 +61,7 @@ def _count_words(option_start, phrases, length):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _spell(option_start, target_words, phrases, length, words, at):  # type: ignore[no-untyped-def]
+def _spell(option_start, target_words, phrases, length, words, at):
     """Put the words of a derivation into words[at:]."""
     for i in range(length - 1, -1, -1):
         option = phrases[i].option
@@ -71,7 +71,7 @@ def _spell(option_start, target_words, phrases, length, words, at):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def nbest(  # type: ignore[no-untyped-def]
+def nbest(
     rows,
     arcs,
     final,
@@ -121,7 +121,7 @@ def nbest(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def best_words(rows, final, word_start, target_words):  # type: ignore[no-untyped-def]
+def best_words(rows, final, word_start, target_words):
     """The words of the best path into row `final`."""
     count = 0
     row = np.int64(final)

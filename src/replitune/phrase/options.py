@@ -72,7 +72,7 @@ class Options(NamedTuple):
 
 
 @njit(cache=True)
-def _find_spans(tokens, start, source_start, source_words, index, longest, spans):  # type: ignore[no-untyped-def]
+def _find_spans(tokens, start, source_start, source_words, index, longest, spans):
     """spans[i, l]: the source phrase of the l + 1 words from token i on, or -1."""
     slots = len(index)
     for sentence in range(len(start) - 1):
@@ -95,7 +95,7 @@ def _find_spans(tokens, start, source_start, source_words, index, longest, spans
 
 
 @njit(cache=True)
-def _select(phrases, option_start, target_start, scores, isolated, weights, limit, chosen, best):  # type: ignore[no-untyped-def]
+def _select(phrases, option_start, target_start, scores, isolated, weights, limit, chosen, best):
     """The `limit` best options of each phrase by estimate, ties in the table's order.
 
     chosen: (U, limit) options of the table, best first; best: their estimates; returns counts."""
@@ -124,7 +124,7 @@ def _select(phrases, option_start, target_start, scores, isolated, weights, limi
 
 
 @leaf
-def _sort_cells(cells, orientation, begin, end, scratch):  # type: ignore[no-untyped-def]
+def _sort_cells(cells, orientation, begin, end, scratch):
     """Sort cells[orientation, begin:end] by promise downwards, stably."""
     for o in range(begin + 1, end):
         if cells[orientation, o - 1].promise >= cells[orientation, o].promise:
@@ -138,7 +138,7 @@ def _sort_cells(cells, orientation, begin, end, scratch):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):  # type: ignore[no-untyped-def]
+def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
     """Scores, LM inside each phrase, reordering, bounds, and the order by promise."""
     weight = weights[LM]
     scratch = np.empty(1, CELL)
@@ -186,7 +186,7 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
 
 
 @njit(cache=True)
-def _spell(target_words, options):  # type: ignore[no-untyped-def]
+def _spell(target_words, options):
     """Hashes of the options' words: polynomials in an odd number, modulo 2^64."""
     for o in range(len(options.spelling)):
         for j in range(options.word_start[o], options.word_start[o + 1]):
@@ -197,7 +197,7 @@ def _spell(target_words, options):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _identify(reordering, identity):  # type: ignore[no-untyped-def]
+def _identify(reordering, identity):
     """identity[o]: the first option with exactly the forward reordering scores of o."""
     slots = 2 * len(identity) + 1
     table = np.full(slots, -1, np.int64)

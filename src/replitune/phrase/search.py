@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from replitune.leaf import leaf
 from replitune.phrase.coverage import cover, future_of, translated
-from replitune.phrase.lm import step
-from replitune.phrase.options import DISCONTINUOUS, MONOTONE, SWAP
+from replitune.phrase.lm import Automaton, step
+from replitune.phrase.options import DISCONTINUOUS, MONOTONE, SWAP, Options
 
 MEMO = np.dtype([("key", "u8"), ("lm", "f8"), ("state", "i8")])
 """What `score_option` gave: many hypotheses have the same state. key: LM state and option, 0 for
@@ -45,6 +45,22 @@ class Terms(NamedTuple):
     beam: float
 
 
+class Sentence(NamedTuple):
+    """One sentence to search.
+
+    spans: (n, longest), n > 0, the phrase on each span; automaton: of the language model; memo:
+    (2^MEMO_BITS,) MEMO, of sentences with the same options, zeros before the first; keep: whether
+    recombined hypotheses are wanted
+    """
+
+    spans: NDArray[np.int32]
+    options: Options
+    automaton: Automaton
+    terms: Terms
+    memo: NDArray[np.void]
+    keep: bool
+
+
 class Extensions(NamedTuple):
     """Q ways to go on from one coverage: start, length, phrase: (Q,) the source span; gap, mask,
     future: the coverage they lead to"""
@@ -58,13 +74,13 @@ class Extensions(NamedTuple):
 
 
 @leaf
-def mask_width(n, limit):  # type: ignore[no-untyped-def]
+def mask_width(n, limit):
     bits = n if limit < 0 else min(n, limit)
     return max(1, (bits + 63) >> 6)
 
 
 @njit(cache=True)
-def new_extensions(n, longest, limit, width):  # type: ignore[no-untyped-def]
+def new_extensions(n, longest, limit, width):
     starts = n if limit < 0 else min(n, max(1, limit))
     most = starts * longest
     return Extensions(
@@ -78,7 +94,7 @@ def new_extensions(n, longest, limit, width):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def extensions_of(coverages, c, spans, limit, future, out):  # type: ignore[no-untyped-def]
+def extensions_of(coverages, c, spans, limit, future, out):
     """Fill `out` with the ways to go on from coverage c; how many."""
     n, longest = spans.shape
     mask, masks = coverages.mask, out.mask
@@ -106,7 +122,7 @@ def extensions_of(coverages, c, spans, limit, future, out):  # type: ignore[no-u
 
 
 @leaf
-def orientation(last_start, last_end, start, end):  # type: ignore[no-untyped-def]
+def orientation(last_start, last_end, start, end):
     """Of a phrase to the one before (start and end -1 before the first)."""
     if start == last_end + 1:
         return MONOTONE
@@ -114,7 +130,7 @@ def orientation(last_start, last_end, start, end):  # type: ignore[no-untyped-de
 
 
 @leaf
-def score_option(automaton, options, state, option):  # type: ignore[no-untyped-def]
+def score_option(automaton, options, state, option):
     """(LM score of an option's words after `state`, the state after them)."""
     total = 0.0
     begin, end = options.word_start[option], options.word_start[option + 1]
@@ -127,7 +143,7 @@ def score_option(automaton, options, state, option):  # type: ignore[no-untyped-
 
 
 @leaf
-def memo_key(state, option):  # type: ignore[no-untyped-def]
+def memo_key(state, option):
     """(key of a state and an option, its place in a memo)."""
     key = ((np.uint64(state) << np.uint64(32)) | np.uint64(option)) + np.uint64(1)
     mixed = (key ^ (key >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
@@ -135,7 +151,7 @@ def memo_key(state, option):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def finish(new, gap, mask, row, complete, identity, lexro):  # type: ignore[no-untyped-def]
+def finish(new, gap, mask, row, complete, identity, lexro):
     """Set the fields that decide recombination; the LM state is there already.
 
     gap, mask[row]: the coverage of `new`."""
@@ -153,7 +169,7 @@ def finish(new, gap, mask, row, complete, identity, lexro):  # type: ignore[no-u
 
 
 @leaf
-def group_rows(rows, base, count, group, tail, head, next_row):  # type: ignore[no-untyped-def]
+def group_rows(rows, base, count, group, tail, head, next_row):
     """Group rows[base : base + count] by coverage, groups and members in the order of rows.
 
     head[g]: first row of group g; next_row[row - base]: the next one, or -1; how many groups.

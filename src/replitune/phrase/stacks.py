@@ -66,7 +66,7 @@ class Stack(NamedTuple):
 
 
 @njit(cache=True)
-def new_stack(capacity):  # type: ignore[no-untyped-def]
+def new_stack(capacity):
     slots = 16
     while slots < 2 * capacity:
         slots *= 2
@@ -83,7 +83,7 @@ def new_stack(capacity):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _hash(coverage, state, after, swap, identity):  # type: ignore[no-untyped-def]
+def _hash(coverage, state, after, swap, identity):
     mixed = (np.uint64(coverage) << np.uint64(32)) ^ np.uint64(state)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= (np.uint64(after) << np.uint64(44)) ^ (np.uint64(swap + 1) << np.uint64(24))
@@ -93,7 +93,7 @@ def _hash(coverage, state, after, swap, identity):  # type: ignore[no-untyped-de
 
 
 @leaf
-def _enter(slots, hypotheses, i):  # type: ignore[no-untyped-def]
+def _enter(slots, hypotheses, i):
     """Put hypothesis i, which is not there yet, into the table of the stack."""
     h = hypotheses[i]
     mask = np.int64(len(slots) - 1)
@@ -104,7 +104,7 @@ def _enter(slots, hypotheses, i):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def kth_largest(values, count, k):  # type: ignore[no-untyped-def]
+def kth_largest(values, count, k):
     """The k-th largest (k from 1) of the first `count` values, which are reordered (Hoare)."""
     low, high = 0, count - 1
     k -= 1
@@ -130,7 +130,7 @@ def kth_largest(values, count, k):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def prune(stack, size):  # type: ignore[no-untyped-def]
+def prune(stack, size):
     """Keep the `size` best, of equal ones the first that came; raise the floor to the worst."""
     count = stack.used[0]
     if count <= size:
@@ -161,7 +161,7 @@ def prune(stack, size):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def match(slots, hypotheses, new):  # type: ignore[no-untyped-def]
+def match(slots, hypotheses, new):
     """(the hypothesis of the stack with the state of `new`, or -1; its slot, or a free one)."""
     mask = np.int64(len(slots) - 1)
     slot = np.int64(_hash(new.coverage, new.state, new.after, new.swap, new.identity)) & mask
@@ -180,7 +180,7 @@ def match(slots, hypotheses, new):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def recombine(hypotheses, i, new, arcs, arc_count, keep):  # type: ignore[no-untyped-def]
+def recombine(hypotheses, i, new, arcs, arc_count, keep):
     """Join `new` to the hypothesis of the same state; returns the number of arcs.
 
     The better one stays, of equally good ones the first. With `keep` the other becomes an arc;
@@ -210,7 +210,7 @@ def recombine(hypotheses, i, new, arcs, arc_count, keep):  # type: ignore[no-unt
 
 
 @leaf
-def sort_down(totals, order, count):  # type: ignore[no-untyped-def]
+def sort_down(totals, order, count):
     """Put 0 .. count - 1 into `order`, largest total first, of equal ones the first."""
     if count <= 256:
         # A place is the number of those before it; counting them needs no branches.
@@ -244,7 +244,7 @@ def sort_down(totals, order, count):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def take(stack, size, beam, rows, base):  # type: ignore[no-untyped-def]
+def take(stack, size, beam, rows, base):
     """Move the best of the finished stack to rows[base:], best first; empty it; how many."""
     prune(stack, size)
     hypotheses, totals, order = stack.hypotheses, stack.totals, stack.order

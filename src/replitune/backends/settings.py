@@ -7,18 +7,7 @@ from typing import Annotated, Any
 
 from replitune.replicas import MOST_REPLICAS
 from replitune.running.resources import Resources
-from replitune.settings import (
-    WRONG,
-    Kind,
-    Path_,
-    Reading,
-    Settings,
-    about,
-    did_you_mean,
-    json_schema,
-    settings_of,
-    shown,
-)
+from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, json_schema, settings_of, shown
 from replitune.tuners import TUNERS
 
 Number = Annotated[int, about("Number of replicas.", ge=1, le=MOST_REPLICAS)]
@@ -59,13 +48,7 @@ class Counts(Kind):
         keys = [*self.keys, *self.beside]
         for key, given in value.items():
             if key not in keys:
-                reading.wrong(
-                    (*path, key),
-                    f"unknown key `{key}` in {'.'.join(map(str, path))}",
-                    expected=", ".join(keys),
-                    fix=did_you_mean(key, keys),
-                )
-                good = False
+                good = bool(reading.unknown(key, keys, path))
                 continue
             kind = self.beside[key].type if key in self.beside else Number
             found[key] = reading.read(kind, given, (*path, key))

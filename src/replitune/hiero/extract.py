@@ -71,15 +71,7 @@ class Extracted:
 
 def extract_rules(source: Encoded, target: Encoded, links: Links, settings: HieroSettings) -> Extracted:
     """The rules of all segments."""
-    corpus = (
-        source.words,
-        source.start,
-        target.words,
-        target.start,
-        links.start,
-        links.source,
-        links.target,
-    )
+    corpus = (source.words, source.start), (target.words, target.start), links
     limits = (
         settings.max_span,
         settings.max_symbols,
@@ -90,7 +82,7 @@ def extract_rules(source: Encoded, target: Encoded, links: Links, settings: Hier
     start = np.zeros(len(source) + 1, np.int64)
     tries = Tries(*(grown(None, 0) for _ in Tries._fields))
     count, times = np.zeros(0), np.zeros(0, np.int32)
-    _extract(*corpus, *limits, 0, False, start, tries, count, times)
+    _extract(*corpus, limits, 0, False, start, tries, count, times)
     done = 0
     while done < len(source):
         more = int(start[done + 1] - start[done])
@@ -98,7 +90,7 @@ def extract_rules(source: Encoded, target: Encoded, links: Links, settings: Hier
         tries = Tries(*map(grown, tries, needed.tolist()))
         count.resize(len(tries.rules.parent))
         times.resize(len(tries.aligned.parent))
-        done = _extract(*corpus, *limits, done, True, start, tries, count, times)
+        done = _extract(*corpus, limits, done, True, start, tries, count, times)
     rules = _nodes(tries.rules)
     return Extracted(
         source=_nodes(tries.source),
@@ -277,28 +269,12 @@ def _has_room(tries, more, symbols, longest):
 
 
 @njit(cache=True)
-def _extract(
-    source_words,
-    source_start,
-    target_words,
-    target_start,
-    link_start,
-    link_source,
-    link_target,
-    longest,
-    symbols,
-    min_gap,
-    tight,
-    fractional,
-    begin,
-    fill,
-    start,
-    tries,
-    count,
-    times,
-):
+def _extract(sources, targets, links, limits, begin, fill, start, tries, count, times):
     """Say in `start` how many rules there are (fill False), or count those of segments from `begin`
     on as long as there is room for their nodes; returns the first segment that is left."""
+    (source_words, source_start), (target_words, target_start) = sources, targets
+    link_start, link_source, link_target = links
+    longest, symbols, min_gap, tight, fractional = limits
     room_source, room_target = 1, 1
     for i in range(len(source_start) - 1):
         room_source = max(room_source, source_start[i + 1] - source_start[i])
@@ -322,10 +298,12 @@ def _extract(
             linked[link_source[k] + 1] += 1
         for word in range(n_source):
             linked[word + 1] += linked[word]
-        sources = link_source[link_start[i] : link_start[i + 1]]
+        sources_of_links = link_source[link_start[i] : link_start[i + 1]]
         targets_of_links = link_target[link_start[i] : link_start[i + 1]]
         while True:
-            found = phrases_of(n_source, n_target, sources, targets_of_links, longest, tight, ends, phrases)
+            found = phrases_of(
+                n_source, n_target, sources_of_links, targets_of_links, longest, tight, ends, phrases
+            )
             if found <= len(phrases):
                 break
             phrases, order = np.empty((2 * found, 4), np.int64), np.empty(2 * found, np.int64)

@@ -165,21 +165,8 @@ class Decoder:
             if batch.start[i] == batch.start[i + 1]:
                 return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int)
             rows, first, arcs = self._search(batch, i, memo, keep=True)
-            return nbest_of(
-                rows,
-                arcs,
-                first[-2],
-                batch.options,
-                batch.target_words,
-                batch.scores,
-                batch.reordering,
-                batch.unknown,
-                self._automaton,
-                self._terms.begin,
-                self._terms.end,
-                size,
-                distinct,
-            )
+            found = rows, arcs, first[-2], batch.options, batch.target_words, batch.tables
+            return nbest_of(*found, self._automaton, self._terms, size, distinct)
 
         found = self._map(list_of, len(batch), threads)
         return NBest.of(found, self.weights, self.model.layout, self._vocabulary(batch))
@@ -192,7 +179,6 @@ class Decoder:
         batch = self.prepare(lines)
         vocabulary = self._vocabulary(batch)
         columns = self.model.layout.columns
-        tables = (batch.scores, batch.reordering, batch.unknown)
         word_start, target = batch.options.word_start, batch.target_words
 
         def of(i: int, memo: NDArray[np.void]) -> SearchGraph:
@@ -208,7 +194,7 @@ class Decoder:
                 arcs,
                 first[-2],
                 batch.options,
-                tables,
+                batch.tables,
                 self._automaton,
                 self._terms.end,
                 -1 if density is None else math.ceil(density * length),

@@ -13,12 +13,14 @@ from replitune.phrase.search import orientation
 
 
 @leaf
-def path_features(path, length, options, scores, reordering, unknown, automaton, begin, end, out, row):
+def path_features(path, length, options, tables, automaton, terms, out, row):
     """Add the feature values of a derivation to out[row] (14,); returns its number of copied words.
 
-    path: (>= length,) WAY from the last phrase to the first.
+    path: (>= length,) WAY from the last phrase to the first; tables: (scores, reordering, unknown)
+    of the options.
     """
-    state = begin
+    scores, reordering, unknown = tables
+    state = terms.begin
     last_start, last_end, last_option = -1, -1, -1
     copied = 0
     for i in range(length - 1, -1, -1):
@@ -37,7 +39,7 @@ def path_features(path, length, options, scores, reordering, unknown, automaton,
             out[row, TM + j] += scores[option, j]
         copied += unknown[option]
         last_start, last_end, last_option = start, path[i].end, option
-    out[row, LM] += step(automaton, state, end)[0]
+    out[row, LM] += step(automaton, state, terms.end)[0]
     return copied
 
 
@@ -71,21 +73,7 @@ def _spell(option_start, target_words, phrases, length, words, at):
 
 
 @njit(cache=True, nogil=True)
-def nbest(
-    rows,
-    arcs,
-    final,
-    options,
-    target_words,
-    scores,
-    reordering,
-    unknown,
-    automaton,
-    begin,
-    end,
-    size,
-    distinct,
-):
+def nbest(rows, arcs, final, options, target_words, tables, automaton, terms, size, distinct):
     """The `size` best derivations into row `final`, or with `distinct` the best of each of
     `size` strings.
 
@@ -112,9 +100,7 @@ def nbest(
         if stop > len(words):
             words = np.concatenate((words, np.empty(stop, np.int32)))
         _spell(option_start, target_words, phrases, length, words, at)
-        copied[found] = path_features(
-            phrases, length, options, scores, reordering, unknown, automaton, begin, end, features, found
-        )
+        copied[found] = path_features(phrases, length, options, tables, automaton, terms, features, found)
         found += 1
         word_start[found] = stop
     return word_start[: found + 1], words[: word_start[found]], features[:found], copied[:found]

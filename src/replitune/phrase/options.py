@@ -247,6 +247,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.start) - 1
 
+    @property
+    def tables(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int8]]:
+        """What features of derivations are made of."""
+        return self.scores, self.reordering, self.unknown
+
 
 def prepare(model: PhraseModel, lines: Sequence[str], weights: NDArray[np.float64], limit: int) -> Batch:
     """Look up and weight the options of `lines`; `weights` has all 14 values."""

@@ -14,9 +14,9 @@ from scipy.stats import t as student
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.replicas import Replica
+from replitune.results.looking import all_looks, first_replicas, next_look
 from replitune.significance.base import Comparison
 from replitune.significance.critical import Parts, net_parts
-from replitune.significance.looks.looking import all_looks, first_replicas, next_look
 from replitune.significance.looks.record import FUTILE, NO_P, SETTLED, Plan, Record, read_record
 from replitune.significance.looks.rule import asks, outlook, step_down
 from replitune.significance.looks.settings import RuleSettings

@@ -397,6 +397,14 @@ def test_a_suite_of_one_test_set_is_the_test_set():
     assert "better_on" not in row.details
 
 
+def test_a_suite_says_what_it_leaves_out():
+    testsets, _ = suite_of(np.random.default_rng(25))
+    testsets[1].metrics["m"][1]["a"].statistics[0, 3] = 0.0  # score and count: nobody knows it
+    (row,) = run_suite(testsets, (0.5, 0.5))
+    assert row.segments == 149
+    assert "1 segment without a score left out" in str(row.note)
+
+
 def test_a_suite_says_on_how_many_test_sets():
     testsets, _ = suite_of(np.random.default_rng(23), n=8, sizes=(400, 400, 400), shift=2.0)
     metric, systems = testsets[2].metrics["m"]

@@ -91,10 +91,10 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     (LOOKS, "replicas.design", "samples", "samples have no run effect"),
     (LOOKS, "replicas.doubt", 2, "at most 1"),
     (LOOKS, "replicas.start", 3, "unknown key `start` in replicas"),
-    (LOOKS, "tests.methods", ["clark"], "goes by `crossed`"),
+    (LOOKS, "tests.methods", ["clark"], "looks go by `crossed`"),
     (LOOKS, "tests.methods", [{"name": "crossed", "scope": "segments"}], "scope: segments"),
-    (LOOKS, "tests.methods", [{"name": "crossed", "alternative": "less"}], "alternative: less"),
-    (LOOKS, "tests.correction", "bh", "has no correction `bh`"),
+    (LOOKS, "tests.methods", [{"name": "crossed", "variance": "moderated"}], "variance: moderated"),
+    (LOOKS, "tests.correction", "bh", "looks have no correction `bh`"),
     (COMMAND, "replicas.looks", [3, 5], "replicas.looks without `until: settled`"),
     (FILES, "replicas", {"seeds": 5, "until": "settled"}, "no system makes replicas"),
     # suites, margins, designs

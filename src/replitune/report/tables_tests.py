@@ -28,7 +28,7 @@ PAIR = (
 )
 """Of rows whose second object is a pair."""
 
-PAIR_OF_ROW = (*exact("a", "b"), Column("pair", None, lambda _, row: f"{row.b} − {row.a}", left=True))
+PAIR_OF_ROW = (*exact("a", "b"), Column("pair", None, lambda *row: f"{row[-1].b} − {row[-1].a}", left=True))
 """Of rows whose last object has a and b."""
 
 METHOD = Column("test", "method", left=True)

@@ -9,7 +9,7 @@ import msgspec
 
 from replitune.registry import Entry, Name, Named
 from replitune.settings import Settings, about
-from replitune.significance.registry import INTERVALS, TESTS
+from replitune.significance.registry import INTERVALS, TESTS, leading
 
 
 class Baseline(Settings, frozen=True):
@@ -45,7 +45,8 @@ class TestSettings(Settings, frozen=True):
     methods: Annotated[
         Methods,
         about(
-            "The tests; `crossed` is the recommended one and speaks in the report's first line.",
+            "The tests; `crossed` is the recommended one. Its first entry, whatever its `id`, leads: "
+            "verdicts, ranks and looks go by it. Without one, the first test leads.",
             min_length=1,
         ),
     ] = (Entry("crossed"), Entry("clark"))
@@ -101,6 +102,11 @@ class TestSettings(Settings, frozen=True):
     def families(self, metrics: int, testsets: int) -> int:
         """How many families of all pairs are corrected together."""
         return {"pairs": 1, "pairs x metrics": metrics, "all": metrics * testsets}[self.family]
+
+    @property
+    def lead(self) -> Entry:
+        """The test that leads."""
+        return leading(self.tests())
 
     def tests(self) -> list[Entry]:
         """The tests, those that can use it being told of paired replicas."""

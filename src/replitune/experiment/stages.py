@@ -489,7 +489,7 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    VERSION = 9
+    VERSION = 10
     systems: dict[str, Counts]
     """The replicas of each."""
     decoded: dict[str, list[str]]

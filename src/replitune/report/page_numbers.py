@@ -176,7 +176,7 @@ def _plans(grid: PlanGrid | None) -> list[Any] | None:
         low,
         high,
         packed(grid.detectable, low, high),
-        packed(grid.observed, 0, 1, 2),
+        packed(np.clip(grid.observed, 1e-4, 1 - 1e-4), 0, 1, 2),  # never sure, after rounding either
         packed(grid.curve, 0, 1, 1),
     ]
 

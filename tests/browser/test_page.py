@@ -471,7 +471,7 @@ def test_equal_segments_are_equal_and_have_a_bin_of_their_own(browser: Browser, 
             return [bar.getAttribute("fill"), x.invert(left), x.invert(left + width)];
           });
           const of = (fill) => bars.filter(([colour]) => colour === `var(--${fill})`);
-          return [of("c6"), of("c2"), of("c5")];
+          return [of("quiet"), of("c2"), of("c5")];
         })()""")
         assert len(grey) == 1
         assert grey[0][1] < 0 < grey[0][2]

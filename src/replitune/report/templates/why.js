@@ -37,7 +37,7 @@ const why = (() => {
     const bins = Plot.bin().domain([-most, most]).thresholds(41)(known.filter((x) => x !== 0));
     const middle = bins[Math.floor(bins.length / 2)], around = equal ? (middle.x1 - middle.x0) / 4 : 0;
     const rows = bins.map((bin) => ({ x0: bin.x0, x1: bin.x1, n: bin.length, fill: bin.x0 >= 0 === c.higher ? "var(--c5)" : "var(--c2)" }));
-    if (equal) rows.push({ x0: 0, x1: 0, n: equal, fill: "var(--c6)" });
+    if (equal) rows.push({ x0: 0, x1: 0, n: equal, fill: "var(--quiet)" });
     const margin = { left: 44, right: 10, top: 22, bottom: 36 }, height = 204;
     const node = plot({
       width, height, marginLeft: margin.left, marginRight: margin.right, marginTop: margin.top, marginBottom: margin.bottom,

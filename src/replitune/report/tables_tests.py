@@ -18,6 +18,7 @@ from replitune.results.rows import DETAILS
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import adjust
 from replitune.significance.studies.replication import Threshold
+from replitune.significance.variances import VarianceRow, shares
 
 Pair = tuple[str, str]
 
@@ -240,15 +241,16 @@ def variances(material: Material) -> Table | None:
             Column("sd", "sd", show=score, in_units=True),
             *ends("low", "high"),
             *exact("n"),
-            Column("share", "share", show=_percent),
+            Column("share", None, _share_said),
+            *exact("share"),
         ),
         rows=rows,
         filters=4,
     )
 
 
-def _percent(share: float | None) -> str:
-    return MISSING if share is None else f"{100 * share:.0f}%"
+def _share_said(cell: Result, test: TestResult, row: VarianceRow) -> str:
+    return next((str(one) for one in shares(test.variances) if one.row is row), MISSING)
 
 
 @dataclass(frozen=True)

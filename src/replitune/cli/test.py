@@ -14,10 +14,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import add_seed, add_settings, given_settings
 from replitune.cli.stores import add_pairs, add_suite, given_pairs, one_testset, stores_of_suite
-from replitune.significance.settings import TestSettings
+from replitune.significance.settings import ReplicaDesign, TestSettings
 
 SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 

@@ -144,7 +144,7 @@ def test_every_door_gives_one_answer(
     (cell,) = numbers(house.report.material)["cells"]
     assert cell["lead"] == lead
     found = Verification()
-    check_tests(house.experiment.folder, house.experiment, "t", "bleu", 1, found)
+    check_tests(house.experiment, "t", "bleu", 1, found)
     assert (found.derived, found.findings) == (6, [])
 
 

@@ -19,7 +19,6 @@ from replitune.backends.settings import GENERAL, SystemSettings
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
 from replitune.settings import plain
-from replitune.tuning.settings import LoopSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from replitune.tuning.interface import Tuner
     from replitune.tuning.layout import Layout
     from replitune.tuning.loop import Decode
+    from replitune.tuning.settings import LoopSettings
 
 Complain = Callable[..., Any]
 """``complain(("systems", name, key), message, found=..., expected=..., fix=...)`` notes a mistake
@@ -98,7 +98,8 @@ class ReplicaJob(Job):
     nbest: int = 100
     init: Path | None = None
     """Weights to start from."""
-    loop: LoopSettings = LoopSettings()  # noqa: RUF009
+    loop: LoopSettings | None = None
+    """How long to go on; None for the defaults."""
     tuner: Tuner | None = None
     """With its settings; None of a replica that is trained."""
 
@@ -204,13 +205,14 @@ class Backend:
         return {name: value for name, value in plain(self.settings).items() if name in names}
 
     @property
-    def search(self) -> str | None:
-        """How the embedded decoder searches where this system uses it: compiled beforehand."""
+    def warm_up_settings(self) -> Mapping[str, Any] | None:
+        """The settings of a small system that compiles, by `warm_up`, what this one runs; None:
+        nothing is compiled."""
         return None
 
     @property
     def uses_our_tuners(self) -> bool:
-        """Whether `tune` runs our tuners: compiled beforehand."""
+        """Whether `tune` runs our tuners."""
         return "tune" in self.stages
 
     @property
@@ -229,6 +231,10 @@ class Backend:
         return []
 
     # ---- what it does: one method, one job
+
+    def warm_up(self, folder: Path, tuners: Sequence[str], metric: str) -> None:
+        """Run once what is compiled, and each of these tuners around it; `folder` is empty, or has
+        what another system of this backend left there."""
 
     def train(self, job: TrainJob) -> None:
         """Write the folder `job.out`."""

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from replitune.api import THREADS as THREADS
-from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import (
     add_seed,
     add_settings,
@@ -40,7 +39,7 @@ from replitune.readers.settings import ColumnNames
 from replitune.report.contents import LATEX_TABLES
 from replitune.settings import settings_of
 from replitune.significance.looks.settings import SCHEDULE
-from replitune.significance.settings import Rule, TestSettings
+from replitune.significance.settings import ReplicaDesign, Rule, TestSettings
 
 if TYPE_CHECKING:
     from replitune.report.report import ComparisonReport

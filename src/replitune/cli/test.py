@@ -13,11 +13,9 @@ import argparse
 import json
 from pathlib import Path
 
-from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import add_seed, add_settings, given_settings
 from replitune.cli.stores import add_pairs, add_suite, given_pairs, one_testset, stores_of_suite
-from replitune.experiment import stages
-from replitune.significance.settings import TestSettings
+from replitune.significance.settings import ReplicaDesign, TestSettings
 
 SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
@@ -71,9 +69,3 @@ def run(options: argparse.Namespace) -> None:
             json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
     print_comparison(comparison)
-
-
-def job(job: stages.Test, options: argparse.Namespace) -> None:
-    from replitune.experiment.testing import result_of_job
-
-    result_of_job(job, options.threads).write(Path(job.at.tests(job.testset, job.metric)).parent)

@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from replitune.errors import ReplituneError
-from replitune.experiment import stages
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import belongings
 from replitune.ledger.manifest import difference, experiment_in, experiment_of, read_manifest
@@ -68,7 +67,7 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
         check_origins(folder, experiment, testset, found)
     for testset in experiment.tested:
         for metric in experiment.metrics:
-            check_tests(folder, experiment, testset, metric, threads, found)
+            check_tests(experiment, testset, metric, threads, found)
     return found
 
 
@@ -167,17 +166,14 @@ def _lines_sha256(path: Path) -> str:
 
 
 def check_tests(
-    folder: Path, experiment: Experiment, testset: str, metric: str, threads: int, found: Verification
+    experiment: Experiment, testset: str, metric: str, threads: int, found: Verification
 ) -> None:
     """The tables of one (test set, metric) follow from the statistics on disk."""
-    from replitune.experiment.testing import result_of_job
-
-    name = f"tests/{testset}/{metric}"
+    name, folder = f"tests/{testset}/{metric}", experiment.folder
     with tempfile.TemporaryDirectory() as temporary:
         try:
-            job = experiment.stage("test", testset=testset, metric=metric)
-            assert isinstance(job, stages.Test)
-            result_of_job(job, threads).write(temporary)
+            test: Any = experiment.stage("test", testset=testset, metric=metric)
+            test.result(threads).write(Path(temporary))
         except ReplituneError as error:
             found.add("differs", f"{name}: cannot be derived: {error}")
             return

@@ -44,6 +44,10 @@ class Metric(ABC):
     needs_text: bool = True
     """False when scores come from a file and not from hypotheses."""
 
+    has_kernels: ClassVar[bool] = True
+    """Whether a workflow scores a few lines by it, if it needs text, before its jobs start side by
+    side: what it compiles is compiled once."""
+
     def __init__(self, id: str | None = None) -> None:
         self.id = id or self.name
 

@@ -51,6 +51,7 @@ class ProgramMetric(MeanMetric):
     """The mean of the scores that a program gives to segments."""
 
     needs_text = True
+    has_kernels = False
 
     def __init__(
         self,

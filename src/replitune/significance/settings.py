@@ -119,3 +119,17 @@ class TestSettings(Settings, frozen=True):
             else entry
             for entry in entries
         ]
+
+
+class ReplicaDesign(Settings):
+    """What replicas are; stands beside their numbers."""
+
+    design: Annotated[
+        Literal["runs", "samples"],
+        about(
+            "Replicas are `runs` (of a tuner, of a training), or `samples`: outputs drawn for each "
+            "segment independently, as from a language model at a temperature. Samples have no run "
+            "effect, so the tests ask about new segments and new samples; whether the data agree "
+            "is tested."
+        ),
+    ] = "runs"

@@ -87,4 +87,6 @@ def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
     if code == -signal.SIGKILL:
         said = "it was killed"
         fix = "often for want of memory: give the job more, or Marian less (option workspace)"
+    elif said == "Not implemented":
+        fix = "Marian says so of an option whose value is of another kind: look at `options`"
     return ReplituneError(f"marian {what} failed", found=said or f"exit status {code}", fix=fix)

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from replitune.errors import ReplituneError
-from replitune.experiment import stages
 from replitune.experiment.experiment import Experiment
 from replitune.replicas import Replica
 from replitune.significance.looks.record import PairLook, Record, read_record
@@ -132,7 +131,6 @@ class SoFar:
     def _of_tests(self, name: str, files: dict[str, list[Path]]) -> Verdict | None:
         from dataclasses import replace
 
-        from replitune.experiment.testing import result_of_stores
         from replitune.report.verdict import lead_verdicts
         from replitune.report.wording import named
         from replitune.statistics.store import read_systems
@@ -155,13 +153,12 @@ class SoFar:
         systems = [name for name in stores[0].systems if all(store.systems[name].n for store in stores)]
         if not self._pairs(systems):
             return None
-        job = experiment.stage("test", testset=name, metric=experiment.metrics[0])
-        assert isinstance(job, stages.Test)
+        job: Any = experiment.stage("test", testset=name, metric=experiment.metrics[0])
         tests = experiment.settings.tests
         settings = msgspec.structs.replace(
             tests, methods=(tests.lead,), intervals=(), pairs=self._pairs(systems)
         )
-        (cell,) = named([result_of_stores(job, stores, settings, systems)])
+        (cell,) = named([job.result_of(stores, settings, systems)])
         lines = [str(verdict) for verdict in lead_verdicts(cell)]
         return {
             "final": False,

@@ -11,7 +11,7 @@ from replitune.experiment.stage import STAGES, paths_of
 from replitune.metrics.registry import METRICS
 from replitune.registry import Entry
 from replitune.significance.registry import TESTS
-from replitune.stages.kernels import compile_tests
+from replitune.stages.kernels import steps_of_tests
 from replitune.statistics.scoring import Scorer
 from support import ROOT
 
@@ -47,5 +47,6 @@ def test_metrics_say_whether_they_have_something_to_compile(monkeypatch: pytest.
     monkeypatch.setattr(Scorer, "score", score)
     monkeypatch.setattr(Scorer, "statistics", lambda *args: None)
     monkeypatch.setattr("replitune.results.comparing.compare", lambda *args, **named: None)
-    compile_tests([Entry(name) for name in METRICS.names], [TESTS.entry("crossed")])
+    for _, step in steps_of_tests([Entry(name) for name in METRICS.names], [TESTS.entry("crossed")]):
+        step()
     assert set(scored) == {"bleu", "bleu+1", "chrf", "chrf++", "length", "nist", "ribes", "ter"}

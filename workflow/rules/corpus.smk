@@ -81,6 +81,6 @@ rule kernels:
         # lacks, and Snakemake 9 forgets what depends on an ancient file that it makes again
         job=lambda wildcards, output: job_settings("kernels")(wildcards),
     message:
-        "compile kernels (once; up to a minute on a new machine)"
+        "compile kernels (once on a new machine: about 70 CPU seconds)"
     shell:
         command("kernels")

@@ -37,7 +37,7 @@ def missing(binary: str) -> list[ReplituneError]:
                 f"program {binary} is not found",
                 expected="Marian's `marian` on PATH",
                 fix="build it (https://marian-nmt.github.io), or leave `binary` out and "
-                "pip install 'replitune[nmt]'",
+                f"{extras.to_install('nmt')}",
             )
         )
     return lacking

@@ -73,7 +73,7 @@ rule kernels:
     priority: 100
     conda:
         PROGRAMS
-    threads: 1
+    threads: 2
     resources:
         **amounts(mem_mb=2000, runtime=20),
     params:

@@ -82,7 +82,7 @@ class Kernels(Stage):
         began = sum(os.times()[:4])
         with tempfile.TemporaryDirectory() as folder:
             tuning = self._tuning(Path(folder))
-            if tuning and self.metrics and len(os.sched_getaffinity(0)) > 1:
+            if tuning and self.metrics and conditions.threads > 1:
                 # those of tests by another process: the two have hardly a kernel in common
                 tests = msgspec.structs.replace(self, folder=folder, tuners=[], decoders=[])
                 command = [sys.executable, "-P", "-m", "replitune", "job", "kernels"]

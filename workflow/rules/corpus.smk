@@ -25,7 +25,9 @@ rule corpus_train:
 
 rule corpus_testset:
     input:
-        lambda wildcards: job_inputs("corpus", part=wildcards.testset)(wildcards)["files"],
+        lambda wildcards: job_inputs("corpus", part=wildcards.testset)(wildcards)[
+            "files"
+        ],
     output:
         testset=AT.testset("{testset}"),
         account=AT.account("{testset}"),

@@ -1,4 +1,4 @@
-"""verify and archive on results that Snakemake really made, and the archive run again."""
+"""verify and archive on the results of a whole experiment, and the archive run again by Snakemake."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ import pytest
 from replitune.cli.main import main
 
 from .conftest import Snakemake, manifest
-
-pytestmark = pytest.mark.workflow
 
 REPLICAS = {"mert": 2, "mira": 3}
 SEGMENTS = 24
@@ -62,7 +60,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     (corpora / "scores").mkdir()
     (corpora / "scores" / "comet.tsv").write_text("".join(f"{row}\n" for row in rows))
     absolute = str(corpora / text("dev.ref"))
-    runner.write(
+    return runner.in_process(
         {
             "experiment": "given",
             "corpora": str(corpora),
@@ -90,12 +88,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
             "studies": {
                 "power": {"replicas": [3]},
                 "replication": {"sizes": [2], "repeats": 3, "methods": ["crossed"]},
+                "calibrate": {"sizes": [2], "trials": 2, "samples": 20, "methods": ["crossed"]},
                 "meta": {"human": "people.tsv", "samples": 99, "ci_samples": 99},
             },
         }
     )
-    runner.run()
-    return runner
 
 
 def corpora_of(original: Snakemake) -> str:
@@ -131,6 +128,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.workflow
 def test_an_archive_makes_the_same_statistics_tests_and_tables_again(
     original: Snakemake, unpacked: Path, replitune
 ):

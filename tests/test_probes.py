@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numba
 import pytest
+from numba.core.caching import Cache
 
 from replitune import probes
 from replitune.probes import numba as of_numba
@@ -65,8 +66,9 @@ def test_switched_off(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(("version", "known"), [("0.68.9", True), ("0.69.0rc1", False), ("1.0", False)])
 def test_another_numba(monkeypatch: pytest.MonkeyPatch, version: str, known: bool):
     monkeypatch.setattr(numba, "__version__", version)
-    caching = SimpleNamespace(Cache=SimpleNamespace(load_overload=len))
-    of_numba.look_first(caching)
-    assert (caching.Cache.load_overload is not len) == known
+    monkeypatch.setattr(Cache, "load_overload", Cache.load_overload)
+    usual = Cache.load_overload
+    of_numba.look_first()
+    assert (Cache.load_overload is not usual) == known
     assert bool(of_numba.uncounted()) == known
     assert (not probes.notes()) == known

@@ -80,8 +80,13 @@ def planned_jobs():
     jobs = probe.planned(workflow)
     if jobs is not None:
         return jobs
-    missing = [j for j in jobs_of(EXPERIMENT) if not Path(AT.record(j.name)).exists()]
+    missing = [j for j in jobs_of(EXPERIMENT) if not is_done(AT.record(j.name))]
     return [probe.Planned(AT.log(j.name), j.names) for j in missing]
+
+
+def is_done(record):
+    """Whether a job has ended well. Snakemake makes an empty record at its begin."""
+    return Path(record).exists() and Path(record).stat().st_size > 0
 
 
 def working_systems(jobs):
@@ -91,7 +96,9 @@ def working_systems(jobs):
     folders = tuple(
         f"{EXPERIMENT.folder}/logs/{stage}/" for stage in ("train", "tune", "decode")
     )
-    systems = {job.wildcards.get("system") for job in jobs if job.log.startswith(folders)}
+    systems = {
+        job.wildcards.get("system") for job in jobs if job.log.startswith(folders)
+    }
     return sorted(systems - {None})
 
 
@@ -104,7 +111,9 @@ def before_first_job():
     with one_message():
         require_writable(EXPERIMENT.folder)
         UNTIL_THE_END.enter_context(
-            locks.held(EXPERIMENT.folder / locks.RUN, "another run is at work in this folder")
+            locks.held(
+                EXPERIMENT.folder / locks.RUN, "another run is at work in this folder"
+            )
         )
     leave_word(jobs)
     BEFORE.update(manifest=made(AT.manifest))
@@ -131,7 +140,9 @@ def call_in_a_thread(number):
     wait for ever."""
     handler = signal.getsignal(number)
     if callable(handler):
-        signal.signal(number, lambda *of: threading.Thread(target=handler, args=of).start())
+        signal.signal(
+            number, lambda *of: threading.Thread(target=handler, args=of).start()
+        )
 
 
 def leave_word(jobs):
@@ -159,7 +170,7 @@ def after_failure(log):
     failed = {
         f"{words(name.removesuffix('.log').split('/', 3)[-1])} ({name})": name
         for name in failed_logs(HEARD.events)
-        if not Path(name).with_suffix(".json").exists()  # of a group, others may be done
+        if not is_done(Path(name).with_suffix(".json"))  # of a group, others may be
     }
     print("Complete log(s):", *[log] if isinstance(log, str) else log, file=sys.stderr)
     raise SystemExit(last_words(failed))

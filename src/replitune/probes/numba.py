@@ -25,12 +25,14 @@ def uncounted() -> dict[str, bool]:
     return {"_nrt": False} if is_known() else {}
 
 
-def look_first(caching: Any) -> None:
+def look_first() -> None:
     """numba registers all that it can compile, scipy's BLAS among it (0.2 s), before it looks for
     compiled code in its cache. Here it looks first; where there is none, all goes its usual way."""
     if not is_known():
         return
-    usual = caching.Cache.load_overload
+    from numba.core.caching import Cache
+
+    usual = Cache.load_overload
 
     def load_overload(cache: Any, signature: Any, context: Any) -> Any:
         from numba.core.runtime import rtsys
@@ -42,4 +44,4 @@ def look_first(caching: Any) -> None:
             found = None
         return usual(cache, signature, context) if found is None else found
 
-    caching.Cache.load_overload = load_overload
+    Cache.load_overload = load_overload

@@ -21,10 +21,10 @@ def start_lightly() -> None:
         sys.meta_path.insert(0, _After())
 
 
-def _cache_first(caching: ModuleType) -> None:
+def _cache_first(_: ModuleType) -> None:
     from replitune.probes.numba import look_first
 
-    look_first(caching)
+    look_first()
 
 
 def _without_pandas(pyarrow: ModuleType) -> None:
@@ -38,7 +38,7 @@ class _After:
     """Does something after the import of a module."""
 
     waiting: ClassVar[dict[str, Callable[[ModuleType], object]]] = {
-        "numba.core.caching": _cache_first,
+        "numba": _cache_first,
         "pyarrow": _without_pandas,
     }
 

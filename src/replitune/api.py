@@ -289,15 +289,15 @@ test.__test__ = False  # type: ignore[attr-defined]  # not a test case for pytes
 def read(results: str | Path) -> Report:
     """What an experiment of the workflow found, from its folder ``results/<experiment>`` or an
     unpacked archive of it: all test sets, metrics, tests and studies."""
-    from replitune.experiment import stages
     from replitune.ledger.manifest import experiment_of, read_manifest, unrepeatable
-    from replitune.report.reading import read_material
     from replitune.report.report import Report
+    from replitune.stages.material import read_material
+    from replitune.stages.report import Report as ReportStage
 
     folder = Path(results)
     experiment = experiment_of(read_manifest(folder), folder.absolute().parent).as_looked()
     job = experiment.stage("report")
-    assert isinstance(job, stages.Report)
+    assert isinstance(job, ReportStage)
     return Report(read_material(job, unrepeatable(folder, job.systems)))
 
 

@@ -204,13 +204,14 @@ class Backend:
         return {name: value for name, value in plain(self.settings).items() if name in names}
 
     @property
-    def search(self) -> str | None:
-        """How the embedded decoder searches where this system uses it: compiled beforehand."""
+    def warm_up_settings(self) -> Mapping[str, Any] | None:
+        """The settings of a small system that compiles, by `warm_up`, what this one runs; None:
+        nothing is compiled."""
         return None
 
     @property
     def uses_our_tuners(self) -> bool:
-        """Whether `tune` runs our tuners: compiled beforehand."""
+        """Whether `tune` runs our tuners."""
         return "tune" in self.stages
 
     @property
@@ -229,6 +230,10 @@ class Backend:
         return []
 
     # ---- what it does: one method, one job
+
+    def warm_up(self, folder: Path, tuners: Sequence[str], metric: str) -> None:
+        """Run once what is compiled, and each of these tuners around it; `folder` is empty, or has
+        what another system of this backend left there."""
 
     def train(self, job: TrainJob) -> None:
         """Write the folder `job.out`."""

@@ -13,19 +13,13 @@ import sys
 from collections.abc import Sequence
 
 from replitune.cli.options import add_settings, given_settings
-from replitune.cli.stores import (
-    add_store_options,
-    add_suite,
-    given_pairs,
-    one_testset,
-    stores_of_suite,
-    with_systems,
-)
+from replitune.cli.stores import add_store_options, add_suite, given_pairs, one_testset, stores_of_suite
 from replitune.errors import ReplituneError
 from replitune.results.decimals import decimals_of
 from replitune.significance.looks.record import Record
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
+from replitune.significance.studies.pairs import with_systems
 from replitune.significance.studies.settings import PlanningSettings
 from replitune.statistics.store import SegmentStatistics
 

@@ -17,8 +17,6 @@ from typing import Any
 from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import add_seed, add_settings, given_settings
 from replitune.cli.stores import add_pairs, add_suite, given_pairs, one_testset, stores_of_suite
-from replitune.experiment import stages
-from replitune.settings import read
 from replitune.significance.settings import TestSettings
 
 SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
@@ -80,33 +78,3 @@ def run(options: argparse.Namespace) -> None:
             json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
     print_comparison(comparison)
-
-
-def job(job: stages.Test, options: argparse.Namespace) -> None:
-    from replitune.results.comparing import compare, compare_suite
-    from replitune.significance.looks.record import read_record
-    from replitune.statistics.store import read_systems
-
-    settings = read(TestSettings, job.tests, "tests")
-    given: dict[str, Any] = {
-        "seed": job.seed,
-        "systems": job.systems,
-        "design": job.design,
-        "families": job.families,
-        "looks": read_record(job.at.look(job.looks)) if job.looks else None,
-    }
-    if job.suite:
-        stores = {testset: [read_systems(job.stores(testset))] for testset in job.suite}
-        comparison = compare_suite(stores, job.suite, settings, suite=job.testset, **given)
-    else:
-        dev = [job.at.store("dev", job.metric, system) for system in job.dev]
-        comparison = compare(
-            [read_systems(job.stores(job.testset))],
-            settings,
-            testset=job.testset,
-            threads=options.threads,
-            dev=[read_systems(dev)] if dev else [],
-            **given,
-        )
-    (result,) = comparison.metrics.values()
-    result.write(Path(job.at.tests(job.testset, job.metric)).parent)

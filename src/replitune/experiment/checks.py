@@ -1,12 +1,11 @@
 """What settings cannot say one by one: whether they go together.
 
-Each check names the parts of the experiment that it looks at as its parameters; it is left out
-when one of them is wrong by itself.
+`CHECKS` says which parts of the experiment each check looks at; it is left out when one of them is
+wrong by itself.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -31,10 +30,10 @@ Complain = Callable[..., Any]
 
 def cross_check(reading: Reading, parts: Mapping[str, Any]) -> None:
     """Note what is wrong with parts that are right by themselves."""
-    for check in CHECKS:
-        wanted = [name for name in inspect.signature(check).parameters if name != "complain"]
-        if all(parts[name] is not WRONG for name in wanted):
-            check(reading.wrong, **{name: parts[name] for name in wanted})
+    for check, names in CHECKS:
+        values = [parts[name] for name in names]
+        if all(value is not WRONG for value in values):
+            check(reading.wrong, *values)
 
 
 def has_testsets(complain: Complain, corpus: Any) -> None:
@@ -399,19 +398,19 @@ def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
     return LookSettings(**{key: value for key, value in replicas.items() if key in known})
 
 
-CHECKS: tuple[Callable[..., None], ...] = (
-    has_testsets,
-    pairs_exist,
-    suites_fit,
-    metrics_differ,
-    tests_differ,
-    studies_fit,
-    scores_fit,
-    texts_are_there,
-    systems_fit,
-    shares_are_equal,
-    replicas_are_there,
-    looks_fit,
+CHECKS: tuple[tuple[Callable[..., None], tuple[str, ...]], ...] = (
+    (has_testsets, ("corpus",)),
+    (pairs_exist, ("systems", "tests")),
+    (suites_fit, ("tests", "corpus", "metrics")),
+    (metrics_differ, ("metrics",)),
+    (tests_differ, ("tests",)),
+    (studies_fit, ("studies", "metrics", "corpus")),
+    (scores_fit, ("metrics", "corpus")),
+    (texts_are_there, ("systems", "corpus")),
+    (systems_fit, ("systems", "replicas", "corpus", "tuning")),
+    (shares_are_equal, ("systems", "replicas", "tests")),
+    (replicas_are_there, ("systems", "replicas", "tests")),
+    (looks_fit, ("replicas", "systems", "metrics", "tests", "corpus")),
 )
 
 

@@ -44,6 +44,10 @@ class Metric(ABC):
     needs_text: bool = True
     """False when scores come from a file and not from hypotheses."""
 
+    has_kernels: ClassVar[bool] = True
+    """Whether a workflow scores a few lines by it before its jobs start side by side, so that what
+    it compiles is compiled once."""
+
     def __init__(self, id: str | None = None) -> None:
         self.id = id or self.name
 
@@ -100,6 +104,7 @@ class MeanMetric(Metric):
     statistic_names = ("score", "count")
     integer_statistics = False
     needs_text = False
+    has_kernels = False
 
     @check_arguments
     def __init__(self, id: str | None = None, higher_is_better: HigherIsBetter = True) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -93,9 +94,18 @@ class ObjectiveWord(Kind):
         return {"anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "required": ["name"]}]}
 
 
+@dataclass(frozen=True)
+class GivenTuner:
+    """A tuner with the settings that were given."""
+
+    tuner: Tuner
+    mapping: dict[str, Any]
+    """As in an experiment file."""
+
+
 class SettingsOf(Kind):
-    """The settings of one tuner. Read, they are the mapping that was given, checked: only the
-    tuners that an experiment says something of are imported."""
+    """The settings of one tuner. Read, they are a `GivenTuner`, or nothing: only the tuners that an
+    experiment says something of are imported."""
 
     words = "a mapping, key: value"
 
@@ -107,7 +117,8 @@ class SettingsOf(Kind):
             declared = TUNERS[self.tuner]
         except ReplituneError as error:
             return reading.caught(path, error)
-        return WRONG if reading.read_model(declared, value, path) is WRONG else dict(value)
+        tuner = reading.read_model(declared, value, path)
+        return WRONG if tuner is WRONG else GivenTuner(tuner, dict(value)) if value else {}
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         return model_schema(TUNERS[self.tuner], definitions)
@@ -125,7 +136,8 @@ class TuningSettings(LoopSettings):
 
     def tuner(self, name: str) -> Tuner:
         """A tuner with its settings."""
-        return get_tuner(name, getattr(self, name.replace("-", "_")))
+        given: GivenTuner | None = getattr(self, name.replace("-", "_"))
+        return given.tuner if given else get_tuner(name)
 
     def of(self, name: str) -> dict[str, Any]:
         """The settings that decide a run of one tuner, as JSON can write them, defaults filled in:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numba
@@ -72,3 +74,20 @@ def test_another_numba(monkeypatch: pytest.MonkeyPatch, version: str, known: boo
     assert (Cache.load_overload is not usual) == known
     assert bool(of_numba.uncounted()) == known
     assert (not probes.notes()) == known
+
+
+def test_nothing_else_asks_for_private_parts():
+    """`_fields`, `_asdict` (namedtuple) and `os._exit` are documented."""
+    root = Path(__file__).resolve().parents[1]
+    private = re.compile(r"(?<!\bself)(?<!\bcls)\._(?!fields\b|asdict\b|exit\b)[a-z]\w*")
+    of_snakemake = re.compile(r"(?<!replitune\.)\bworkflow\.(?!cores\b|source_path\b)[a-z]\w*")
+    files = [*(root / "src").rglob("*.py"), root / "Snakefile", *(root / "workflow").rglob("*")]
+    found = {
+        f"{path.relative_to(root)}: {line.strip()}"
+        for path in files
+        if path.is_file() and path.parent.name != "probes" and path.suffix not in (".html", ".rst")
+        for line in path.read_text("utf-8").splitlines()
+        for code in [line.partition("#")[0]]
+        if private.search(code) or (path.suffix != ".py" and of_snakemake.search(code))
+    }
+    assert not found

@@ -45,7 +45,12 @@ class Engine:
             *(word for option, words in lists.items() if words for word in (option, *words)),
             *("--logger-replitune-folder", str(self.folder)),
             *("--configfile", str(self.file)),
-            *("--snakefile", str(top() / "Snakefile"), "--workflow-profile", str(self.profile)),
+            *(
+                "--snakefile",
+                str(top() / "workflow" / "Snakefile"),
+                "--workflow-profile",
+                str(self.profile),
+            ),
             *([] if self.cores is None else ["--cores", self.cores]),
             *options,
         ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
-from snakemake_interface_logger_plugins.tests import MockOutputSettings, TestLogHandlerBase
 
 from replitune.workflow.events import EXECUTES, Listener, failed_logs, file_of, read_events
 from snakemake_logger_plugin_replitune import LogHandler, LogHandlerSettings
@@ -33,24 +33,16 @@ SAID = (
 )
 
 
-class TestThePlugin(TestLogHandlerBase):
-    """The tests that the interface has for plugins."""
-
-    __test__ = True
-
-    def get_log_handler_cls(self) -> type[LogHandler]:
-        return LogHandler
-
-    def get_log_handler_settings(self) -> LogHandlerSettings:
-        return LogHandlerSettings()
-
-
 def test_snakemake_finds_the_plugin():
     assert LoggerPluginRegistry().get_plugin("replitune").log_handler is LogHandler
 
 
+def handler_in(folder: Path, dryrun: bool = False) -> LogHandler:
+    return LogHandler(SimpleNamespace(dryrun=dryrun), LogHandlerSettings(str(folder)))
+
+
 def test_the_last_word_of_a_job_counts(tmp_path: Path):
-    handler = LogHandler(MockOutputSettings(), LogHandlerSettings(str(tmp_path)))
+    handler = handler_in(tmp_path)
     for said in SAID:
         handler.emit(said)
     events = read_events(file_of(tmp_path, os.getpid()))
@@ -60,9 +52,7 @@ def test_the_last_word_of_a_job_counts(tmp_path: Path):
 
 
 def test_a_dry_run_leaves_no_file(tmp_path: Path):
-    settings = MockOutputSettings()
-    settings.dryrun = True
-    handler = LogHandler(settings, LogHandlerSettings(str(tmp_path)))
+    handler = handler_in(tmp_path, dryrun=True)
     for said in SAID:
         handler.emit(said)
     assert not list(tmp_path.iterdir())

@@ -79,7 +79,8 @@ def test_another_numba(monkeypatch: pytest.MonkeyPatch, version: str, known: boo
 def test_nothing_else_asks_for_private_parts():
     """`_fields`, `_asdict` (namedtuple) and `os._exit` are documented."""
     root = Path(__file__).resolve().parents[1]
-    private = re.compile(r"(?<!\bself)(?<!\bcls)\._(?!fields\b|asdict\b|exit\b)[a-z]\w*")
+    attribute = r"(?<!\bself)(?<!\bcls)\._(?!fields\b|asdict\b|exit\b)[a-z]\w*"
+    private = re.compile(rf"{attribute}|[(,] *_[a-z]\w*=(?!=)")
     of_snakemake = re.compile(r"(?<!replitune\.)\bworkflow\.(?!cores\b|source_path\b)[a-z]\w*")
     files = [*(root / "src").rglob("*.py"), root / "Snakefile", *(root / "workflow").rglob("*")]
     found = {

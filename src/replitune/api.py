@@ -189,7 +189,7 @@ def scores(
     from replitune.readers.settings import ColumnNames
     from replitune.settings import read as read_settings
     from replitune.statistics.given import arrange
-    from replitune.tuning.registry import TUNERS
+    from replitune.tuners import TUNERS
 
     names: ColumnNames = read_settings(ColumnNames, dict(columns or {}), "columns")
     wanted = metrics or ()
@@ -460,8 +460,8 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
 def _texts_of_runs(runs: Sequence[Lines], testset: TestSet) -> list[Lines]:
     """Each run as a text of lines: files of JSON lines may have several, and one of WMT's is one of
     its systems."""
-    from replitune.backends.outputs import MANY, read_output, split_path
     from replitune.corpus.documents_jsonl import is_jsonl, read_json_outputs
+    from replitune.corpus.outputs import MANY, read_output, split_path
 
     texts: list[Lines] = []
     for run in runs:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -82,6 +82,12 @@ def _written(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+def _imported(place: str) -> Any:
+    """``module:attribute``"""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
 class Registry(Generic[T]):
     """Things of one kind by name."""
 
@@ -91,14 +97,14 @@ class Registry(Generic[T]):
         own: Mapping[str, str],
         *,
         group: str | None = None,
-        accepts: Callable[[T], bool] = callable,
+        base: str | None = None,
         expected: str = "",
     ) -> None:
         """`kind`: what a message calls one of them. `own`: name -> ``module:attribute``. `group`:
-        of the entry points of other packages. `accepts`: whether what an entry point gives is one;
-        `expected` says what is, otherwise."""
+        of the entry points of other packages. `base`: ``module:class`` of which they are
+        subclasses; without it they are functions, and `expected` says which."""
         self.kind, self.own, self.group = kind, own, group
-        self._accepts, self._expected = accepts, expected
+        self._base, self._expected = base, expected
         self._loaded: dict[str, T] = {}
 
     @cached_property
@@ -124,19 +130,23 @@ class Registry(Generic[T]):
 
     def _load(self, name: str) -> T:
         if name in self.own:
-            module, _, attribute = self.own[name].partition(":")
-            found: T = getattr(import_module(module), attribute)
+            found: T = _imported(self.own[name])
             return found
         if name not in self._points:
             raise self.unknown(name)
-        brought: T = self._points[name].load()
-        if not self._accepts(brought):
+        brought: Any = self._points[name].load()
+        expected, fits = self._expected, callable(brought)
+        if self._base is not None:
+            expected = f"a subclass of {self._base.replace(':', '.')}"
+            fits = isinstance(brought, type) and issubclass(brought, _imported(self._base))
+        if not fits:
             raise ReplituneError(
                 f"entry point {name} of {self.group} is not a {self.kind}",
                 found=self._points[name].value,
-                expected=self._expected,
+                expected=expected,
             )
-        return brought
+        loaded: T = brought
+        return loaded
 
     def unknown(self, name: str) -> ReplituneError:
         close = nearest(name.lower(), self.names)

@@ -9,6 +9,9 @@ from typing import Any
 UNGROUPED = ("seed", "run")
 """Replica prefixes that are not the name of a tuner."""
 
+MOST_REPLICAS = 999
+"""Of one kind: their numbers have three digits."""
+
 
 @dataclass(frozen=True, order=True)
 class Replica:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import replitune as r
-from replitune.backends.outputs import read_output
 from replitune.corpus.documents_jsonl import read_json_outputs
+from replitune.corpus.outputs import read_output
 from replitune.corpus.reader import read_testset
 from support import Ran
 

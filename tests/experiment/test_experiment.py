@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from replitune.backends.outputs import expand, natural
+from replitune.corpus.outputs import expand, natural
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load, resolve

@@ -19,7 +19,7 @@ from replitune.hiero.system import HieroSystem
 from replitune.hiero.train import train_hiero_system
 from replitune.replicas import Replica
 from replitune.running.files import write_lines
-from replitune.tuning.registry import get_tuner
+from replitune.tuners import get_tuner
 from replitune.tuning.settings import LoopSettings
 from replitune.tuning.weights import read_weights
 

@@ -131,8 +131,14 @@ def amounts(mem_mb, runtime, gpu=None):
 
         return resource
 
-    resources = dict(mem_mb=amount("mem_mb", mem_mb), runtime=amount("runtime", runtime))
-    return resources if gpu is None else dict(resources, gpu=amount("gpu", gpu, growing=False))
+    resources = dict(
+        mem_mb=amount("mem_mb", mem_mb), runtime=amount("runtime", runtime)
+    )
+    return (
+        resources
+        if gpu is None
+        else dict(resources, gpu=amount("gpu", gpu, growing=False))
+    )
 
 
 def threads_of_system(wildcards):

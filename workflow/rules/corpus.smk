@@ -25,7 +25,9 @@ rule corpus_train:
 
 rule corpus_testset:
     input:
-        lambda wildcards: job_inputs("corpus", part=wildcards.testset)(wildcards)["files"],
+        lambda wildcards: job_inputs("corpus", part=wildcards.testset)(wildcards)[
+            "files"
+        ],
     output:
         testset=AT.testset("{testset}"),
         account=AT.account("{testset}"),
@@ -73,7 +75,7 @@ rule kernels:
     priority: 100
     conda:
         PROGRAMS
-    threads: 1
+    threads: 2
     resources:
         **amounts(mem_mb=2000, runtime=20),
     params:
@@ -81,6 +83,6 @@ rule kernels:
         # lacks, and Snakemake 9 forgets what depends on an ancient file that it makes again
         job=lambda wildcards, output: job_settings("kernels")(wildcards),
     message:
-        "compile kernels (once; up to a minute on a new machine)"
+        "compile kernels (once on a new machine: about 70 CPU seconds)"
     shell:
         command("kernels")

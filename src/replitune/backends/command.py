@@ -27,7 +27,7 @@ from replitune.running.files import new_folder
 from replitune.running.programs import Value, filled, missing_file, missing_program, uses
 from replitune.running.supervisor import run_shell
 from replitune.settings import about
-from replitune.tuning.registry import TUNERS, list_tuners
+from replitune.tuners import TUNERS, list_tuners
 
 TEXT = ("source", "target")
 DEV = ("dev_source", "dev_reference", "dev_references")

@@ -19,7 +19,6 @@ from replitune.backends.settings import GENERAL, SystemSettings
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
 from replitune.settings import plain
-from replitune.tuning.settings import LoopSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from replitune.tuning.interface import Tuner
     from replitune.tuning.layout import Layout
     from replitune.tuning.loop import Decode
+    from replitune.tuning.settings import LoopSettings
 
 Complain = Callable[..., Any]
 """``complain(("systems", name, key), message, found=..., expected=..., fix=...)`` notes a mistake
@@ -98,7 +98,8 @@ class ReplicaJob(Job):
     nbest: int = 100
     init: Path | None = None
     """Weights to start from."""
-    loop: LoopSettings = LoopSettings()  # noqa: RUF009
+    loop: LoopSettings | None = None
+    """How long to go on; None for the defaults."""
     tuner: Tuner | None = None
     """With its settings; None of a replica that is trained."""
 

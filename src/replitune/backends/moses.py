@@ -26,7 +26,7 @@ from replitune.running.files import new_folder
 from replitune.running.programs import missing_file, missing_program
 from replitune.running.supervisor import run
 from replitune.settings import Settings, about
-from replitune.tuning.registry import list_tuners
+from replitune.tuners import list_tuners
 
 PROGRAMS = ("moses", "programs", "revision")
 USED = {

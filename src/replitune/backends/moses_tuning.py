@@ -22,6 +22,7 @@ from replitune.running.files import read_lines, write_lines
 from replitune.running.supervisor import run
 from replitune.tuning.combination import get_objective
 from replitune.tuning.history import Iteration, write_history
+from replitune.tuning.settings import LoopSettings
 from replitune.tuning.weights import WeightsFile, read_weights, write_weights
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
             f"--working-dir={work}",
             f"--mertdir={_mertdir(system)}",
             f"--nbest={job.nbest}",
-            f"--maximum-iterations={job.loop.iterations}",
+            f"--maximum-iterations={(job.loop or LoopSettings()).iterations}",
             "--no-filter-phrase-table",
             f"--decoder-flags={_flags(system, job)}",
         ]

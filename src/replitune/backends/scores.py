@@ -18,7 +18,7 @@ from replitune.registry import Name
 from replitune.replicas import Replica, replica_ids
 from replitune.running.resources import Resources
 from replitune.settings import about, did_you_mean
-from replitune.tuning.registry import TUNERS
+from replitune.tuners import TUNERS
 
 
 class ScoreSettings(SystemSettings):

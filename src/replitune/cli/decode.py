@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
         nargs="*",
         default=[],
         metavar="KEY=VALUE",
-        help="search settings: search, stack, pop_limit, beam, distortion_limit, options",
+        help="search settings: stack, pop_limit, beam, distortion_limit, options",
     )
     parser.add_argument("--nbest", type=int, metavar="N", help="n best distinct translations")
     parser.add_argument("--nbest-out", metavar="FILE", help="in Moses' format")

@@ -18,7 +18,7 @@ from pathlib import Path
 import replitune
 from replitune import probes
 from replitune.errors import ReplituneError
-from replitune.extras import EXTRAS, lacking, missing
+from replitune.extras import EXTRAS, lacking, missing, to_install
 
 PROGRAMS = {
     "java": "METEOR",
@@ -64,7 +64,7 @@ def _extra(name: str) -> tuple[str, str]:
     lacks = lacking(name)
     if not lacks:
         return "installed", EXTRAS[name].purpose
-    return "missing", f"{EXTRAS[name].purpose}: pip install 'replitune[{name}]'"
+    return "missing", f"{EXTRAS[name].purpose}: {to_install(name)}"
 
 
 def _ready(kind: str, errors: Sequence[ReplituneError]) -> list[tuple[str, str, str]]:

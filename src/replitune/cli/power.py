@@ -73,14 +73,12 @@ def _cells(options: argparse.Namespace) -> list[Cell]:
 
     if options.suite is None:
         return [Cell(store.testset, [store], [1.0]) for store in chosen_stores(options)]
-    testsets = stores_of_suite(options.store, options.suite)
-    weights = [weight for weight, _ in testsets.values()]
+    found, suite = stores_of_suite(options.store, options.suite)
     by_metric: dict[str, list[SegmentStatistics]] = {}
-    for _, found in testsets.values():
-        for store in found:
-            chosen = store if options.systems is None else with_systems(store, options.systems)
-            by_metric.setdefault(store.metric.id, []).append(chosen)
-    return [Cell("suite", stores, weights) for stores in by_metric.values()]
+    for store in found:
+        chosen = store if options.systems is None else with_systems(store, options.systems)
+        by_metric.setdefault(store.metric.id, []).append(chosen)
+    return [Cell("suite", stores, [*suite.values()]) for stores in by_metric.values()]
 
 
 def _prices(manifest: str | None, planning: PlanningSettings, settings: PowerSettings) -> PricesOf | None:

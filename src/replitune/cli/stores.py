@@ -53,8 +53,9 @@ def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
     return stores
 
 
-def stores_of_suite(store: str, words: Sequence[str]) -> dict[str, tuple[float, list[SegmentStatistics]]]:
-    """By test set, its weight and what each metric says of it. ``TESTSET[=WEIGHT] ...``, or all."""
+def stores_of_suite(store: str, words: Sequence[str]) -> tuple[list[SegmentStatistics], dict[str, float]]:
+    """What each metric says of each test set of a suite, and their weights.
+    ``TESTSET[=WEIGHT] ...``, or all."""
     found: dict[str, list[SegmentStatistics]] = {}
     for item in read_stores(store):
         found.setdefault(item.testset, []).append(item)
@@ -71,7 +72,8 @@ def stores_of_suite(store: str, words: Sequence[str]) -> dict[str, tuple[float, 
             "a suite needs two test sets or more", file=store, found=", ".join(weights) or "none"
         )
     total = sum(weights.values())
-    return {name: (weight / total, found[name]) for name, weight in weights.items()}
+    suite = {name: weight / total for name, weight in weights.items()}
+    return [item for name in suite for item in found[name]], suite
 
 
 def add_suite(parser: argparse.ArgumentParser) -> None:

@@ -12,12 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
-from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import add_seed, add_settings, given_settings
 from replitune.cli.stores import add_pairs, add_suite, given_pairs, one_testset, stores_of_suite
-from replitune.significance.settings import TestSettings
+from replitune.significance.settings import ReplicaDesign, TestSettings
 
 SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
@@ -40,34 +38,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.report.terminal import print_comparison
-    from replitune.results.comparing import compare, compare_suite
+    from replitune.results.comparing import compare
     from replitune.statistics.store import read_stores
 
     settings = TestSettings(pairs=given_pairs(options), **given_settings(options, TestSettings, *SETTINGS))
-    given: dict[str, Any] = {
-        "seed": options.seed,
-        "systems": options.systems,
-        **given_settings(options, ReplicaDesign, "design"),
-    }
     if options.suite is not None:
-        testsets = stores_of_suite(options.store, options.suite)
-        comparison = compare_suite(
-            {name: stores for name, (_, stores) in testsets.items()},
-            {name: weight for name, (weight, _) in testsets.items()},
-            settings,
-            suite=options.testset or "suite",
-            **given,
-        )
+        stores, suite = stores_of_suite(options.store, options.suite)
+        testset = options.testset or "suite"
     else:
-        stores = one_testset(options.store, options.testset)
-        comparison = compare(
-            stores,
-            settings,
-            testset=options.testset or stores[0].testset or "testset",
-            threads=options.threads,
-            dev=read_stores(options.dev) if options.dev else [],
-            **given,
-        )
+        stores, suite = one_testset(options.store, options.testset), {}
+        testset = options.testset or stores[0].testset or "testset"
+    comparison = compare(
+        stores,
+        settings,
+        testset=testset,
+        suite=suite,
+        seed=options.seed,
+        threads=options.threads,
+        dev=read_stores(options.dev) if options.dev else [],
+        systems=options.systems,
+        **given_settings(options, ReplicaDesign, "design"),
+    )
     if options.out is not None:
         for result in comparison.metrics.values():
             result.write(Path(options.out))

@@ -19,7 +19,7 @@ from replitune.cli.options import add_seed, assignments, safe_name
 from replitune.cli.systems import add_replica_options, add_system_options, chosen_system, path_of
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
-from replitune.tuning.registry import TUNERS, get_tuner
+from replitune.tuners import TUNERS, get_tuner
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

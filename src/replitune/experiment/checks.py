@@ -7,7 +7,6 @@ wrong by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from replitune.backends.interface import Backend, Given
@@ -19,7 +18,8 @@ from replitune.metrics.score_files import check_scores
 from replitune.registry import Entry, repeated
 from replitune.replicas import same_shares
 from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain, settings_of
-from replitune.significance.looks.settings import FEWEST, LookSettings, deciding
+from replitune.significance.looks.plan import require_followed
+from replitune.significance.looks.settings import LookSettings
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import Baseline
@@ -276,13 +276,7 @@ def looks_fit(
                     fix=f"say `until: settled`, or leave `{key}` out",
                 )
         return
-    if replicas.get("design") == "samples":
-        complain(
-            ("replicas", "design"),
-            "samples have no run effect that more of them could settle",
-            found="design: samples, until: settled",
-            fix="leave `until` out",
-        )
+    require_followed(complain, tests, looks, replicas.get("design", "runs"))
     _schedule_fits(complain, looks, replicas, systems)
     ids = [entry.id for entry in metrics]
     if looks.metric is not None and looks.metric not in ids:
@@ -298,25 +292,12 @@ def looks_fit(
             expected="one of them",
             fix="name it as replicas.testset; a suite is one verdict over several",
         )
-    _test_decides(complain, tests)
 
 
 def _schedule_fits(
     complain: Complain, looks: LookSettings, replicas: Mapping[str, Any], systems: Mapping[str, Any]
 ) -> None:
     schedule, path = looks.looks, ("replicas", "looks")
-    shown = ", ".join(map(str, schedule))
-    if schedule[0] < FEWEST:
-        complain(
-            (*path, 0) if "looks" in replicas else ("replicas",),
-            f"the first look is at {schedule[0]}",
-            found=shown,
-            expected=f"{FEWEST} or more",
-            fix="two replicas would find a difference at .05 in .075 of experiments without one",
-        )
-    if any(b <= a for a, b in pairwise(schedule)):
-        complain(path, "looks do not rise", found=shown, expected="each above the one before")
-        return
     made = {
         name: replica_counts(backend, replicas)
         for name, backend in backends_of(systems).items()
@@ -354,39 +335,6 @@ def _schedule_fits(
             f"a look at {schedule[-1]}, and no system may have as many replicas",
             found=f"at most {max(most.values())}",
             fix="allow more, or leave that look out",
-        )
-
-
-def _test_decides(complain: Complain, tests: Any) -> None:
-    method = deciding(tests)
-    if method is None:
-        complain(
-            ("tests", "methods"),
-            "`until: settled` goes by `crossed`, which is no test here",
-            found=", ".join(entry.id for entry in tests.methods),
-            fix="add `crossed`",
-        )
-        return
-    names = [entry.name for entry in tests.methods]
-    place = ("tests", "methods", names.index("crossed"))
-    for option, fitting in (
-        ("scope", ("both", "runs")),
-        ("alternative", ("two-sided",)),
-        ("variance", ("own",)),
-    ):
-        given = method.options.get(option)
-        if given is not None and given not in fitting:
-            complain(
-                place,
-                f"`until: settled` goes by the first `crossed`, which has {option}: {given}",
-                expected=f"{option}: {' or '.join(fitting)}",
-                fix="put a `crossed` without it first, and give the other an `id`",
-            )
-    if tests.correction == "bh":
-        complain(
-            ("tests", "correction"),
-            "`until: settled` has no correction `bh`",
-            expected="max-t or holm (looks are corrected by Holm), or none",
         )
 
 

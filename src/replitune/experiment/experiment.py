@@ -24,8 +24,9 @@ from replitune.metrics.score_files import has_scores, output_file, scores_file, 
 from replitune.registry import Entry
 from replitune.replicas import Replica, counts_of, replica_ids
 from replitune.settings import plain
-from replitune.significance.looks.record import Plan, Record, make_sizes, read_record
-from replitune.significance.looks.settings import LookSettings, decided_by, deciding
+from replitune.significance.looks.plan import make_plan
+from replitune.significance.looks.record import Plan, Record, read_record
+from replitune.significance.looks.settings import LookSettings
 from replitune.significance.pairs import pairs_of_systems
 
 
@@ -249,38 +250,25 @@ class Experiment:
     @cached_property
     def plan(self) -> Plan:
         """What is fixed before the first look."""
-        looks, tests = self.looks, self.settings.tests
+        looks, counts = self.looks, self.settings.replicas
         assert looks is not None
         testset = looks.testset or self.tests[0]
-        method = deciding(tests)
-        assert method is not None
         systems = self.decoding(testset)
-        given = {name for name in systems if name in self.outputs}
-        most = {
-            name: {"run": len(self.replicas(name))}
-            if name in given
-            else replica_counts(self.backends[name], self.settings.replicas)
-            for name in systems
-        }
-        return Plan(
+        return make_plan(
+            self.settings.tests,
+            looks,
+            self.design,
             testset=testset,
             metric=looks.metric or self.metrics[0],
             suite=self.suites.get(testset, {}),
-            method=method.id,
-            options=decided_by(method),
-            alpha=tests.alpha,
             families=self.families,
-            correction="none" if tests.correction == "none" else "holm",
-            doubt=looks.doubt,
-            futility=looks.futility,
-            skip=looks.skip,
-            pairs=pairs_of_systems(tests.pairs, systems),
-            most=most,
-            # files that are there cost nothing: all of them are looked at from the first look on
-            sizes={
-                name: make_sizes(counts, () if name in given else looks.looks)
-                for name, counts in most.items()
+            most={
+                name: {"run": len(self.replicas(name))}
+                if name in self.outputs
+                else replica_counts(self.backends[name], counts)
+                for name in systems
             },
+            fixed=[name for name in systems if name in self.outputs],
         )
 
     def after(self, record: Record) -> Experiment:

@@ -71,7 +71,7 @@ BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
 @leaf
-def _meld(waiting, a, b):  # type: ignore[no-untyped-def]
+def _meld(waiting, a, b):
     """One heap of two; of equal ones the first that was made is on top."""
     if a < 0:
         return b
@@ -85,7 +85,7 @@ def _meld(waiting, a, b):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _without_top(waiting, top):  # type: ignore[no-untyped-def]
+def _without_top(waiting, top):
     """The heap of all below its top."""
     paired = np.int64(-1)
     node = np.int64(waiting[top].child)
@@ -110,7 +110,7 @@ def _without_top(waiting, top):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _push(lazy, row, score, rule, row_one, row_two, one, two):  # type: ignore[no-untyped-def]
+def _push(lazy, row, score, rule, row_one, row_two, one, two):
     new = lazy.counts[PUSHED]
     item = lazy.waiting[new]
     item.score, item.rule, item.row_one, item.row_two = score, rule, row_one, row_two
@@ -120,7 +120,7 @@ def _push(lazy, row, score, rule, row_one, row_two, one, two):  # type: ignore[n
 
 
 @leaf
-def _hash(lazy, rules, target, rule, one, two):  # type: ignore[no-untyped-def]
+def _hash(lazy, rules, target, rule, one, two):
     """(hash, power) of the words of a rule with derivations in its gaps."""
     value, power = np.uint64(0), np.uint64(1)
     if rule < 0:
@@ -138,7 +138,7 @@ def _hash(lazy, rules, target, rule, one, two):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _start(lazy, row, rows, arcs):  # type: ignore[no-untyped-def]
+def _start(lazy, row, rows, arcs):
     """Let all ways to a hypothesis wait, each with the best of its gaps."""
     best = rows[row]
     lazy.heap[row] = -1
@@ -151,7 +151,7 @@ def _start(lazy, row, rows, arcs):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _next(lazy, row, rows, arcs, rules, target, distinct):  # type: ignore[no-untyped-def]
+def _next(lazy, row, rows, arcs, rules, target, distinct):
     """The next derivation of a hypothesis behind those that are known, NO_MORE or NO_ROOM."""
     derivations, waiting, counts = lazy.derivations, lazy.waiting, lazy.counts
     if lazy.heap[row] == UNSTARTED:
@@ -234,7 +234,7 @@ def _next(lazy, row, rows, arcs, rules, target, distinct):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def _new_lazy(rows, room):  # type: ignore[no-untyped-def]
+def _new_lazy(rows, room):
     slots = 16
     while slots < 2 * room + 4:
         slots *= 2
@@ -251,7 +251,7 @@ def _new_lazy(rows, room):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _read(lazy, derivation, weighted, automaton, begin, stack, words, at, out):  # type: ignore[no-untyped-def]
+def _read(lazy, derivation, weighted, automaton, begin, stack, words, at, out):
     """The words of a derivation into words[at:] as far as there is room, its feature values into
     `out` (WIDTH,): (where the words end, number of copied words)."""
     rules, scores, target, unknown = weighted
@@ -295,7 +295,7 @@ def _read(lazy, derivation, weighted, automaton, begin, stack, words, at, out): 
 
 
 @njit(cache=True, nogil=True)
-def nbest(rows, arcs, weighted, automaton, begin, size, most, distinct):  # type: ignore[no-untyped-def]
+def nbest(rows, arcs, weighted, automaton, begin, size, most, distinct):
     """The `size` best derivations of the last row, or with `distinct` the best of each of `size`
     strings. weighted: (rules, scores, target, unknown); most: rules of the longest derivation.
 

@@ -97,7 +97,7 @@ def _sides(
 
 
 @njit(cache=True)
-def _spell(parent, symbol, nodes, first_word, start, symbols):  # type: ignore[no-untyped-def]
+def _spell(parent, symbol, nodes, first_word, start, symbols):
     """Write the lengths into start[1:], or where there is room the symbols."""
     fill = len(symbols) > 0
     for i in range(len(nodes)):

@@ -45,8 +45,8 @@ class Metric(ABC):
     """False when scores come from a file and not from hypotheses."""
 
     has_kernels: ClassVar[bool] = True
-    """Whether a workflow scores a few lines by it before its jobs start side by side, so that what
-    it compiles is compiled once."""
+    """Whether a workflow scores a few lines by it, if it needs text, before its jobs start side by
+    side: what it compiles is compiled once."""
 
     def __init__(self, id: str | None = None) -> None:
         self.id = id or self.name
@@ -104,7 +104,6 @@ class MeanMetric(Metric):
     statistic_names = ("score", "count")
     integer_statistics = False
     needs_text = False
-    has_kernels = False
 
     @check_arguments
     def __init__(self, id: str | None = None, higher_is_better: HigherIsBetter = True) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplicaError, ReplituneError
+from replitune.extras import to_install
 from replitune.metrics.base import HigherIsBetter, MeanMetric
 from replitune.readers.table import number_of
 from replitune.running.files import atomic_open, read_lines, write_lines
@@ -51,6 +52,7 @@ class ProgramMetric(MeanMetric):
     """The mean of the scores that a program gives to segments."""
 
     needs_text = True
+    has_kernels = False
 
     def __init__(
         self,
@@ -344,7 +346,7 @@ def program() -> list[str]:
     if importlib.util.find_spec("pymarian") is None:
         raise ReplituneError(
             "package pymarian is missing, which computes COMET and BLEURT",
-            fix="pip install 'replitune[nmt]' (x86-64 Linux, Python 3.11 or 3.12), or let another "
+            fix=f"{to_install('nmt')} (x86-64 Linux, Python 3.11 or 3.12), or let another "
             "program do it: metric `command`; or compare its scores: --scores FILE",
         )
     return [sys.executable, "-P", "-m", "pymarian.eval"]

@@ -39,7 +39,6 @@ class Ribes(MeanMetric):
     name = "ribes"
     title = "RIBES"
     needs_text = True
-    has_kernels = True
 
     @check_arguments
     def __init__(

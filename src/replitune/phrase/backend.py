@@ -21,7 +21,7 @@ from replitune.backends.interface import (
 from replitune.errors import ReplituneError
 from replitune.phrase.settings import PhraseSystemSettings
 from replitune.settings import plain
-from replitune.tuning.registry import TUNERS
+from replitune.tuners import TUNERS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +67,7 @@ class Embedded(Backend):
     def warm_up(self, folder: Path, tuners: Sequence[str], metric: str) -> None:
         from replitune.corpus.synthetic import synthetic_testset, synthetic_train
         from replitune.replicas import Replica
-        from replitune.tuning.registry import get_tuner
+        from replitune.tuners import get_tuner
         from replitune.tuning.settings import LoopSettings
 
         model, dev = folder / self.name, synthetic_testset(1, "kernels", 12)
@@ -188,7 +188,7 @@ class Phrase(Embedded):
 
     @property
     def warm_up_settings(self) -> Mapping[str, Any] | None:
-        return {"search": {"search": self.settings.search.search, "stack": 20, "pop_limit": 20}}
+        return {"search": {"stack": 20, "pop_limit": 20}}
 
     def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
         from replitune.phrase.model import PhraseModel

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.phrase.arrays import starts
-from replitune.phrase.cube import search_cubes
+from replitune.phrase.cube import search
 from replitune.phrase.features import DISTORTION, LM, GroupedLayout
 from replitune.phrase.graph import SearchGraph, graph_of
 from replitune.phrase.kbest import best_words
 from replitune.phrase.kbest import nbest as nbest_of
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.options import Batch, prepare
-from replitune.phrase.search import MEMO, MEMO_BITS, Terms, search
+from replitune.phrase.search import MEMO, MEMO_BITS, Sentence, Terms
 from replitune.phrase.settings import SearchSettings
 from replitune.running.files import atomic_open
 
@@ -165,21 +165,8 @@ class Decoder:
             if batch.start[i] == batch.start[i + 1]:
                 return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int)
             rows, first, arcs = self._search(batch, i, memo, keep=True)
-            return nbest_of(
-                rows,
-                arcs,
-                first[-2],
-                batch.options,
-                batch.target_words,
-                batch.scores,
-                batch.reordering,
-                batch.unknown,
-                self._automaton,
-                self._terms.begin,
-                self._terms.end,
-                size,
-                distinct,
-            )
+            found = rows, arcs, first[-2], batch.options, batch.target_words, batch.tables
+            return nbest_of(*found, self._automaton, self._terms, size, distinct)
 
         found = self._map(list_of, len(batch), threads)
         return NBest.of(found, self.weights, self.model.layout, self._vocabulary(batch))
@@ -192,7 +179,6 @@ class Decoder:
         batch = self.prepare(lines)
         vocabulary = self._vocabulary(batch)
         columns = self.model.layout.columns
-        tables = (batch.scores, batch.reordering, batch.unknown)
         word_start, target = batch.options.word_start, batch.target_words
 
         def of(i: int, memo: NDArray[np.void]) -> SearchGraph:
@@ -208,7 +194,7 @@ class Decoder:
                 arcs,
                 first[-2],
                 batch.options,
-                tables,
+                batch.tables,
                 self._automaton,
                 self._terms.end,
                 -1 if density is None else math.ceil(density * length),
@@ -234,10 +220,8 @@ class Decoder:
 
     def _search(self, batch: Batch, i: int, memo: NDArray[np.void], keep: bool) -> Any:
         spans = batch.spans[batch.start[i] : batch.start[i + 1]]
-        arguments = spans, batch.options, self._automaton, self._terms, self.settings.stack
-        if self.settings.search == "cube":
-            return search_cubes(*arguments, self.settings.pop_limit, keep, memo)
-        return search(*arguments, keep, memo)
+        sentence = Sentence(spans, batch.options, self._automaton, self._terms, memo, keep)
+        return search(sentence, self.settings.stack, self.settings.pop_limit)
 
     def _map(
         self, work: Callable[[int, NDArray[np.void]], Result], count: int, threads: int

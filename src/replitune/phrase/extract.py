@@ -8,6 +8,7 @@ phrase or not, within the length limit, and every variant is extracted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,8 +20,7 @@ from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
 
 
-@dataclass(frozen=True)
-class Occurrences:
+class Occurrences(NamedTuple):
     """Every extracted phrase pair of every segment, in order of target, then source start.
 
     start: (n + 1,) int64, segment i owns occurrences start[i]:start[i + 1]
@@ -63,19 +63,21 @@ def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) ->
     """All phrase pairs with at most `longest` words on either side."""
     assert 1 <= longest <= LONGEST_PHRASE
     start = np.zeros(len(source) + 1, np.int64)
-    corpus = source.start, target.start, links.start, links.source, links.target, longest
-    s16, s8, s64 = np.empty(0, np.int16), np.empty(0, np.int8), np.empty(0, np.uint64)
-    _extract(*corpus, False, start, s16, s8, s16, s8, s64)
-    total = int(start[-1])
-    source_begin, target_begin = np.empty(total, np.int16), np.empty(total, np.int16)
-    source_length, target_length = np.empty(total, np.int8), np.empty(total, np.int8)
-    masks = np.empty(total, np.uint64)
-    _extract(*corpus, True, start, source_begin, source_length, target_begin, target_length, masks)
-    return Occurrences(start, source_begin, source_length, target_begin, target_length, masks)
+
+    def found(fill: bool) -> Occurrences:
+        room = int(start[-1])
+        begins, lengths = np.empty((2, room), np.int16), np.empty((2, room), np.int8)
+        masks = np.empty(room, np.uint64)
+        out = Occurrences(start, begins[0], lengths[0], begins[1], lengths[1], masks)
+        _extract(source.start, target.start, links, longest, fill, out)
+        return out
+
+    found(False)
+    return found(True)
 
 
 @leaf
-def phrases_of(n_source, n_target, sources, targets, longest, tight, ends, phrases):  # type: ignore[no-untyped-def]
+def phrases_of(n_source, n_target, sources, targets, longest, tight, ends, phrases):
     """The phrase pairs of a segment as (first and last source word, first and last target word), as
     far as there is room in `phrases`; their number.
 
@@ -128,22 +130,10 @@ def phrases_of(n_source, n_target, sources, targets, longest, tight, ends, phras
 
 
 @njit(cache=True)
-def _extract(  # type: ignore[no-untyped-def]
-    source_start,
-    target_start,
-    link_start,
-    link_source,
-    link_target,
-    longest,
-    fill,
-    start,
-    source_begin,
-    source_length,
-    target_begin,
-    target_length,
-    masks,
-):
+def _extract(source_start, target_start, links, longest, fill, out):
     """Count (fill False) or write the occurrences; `start` is written both times."""
+    link_start, link_source, link_target = links
+    start, source_begin, source_length, target_begin, target_length, masks = out
     room = 1
     for i in range(len(source_start) - 1):
         room = max(room, source_start[i + 1] - source_start[i], target_start[i + 1] - target_start[i])

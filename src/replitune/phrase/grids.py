@@ -63,7 +63,7 @@ class Grids(NamedTuple):
 
 
 @njit(cache=True)
-def new_grids(n, size):  # type: ignore[no-untyped-def]
+def new_grids(n, size):
     return Grids(
         np.empty(256 * (n + 1), GRID),
         np.empty(1024 * (n + 1), MEMBER),
@@ -78,7 +78,7 @@ def new_grids(n, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def grids_with_room(grids, tables, members):  # type: ignore[no-untyped-def]
+def grids_with_room(grids, tables, members):
     """`grids`, or a copy with room for more grids and members of them."""
     table, listed = grids.table, grids.members
     if grids.used[0] + tables > len(table):
@@ -99,7 +99,7 @@ def grids_with_room(grids, tables, members):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _scan(grids, k, cells, pops, least, found):  # type: ignore[no-untyped-def]
+def _scan(grids, k, cells, pops, least, found):
     """The most promising cells, above `least`, of the grids into stack k.
 
     Fills `found` (> pops,) with promises and returns how many. Whenever it is full it is cut down
@@ -134,7 +134,7 @@ def _scan(grids, k, cells, pops, least, found):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def least_promise(grids, k, cells, pops, spread, found):  # type: ignore[no-untyped-def]
+def least_promise(grids, k, cells, pops, spread, found):
     """Of the cells of the grids into stack k: (promise of the `pops`-th most promising, -inf where
     there are fewer; how many with just this promise are among the `pops`; promise of the best).
 
@@ -165,7 +165,7 @@ def least_promise(grids, k, cells, pops, spread, found):  # type: ignore[no-unty
 
 
 @leaf
-def _number_states(rows, row, next_row, base, kinds):  # type: ignore[no-untyped-def]
+def _number_states(rows, row, next_row, base, kinds):
     """kinds[row - base]: the first of a group's rows with the same LM state, from base."""
     first = row
     while row >= 0:
@@ -177,7 +177,7 @@ def _number_states(rows, row, next_row, base, kinds):  # type: ignore[no-untyped
 
 
 @leaf
-def _members(rows, row, next_row, base, start, end, forward, terms, grids):  # type: ignore[no-untyped-def]
+def _members(rows, row, next_row, base, start, end, forward, terms, grids):
     """The hypotheses of a group that a phrase over start .. end can follow.
 
     Fills grids.scanned and grids.turns, in order; returns (how many, whether some of them end
@@ -203,7 +203,7 @@ def _members(rows, row, next_row, base, start, end, forward, terms, grids):  # t
 
 
 @leaf
-def _gather(grids, base, count, turn, keep):  # type: ignore[no-untyped-def]
+def _gather(grids, base, count, turn, keep):
     """Append those of one orientation to the members, best first, equal ones in order, then their
     followers; (how many are no followers, how many are)."""
     found, turns, members = grids.scanned, grids.turns, grids.members
@@ -252,26 +252,11 @@ def _gather(grids, base, count, turn, keep):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def add_grids(
-    k,
-    groups,
-    head,
-    next_row,
-    rows,
-    base,
-    coverages,
-    spans,
-    options,
-    terms,
-    future,
-    ways,
-    grids,
-    lists,
-    keep,
-):  # type: ignore[no-untyped-def]
+def add_grids(k, sentence, groups, head, next_row, rows, base, coverages, future, ways, grids, lists):
     """The grids that lead from stack k, rows[base:], to later ones; there must be room.
 
     head, next_row: its groups, see `group_rows`; lists: (3, 3) room"""
+    spans, options, terms = sentence.spans, sentence.options, sentence.terms
     option_first, option_count = options.first, options.counts
     for group in range(groups):
         row = np.int64(head[group])
@@ -287,7 +272,7 @@ def add_grids(
                 )
                 for turn in (MONOTONE, SWAP, DISCONTINUOUS):
                     lists[turn, 0] = grids.used[1]
-                    leaders, followers = _gather(grids, base, size, turn, keep)
+                    leaders, followers = _gather(grids, base, size, turn, sentence.keep)
                     lists[turn, 1] = leaders
                     lists[turn, 2] = followers
                 listed = np.int64(-1) if ahead else start

@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from replitune.readers.settings import ColumnNames
 
 
-def _is_reader(brought: object) -> bool:
-    from replitune.readers.interface import Reader
-
-    return isinstance(brought, type) and issubclass(brought, Reader)
-
-
 READERS: Registry[type[Reader]] = Registry(
     "reader of scores",
     {
@@ -42,8 +36,7 @@ READERS: Registry[type[Reader]] = Registry(
         "separated": "replitune.readers.separated:Separated",
     },
     group="replitune.readers",
-    accepts=_is_reader,
-    expected="a subclass of replitune.readers.interface.Reader",
+    base="replitune.readers.interface:Reader",
 )
 
 

@@ -16,7 +16,7 @@ from replitune.metrics.base import Metric
 from replitune.replicas import Replica
 from replitune.significance.arguments import aggregate_scores
 from replitune.significance.base import Comparison, Note, TestResult, some
-from replitune.tuning.registry import TUNERS
+from replitune.tuners import TUNERS
 
 RELATIVE_TOLERANCE = 1e-10
 """Scores that differ by less are equal: the same sums added up in another order."""

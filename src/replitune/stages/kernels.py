@@ -7,11 +7,15 @@ backends (`Backend.warm_up`) say themselves.
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
 
 from replitune.experiment.stage import Conditions, Files, Stage
 from replitune.registry import Entry
@@ -21,6 +25,9 @@ from replitune.stages.studies import STUDIES
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+
+Step = tuple[str, Callable[[], object]]
+"""What is compiled, and what compiles it."""
 
 
 class Kernels(Stage):
@@ -65,24 +72,46 @@ class Kernels(Stage):
         return {"stamp": self.at.kernels}
 
     def run(self, conditions: Conditions) -> None:
-        from replitune.backends.registry import get_backend
+        from concurrent.futures import ThreadPoolExecutor
+
         from replitune.metrics.registry import METRICS
         from replitune.running.files import atomic_open
+        from replitune.running.supervisor import Program
         from replitune.significance.registry import TESTS
 
-        began = time.process_time()
-        compile_tests([METRICS.entry(given) for given in self.metrics], TESTS.entries(self.methods))
-        if self.tuners:
-            with tempfile.TemporaryDirectory() as folder:
-                for name, settings in self.decoders:
-                    backend = get_backend("kernels", settings, name)
-                    backend.warm_up(Path(folder), self.tuners, self.tuning_metric)
-        print(f"kernels are compiled ({time.process_time() - began:.0f} CPU-s)")
+        began = sum(os.times()[:4])
+        with tempfile.TemporaryDirectory() as folder:
+            tuning = self._tuning(Path(folder))
+            if tuning and self.metrics and conditions.threads > 1:
+                # those of tests by another process: the two have hardly a kernel in common
+                tests = msgspec.structs.replace(self, folder=folder, tuners=[], decoders=[])
+                command = [sys.executable, "-P", "-m", "replitune", "job", "kernels"]
+                program = Program([*command, "--settings", tests.json], "kernels of tests")
+                with ThreadPoolExecutor(1) as thread, program as other:
+                    code = thread.submit(other.follow)
+                    _compile("tuning", tuning)
+                    other.check(code.result())
+            else:
+                metrics = [METRICS.entry(given) for given in self.metrics]
+                _compile("tests", steps_of_tests(metrics, TESTS.entries(self.methods)))
+                _compile("tuning", tuning)
+        print(f"kernels are compiled ({sum(os.times()[:4]) - began:.0f} CPU-s)")
         with atomic_open(self.at.kernels) as handle:
             handle.write("compiled\n")
 
+    def _tuning(self, folder: Path) -> list[Step]:
+        """Every decoder with every tuner."""
+        from replitune.backends.registry import get_backend
 
-def compile_tests(metrics: Sequence[Entry], methods: Sequence[Entry]) -> None:
+        return [
+            (f"{name}, {tuner}", partial(backend.warm_up, folder, [tuner], self.tuning_metric))
+            for name, settings in self.decoders
+            for backend in [get_backend("kernels", settings, name)]
+            for tuner in self.tuners
+        ]
+
+
+def steps_of_tests(metrics: Sequence[Entry], methods: Sequence[Entry]) -> list[Step]:
     """Score a tiny test set by every metric that has kernels, and test by every method."""
     from replitune.corpus.synthetic import synthetic_testset
     from replitune.metrics.registry import METRICS
@@ -95,10 +124,9 @@ def compile_tests(metrics: Sequence[Entry], methods: Sequence[Entry]) -> None:
     testset = synthetic_testset(1, "kernels", 24)
     reference = testset.references[0]
     stores = []
-    for entry in metrics:
-        if not METRICS[entry.name].has_kernels:
-            continue
-        scorer = Scorer(entry, testset, "kernels")
+
+    def score(metric: Entry) -> None:
+        scorer = Scorer(metric, testset, "kernels")
         systems = []
         for shift, name in enumerate("ab", 1):
             outputs = Outputs(testset.segments)
@@ -106,19 +134,25 @@ def compile_tests(metrics: Sequence[Entry], methods: Sequence[Entry]) -> None:
                 outputs.add([_spoilt(line, shift + replica + i) for i, line in enumerate(reference)])
             systems.append(scorer.score(name, replica_ids({"run": 3}), outputs))
         stores.append(scorer.statistics(systems))
-    if stores:
-        # a test may be asked for twice, in the experiment and in a study of it, and may name
-        # replicas that are not here
-        numbered = [
-            Entry(
-                method.name,
-                {k: v for k, v in method.options.items() if not k.startswith("replica")},
-                f"{method.name}-{number}",
-            )
-            for number, method in enumerate(methods)
-        ]
-        settings = TestSettings(methods=tuple(numbered), samples=64)
+
+    def test(method: Entry) -> None:
+        # it may name replicas that are not here
+        options = {k: v for k, v in method.options.items() if not k.startswith("replica")}
+        settings = TestSettings(methods=(Entry(method.name, options),), samples=64)
         compare(stores, settings, testset="kernels", seed=1)
+
+    kinds = [(metric, METRICS[metric.name]) for metric in metrics]
+    scored = [metric for metric, kind in kinds if kind.has_kernels and kind.needs_text]
+    return [
+        *((metric.id, partial(score, metric)) for metric in scored),
+        *((method.id, partial(test, method)) for method in methods if scored),
+    ]
+
+
+def _compile(purpose: str, steps: Sequence[Step]) -> None:
+    for number, (what, step) in enumerate(steps, 1):
+        print(f"compile {number} of {len(steps)} for {purpose}: {what}", flush=True)
+        step()
 
 
 def _spoilt(line: str, number: int) -> str:

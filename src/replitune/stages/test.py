@@ -15,6 +15,8 @@ from replitune.settings import plain
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
     from replitune.results.result import Result
+    from replitune.significance.settings import TestSettings
+    from replitune.statistics.store import SegmentStatistics
 
 
 class StoreStage(Stage):
@@ -53,7 +55,7 @@ class Test(StoreStage):
 
     NAME = "test"
     LOG = "test/{testset}/{metric}"
-    VERSION = 7
+    VERSION = 8
     tests: dict[str, Any]
     design: str
     """What replicas are."""
@@ -109,32 +111,39 @@ class Test(StoreStage):
 
     def result(self, threads: int) -> Result:
         """What the statistics on disk say."""
-        from replitune.results.comparing import compare, compare_suite
         from replitune.settings import read
-        from replitune.significance.looks.record import read_record
         from replitune.significance.settings import TestSettings
         from replitune.statistics.store import read_systems
 
-        settings = read(TestSettings, self.tests, "tests")
-        given: dict[str, Any] = {
-            "seed": self.seed,
-            "systems": self.systems,
-            "design": self.design,
-            "families": self.families,
-            "looks": read_record(self.at.look(self.looks)) if self.looks else None,
-        }
-        if self.suite:
-            stores = {testset: [read_systems(self.stores(testset))] for testset in self.suite}
-            comparison = compare_suite(stores, self.suite, settings, suite=self.testset, **given)
-        else:
-            dev = [self.at.store("dev", self.metric, system) for system in self.dev]
-            comparison = compare(
-                [read_systems(self.stores(self.testset))],
-                settings,
-                testset=self.testset,
-                threads=threads,
-                dev=[read_systems(dev)] if dev else [],
-                **given,
-            )
-        (result,) = comparison.metrics.values()
-        return result
+        stores = [read_systems(self.stores(testset)) for testset in self.suite or [self.testset]]
+        tests = read(TestSettings, self.tests, "tests")
+        dev = [self.at.store("dev", self.metric, system) for system in self.dev]
+        return self.result_of(stores, tests, self.systems, dev, threads)
+
+    def result_of(
+        self,
+        stores: Sequence[SegmentStatistics],
+        tests: TestSettings,
+        systems: Sequence[str],
+        dev: Sequence[str] = (),
+        threads: int = 1,
+    ) -> Result:
+        """What these statistics say, by these tests."""
+        from replitune.results.comparing import compare
+        from replitune.significance.looks.record import read_record
+        from replitune.statistics.store import read_systems
+
+        comparison = compare(
+            stores,
+            tests,
+            testset=self.testset,
+            suite=self.suite,
+            seed=self.seed,
+            threads=threads,
+            dev=[read_systems(dev)] if dev else [],
+            systems=systems,
+            design=self.design,
+            families=self.families,
+            looks=read_record(self.at.look(self.looks)) if self.looks else None,
+        )
+        return comparison.metrics[self.metric]

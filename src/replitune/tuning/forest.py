@@ -140,7 +140,7 @@ lines of the derivations in its gaps."""
 
 
 @leaf
-def _sum(lines, one, one_stop, two, two_stop, a, b, edge, out, n):  # type: ignore[no-untyped-def]
+def _sum(lines, one, one_stop, two, two_stop, a, b, edge, out, n):
     """Write the envelope of an edge into out[n:]: its line a + gamma b with the lines that are the
     highest of its nodes at the same gamma. Returns where it ends; there must be room."""
     while True:
@@ -167,7 +167,7 @@ def _sum(lines, one, one_stop, two, two_stop, a, b, edge, out, n):  # type: igno
 
 
 @leaf
-def _ends(candidates, n, a, b):  # type: ignore[no-untyped-def]
+def _ends(candidates, n, a, b):
     """Copy the lines' numbers into a and b; rows of least slope, largest intercept and greatest
     slope."""
     low = top = high = 0
@@ -183,7 +183,7 @@ def _ends(candidates, n, a, b):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _keep(candidates, hull, cuts, h, reach, lines, n):  # type: ignore[no-untyped-def]
+def _keep(candidates, hull, cuts, h, reach, lines, n):
     """Append what is on the envelope within reach to lines[n:]; where it ends."""
     while h > 1 and cuts[h - 1] >= reach:
         h -= 1
@@ -198,7 +198,7 @@ def _keep(candidates, hull, cuts, h, reach, lines, n):  # type: ignore[no-untype
 
 
 @leaf
-def _read(lines, line, symbol_start, symbols, features, stack, words, at, out):  # type: ignore[no-untyped-def]
+def _read(lines, line, symbol_start, symbols, features, stack, words, at, out):
     """The words of a derivation into words[at:], as far as there is room, and its features into
     `out` (F,); where the words end."""
     depth = 1
@@ -226,9 +226,7 @@ def _read(lines, line, symbol_start, symbols, features, stack, words, at, out): 
 
 
 @njit(cache=True, nogil=True)
-def _envelopes(  # type: ignore[no-untyped-def]
-    head, one, two, edge_a, edge_b, nodes, offsets, symbol_start, symbols, features, reach
-):
+def _envelopes(head, one, two, edge_a, edge_b, nodes, offsets, symbol_start, symbols, features, reach):
     """Envelopes of all segments' derivations, with features and words of their hypotheses."""
     lines, candidates = np.empty(1024, LINE), np.empty(1024, LINE)
     a, b = np.empty(1024), np.empty(1024)

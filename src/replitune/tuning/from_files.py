@@ -11,9 +11,9 @@ import numpy as np
 
 from replitune.errors import ReplituneError
 from replitune.streams import stream
+from replitune.tuners import TUNERS, get_tuner, list_tuners
 from replitune.tuning.interface import TuningResult
 from replitune.tuning.layout import Layout
-from replitune.tuning.registry import TUNERS, get_tuner, list_tuners
 
 
 def tune_files(

@@ -110,7 +110,7 @@ class KnownStatistics:
 
 
 @njit(cache=True)
-def _word_keys(segments, word_start, words):  # type: ignore[no-untyped-def]
+def _word_keys(segments, word_start, words):
     """(M,) hashes of segments and words."""
     out = np.empty(len(segments), np.uint64)
     for i in range(len(out)):

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
 
+Vector = NDArray[np.float64]
+"""(F,) weights."""
+
 WordStatistics = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]], NDArray[Any]]
 """Statistics (n, K) of n hypotheses: segments (n,), word_start (n+1,), words."""
 
@@ -71,12 +74,7 @@ class Tuner(ABC):
 
     @abstractmethod
     def tune(
-        self,
-        pool: Pool,
-        objective: Objective,
-        start: NDArray[np.float64],
-        rng: np.random.Generator,
-        threads: int = 1,
+        self, pool: Pool, objective: Objective, start: Vector, rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
         """New weights (F,) for a pool, beginning at `start` (F,).
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.settings import about
-from replitune.tuning.interface import Tuner, TuningResult, l1_normalised
+from replitune.tuning.interface import Tuner, TuningResult, Vector, l1_normalised
 
 if TYPE_CHECKING:
     from replitune.tuning.layout import Layout
@@ -104,12 +104,7 @@ class Mert(Tuner):
         return replace(self, fixed=layout.mask(self.frozen)) if self.frozen else self
 
     def tune(
-        self,
-        pool: Pool,
-        objective: Objective,
-        start: NDArray[np.float64],
-        rng: np.random.Generator,
-        threads: int = 1,
+        self, pool: Pool, objective: Objective, start: Vector, rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
         """The best of all starts; of equally good ones the first."""
         from replitune.tuning.pool_search import PoolSearch

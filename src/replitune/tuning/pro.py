@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.settings import about
-from replitune.tuning.interface import Tuner, TuningResult, l1_normalised
+from replitune.tuning.interface import Tuner, TuningResult, Vector, l1_normalised
 
 if TYPE_CHECKING:
     from replitune.tuning.objective import Objective
@@ -60,12 +60,7 @@ class Pro(Tuner):
     ] = False
 
     def tune(
-        self,
-        pool: Pool,
-        objective: Objective,
-        start: NDArray[np.float64],
-        rng: np.random.Generator,
-        threads: int = 1,
+        self, pool: Pool, objective: Objective, start: Vector, rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
         """Weights of the classifier, interpolated with the start's."""
         from replitune.tuning.pro_kernel import sample

@@ -37,7 +37,7 @@ def missing(binary: str) -> list[ReplituneError]:
                 f"program {binary} is not found",
                 expected="Marian's `marian` on PATH",
                 fix="build it (https://marian-nmt.github.io), or leave `binary` out and "
-                "pip install 'replitune[nmt]'",
+                f"{extras.to_install('nmt')}",
             )
         )
     return lacking
@@ -87,4 +87,6 @@ def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
     if code == -signal.SIGKILL:
         said = "it was killed"
         fix = "often for want of memory: give the job more, or Marian less (option workspace)"
+    elif said == "Not implemented":
+        fix = "Marian says so of an option whose value is of another kind: look at `options`"
     return ReplituneError(f"marian {what} failed", found=said or f"exit status {code}", fix=fix)

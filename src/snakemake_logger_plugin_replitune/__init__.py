@@ -4,7 +4,7 @@ Snakemake alone imports it, at every start. What it writes, replitune.workflow.e
 """
 
 from dataclasses import dataclass, field
-from logging import LogRecord
+from logging import Handler, LogRecord
 from pathlib import Path
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -24,6 +24,7 @@ class LogHandler(LogHandlerBase):
     needs_rulegraph = False
 
     def __post_init__(self) -> None:
+        Handler.__init__(self)  # before version 2 of the interface nobody else does
         assert isinstance(self.settings, LogHandlerSettings)
         self.writer = Writer(Path(self.settings.folder))
 

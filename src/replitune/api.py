@@ -529,13 +529,13 @@ def _report(
         if human is not None:
             from replitune.meta.judged import human_statistics
 
-            found, said = human_statistics(human, stores[0])
+            judgements, said = human_statistics(human, stores[0])
             more["read_as"] = (*more.get("read_as", ()), *said)
-            for store in found:
+            for store in judgements:
                 of_people = _of_people(tests)
                 one = compare([store], of_people, testset=testset, seed=seed, threads=1)
                 judged |= one.metrics
-            stores = [*stores, *found]
+            stores = [*stores, *judgements]
         comparison = compare(
             stores[: len(stores) - len(judged)],
             tests,

@@ -111,8 +111,8 @@ class Registry(Generic[T]):
     def _points(self) -> dict[str, EntryPoint]:
         from importlib.metadata import entry_points
 
-        found = entry_points(group=self.group) if self.group is not None else ()
-        return {point.name: point for point in found}
+        points = entry_points(group=self.group) if self.group is not None else ()
+        return {point.name: point for point in points}
 
     @property
     def names(self) -> list[str]:
@@ -130,8 +130,8 @@ class Registry(Generic[T]):
 
     def _load(self, name: str) -> T:
         if name in self.own:
-            found: T = _imported(self.own[name])
-            return found
+            built_in: T = _imported(self.own[name])
+            return built_in
         if name not in self._points:
             raise self.unknown(name)
         brought: Any = self._points[name].load()
@@ -158,8 +158,8 @@ class Registry(Generic[T]):
 
     def settings(self, name: str) -> dict[str, Setting]:
         """The options of what is called so: its own, or those of its class `Settings`."""
-        found: Any = self[name]
-        return settings_of(getattr(found, "Settings", found))
+        named: Any = self[name]
+        return settings_of(getattr(named, "Settings", named))
 
     def entry(self, given: str | Mapping[str, Any] | Entry) -> Entry:
         """The entry that a word or a mapping names; the first mistake is raised."""
@@ -173,13 +173,13 @@ class Registry(Generic[T]):
 
     def entries(self, given: Iterable[str | Mapping[str, Any] | Entry]) -> list[Entry]:
         """Several, which are called differently: their ids name files and rows."""
-        found = [self.entry(one) for one in given]
-        twice = repeated(entry.id for entry in found)
+        entries = [self.entry(one) for one in given]
+        twice = repeated(entry.id for entry in entries)
         if twice is not None:
             raise ReplituneError(
                 f"two {self.kind}s are called {twice!r}", fix="give one of them an `id` of its own"
             )
-        return found
+        return entries
 
 
 def repeated(ids: Iterable[str]) -> str | None:

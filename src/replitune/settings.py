@@ -102,7 +102,7 @@ class Setting:
 def settings_of(declared: Any) -> dict[str, Setting]:
     """The settings of a `Settings` class, a dataclass, or any function or class, by name."""
     hints = _hints(declared)
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     if isinstance(declared, type) and issubclass(declared, Settings):
         for item in msgspec.structs.fields(declared):
             default = inspect.Parameter.empty
@@ -111,13 +111,13 @@ def settings_of(declared: Any) -> dict[str, Setting]:
             elif item.default_factory is not msgspec.NODEFAULT:
                 default = item.default_factory()
             hint = hints[item.name]
-            found[item.encode_name] = Setting(item.encode_name, hint, default, _description(hint))
-        return found
+            settings[item.encode_name] = Setting(item.encode_name, hint, default, _description(hint))
+        return settings
     for name, parameter in inspect.signature(declared).parameters.items():
         hint = hints.get(name)
         if _metas(hint):
-            found[name] = Setting(name, hint, parameter.default, _description(hint))
-    return found
+            settings[name] = Setting(name, hint, parameter.default, _description(hint))
+    return settings
 
 
 def _hints(declared: Any) -> dict[str, Any]:
@@ -390,10 +390,10 @@ def read(hint: Any, value: Any, name: str = "") -> Any:
     """`value` as the type `hint`; the first mistake is raised. `name` is what the value is called
     in messages."""
     reading = Reading()
-    found = reading.read(hint, value, (name,) if name else ())
+    result = reading.read(hint, value, (name,) if name else ())
     if reading.mistakes:
         raise reading.mistakes[0].error()
-    return found
+    return result
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -591,15 +591,15 @@ SCHEMA_WORDS = {
 
 
 def _schema_of_bounds(meta: msgspec.Meta, hint: Any) -> dict[str, Any]:
-    found = {
+    bounds = {
         word: getattr(meta, name) for name, word in SCHEMA_WORDS.items() if getattr(meta, name) is not None
     }
     what = "Length" if hint is str else "Properties" if get_origin(hint) is dict else "Items"
     if meta.min_length is not None:
-        found[f"min{what}"] = meta.min_length
+        bounds[f"min{what}"] = meta.min_length
     if meta.max_length is not None:
-        found[f"max{what}"] = meta.max_length
-    return found
+        bounds[f"max{what}"] = meta.max_length
+    return bounds
 
 
 def _plain_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -196,16 +196,16 @@ class Command(Backend):
         return True
 
     def missing(self) -> list[ReplituneError]:
-        found = missing_program("bash", "install bash")
+        errors = missing_program("bash", "install bash")
         for name in self.settings.programs:
-            found += missing_program(name, f"install it, or correct `programs` of system {self.system}")
+            errors += missing_program(name, f"install it, or correct `programs` of system {self.system}")
         for name in self.settings.files:
-            found += missing_file(
+            errors += missing_file(
                 name,
                 f"get it, or correct `files` of system {self.system}; a relative name starts "
                 f"at {Path.cwd()}",
             )
-        return found
+        return errors
 
     # ---- work
 

@@ -88,13 +88,13 @@ def require_same_documents(first: FileContent, other: FileContent) -> None:
             )
 
 
-def take_names(found: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
+def take_names(names: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
     """Every wanted name is there; the message lists what is."""
     for name in wanted:
-        if name not in found:
+        if name not in names:
             raise ReplituneError(
                 f"no such {what}",
                 file=path,
                 found=name,
-                expected=f"one of {', '.join(found)}" if found else f"a file with a {what}",
+                expected=f"one of {', '.join(names)}" if names else f"a file with a {what}",
             )

@@ -134,8 +134,8 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
             _in_order(file, [(n, r.get("doc_id"), _of(file, n, r, key, part)) for n, r in rows], documents)
         ]
     if "doc_id" in first and isinstance(first[key], str):
-        found = [(n, row.get("doc_id"), _text(file, n, row, key)) for n, row in rows]
-        return [_in_order(file, found, documents)]
+        paragraphs = [(n, row.get("doc_id"), _text(file, n, row, key)) for n, row in rows]
+        return [_in_order(file, paragraphs, documents)]
     if isinstance(first[key], str):
         return [[_one_line(_text(file, n, row, key)) for n, row in rows]]
     samples = len(first[key]) if isinstance(first[key], list) else 0
@@ -176,11 +176,11 @@ def _of(path: Path, line: int, row: dict[str, Any], key: str, part: str | None) 
 
 
 def _in_order(
-    path: Path, found: Sequence[tuple[int, Any, str]], documents: Sequence[str] | None
+    path: Path, paragraphs: Sequence[tuple[int, Any, str]], documents: Sequence[str] | None
 ) -> list[str]:
     """Paragraphs of documents in the order of the test set."""
     by_id: dict[str, tuple[int, list[str]]] = {}
-    for line, id, text in found:
+    for line, id, text in paragraphs:
         if str(id) in by_id:
             raise ReplituneError(
                 f"document {id} is there twice",

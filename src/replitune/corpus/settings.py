@@ -189,8 +189,8 @@ class FilesCorpus(Settings, frozen=True, kw_only=True):
     def described(self) -> Iterator[tuple[tuple[str, ...], TestSetFiles]]:
         """Dev and the test sets that have files of their own, and the parts of those that are
         joined, each with its place below `corpus`."""
-        found = [] if self.dev is None else [((DEV,), self.dev)]
-        for place, testset in [*found, *((("tests", name), it) for name, it in self.tests.items())]:
+        files = [] if self.dev is None else [((DEV,), self.dev)]
+        for place, testset in [*files, *((("tests", name), it) for name, it in self.tests.items())]:
             for below, one in testset.described.items():
                 yield (*place, *below), one
 

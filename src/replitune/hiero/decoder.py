@@ -100,8 +100,8 @@ class Decoder:
                 rows, arcs, tables, self._automaton, self._terms.begin, size, 2 * words, distinct
             )
 
-        found = self._map(list_of, len(matched), threads)
-        return NBest.of(found, self.weights, self.model.layout, self._vocabulary(matched))
+        lists = self._map(list_of, len(matched), threads)
+        return NBest.of(lists, self.weights, self.model.layout, self._vocabulary(matched))
 
     def forests(
         self, lines: Sequence[str] | Matched, density: float, threads: int = 1

@@ -131,23 +131,23 @@ class ProgramMetric(MeanMetric):
 
     def _known(self) -> dict[str, float]:
         """Kept scores by the content of their texts. A damaged line is as if it was not there."""
-        found: dict[str, float] = {}
+        scores: dict[str, float] = {}
         for path in sorted(self.folder.glob("*.tsv")):
             for line in read_lines(path):
                 key, _, score = line.partition("\t")
                 value = number_of(score)
                 if len(key) == 64 and value is not None:
-                    found[key] = value
-        return found
+                    scores[key] = value
+        return scores
 
     def _scored(self, batch: Sequence[tuple[str, Texts]]) -> dict[str, float]:
         """Run the program, and keep what it gave before anything else is done."""
         scores = self._run([texts for _, texts in batch])
-        found = {key: score for (key, _), score in zip(batch, scores, strict=True)}
-        name = _sha256("\n".join(found))[:32]
+        by_key = {key: score for (key, _), score in zip(batch, scores, strict=True)}
+        name = _sha256("\n".join(by_key))[:32]
         with atomic_open(self.folder / f"{name}.tsv") as handle:
-            handle.write("".join(f"{key}\t{score!r}\n" for key, score in found.items()))
-        return found
+            handle.write("".join(f"{key}\t{score!r}\n" for key, score in by_key.items()))
+        return by_key
 
     def _run(self, texts: Sequence[Texts]) -> list[float]:
         with tempfile.TemporaryDirectory(prefix="replitune-metric-") as temporary:

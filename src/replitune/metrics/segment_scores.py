@@ -76,17 +76,17 @@ def _rows_of(rows: ScoreRows, metric: str | None) -> NDArray[np.int64]:
     """The rows of the metric; of a file that says but one, or none, all."""
     if "metric" not in rows.columns:
         return np.arange(rows.rows)
-    found = coded([rows.columns["metric"]])
-    if found.distinct == 1:
+    metrics = coded([rows.columns["metric"]])
+    if metrics.distinct == 1:
         return np.arange(rows.rows)
-    if metric not in found.names:
+    if metric not in metrics.names:
         raise ReplituneError(
-            f"{found.distinct} metrics in one file",
+            f"{metrics.distinct} metrics in one file",
             file=rows.name,
-            found=few(found.names),
-            fix=f"choose one by its name: external:file=...,id={found.names[0]}",
+            found=few(metrics.names),
+            fix=f"choose one by its name: external:file=...,id={metrics.names[0]}",
         )
-    return np.flatnonzero(found.codes == found.names.index(metric))
+    return np.flatnonzero(metrics.codes == metrics.names.index(metric))
 
 
 def _numbers(rows: ScoreRows, segment: Coded) -> NDArray[np.int64]:

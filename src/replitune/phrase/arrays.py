@@ -38,13 +38,13 @@ def load_array(path: Path) -> NDArray[Any]:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
-        found = "no such file"
+        reason = "no such file"
     except (EOFError, OSError, ValueError) as error:
-        found = str(error)
-    raise not_whole(path, found)
+        reason = str(error)
+    raise not_whole(path, reason)
 
 
-def not_whole(path: Path, found: str) -> ReplituneError:
+def not_whole(path: Path, reason: str) -> ReplituneError:
     return ReplituneError(
-        "the model is not whole", file=path, found=found, fix="train it again, or copy all of it"
+        "the model is not whole", file=path, found=reason, fix="train it again, or copy all of it"
     )

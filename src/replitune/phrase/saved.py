@@ -64,12 +64,12 @@ class SavedTable:
     def load(cls, folder: str | Path) -> Self:
         """Memory-map what `save` wrote."""
         folder = Path(folder)
-        found = json.loads(read_text(folder / cls.file)).get("format")
-        if found != cls.format:
+        written = json.loads(read_text(folder / cls.file)).get("format")
+        if written != cls.format:
             raise ReplituneError(
                 f"unknown format of {cls.what}",
                 file=folder / cls.file,
-                found=str(found),
+                found=str(written),
                 expected=str(cls.format),
                 fix="train again with this version",
             )

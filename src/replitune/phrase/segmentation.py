@@ -113,9 +113,9 @@ class CompoundSplitter(Splitter):
                     if count < self.min_count:
                         continue
                     for n, (product, lengths, parts) in best[begin].items():
-                        found = (product * count, (*lengths, len(part)), [*parts, part])
-                        if n + 1 not in best[end] or found[:2] > best[end][n + 1][:2]:
-                            best[end][n + 1] = found
+                        candidate = (product * count, (*lengths, len(part)), [*parts, part])
+                        if n + 1 not in best[end] or candidate[:2] > best[end][n + 1][:2]:
+                            best[end][n + 1] = candidate
         answer, frequency, number = [word], self.counts.get(word, 0), 1
         for n, (product, _, parts) in sorted(best[length].items()):
             # geometric means compared without roots: a ** (1 / m) < b ** (1 / n)

@@ -233,20 +233,20 @@ def _train_table(
     settings: PhraseSettings, source: Encoded, target: Encoded, links: Links, folder: Path, say: Progress
 ) -> dict[str, int]:
     """Extract, score and save the phrase table."""
-    found = extract(source, target, links, settings.max_phrase_length)
-    if len(found.links) == 0:
+    occurrences = extract(source, target, links, settings.max_phrase_length)
+    if len(occurrences.links) == 0:
         raise ReplituneError(
             "no phrase pair can be extracted",
             found=f"{len(source)} pairs with {len(links.source)} word links",
             fix="train on more text",
         )
-    distinct = count_pairs(source, target, found, settings.max_phrase_length)
-    say(f"{len(found.links)} phrase pairs extracted, {len(distinct.count)} distinct")
+    distinct = count_pairs(source, target, occurrences, settings.max_phrase_length)
+    say(f"{len(occurrences.links)} phrase pairs extracted, {len(distinct.count)} distinct")
     table = phrase_table(
         source,
         target,
         links,
-        found,
+        occurrences,
         distinct,
         good_turing=settings.good_turing,
         smoothing=settings.reordering_smoothing,
@@ -255,7 +255,7 @@ def _train_table(
     table.save(folder)
     say(f"{len(table.scores)} translation options of {len(table.option_start) - 1} phrases")
     return {
-        "extracted": len(found.links),
+        "extracted": len(occurrences.links),
         "distinct": len(distinct.count),
         "source_phrases": len(table.option_start) - 1,
         "options": len(table.scores),

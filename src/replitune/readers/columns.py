@@ -66,17 +66,17 @@ def choose(
     for role, words in CALLED.items():
         if role in columns:
             continue
-        found = [name for name in free if plain(name) in words.split()]
-        exact = [name for name in found if plain(name) == role]
-        if len(found) > 1 and len(exact) != 1:
+        likely = [name for name in free if plain(name) in words.split()]
+        exact = [name for name in likely if plain(name) == role]
+        if len(likely) > 1 and len(exact) != 1:
             raise ReplituneError(
                 f"several columns could be the {WORDS.get(role, role)}",
                 file=file,
-                found=", ".join(found),
-                fix=f"say which: --columns {role}={found[0]}",
+                found=", ".join(likely),
+                fix=f"say which: --columns {role}={likely[0]}",
             )
-        if found:
-            guessed[role] = (exact or found)[0]
+        if likely:
+            guessed[role] = (exact or likely)[0]
     said = [
         f"{WORDS.get(role, role)} is `{name}`"
         for role, name in guessed.items()
@@ -99,9 +99,9 @@ def _together(said: Sequence[str]) -> tuple[str, ...]:
 
 def called_like(role: str, header: Sequence[str]) -> str | None:
     """The one column whose name tells what it is."""
-    found = [name for name in header if plain(name) in CALLED[role].split()]
-    exact = [name for name in found if plain(name) == role]
-    return (exact or found)[0] if len(found) == 1 or len(exact) == 1 else None
+    likely = [name for name in header if plain(name) in CALLED[role].split()]
+    exact = [name for name in likely if plain(name) == role]
+    return (exact or likely)[0] if len(likely) == 1 or len(exact) == 1 else None
 
 
 def plain(name: str) -> str:

@@ -32,11 +32,11 @@ class Comet(Reader):
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         packed = Beginning.of(path).text.lstrip()[:1] == "{"
-        found = list((_of_json if packed else _of_lines)(path))
-        files = list(dict.fromkeys(file for _, file, _, _ in found))
+        scores = list((_of_json if packed else _of_lines)(path))
+        files = list(dict.fromkeys(file for _, file, _, _ in scores))
         runs = runs_of_files(files)
         rows = Records(path)
-        for line, file, segment, score in found:
+        for line, file, segment, score in scores:
             system, run = runs[file]
             rows.add(line, score, system=system, replica=run, segment=segment)
         said = [f"{file} is {system} run {run}" for file, (system, run) in runs.items()]
@@ -65,8 +65,8 @@ def _of_json(path: Path) -> Iterator[Found]:
 
 def _of_lines(path: Path) -> Iterator[Found]:
     for number, line in enumerate(read_lines(path), start=1):
-        found = PRINTED.fullmatch(line)
-        if found is None:
+        match = PRINTED.fullmatch(line)
+        if match is None:
             if "\tscore: " in line or not line.strip():  # the mean of a file
                 continue
             raise ReplituneError(
@@ -76,7 +76,7 @@ def _of_lines(path: Path) -> Iterator[Found]:
                 found=line[:80],
                 expected="FILE<tab>Segment 0<tab>score: 0.8123",
             )
-        score = number_of(found[3])
+        score = number_of(match[3])
         if score is None:
             raise ReplituneError("a score that is not finite", file=path, line=number, found=line)
-        yield number, found[1], int(found[2]), score
+        yield number, match[1], int(match[2]), score

@@ -72,12 +72,12 @@ def _lists(row: Any) -> list[str]:
     """Keys of lists of numbers, as many in each."""
     if not isinstance(row, dict):
         return []
-    found = {
+    lengths = {
         name: len(value)
         for name, value in row.items()
         if isinstance(value, list) and value and all(isinstance(item, bool | int | float) for item in value)
     }
-    return list(found) if len(set(found.values())) == 1 else []
+    return list(lengths) if len(set(lengths.values())) == 1 else []
 
 
 def _id(path: Path, line: int, row: dict[str, Any], key: str) -> Any:

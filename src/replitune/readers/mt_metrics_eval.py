@@ -55,20 +55,20 @@ class MtMetricsEval(Reader):
 
 def _one_file(path: Path) -> ScoreRows:
     rows = Records(path)
-    found = list(_scores(path))
-    segments = max(segment for *_, segment in found)
-    for line, system, score, segment in found:
+    scores = list(_scores(path))
+    segments = max(segment for *_, segment in scores)
+    for line, system, score, segment in scores:
         rows.add(line, score, system=system, **({"segment": segment} if segments else {}))
     name = re.sub(r"\.(?:seg|sys)\.score(?:\.gz)?$", "", path.name)
     return rows.rows({"score": name}, ["a system and a score on each line"])
 
 
 def _cells(line: str) -> tuple[str, float | None] | None:
-    found = LINE.fullmatch(line.strip())
-    if found is None or number_of(found[1]) is not None:
+    match = LINE.fullmatch(line.strip())
+    if match is None or number_of(match[1]) is not None:
         return None
-    score = number_of(found[2])
-    return (found[1], score) if score is not None or found[2] in ("None", "nan") else None
+    score = number_of(match[2])
+    return (match[1], score) if score is not None or match[2] in ("None", "nan") else None
 
 
 def _scores(path: Path) -> Iterator[tuple[int, str, float | None, int]]:

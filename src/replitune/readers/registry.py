@@ -51,22 +51,22 @@ def read_scores(
     Files of one system that do not tell their runs are its runs, in their order; of several files
     that name no system, their names tell it.
     """
-    found = [read_file(path, names, metrics) for path in paths]
+    files = [read_file(path, names, metrics) for path in paths]
     if systems is not None:
-        found = [
+        files = [
             rows if system is None else rows.of_system(system)
-            for rows, system in zip(found, systems, strict=True)
+            for rows, system in zip(files, systems, strict=True)
         ]
-    elif len(found) > 1 and not any(_says(rows, "system") for rows in found):
-        found = _named_by_files(found)
-    return runs_in_order(found)
+    elif len(files) > 1 and not any(_says(rows, "system") for rows in files):
+        files = _named_by_files(files)
+    return runs_in_order(files)
 
 
-def runs_in_order(found: Sequence[ScoreRows]) -> list[ScoreRows]:
+def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
     """Files of one system that do not tell their runs as its runs."""
     seen: Counter[tuple[str, str | None]] = Counter()
     numbered = []
-    for rows in found:
+    for rows in files:
         system = rows.whole.get("system")
         if system is not None and not _says(rows, "replica"):
             of = system, rows.whole.get("testset")
@@ -98,16 +98,16 @@ def _says(rows: ScoreRows, role: str) -> bool:
     return role in {*rows.columns, *rows.whole}
 
 
-def _named_by_files(found: Sequence[ScoreRows]) -> list[ScoreRows]:
+def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
     """`new.run2.csv` is run 2 of new; where files tell their runs, each is a system."""
     from dataclasses import replace
 
     from replitune.readers.interface import few
     from replitune.readers.names import runs_of_files, system_and_run
 
-    files = [rows.name for rows in found]
+    files = [rows.name for rows in tables]
     named: dict[str, tuple[str, str | None]] = {}
-    if any(_says(rows, "replica") for rows in found):
+    if any(_says(rows, "replica") for rows in tables):
         named |= {file: (system_and_run(file)[0], None) for file in files}
     else:
         named |= runs_of_files(files)
@@ -117,7 +117,7 @@ def _named_by_files(found: Sequence[ScoreRows]) -> list[ScoreRows]:
         listed = [f"{system} {run}" for system, run in named.values()]
         said = f"systems and runs by the names of files: {few(listed, separator=', ')}"
     renamed = []
-    for rows in found:
+    for rows in tables:
         system, run = named[rows.name]
         rows = rows.with_whole("system", system)
         rows = rows if run is None else rows.with_whole("replica", run)

@@ -101,11 +101,11 @@ class Tabular(Reader):
     @classmethod
     def lines(cls, path: Path, rows: Sequence[int]) -> list[int]:
         """The lines of some rows."""
-        wanted, found = set(rows), {}
+        wanted, lines = set(rows), {}
         for row, (number, _) in enumerate(cls.numbered(path)):
             if row in wanted:
-                found[row] = number
-        return [found[row] for row in rows]
+                lines[row] = number
+        return [lines[row] for row in rows]
 
 
 def no_rows(file: str | None) -> ReplituneError:
@@ -188,7 +188,7 @@ def _one_below_the_other(
     return replace(
         rows,
         columns=columns,
-        line=lambda found: line([row % size for row in found]),
+        line=lambda positions: line([row % size for row in positions]),
         called={**rows.called, "metric": ", ".join(metrics)},
     )
 

@@ -45,7 +45,7 @@ def diagnose(name: str, outputs: Outputs, refs: Sequence[Sequence[str]], *, word
     hyps = [outputs.line(0, i) for i in segments]
     sampled = [[stream[i] for i in segments] for stream in refs]
     first = sampled[0]
-    found = [
+    sentences = [
         _tokenised(hyps, first),
         *_marks(hyps, first),
         _case(hyps, first),
@@ -53,7 +53,7 @@ def diagnose(name: str, outputs: Outputs, refs: Sequence[Sequence[str]], *, word
         *_copies(outputs),
         _unmatched(hyps, sampled, words),
     ]
-    return [f"{name}: {sentence}" for sentence in found if sentence]
+    return [f"{name}: {sentence}" for sentence in sentences if sentence]
 
 
 def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
@@ -180,8 +180,8 @@ def _unmatched(hyps: Sequence[str], refs: Sequence[Sequence[str]], words: int) -
     if not words:
         return None
     listed = [
-        ", ".join(f"{word} ({count})" for word, count in found[:words])
-        for found in unmatched_words(hyps, refs)
+        ", ".join(f"{word} ({count})" for word, count in counted[:words])
+        for counted in unmatched_words(hyps, refs)
     ]
     if not listed[0]:
         return None

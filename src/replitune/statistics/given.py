@@ -116,30 +116,30 @@ class _Arranged:
 
     @cached_property
     def systems(self) -> Coded:
-        found = self._column("system")
-        if found is None:
+        systems = self._column("system")
+        if systems is None:
             raise ReplituneError(
                 "no column for the system",
                 file=_file(self.tables[0]),
                 found=", ".join(self.tables[0].called.values()),
                 fix="say which it is, --columns system=NAME, or of each file, --scores NAME=FILE",
             )
-        for name in found.names:
+        for name in systems.names:
             if not name.strip() or not name.isprintable():
                 raise ReplituneError(
                     "a system without a printable name", file=_file(self.tables[0]), found=repr(name)
                 )
-        return found
+        return systems
 
     @cached_property
     def replicas(self) -> Coded:
-        found = self._column("replica")
-        if found is None:
+        runs = self._column("replica")
+        if runs is None:
             self.read_as.append("no column for the run: one run of each system")
             return Coded(np.zeros(int(self.starts[-1]), np.int32), ["run-001"])
-        found = found.sorted()
+        runs = runs.sorted()
         prefix = "seed" if plain(self.tables[0].called.get("replica", "")) == "seed" else "run"
-        return Coded(found.codes, [_replica(name, prefix) for name in found.names])
+        return Coded(runs.codes, [_replica(name, prefix) for name in runs.names])
 
     @cached_property
     def segments(self) -> tuple[NDArray[np.int32], NDArray[np.int64], Coded, Coded | None]:
@@ -164,9 +164,9 @@ class _Arranged:
 
     @cached_property
     def metrics(self) -> Coded:
-        found = self._column("metric")
-        if found is not None:
-            return found
+        metrics = self._column("metric")
+        if metrics is not None:
+            return metrics
         called = self.tables[0].called["score"]
         name = "score" if plain(called) in ("score", "value", "metricscore") else called
         return Coded(np.zeros(int(self.starts[-1]), np.int32), [name])
@@ -199,42 +199,42 @@ class _Arranged:
             seen[cell] = True
             if np.count_nonzero(seen) < len(cell):
                 self._twice(cell, rows, run, where, ids, documents)
-            found = np.full(shape[0] * shape[1], np.nan)
-            found[cell] = scores[rows]
-            values[m], there[m] = found.reshape(shape), seen.reshape(shape)
+            grid = np.full(shape[0] * shape[1], np.nan)
+            grid[cell] = scores[rows]
+            values[m], there[m] = grid.reshape(shape), seen.reshape(shape)
         keep = self._complete(values, there, runs, segments, ids, documents, of_rows, scores)
         return self._stores(name, chosen, values, runs, segments, ids, documents, keep)
 
     def _testset(self) -> tuple[str | None, NDArray[np.bool_] | None]:
         """The name of the chosen one, and its rows; None: all."""
-        found = self.testsets
-        if found is None:
+        testsets = self.testsets
+        if testsets is None:
             return None, None
-        if self.asked is None and found.distinct > 1:
+        if self.asked is None and testsets.distinct > 1:
             raise ReplituneError(
-                f"{found.distinct} test sets in one table",
+                f"{testsets.distinct} test sets in one table",
                 file=_file(self.tables[0]),
-                found=few(found.names),
+                found=few(testsets.names),
                 expected="exactly one test set",
                 fix="choose one with --testset",
             )
-        name = found.names[0] if self.asked is None else self.asked
-        if name not in found.names:
-            close = nearest(name, found.names)
+        name = testsets.names[0] if self.asked is None else self.asked
+        if name not in testsets.names:
+            close = nearest(name, testsets.names)
             raise ReplituneError(
                 f"no test set is called {name!r}",
                 file=_file(self.tables[0]),
-                found=few(found.names),
+                found=few(testsets.names),
                 fix=f"did you mean {close!r}?" if close else None,
             )
-        if found.distinct == 1:
+        if testsets.distinct == 1:
             return name, None
-        return name, found.codes == found.names.index(name)
+        return name, testsets.codes == testsets.names.index(name)
 
     def _metrics(self, kept: NDArray[np.bool_] | None) -> list[int]:
-        found = self.metrics
-        here = range(found.distinct) if kept is None else np.unique(found.codes[kept]).tolist()
-        names = [found.names[m] for m in here]
+        metrics = self.metrics
+        here = range(metrics.distinct) if kept is None else np.unique(metrics.codes[kept]).tolist()
+        names = [metrics.names[m] for m in here]
         every = [self.wanted or (), () if isinstance(self.lower, bool) else self.lower]
         for name in (name for names_of in every for name in names_of):
             if name not in names:
@@ -253,7 +253,7 @@ class _Arranged:
                 self.warnings.append(
                     f"{name}: taken as higher is better; if not, say --lower-is-better {name}"
                 )
-        return [found.names.index(name) for name in names]
+        return [metrics.names.index(name) for name in names]
 
     def _lower(self, metric: str) -> bool:
         return self.lower if isinstance(self.lower, bool) else metric in self.lower
@@ -346,20 +346,20 @@ class _Arranged:
         scores: NDArray[np.float64],
     ) -> NDArray[np.bool_] | None:
         """(N,) the segments that every run has a score of, under every metric; None: all."""
-        absent = {m: np.isnan(found) for m, found in values.items()}
-        missing = sum(int(np.count_nonzero(found)) for found in absent.values())
+        absent = {m: np.isnan(gaps) for m, gaps in values.items()}
+        missing = sum(int(np.count_nonzero(gaps)) for gaps in absent.values())
         if not missing:
             return None
-        keep = ~np.any([found.any(axis=0) for found in absent.values()], axis=0)
+        keep = ~np.any([gaps.any(axis=0) for gaps in absent.values()], axis=0)
         empty: list[int] = np.concatenate(
             [np.arange(len(scores))[rows][np.isnan(scores[rows])] for _, rows in of_rows]
         ).tolist()
         said = []
-        for m, found in absent.items():
+        for m, gaps in absent.items():
             of = f" of {self.metrics.names[m]}" if len(values) > 1 else ""
             said += [
                 self._run(runs[r]) + self._segment(segments[n], ids, documents) + of
-                for r, n in np.argwhere(found & ~there[m])[:FEW]
+                for r, n in np.argwhere(gaps & ~there[m])[:FEW]
             ]
         not_there = missing - len(empty)
         parts = []
@@ -367,7 +367,7 @@ class _Arranged:
             parts.append(f"{len(empty):,} without a number ({few(self._lines(empty[:FEW]), len(empty))})")
         if not_there:
             parts.append(f"{not_there:,} not there ({few(said, not_there)})")
-        whole = sum(found.size for found in absent.values())
+        whole = sum(gaps.size for gaps in absent.values())
         text = f"{missing:,} of {whole:,} scores: {'; '.join(parts)}"
         if self.allow_missing and keep.any() and "segment" in self.tables[0].columns:
             self.warnings.append(
@@ -427,10 +427,10 @@ class _Arranged:
         said = sha256_lines(lines)
         stores = []
         for m in chosen:
-            found = values[m] if keep is None else values[m][:, keep]
+            scores_here = values[m] if keep is None else values[m][:, keep]
             lower = self._lower(self.metrics.names[m])
             metric = MeanMetric(self.metrics.names[m], not lower)
-            of_system = {self.systems.names[s]: found[runs[:, 0] == s] for s in np.unique(runs[:, 0])}
+            of_system = {self.systems.names[s]: scores_here[runs[:, 0] == s] for s in np.unique(runs[:, 0])}
             digest = hashlib.sha256()
             for name in sorted(of_system):
                 digest.update(of_system[name].tobytes())

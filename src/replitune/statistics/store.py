@@ -200,14 +200,14 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
         metadata = read_metadata(path)
         if metric is None:
             metric = get_metric(metadata.metric) if metadata else MeanMetric()
-        found, segments, documents = _read_file(path, metric)
+        loaded, segments, documents = _read_file(path, metric)
         if first is None:
             first = (path, segments, documents, metadata)
         else:
             _check_same(first, (path, segments, documents, metadata))
-        systems.add(path, found)
+        systems.add(path, loaded)
         if metadata is not None:
-            described.update(dict.fromkeys(found, metadata))
+            described.update(dict.fromkeys(loaded, metadata))
     if metric is None or first is None:
         raise ReplituneError("no files in this store")
     _, segments, documents, metadata = first

@@ -269,5 +269,5 @@ class _Loop:
             statistics = statistics[self.sample]
         return float(self.objective.metric.score(statistics.sum(axis=0)))
 
-    def _extend(self, found: Hypotheses) -> None:
-        self.pool = self.pool.absorb(found.segments, found.features, found.statistics)
+    def _extend(self, hypotheses: Hypotheses) -> None:
+        self.pool = self.pool.absorb(hypotheses.segments, hypotheses.features, hypotheses.statistics)

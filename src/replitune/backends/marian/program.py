@@ -78,9 +78,9 @@ def run(
 def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
     """The reason among Marian's messages: its last error that is not only the place in its code."""
     errors = [
-        found[1]
+        match[1]
         for line in tail
-        if (found := re.search(r"\bError: (.*)", line)) and not found[1].startswith("Aborted from")
+        if (match := re.search(r"\bError: (.*)", line)) and not match[1].startswith("Aborted from")
     ]
     said = errors[-1] if errors else next((line for line in reversed(tail) if line.strip()), "")
     fix = None

@@ -70,7 +70,7 @@ def asked(folder: Path) -> list[str]:
 
 def score(metric, hyps: list[list[str]]) -> np.ndarray:
     prepared = metric.prepare_texts([REFS], SOURCE)
-    return score_outputs(metric, Outputs.of(hyps), prepared)[0]
+    return score_outputs(metric, Outputs.from_replicas(hyps), prepared)[0]
 
 
 def test_each_distinct_text_is_scored_once_and_kept(tmp_path: Path, metric):

@@ -130,9 +130,8 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
             expected=f"one of the keys {', '.join(OUTPUT)}",
         )
     if isinstance(first[key], dict):
-        return [
-            _in_order(file, [(n, r.get("doc_id"), _of(file, n, r, key, part)) for n, r in rows], documents)
-        ]
+        paragraphs = [(n, row.get("doc_id"), _text_of_system(file, n, row, key, part)) for n, row in rows]
+        return [_in_order(file, paragraphs, documents)]
     if "doc_id" in first and isinstance(first[key], str):
         paragraphs = [(n, row.get("doc_id"), _text(file, n, row, key)) for n, row in rows]
         return [_in_order(file, paragraphs, documents)]
@@ -160,7 +159,7 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
     return [runs[int(part) - 1]]
 
 
-def _of(path: Path, line: int, row: dict[str, Any], key: str, part: str | None) -> str:
+def _text_of_system(path: Path, line: int, row: dict[str, Any], key: str, part: str | None) -> str:
     """The text of one of several systems."""
     texts: Any = row.get(key)
     names = list(texts) if isinstance(texts, dict) else []

@@ -101,7 +101,7 @@ class Decoder:
             )
 
         lists = self._map(list_of, len(matched), threads)
-        return NBest.of(lists, self.weights, self.model.layout, self._vocabulary(matched))
+        return NBest.from_lists(lists, self.weights, self.model.layout, self._vocabulary(matched))
 
     def forests(
         self, lines: Sequence[str] | Matched, density: float, threads: int = 1
@@ -113,7 +113,7 @@ class Decoder:
         columns = self.model.layout.columns
         table, end = weighted.rules.table, len(weighted.rules.table) - 1
 
-        def of(i: int) -> Forest:
+        def forest_of_line(i: int) -> Forest:
             words = int(matched.start[i + 1] - matched.start[i])
             if words == 0:
                 none = np.zeros((0, len(columns)))
@@ -129,7 +129,7 @@ class Decoder:
             at = np.arange(start[-1]) + np.repeat(begin - start[:-1], stop - begin)
             return Forest(head, one, two, start, weighted.target[at], features[:, columns], int(nodes))
 
-        return Forests.pack(self._map(of, len(matched), threads)), self._vocabulary(matched)
+        return Forests.pack(self._map(forest_of_line, len(matched), threads)), self._vocabulary(matched)
 
     def _prepare(self, lines: Sequence[str] | Matched) -> tuple[Matched, Weighted]:
         matched = lines if isinstance(lines, Matched) else self.match(lines)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.readers.coding import WHOLE, Coded, coded, in_rows, together
-from replitune.readers.interface import ScoreRows, few
+from replitune.readers.interface import ScoreRows, brief
 from replitune.readers.registry import read_file
 from replitune.readers.settings import ColumnNames
 
@@ -83,7 +83,7 @@ def _rows_of(rows: ScoreRows, metric: str | None) -> NDArray[np.int64]:
         raise ReplituneError(
             f"{metrics.distinct} metrics in one file",
             file=rows.name,
-            found=few(metrics.names),
+            found=brief(metrics.names),
             fix=f"choose one by its name: external:file=...,id={metrics.names[0]}",
         )
     return np.flatnonzero(metrics.codes == metrics.names.index(metric))

@@ -55,7 +55,7 @@ class NBest:
     layout: GroupedLayout
 
     @classmethod
-    def of(
+    def from_lists(
         cls,
         lists: Sequence[tuple[NDArray[Any], ...]],
         weights: NDArray[np.float64],
@@ -169,7 +169,7 @@ class Decoder:
             return nbest_of(*graph, self._automaton, self._terms, size, distinct)
 
         lists = self._map(list_of, len(batch), threads)
-        return NBest.of(lists, self.weights, self.model.layout, self._vocabulary(batch))
+        return NBest.from_lists(lists, self.weights, self.model.layout, self._vocabulary(batch))
 
     def graphs(
         self, lines: Sequence[str], threads: int = 1, density: float | None = None
@@ -181,7 +181,7 @@ class Decoder:
         columns = self.model.layout.columns
         word_start, target = batch.options.word_start, batch.target_words
 
-        def of(i: int, memo: NDArray[np.void]) -> SearchGraph:
+        def graph_of_line(i: int, memo: NDArray[np.void]) -> SearchGraph:
             if batch.start[i] == batch.start[i + 1]:
                 none = np.zeros(0, np.int32)
                 features = np.zeros((0, len(columns)))
@@ -213,7 +213,7 @@ class Decoder:
                 vocabulary=vocabulary,
             )
 
-        return self._map(of, len(batch), threads)
+        return self._map(graph_of_line, len(batch), threads)
 
     def _vocabulary(self, batch: Batch) -> list[str]:
         return [*self.model.table.target_vocab, *batch.copied]

@@ -111,7 +111,7 @@ class SavedModel(Generic[AnyTable]):
         cls, table: AnyTable, lm: LanguageModel | None, features: tuple[str, ...] | None = None
     ) -> Self:
         """Join a table with a language model (None where `features` has no lm)."""
-        layout = cls.Layout.of(features)
+        layout = cls.Layout.from_groups(features)
         if "lm" not in layout.groups:
             lm = LanguageModel.uniform(table.target_vocab)
         elif lm is None:
@@ -173,7 +173,8 @@ class SavedModel(Generic[AnyTable]):
                 lm = LanguageModel.build(NgramModel.load(folder / "lm")) if "lm" in groups else None
                 return cls.build(table, lm, groups)
             arrays = {name: load_array(folder / DECODER / f"{name}.npy") for name in cls._computed()}
-            return cls(table, LanguageModel.load(folder / DECODER), cls.Layout.of(groups), **arrays)
+            lm = LanguageModel.load(folder / DECODER)
+            return cls(table, lm, cls.Layout.from_groups(groups), **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
             raise not_whole(folder, str(error).splitlines()[0]) from None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replitune.errors import ReplituneError
-from replitune.readers.interface import Beginning, Reader, ScoreRows, few
+from replitune.readers.interface import Beginning, Reader, ScoreRows, brief
 from replitune.readers.names import runs_of_files
 from replitune.readers.records import Records, json_of
 from replitune.readers.settings import ColumnNames
@@ -31,7 +31,7 @@ class Comet(Reader):
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-        packed = Beginning.of(path).text.lstrip()[:1] == "{"
+        packed = Beginning.from_file(path).text.lstrip()[:1] == "{"
         scores = list((_of_json if packed else _of_lines)(path))
         files = list(dict.fromkeys(file for _, file, _, _ in scores))
         runs = runs_of_files(files)
@@ -41,7 +41,7 @@ class Comet(Reader):
             rows.add(line, score, system=system, replica=run, segment=segment)
         said = [f"{file} is {system} run {run}" for file, (system, run) in runs.items()]
         called = {"system": "file", "replica": "file", "score": KEY.lower()}
-        return rows.rows(called, (f"scores of comet-score; {few(said)}",))
+        return rows.rows(called, (f"scores of comet-score; {brief(said)}",))
 
 
 Found = tuple[int, str, int, float]

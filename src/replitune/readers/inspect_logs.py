@@ -51,7 +51,7 @@ class Inspect(Reader):
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-        beginning = Beginning.of(path)
+        beginning = Beginning.from_file(path)
         table = _table(beginning)
         samples = _logged(path, beginning) if table is None else _listed(path, table, names)
         rows = Records(path)

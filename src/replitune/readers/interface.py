@@ -34,7 +34,7 @@ class Beginning:
     """Unpacked."""
 
     @classmethod
-    def of(cls, path: str | Path) -> Beginning:
+    def from_file(cls, path: str | Path) -> Beginning:
         path = Path(path)
         try:
             if path.is_dir():
@@ -107,7 +107,7 @@ class ScoreRows:
             raise ReplituneError(
                 f"no {role} is called {name!r}",
                 file=self.name,
-                found=few(known),
+                found=brief(known),
                 fix="did you mean " + str(nearest(name, list(map(str, known)))) + "?"
                 if nearest(name, list(map(str, known)))
                 else None,
@@ -148,7 +148,7 @@ class Reader(ABC):
         that are wanted, where some are; a reader may read others, too."""
 
 
-def few(items: Sequence[object], whole: int | None = None, separator: str = "; ") -> str:
+def brief(items: Sequence[object], whole: int | None = None, separator: str = "; ") -> str:
     """The first three, and how many more there are."""
     shown = separator.join(map(str, items[:FEW]))
     rest = (len(items) if whole is None else whole) - min(len(items), FEW)

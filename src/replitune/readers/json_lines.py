@@ -31,7 +31,7 @@ class JsonLines(Tabular):
 
     @staticmethod
     def header(path: Path) -> tuple[list[str], dict[str, Any]]:
-        lines = Beginning.of(path).lines
+        lines = Beginning.from_file(path).lines
         first = _row(path, 1, lines[0] if lines else "")
         return list(first), first
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from replitune.errors import ReplituneError
 from replitune.readers.columns import choose
-from replitune.readers.interface import ScoreRows, few
+from replitune.readers.interface import ScoreRows, brief
 from replitune.readers.settings import ColumnNames
 from replitune.readers.tabular import rows_of
 
@@ -44,7 +44,7 @@ def _as_arrow(table: Any) -> pa.Table:
         except (pa.ArrowException, TypeError) as error:
             raise ReplituneError(
                 f"column `{name}` holds values of several kinds",
-                found=few(_of_each_kind(column)) or str(error).split("\n")[0],
+                found=brief(_of_each_kind(column)) or str(error).split("\n")[0],
                 expected="texts or numbers, not both",
             ) from None
     try:

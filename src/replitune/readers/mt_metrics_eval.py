@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replitune.errors import ReplituneError
-from replitune.readers.interface import Beginning, Reader, ScoreRows, few
+from replitune.readers.interface import Beginning, Reader, ScoreRows, brief
 from replitune.readers.records import Records
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
@@ -49,7 +49,7 @@ class MtMetricsEval(Reader):
                     language=_language(file),
                     **own,
                 )
-        said = [f"{len(wanted)} files of mt-metrics-eval, {few([f.name for f in wanted])}"]
+        said = [f"{len(wanted)} files of mt-metrics-eval, {brief([f.name for f in wanted])}"]
         return rows.rows({"score": "score"}, said, {"testset": _root(wanted[0]).name})
 
 
@@ -90,7 +90,7 @@ def _scores(path: Path) -> Iterator[tuple[int, str, float | None, int]]:
         raise ReplituneError(
             "systems have different numbers of scores",
             file=path,
-            found=few([f"{system}: {n}" for system, n in seen.items()]),
+            found=brief([f"{system}: {n}" for system, n in seen.items()]),
             expected="a line for each segment of each system, None where there is no score",
         )
 

@@ -80,7 +80,7 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     """One file, or folder, by the reader that knows it."""
     from replitune.readers.interface import Beginning
 
-    beginning = Beginning.of(path)
+    beginning = Beginning.from_file(path)
     # those of other packages first: ours take any table
     order = sorted(READERS.names, key=lambda name: name in READERS.own)
     reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
@@ -102,7 +102,7 @@ def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
     """`new.run2.csv` is run 2 of new; where files tell their runs, each is a system."""
     from dataclasses import replace
 
-    from replitune.readers.interface import few
+    from replitune.readers.interface import brief
     from replitune.readers.names import runs_of_files, system_and_run
 
     files = [rows.name for rows in tables]
@@ -115,7 +115,7 @@ def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
         said = f"each file is a system: {', '.join(name for name, _ in named.values())}"
     else:
         listed = [f"{system} {run}" for system, run in named.values()]
-        said = f"systems and runs by the names of files: {few(listed, separator=', ')}"
+        said = f"systems and runs by the names of files: {brief(listed, separator=', ')}"
     renamed = []
     for rows in tables:
         system, run = named[rows.name]

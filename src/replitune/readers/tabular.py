@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from replitune.errors import ReplituneError
 from replitune.readers.columns import Choice, choose
-from replitune.readers.interface import Reader, ScoreRows, few
+from replitune.readers.interface import Reader, ScoreRows, brief
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 from replitune.running.files import GZIP_MAGIC, read_bytes
@@ -93,7 +93,7 @@ class Tabular(Reader):
                 "a cell of another kind than its column",
                 file=path,
                 line=first_line,
-                found=few(wrong, whole),
+                found=brief(wrong, whole),
                 expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in each "
                 "other column",
             )
@@ -140,7 +140,7 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
             what,
             file=name if is_file else None,
             line=some[0] if is_file else None,
-            found=f"{place} {few(some, len(rows))}",
+            found=f"{place} {brief(some, len(rows))}",
             expected=expected,
         )
 
@@ -204,7 +204,7 @@ def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.Chunke
         raise ReplituneError(
             "the scores are not numbers",
             file=file,
-            found=f"column `{called}` of {kind}: {few([repr(x) for x in column[:4].to_pylist()])}",
+            found=f"column `{called}` of {kind}: {brief([repr(x) for x in column[:4].to_pylist()])}",
             expected="numbers",
             fix=f"is `{called}` the score? --columns score=NAME says which",
         )
@@ -232,7 +232,7 @@ def _ids(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedAr
         raise ReplituneError(
             f"column `{called}` is neither text nor whole numbers",
             file=file,
-            found=f"{kind}: {few([repr(x) for x in column[:4].to_pylist()])}",
+            found=f"{kind}: {brief([repr(x) for x in column[:4].to_pylist()])}",
         )
     ids = column.cast(pa.dictionary(pa.int32(), pa.string()))
     for chunk in ids.chunks:

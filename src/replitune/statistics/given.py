@@ -21,7 +21,7 @@ from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import MeanMetric
 from replitune.readers.coding import Coded, coded, in_order, in_rows, together
 from replitune.readers.columns import plain
-from replitune.readers.interface import FEW, ScoreRows, few
+from replitune.readers.interface import FEW, ScoreRows, brief
 from replitune.registry import Entry
 from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
@@ -86,7 +86,7 @@ class _Arranged:
         for table in tables:
             for text in table.read_as:
                 said.setdefault(text, []).append(table.name)
-        self.read_as = [f"{few(names)}: {text}" for text, names in said.items()]
+        self.read_as = [f"{brief(names)}: {text}" for text, names in said.items()]
         self.warnings: list[str] = []
         self.wanted, self.asked, self.lower = metrics, testset, lower_is_better
         self.allow_missing, self.groups = allow_missing, groups
@@ -214,7 +214,7 @@ class _Arranged:
             raise ReplituneError(
                 f"{testsets.distinct} test sets in one table",
                 file=_file(self.tables[0]),
-                found=few(testsets.names),
+                found=brief(testsets.names),
                 expected="exactly one test set",
                 fix="choose one with --testset",
             )
@@ -224,7 +224,7 @@ class _Arranged:
             raise ReplituneError(
                 f"no test set is called {name!r}",
                 file=_file(self.tables[0]),
-                found=few(testsets.names),
+                found=brief(testsets.names),
                 fix=f"did you mean {close!r}?" if close else None,
             )
         if testsets.distinct == 1:
@@ -325,7 +325,7 @@ class _Arranged:
             if by_run
             else "a segment of a run is there twice",
             **self._at(pairs[0][0]),
-            found=few(said, len(again)),
+            found=brief(said, len(again)),
             expected="one row for each (system, run, segment)"
             + ("" if len(self.metrics.names) == 1 else " and metric"),
             fix="say what the column of the segment is called: --columns segment=NAME"
@@ -346,7 +346,7 @@ class _Arranged:
         scores: NDArray[np.float64],
     ) -> NDArray[np.bool_] | None:
         """(N,) the segments that every run has a score of, under every metric; None: all."""
-        absent = {m: np.isnan(gaps) for m, gaps in values.items()}
+        absent = {m: np.isnan(table) for m, table in values.items()}
         missing = sum(int(np.count_nonzero(gaps)) for gaps in absent.values())
         if not missing:
             return None
@@ -364,9 +364,9 @@ class _Arranged:
         not_there = missing - len(empty)
         parts = []
         if len(empty):
-            parts.append(f"{len(empty):,} without a number ({few(self._lines(empty[:FEW]), len(empty))})")
+            parts.append(f"{len(empty):,} without a number ({brief(self._lines(empty[:FEW]), len(empty))})")
         if not_there:
-            parts.append(f"{not_there:,} not there ({few(said, not_there)})")
+            parts.append(f"{not_there:,} not there ({brief(said, not_there)})")
         whole = sum(gaps.size for gaps in absent.values())
         text = f"{missing:,} of {whole:,} scores: {'; '.join(parts)}"
         if self.allow_missing and keep.any() and "segment" in self.tables[0].columns:

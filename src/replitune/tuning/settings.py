@@ -110,7 +110,7 @@ class Tuning(LoopSettings):
         """A tuner with its settings."""
         return self.tuners.get(name) or get_tuner(name)
 
-    def of(self, name: str) -> dict[str, Any]:
+    def for_tuner(self, name: str) -> dict[str, Any]:
         """The settings that decide a run of one tuner, as JSON can write them, defaults filled in:
         a mapping that reads as `Tuning` again."""
         return {

@@ -220,8 +220,8 @@ def scores(
         read_as += ("one score for each run: the test asks about new runs on this test set",)
     elif design == "runs":
         runs = {name: system.n for name, system in given.stores[0].systems.items()}
-        tests, said = _of_single_outputs(tests, settings, runs)
-        read_as += said
+        tests, note = _of_single_outputs(tests, settings, runs)
+        read_as += note
     return _report(
         given.stores,
         tests,
@@ -389,8 +389,8 @@ def _of_single_outputs(
         return tests, ()
     options = {"scope": "segments", **({"unit": given["unit"]} if given.get("unit") else {})}
     methods = (Entry("crossed", options, "crossed"),)
-    said = "pairs with one run of a system: the test asks about new segments, from these runs"
-    return msgspec.structs.replace(tests, methods=methods), (said,)
+    note = "pairs with one run of a system: the test asks about new segments, from these runs"
+    return msgspec.structs.replace(tests, methods=methods), (note,)
 
 
 def _are_paths(column: Any) -> bool:
@@ -529,8 +529,8 @@ def _report(
         if human is not None:
             from replitune.meta.judged import human_statistics
 
-            judgements, said = human_statistics(human, stores[0])
-            more["read_as"] = (*more.get("read_as", ()), *said)
+            judgements, notes = human_statistics(human, stores[0])
+            more["read_as"] = (*more.get("read_as", ()), *notes)
             for store in judgements:
                 of_people = _of_people(tests)
                 one = compare([store], of_people, testset=testset, seed=seed, threads=1)

@@ -488,10 +488,10 @@ def words_of(hint: Any, bounds: list[msgspec.Meta]) -> str:
     for bound in bounds:
         if bound.pattern is not None:
             return bound.description or f"a text like {bound.pattern}"
-        for name, said in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
+        for name, text in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
             limit = getattr(bound, name)
             if limit is not None:
-                limits.append(f"{said} {limit}")
+                limits.append(f"{text} {limit}")
         if bound.min_length:
             if hint is str:
                 return "a text that is not empty"

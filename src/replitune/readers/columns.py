@@ -77,7 +77,7 @@ def choose(
             )
         if likely:
             guessed[role] = (exact or likely)[0]
-    said = [
+    guesses = [
         f"{WORDS.get(role, role)} is `{name}`"
         for role, name in guessed.items()
         if plain(name) not in (role, WORDS.get(role))
@@ -86,15 +86,15 @@ def choose(
     score = columns.pop("score", None)
     wanted = metrics and all(name in header for name in metrics)
     if given.score is None and "metric" not in columns and wanted:
-        return Choice(columns, tuple(dict.fromkeys(metrics)), _together(said))
+        return Choice(columns, tuple(dict.fromkeys(metrics)), _together(guesses))
     if score is not None:
-        return Choice(columns, (score,), _together(said))
+        return Choice(columns, (score,), _together(guesses))
     only = _only_number(header, first, set(columns.values()), file)
-    return Choice(columns, (only,), _together([*said, f"score is `{only}`"]))
+    return Choice(columns, (only,), _together([*guesses, f"score is `{only}`"]))
 
 
-def _together(said: Sequence[str]) -> tuple[str, ...]:
-    return (", ".join(said),) if said else ()
+def _together(guesses: Sequence[str]) -> tuple[str, ...]:
+    return (", ".join(guesses),) if guesses else ()
 
 
 def called_like(role: str, header: Sequence[str]) -> str | None:

@@ -39,9 +39,9 @@ class Comet(Reader):
         for line, file, segment, score in scores:
             system, run = runs[file]
             rows.add(line, score, system=system, replica=run, segment=segment)
-        said = [f"{file} is {system} run {run}" for file, (system, run) in runs.items()]
+        notes = [f"{file} is {system} run {run}" for file, (system, run) in runs.items()]
         called = {"system": "file", "replica": "file", "score": KEY.lower()}
-        return rows.rows(called, (f"scores of comet-score; {brief(said)}",))
+        return rows.rows(called, (f"scores of comet-score; {brief(notes)}",))
 
 
 Found = tuple[int, str, int, float]

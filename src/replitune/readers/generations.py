@@ -62,10 +62,10 @@ class Generations(Reader):
                 for k, score in enumerate(scores, start=1):
                     value = float(score) if isinstance(score, bool) else number_of(score)
                     rows.add(line, value, replica=k, metric=name, **own)
-        said = [f"{samples} samples of each prompt are its runs"]
+        notes = [f"{samples} samples of each prompt are its runs"]
         if not ids.get("segment"):
-            said.append("prompts are known by their order")
-        return rows.rows({**ids, "metric": lists[0] if lists else "metric"}, said)
+            notes.append("prompts are known by their order")
+        return rows.rows({**ids, "metric": lists[0] if lists else "metric"}, notes)
 
 
 def _lists(row: Any) -> list[str]:

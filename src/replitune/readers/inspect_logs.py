@@ -65,9 +65,9 @@ class Inspect(Reader):
                 own = {"system": model} if model else {}
                 own |= {"testset": task} if task else {}
                 rows.add(line, score, segment=id, replica=run, metric=scorer, **own)
-        said = ["samples of Inspect; each epoch is a run"]
+        notes = ["samples of Inspect; each epoch is a run"]
         for scorer, count in left_out.items():
-            said.append(f"{scorer} left out where it is no number ({count:,})")
+            notes.append(f"{scorer} left out where it is no number ({count:,})")
         called = {
             "system": "model",
             "segment": "id",
@@ -75,7 +75,7 @@ class Inspect(Reader):
             "testset": "task",
             "metric": "scores",
         }
-        return rows.rows(called, said)
+        return rows.rows(called, notes)
 
 
 def _number(value: Any) -> float | None:

@@ -129,8 +129,8 @@ class ScoreRows:
                 fix="leave the name out",
             )
         columns = {role: column for role, column in self.columns.items() if role != "system"}
-        said = tuple(text for text in self.read_as if "system is" not in text)
-        return replace(self.with_whole("system", system), columns=columns, read_as=said)
+        notes = tuple(text for text in self.read_as if "system is" not in text)
+        return replace(self.with_whole("system", system), columns=columns, read_as=notes)
 
 
 class Reader(ABC):

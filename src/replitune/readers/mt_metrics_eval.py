@@ -49,8 +49,8 @@ class MtMetricsEval(Reader):
                     language=_language(file),
                     **own,
                 )
-        said = [f"{len(wanted)} files of mt-metrics-eval, {brief([f.name for f in wanted])}"]
-        return rows.rows({"score": "score"}, said, {"testset": _root(wanted[0]).name})
+        notes = [f"{len(wanted)} files of mt-metrics-eval, {brief([f.name for f in wanted])}"]
+        return rows.rows({"score": "score"}, notes, {"testset": _root(wanted[0]).name})
 
 
 def _one_file(path: Path) -> ScoreRows:

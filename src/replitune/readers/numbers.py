@@ -29,10 +29,10 @@ class Numbers(Reader):
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         rows = Records(path)
         cells = [line.strip() for line in read_lines(path)]
-        said = ["a score on each line"]
+        notes = ["a score on each line"]
         if _ends_with_the_mean(cells):
             cells.pop()
-            said.append("the last line is the mean of the others, and left out")
+            notes.append("the last line is the mean of the others, and left out")
         for number, cell in enumerate(cells, start=1):
             score = number_of(cell)
             if score is None and cell not in ABSENT:
@@ -44,7 +44,7 @@ class Numbers(Reader):
                     expected="a number on each line",
                 )
             rows.add(number, score, segment=number - 1)
-        return rows.rows({"segment": "line"}, said)
+        return rows.rows({"segment": "line"}, notes)
 
 
 def _ends_with_the_mean(cells: Sequence[str]) -> bool:

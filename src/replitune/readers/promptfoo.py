@@ -72,10 +72,10 @@ class Promptfoo(Reader):
                     segment=test,
                     metric=metric,
                 )
-        said = [f"results of promptfoo; tests: {len(tests)}, prompts: {len(prompts)}"]
+        notes = [f"results of promptfoo; tests: {len(tests)}, prompts: {len(prompts)}"]
         if errors:
-            said.append(f"{errors} results that ended in an error have no score")
-        return rows.rows({"system": "provider", "segment": "vars", "metric": "score"}, said)
+            notes.append(f"{errors} results that ended in an error have no score")
+        return rows.rows({"system": "provider", "segment": "vars", "metric": "score"}, notes)
 
 
 def _provider(item: dict[str, Any]) -> str:

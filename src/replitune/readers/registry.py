@@ -69,9 +69,9 @@ def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
     for rows in files:
         system = rows.whole.get("system")
         if system is not None and not _says(rows, "replica"):
-            of = system, rows.whole.get("testset")
-            seen[of] += 1
-            rows = rows.with_whole("replica", str(seen[of]))
+            key = system, rows.whole.get("testset")
+            seen[key] += 1
+            rows = rows.with_whole("replica", str(seen[key]))
         numbered.append(rows)
     return numbered
 
@@ -112,16 +112,16 @@ def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
     else:
         named |= runs_of_files(files)
     if len(set(named.values())) == len(files) == len({name for name, _ in named.values()}):
-        said = f"each file is a system: {', '.join(name for name, _ in named.values())}"
+        note = f"each file is a system: {', '.join(name for name, _ in named.values())}"
     else:
         listed = [f"{system} {run}" for system, run in named.values()]
-        said = f"systems and runs by the names of files: {brief(listed, separator=', ')}"
+        note = f"systems and runs by the names of files: {brief(listed, separator=', ')}"
     renamed = []
     for rows in tables:
         system, run = named[rows.name]
         rows = rows.with_whole("system", system)
         rows = rows if run is None else rows.with_whole("replica", run)
-        renamed.append(replace(rows, read_as=(*rows.read_as, said)))
+        renamed.append(replace(rows, read_as=(*rows.read_as, note)))
     return renamed
 
 

@@ -135,12 +135,12 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
 
     def refuse(what: str, bad: pa.ChunkedArray, expected: str) -> None:
         rows = pc.indices_nonzero(bad).to_pylist()
-        some = line(rows[:3])
+        numbers = line(rows[:3])
         raise ReplituneError(
             what,
             file=name if is_file else None,
-            line=some[0] if is_file else None,
-            found=f"{place} {brief(some, len(rows))}",
+            line=numbers[0] if is_file else None,
+            found=f"{place} {brief(numbers, len(rows))}",
             expected=expected,
         )
 
@@ -224,10 +224,10 @@ def _ids(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedAr
             pass
     if pa.types.is_integer(kind):
         return column.cast(pa.int64())
-    of = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_dictionary(kind) and pa.types.is_integer(of):
-        return column.cast(of).cast(pa.int64())
-    texts = (pa.types.is_string(of), pa.types.is_large_string(of), pa.types.is_string_view(of))
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_dictionary(kind) and pa.types.is_integer(values):
+        return column.cast(values).cast(pa.int64())
+    texts = (pa.types.is_string(values), pa.types.is_large_string(values), pa.types.is_string_view(values))
     if not any(texts):
         raise ReplituneError(
             f"column `{called}` is neither text nor whole numbers",

@@ -46,8 +46,8 @@ class Wmt(Reader):
             document = PARTS.join(rest[:2]) or id
             seen[id] += 1
             segment = id if seen[id] == 1 else f"{id}#{seen[id]}"
-            for system, said in of_kind(dict, row.get("scores"), path, line, "scores").items():
-                for metric, score in of_kind(dict, said, path, line, system).items():
+            for system, scores in of_kind(dict, row.get("scores"), path, line, "scores").items():
+                for metric, score in of_kind(dict, scores, path, line, system).items():
                     if isinstance(score, float | int) and not isinstance(score, bool):
                         rows.add(
                             line,

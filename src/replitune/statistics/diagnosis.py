@@ -102,15 +102,15 @@ def _separated(lines: Sequence[str]) -> float | None:
 
 def _marks(hyps: Sequence[str], refs: Sequence[str]) -> list[str]:
     sides = {"outputs": "\n".join(hyps), "references": "\n".join(refs)}
-    said: dict[tuple[str, str], str] = {}
+    examples: dict[tuple[str, str], str] = {}
     for mark, what in _MARKS.items():
         counts = {side: text.count(mark) for side, text in sides.items()}
         for side, other in (("outputs", "references"), ("references", "outputs")):
             if counts[side] >= 3 and not counts[other]:
-                said.setdefault((side, what), mark.strip())
+                examples.setdefault((side, what), mark.strip())
     return [
         f"the {side} contain {what} ({mark}), and the other side has none: undo them"
-        for (side, what), mark in said.items()
+        for (side, what), mark in examples.items()
     ]
 
 
@@ -130,10 +130,10 @@ def _case(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
 
 
 def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
-    said = []
+    sentences = []
     cut = [r for r in range(len(outputs)) if not outputs.line(r, -1).strip()]
     if cut and refs[-1].strip():
-        said.append(
+        sentences.append(
             f"blank lines at the end of {_replicas(cut)}, where the references have text: "
             f"was decoding cut off?"
         )
@@ -143,8 +143,8 @@ def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
         counts = empty.sum(axis=1)
         many = [r for r in range(len(outputs)) if counts[r] > 0.01 * len(refs)]
         if many:
-            said.append(f"up to {counts.max()} of {len(refs)} outputs are empty in {_replicas(many)}")
-    return said
+            sentences.append(f"up to {counts.max()} of {len(refs)} outputs are empty in {_replicas(many)}")
+    return sentences
 
 
 def _replicas(numbers: Sequence[int]) -> str:

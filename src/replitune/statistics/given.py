@@ -82,11 +82,11 @@ class _Arranged:
         groups: Collection[str],
     ) -> None:
         self.tables = tables
-        said: dict[str, list[str]] = {}
+        names_by_text: dict[str, list[str]] = {}
         for table in tables:
             for text in table.read_as:
-                said.setdefault(text, []).append(table.name)
-        self.read_as = [f"{brief(names)}: {text}" for text, names in said.items()]
+                names_by_text.setdefault(text, []).append(table.name)
+        self.read_as = [f"{brief(names)}: {text}" for text, names in names_by_text.items()]
         self.warnings: list[str] = []
         self.wanted, self.asked, self.lower = metrics, testset, lower_is_better
         self.allow_missing, self.groups = allow_missing, groups
@@ -100,12 +100,12 @@ class _Arranged:
         """A column of one table is a column of each."""
         without = [t for t in self.tables if role not in {*t.columns, *t.whole}]
         if without and len(without) < len(self.tables):
-            (having, *_) = (t for t in self.tables if role in {*t.columns, *t.whole})
+            (table, *_) = (t for t in self.tables if role in {*t.columns, *t.whole})
             raise ReplituneError(
                 f"no column for the {role}",
                 file=_file(without[0]),
                 found=", ".join(without[0].called.values()),
-                expected=f"as in {having.name}",
+                expected=f"as in {table.name}",
                 fix=f"say which it is: --columns {role}=NAME",
             )
 
@@ -262,8 +262,8 @@ class _Arranged:
         """The rows of a metric on the chosen test set: an index."""
         if self.metrics.distinct == 1:
             return slice(None) if kept is None else np.flatnonzero(kept)
-        of = self.metrics.codes == metric
-        return np.flatnonzero(of if kept is None else of & kept)
+        own = self.metrics.codes == metric
+        return np.flatnonzero(own if kept is None else own & kept)
 
     # ---- what is wrong
 
@@ -275,12 +275,12 @@ class _Arranged:
 
     def _lines(self, rows: Iterable[int]) -> list[str]:
         """Where rows stand, in words."""
-        said: list[str] = []
+        places: list[str] = []
         for table, number in map(self._place, rows):
             word = "line" if table.is_file else "row"
             inside = f"{table.name}, " if len(self.tables) > 1 else ""
-            said.append(f"{inside}{word} {number}")
-        return said
+            places.append(f"{inside}{word} {number}")
+        return places
 
     def _at(self, row: int | None) -> dict[str, Any]:
         """The file and the line of an error."""
@@ -314,18 +314,18 @@ class _Arranged:
         pairs = sorted((int(number[order[i + 1]]), int(number[order[i]])) for i in again[: 10**6])
         _, runs = together(self.systems, self.replicas)
         segments = self.segments[1]
-        said = []
+        examples = []
         for later, earlier in pairs[:FEW]:
             one, other = self._lines([later, earlier])
             what = self._run(runs[run[later]]) + self._segment(segments[where[later]], ids, documents)
-            said.append(f"{what} ({one}, as on {other})")
+            examples.append(f"{what} ({one}, as on {other})")
         by_run = "segment" not in self.tables[0].columns
         raise ReplituneError(
             "several scores of one run, and no column says of which segment"
             if by_run
             else "a segment of a run is there twice",
             **self._at(pairs[0][0]),
-            found=brief(said, len(again)),
+            found=brief(examples, len(again)),
             expected="one row for each (system, run, segment)"
             + ("" if len(self.metrics.names) == 1 else " and metric"),
             fix="say what the column of the segment is called: --columns segment=NAME"
@@ -354,11 +354,11 @@ class _Arranged:
         empty: list[int] = np.concatenate(
             [np.arange(len(scores))[rows][np.isnan(scores[rows])] for _, rows in of_rows]
         ).tolist()
-        said = []
+        examples = []
         for m, gaps in absent.items():
-            of = f" of {self.metrics.names[m]}" if len(values) > 1 else ""
-            said += [
-                self._run(runs[r]) + self._segment(segments[n], ids, documents) + of
+            suffix = f" of {self.metrics.names[m]}" if len(values) > 1 else ""
+            examples += [
+                self._run(runs[r]) + self._segment(segments[n], ids, documents) + suffix
                 for r, n in np.argwhere(gaps & ~there[m])[:FEW]
             ]
         not_there = missing - len(empty)
@@ -366,7 +366,7 @@ class _Arranged:
         if len(empty):
             parts.append(f"{len(empty):,} without a number ({brief(self._lines(empty[:FEW]), len(empty))})")
         if not_there:
-            parts.append(f"{not_there:,} not there ({brief(said, not_there)})")
+            parts.append(f"{not_there:,} not there ({brief(examples, not_there)})")
         whole = sum(gaps.size for gaps in absent.values())
         text = f"{missing:,} of {whole:,} scores: {'; '.join(parts)}"
         if self.allow_missing and keep.any() and "segment" in self.tables[0].columns:
@@ -424,7 +424,7 @@ class _Arranged:
             numbers = np.cumsum(starts, dtype=np.int32) - 1
         # so that statistics of other segments are not taken for these
         lines = _lines_of_ids(segments, ids, documents)
-        said = sha256_lines(lines)
+        ids_sha256 = sha256_lines(lines)
         stores = []
         for m in chosen:
             scores_here = values[m] if keep is None else values[m][:, keep]
@@ -451,7 +451,7 @@ class _Arranged:
                 signature=signature,
                 higher_is_better=not lower,
                 testset=testset or "",
-                reference_sha256=said,
+                reference_sha256=ids_sha256,
                 decode_sha256={},
             )
             stores.append(

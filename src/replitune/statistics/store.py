@@ -54,8 +54,8 @@ class StoreMetadata:
     """Why replicas of the experiment are not here, by system and replica; mostly nothing."""
 
     def as_json(self) -> str:
-        said = {key: value for key, value in asdict(self).items() if key != "missing" or value}
-        return json.dumps(said, sort_keys=True, ensure_ascii=False)
+        content = {key: value for key, value in asdict(self).items() if key != "missing" or value}
+        return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True)

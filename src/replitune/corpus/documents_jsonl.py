@@ -43,7 +43,7 @@ OUTPUT = (
     "prediction",
     "text",
 )
-"""Keys of what a system wrote, the first that is there."""
+"""Keys of a system's output; the first that is present is read."""
 
 
 def split_part(path: str | Path) -> tuple[Path, str | None]:

@@ -66,14 +66,14 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
 
 
 def _coded(rows: ScoreRows, role: str) -> Coded:
-    """A column, or what holds for all rows; a file that tells no runs is of one of each system."""
+    """A column, or the value of all rows; a file without runs has one run of each system."""
     if role in rows.columns:
         return coded([rows.columns[role]])
     return Coded(np.zeros(rows.rows, np.int32), [rows.whole.get(role, "1")])
 
 
 def _rows_of(rows: ScoreRows, metric: str | None) -> NDArray[np.int64]:
-    """The rows of the metric; of a file that says but one, or none, all."""
+    """The rows of the metric; all rows where a file has only one, or names none."""
     if "metric" not in rows.columns:
         return np.arange(rows.rows)
     metrics = coded([rows.columns["metric"]])

@@ -1,4 +1,4 @@
-"""Which column of a table is what: as it is said, or as it is called."""
+"""Which column of a table holds what: as the user says, or by its name."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ CALLED = {
     "testset": "testset dataset task benchmark",
     "language": "language lang lp languagepair langpair langs",
 }
-"""Names of columns that tell what they are; blanks, case and signs do not count."""
+"""Names of columns by role; blanks, case and punctuation are ignored."""
 
 WORDS = {"replica": "run", "testset": "test set"}
-"""What people call them."""
+"""Their names in messages."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The column of each thing that a table has."""
+    """The columns of a table by role."""
 
     ids: Mapping[str, str]
-    """By what they are."""
+    """The column of each role but the score."""
     scores: tuple[str, ...]
-    """One, or of a table with a column for each metric several."""
+    """Several in a table with a column for each metric."""
     read_as: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """What each column is, and what it is called."""
+        """Role and name of each column."""
         return [*self.ids.items(), *(("score", name) for name in self.scores)]
 
 
@@ -98,7 +98,7 @@ def _together(guesses: Sequence[str]) -> tuple[str, ...]:
 
 
 def called_like(role: str, header: Sequence[str]) -> str | None:
-    """The one column whose name tells what it is."""
+    """The one column whose name fits the role."""
     likely = [name for name in header if plain(name) in CALLED[role].split()]
     exact = [name for name in likely if plain(name) == role]
     return (exact or likely)[0] if len(likely) == 1 or len(exact) == 1 else None
@@ -121,7 +121,7 @@ def _known(name: str, header: Sequence[str], role: str, file: str) -> str:
 
 
 def _only_number(header: Sequence[str], first: Mapping[str, Any], taken: set[str], file: str) -> str:
-    """The one column of numbers that is nothing else."""
+    """The one column of numbers that has no other role."""
     left = [
         name
         for name in header

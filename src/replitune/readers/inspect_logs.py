@@ -29,7 +29,7 @@ WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 
 PREFIX = "score_"
 
 ZSTANDARD, LOCAL_HEADER = 93, 30
-"""Of zip files: the number of a way to pack, and the bytes before the name of a packed file."""
+"""In zip files: the number of a compression method, and the bytes before a file's name."""
 
 TABLES: tuple[type[Tabular], ...] = (Parquet, JsonLines, Separated)
 
@@ -87,20 +87,20 @@ def _number(value: Any) -> float | None:
 
 
 def _table(beginning: Beginning) -> type[Tabular] | None:
-    """Of which kind a table of samples is; None: it is no such table."""
+    """The format of a table of samples; None if the file is not one."""
     kind = next((table for table in TABLES if table.recognises(beginning)), None)
     if kind is None or (kind is not Parquet and "epoch" not in beginning.text):
         return None
     try:
         header, _ = kind.header(beginning.path)
     except ReplituneError:
-        return None  # JSON of another kind, or damaged, which another reader says
+        return None  # other or damaged JSON: for another reader to report
     scored = any(name.startswith(PREFIX) for name in header)
     return kind if scored and {"id", "epoch"} <= {*header} else None
 
 
 def _listed(path: Path, table: type[Tabular], names: ColumnNames) -> Iterator[Sample]:
-    """The rows of a table. Of one model there may be several evaluations, of as many epochs."""
+    """The rows of a table. A model may have several evaluations, each with its epochs."""
     header, _ = table.header(path)
     scorers = {
         name: name.removeprefix(PREFIX)

@@ -23,7 +23,7 @@ KINDS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), bool: pa.bo
 
 
 class JsonLines(Tabular):
-    """The first line tells the columns."""
+    """The first line names the columns."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:

@@ -39,7 +39,7 @@ def _as_arrow(table: Any) -> pa.Table:
         )
     for name, column in table.items():
         try:
-            # NaN of pandas is nothing
+            # pandas' NaN is a missing value
             columns[str(name)] = pa.array(column, from_pandas=True)
         except (pa.ArrowException, TypeError) as error:
             raise ReplituneError(

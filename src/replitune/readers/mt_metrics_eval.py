@@ -21,7 +21,7 @@ LINE = re.compile(r"(\S+)[\t ](\S+)")
 
 
 class MtMetricsEval(Reader):
-    """A metric is called as its file: ``COMET-refA``, and as people judged: ``human.mqm``."""
+    """A metric has the name of its file, ``COMET-refA``; human judgements are ``human.mqm``."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -72,7 +72,7 @@ def _cells(line: str) -> tuple[str, float | None] | None:
 
 
 def _scores(path: Path) -> Iterator[tuple[int, str, float | None, int]]:
-    """Line, system, score, and which segment of the system it is."""
+    """Line, system, score, and the number of the segment."""
     seen: Counter[str] = Counter()
     for number, line in enumerate(read_lines(path), start=1):
         cells = _cells(line)
@@ -96,7 +96,7 @@ def _scores(path: Path) -> Iterator[tuple[int, str, float | None, int]]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Of a folder of files, or of a test set."""
+    """The files of scores in a folder of them, or in that of a test set."""
     patterns = ("*", "metric-scores/*/*", "human-scores/*")
     for pattern in patterns:
         yield from sorted(folder.glob(pattern + SUFFIX))
@@ -122,7 +122,7 @@ def _root(file: Path) -> Path:
 
 
 def _documents(file: Path) -> list[str] | None:
-    """Of each segment, where the folder of the test set says."""
+    """The document of each segment, if the folder of the test set has them."""
     path = _root(file) / "documents" / f"{_language(file)}.docs"
     if not path.exists():
         return None

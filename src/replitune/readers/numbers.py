@@ -48,12 +48,12 @@ class Numbers(Reader):
 
 
 def _ends_with_the_mean(cells: Sequence[str]) -> bool:
-    """To the digits that are written; two scores may have a mean by chance."""
+    """The mean is compared to the digits that are written; of two scores it may be one by chance."""
     scores = [number_of(cell) for cell in cells]
     known = [score for score in scores if score is not None]
     if len(known) < max(len(scores), 4):
         return False
     *others, last = known
     digits = len(cells[-1].partition(".")[2])
-    # the mean is of more digits than are written of each
+    # the mean was computed from more digits than are written
     return len(set(others)) > 1 and abs(sum(others) / len(others) - last) <= 1.01 * 10.0**-digits

@@ -17,7 +17,7 @@ from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 
 LONGEST = 40
-"""Characters of a prompt that may be part of the name of a system."""
+"""Longest prompt that can be part of a system's name, in characters."""
 
 
 class Promptfoo(Reader):

@@ -48,8 +48,8 @@ def read_scores(
 ) -> list[ScoreRows]:
     """Every file by the reader that knows it. `systems`: of each file, where it is known.
 
-    Files of one system that do not tell their runs are its runs, in their order; of several files
-    that name no system, their names tell it.
+    Files of one system without runs are its runs, in their order; where several files name no system,
+    it is taken from the names of the files.
     """
     files = [read_file(path, names, metrics) for path in paths]
     if systems is not None:
@@ -63,7 +63,7 @@ def read_scores(
 
 
 def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
-    """Files of one system that do not tell their runs as its runs."""
+    """Number the files of one system that have no runs as its runs."""
     seen: Counter[tuple[str, str | None]] = Counter()
     numbered = []
     for rows in files:
@@ -99,7 +99,7 @@ def _says(rows: ScoreRows, role: str) -> bool:
 
 
 def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
-    """`new.run2.csv` is run 2 of new; where files tell their runs, each is a system."""
+    """`new.run2.csv` is run 2 of new; where files have runs, each is a system."""
     from dataclasses import replace
 
     from replitune.readers.interface import brief

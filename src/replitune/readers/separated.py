@@ -21,7 +21,7 @@ SEPARATORS = "\t,;"
 
 
 class Separated(Tabular):
-    """The header tells what separates the columns: tabs, or else commas or semicolons."""
+    """The header shows what separates the columns: tabs, or else commas or semicolons."""
 
     IS_TEXT = True
 

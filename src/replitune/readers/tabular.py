@@ -28,10 +28,10 @@ Numbered = tuple[int, dict[str, Any]]
 
 
 class Tabular(Reader):
-    """A table of one kind of files."""
+    """A table in one file format."""
 
     IS_TEXT: ClassVar[bool] = False
-    """Whether all cells are texts, also those of numbers."""
+    """Whether all cells are text, numbers included."""
 
     @classmethod
     def read(cls, path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
@@ -100,7 +100,7 @@ class Tabular(Reader):
 
     @classmethod
     def lines(cls, path: Path, rows: Sequence[int]) -> list[int]:
-        """The lines of some rows."""
+        """The line of each of these rows."""
         wanted, lines = set(rows), {}
         for row, (number, _) in enumerate(cls.numbered(path)):
             if row in wanted:
@@ -172,7 +172,7 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
 def _one_below_the_other(
     rows: ScoreRows, metrics: Sequence[str], scores: Sequence[pa.ChunkedArray]
 ) -> ScoreRows:
-    """Of a table with a column for each metric: `rows` has no scores yet."""
+    """The rows of a table with a column for each metric; `rows` has no scores yet."""
     size, line = len(scores[0]), rows.line
     columns = {
         role: pa.chunked_array(column.chunks * len(metrics), column.type)
@@ -214,10 +214,10 @@ def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.Chunke
 
 
 def _ids(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedArray:
-    """Whole numbers, or texts by number; `pa.ArrowException` where a text is no UTF-8, which only
-    some of the readers of pyarrow look at."""
+    """Whole numbers, or texts by number; `pa.ArrowException` where a text is not UTF-8, which only some
+    of pyarrow's readers check."""
     kind = column.type
-    if pa.types.is_floating(kind):  # as pandas has whole numbers beside nothing
+    if pa.types.is_floating(kind):  # pandas stores whole numbers so where some are missing
         try:
             return column.cast(pa.int64())
         except pa.ArrowException:

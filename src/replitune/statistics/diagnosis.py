@@ -17,7 +17,7 @@ SAMPLE = 300
 """Segments looked at, evenly spaced."""
 
 _STOPS = ".,?!;:"
-_ENOUGH = 10  # punctuation marks on either side before anything is said about them
+_ENOUGH = 10  # fewest punctuation marks on either side to judge by
 _MOST, _LEAST = 0.8, 0.2
 _MARKS = {
     "&apos;": "the escapes of the Moses tokeniser",

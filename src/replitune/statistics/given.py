@@ -1,4 +1,4 @@
-"""Rows of scores as the segment statistics of one test set; everything that does not fit is said.
+"""Rows of scores as the segment statistics of one test set; everything that does not fit is reported.
 
 A given score is a metric that is a mean of segment scores (`metrics.base.MeanMetric`): each is its
 own statistic, with a count of 1. A run with one score alone is a test set of one segment.
@@ -60,8 +60,8 @@ def arrange(
     allow_missing: bool = False,
     groups: Collection[str] = (),
 ) -> Given:
-    """The statistics of the chosen test set and metrics. `groups`: names of tuners, by which runs
-    are called that came from them.
+    """The statistics of the chosen test set and metrics. `groups`: names of tuners, which runs may be
+    named after.
 
     Systems and metrics are in the order of their first rows, runs and segments in that of their
     ids, so that the order of rows changes no number.
@@ -401,7 +401,7 @@ class _Arranged:
                 )
         return ""
 
-    # ---- what comes of it
+    # ---- the result
 
     def _stores(
         self,

@@ -123,7 +123,7 @@ class Registry(Generic[T]):
         return name in self.own or name in self._points
 
     def __getitem__(self, name: str) -> T:
-        """What is called so."""
+        """The thing of this name."""
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
@@ -157,7 +157,7 @@ class Registry(Generic[T]):
         )
 
     def settings(self, name: str) -> dict[str, Setting]:
-        """The options of what is called so: its own, or those of its class `Settings`."""
+        """The options of a thing: its own parameters, or those of its class `Settings`."""
         named: Any = self[name]
         return settings_of(getattr(named, "Settings", named))
 
@@ -172,7 +172,7 @@ class Registry(Generic[T]):
         return entry
 
     def entries(self, given: Iterable[str | Mapping[str, Any] | Entry]) -> list[Entry]:
-        """Several, which are called differently: their ids name files and rows."""
+        """Several with distinct ids, which name files and rows."""
         entries = [self.entry(one) for one in given]
         twice = repeated(entry.id for entry in entries)
         if twice is not None:
@@ -183,7 +183,7 @@ class Registry(Generic[T]):
 
 
 def repeated(ids: Iterable[str]) -> str | None:
-    """The first id that was there before. Some file systems do not tell upper from lower case."""
+    """The first repeated id. Case is ignored: some file systems do not tell upper from lower case."""
     seen: set[str] = set()
     for id in ids:
         if id.lower() in seen:

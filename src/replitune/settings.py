@@ -75,7 +75,7 @@ class _Wrong:
 
 
 WRONG: Any = _Wrong()
-"""What stands for a value that cannot be used; what is wrong with it was said."""
+"""Stands for a value that cannot be used; the mistake has been noted."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Setting:
 
     @property
     def may_be_empty(self) -> bool:
-        """Of a list with a default: whether none is a choice of its own."""
+        """Of a list with a default: whether an empty list is a choice of its own."""
         return bool(self.default) and not any(meta.min_length for meta in _metas(self.type))
 
 
@@ -182,7 +182,7 @@ class Reading:
         return WRONG
 
     def caught(self, path: Path_, error: ReplituneError) -> Any:
-        """Note what code complained of."""
+        """Note a mistake that code found."""
         return self.wrong(path, error.message, found=error.found, expected=error.expected, fix=error.fix)
 
     def not_allowed(self, value: Any, path: Path_, expected: str) -> Any:
@@ -225,7 +225,7 @@ class Reading:
         return self.not_allowed(value, path, words_of(hint, bounds))
 
     def _read_union(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
-        """The first member that takes the value; of what has the value's form, its complaint."""
+        """The value as the first member that accepts it; else the complaint of a member of its form."""
         form = None
         for member in get_args(hint):
             attempt = Reading()
@@ -400,7 +400,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def check_arguments(function: _F) -> _F:
-    """Hold the arguments of a function to its declared settings, whoever calls it; the first
+    """Check the arguments of a function against its declared settings, whoever calls it; the first
     mistake is raised."""
     signature = inspect.signature(function)
 
@@ -622,7 +622,7 @@ def _plain_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         }
     if isinstance(hint, type) and _is_model(hint):
         if hint.__name__ not in definitions:
-            definitions[hint.__name__] = {}  # it may stand inside of itself
+            definitions[hint.__name__] = {}  # it may contain itself
             definitions[hint.__name__] = model_schema(hint, definitions)
         return {"$ref": f"#/$defs/{hint.__name__}"}
     names = {bool: "boolean", int: "integer", float: "number", str: "string"}

@@ -58,7 +58,7 @@ USED = {
     "train_replica": ("train", "tune", *SHARED),
     "decode": ("train", "tune", "decode", "nbest", "weights", "weights_format", *SHARED),
 }
-"""Settings by stage; `train` and `tune` tell later ones what there is."""
+"""Settings by stage; later stages need to know whether there is `train` or `tune`."""
 
 
 class CommandSettings(SystemSettings):
@@ -120,7 +120,7 @@ class Command(Backend):
     @property
     def prefixes(self) -> tuple[str, ...]:
         if self.settings.has("tune") and self.settings.replicas:
-            # a tuner of its own; the experiment's general numbers are of replitune's
+            # the system tunes itself; the experiment's general numbers are for replitune's tuners
             return ("seeds", *TUNERS.names)
         return list_tuners() if self.settings.has("weights") else ("seeds",)
 

@@ -42,7 +42,7 @@ class Decoder:
         self, model: HieroModel, weights: NDArray[np.float64], settings: HieroSearchSettings | None = None
     ) -> None:
         """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
-        scores 0, and of equal hypotheses the first found is kept."""
+        scores 0, and of equal hypotheses the first is kept."""
         self.model = model
         self.settings = settings or HieroSearchSettings()
         self.weights = np.array(weights, np.float64)
@@ -69,7 +69,7 @@ class Decoder:
         return self._map(best, len(matched), threads)
 
     def derivations(self, lines: Sequence[str] | Matched, threads: int = 1) -> list[Derivation]:
-        """How `decode` comes to the translation of each line."""
+        """The derivation of each line's translation."""
         matched, weighted = self._prepare(lines)
         spelling = Spelling(self.model, matched, weighted)
 
@@ -106,8 +106,8 @@ class Decoder:
     def forests(
         self, lines: Sequence[str] | Matched, density: float, threads: int = 1
     ) -> tuple[Forests, list[str]]:
-        """Of the forest of each line so many edges per source word, those of the best derivations;
-        the vocabulary of their words."""
+        """The forests of the lines, with `density` edges per source word, those of the best
+        derivations; the vocabulary of their words."""
         matched, weighted = self._prepare(lines)
         tables = weighted.rules, weighted.scores, weighted.target, weighted.unknown
         columns = self.model.layout.columns

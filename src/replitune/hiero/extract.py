@@ -31,8 +31,8 @@ PIECE = 22
 
 
 class Tries(NamedTuple):
-    """What was found, each thing once. Sides are sequences of symbols; a rule is a source side and,
-    as symbol, a target side; links of a rule, `aligned`, are a rule and a node of `masks`."""
+    """The extracted sides and rules, each once. Sides are sequences of symbols; a rule is a source side
+    and, as symbol, a target side; links of a rule, `aligned`, are a rule and a node of `masks`."""
 
     source: Growing
     target: Growing

@@ -25,7 +25,7 @@ def make_grammar(
 ) -> Grammar:
     """Score the rules, and keep the best of each source side.
 
-    Best is the largest p(e|f), then lex(e|f), then the target side that was found first.
+    Best is the largest p(e|f), then lex(e|f), then the target side that was extracted first.
     """
     source_side, target_side, count = extracted.source_side, extracted.target_side, extracted.count
     nodes = len(extracted.source.parent)

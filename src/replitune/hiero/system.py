@@ -34,7 +34,7 @@ class HieroSystem(TrainedSystem):
     def derivations(
         self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
     ) -> list[Derivation]:
-        """How each line's best translation is made."""
+        """The derivation of each line's best translation."""
         derivations: list[Derivation] = self.decoder(weights).derivations(self.match(lines), threads)
         return derivations
 

@@ -130,8 +130,7 @@ class ProgramMetric(MeanMetric):
         return self.cache / _sha256(self.identity)[:32]
 
     def _known(self) -> dict[str, float]:
-        """Kept scores by the content of their texts. Damaged lines are skipped: their texts are scored
-        again."""
+        """Kept scores by the content of their texts, without damaged lines."""
         scores: dict[str, float] = {}
         for path in sorted(self.folder.glob("*.tsv")):
             for line in read_lines(path):

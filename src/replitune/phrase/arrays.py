@@ -14,8 +14,7 @@ from replitune.running.files import atomic_open
 
 
 def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
-    """(n + 1,) where each of n stretches begins that lie one behind the other, and where the last
-    ends."""
+    """(n + 1,) where each of n consecutive stretches begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 

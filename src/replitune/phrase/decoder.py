@@ -119,7 +119,7 @@ class Decoder:
         self, model: PhraseModel, weights: NDArray[np.float64], settings: SearchSettings | None = None
     ) -> None:
         """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
-        scores 0, and of equal hypotheses the first found is kept."""
+        scores 0, and of equal hypotheses the first is kept."""
         self.model = model
         self.settings = settings or SearchSettings()
         self.weights = np.array(weights, np.float64)

@@ -18,12 +18,12 @@ from replitune.tuning.loop import Decoded
 
 
 class System(Protocol):
-    """What it needs of a system; `lines` are the dev set's, in the system's own form."""
+    """The methods of a system that it calls; `lines` are the dev set's, in the system's own form."""
 
     def nbest(self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1) -> NBest: ...
 
     Graphs: type[SearchGraphs]
-    """Of what `search_graphs` gives, with an argument for each of its arrays."""
+    """The class of what `search_graphs` returns, with an argument for each of its arrays."""
 
     def search_graphs(
         self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
@@ -50,8 +50,7 @@ class DevDecoder:
     ) -> None:
         """`size` distinct translations of each segment; with `density`, search graphs with so
         many arcs per source word and of each only the best path, whatever `size` is. `source`: the
-        lines of the dev set, as `system` takes them. `first`: where replicas find the decoding
-        that they have in common."""
+        lines of the dev set, as `system` takes them. `first`: the decoding that replicas share."""
         self.density = density
         self._first = first
         self.system, self.source = system, source
@@ -80,7 +79,7 @@ class DevDecoder:
         return Decoded(best.segments, best.features, statistics, graphs, self._statistics)
 
     def _known(self, kept: Arrays) -> Arrays:
-        """What another run has kept, as if it were ours."""
+        """The arrays that another run kept, used as this run's own."""
         arrays = dict(kept)
         self._vocabulary = bytes(arrays.pop("vocabulary")).decode().split("\n")
         if self.density is None:

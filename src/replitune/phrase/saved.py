@@ -33,9 +33,9 @@ class SavedTable:
     """
 
     what: ClassVar[str]
-    """What it is, with an article."""
+    """Its description for messages, with an article."""
     file: ClassVar[str]
-    """The file that says that the others are whole."""
+    """The file that is written last: the others are complete."""
     format: ClassVar[int] = 1
 
     source_vocab: list[str]
@@ -44,7 +44,7 @@ class SavedTable:
     @property
     @abstractmethod
     def sizes(self) -> dict[str, int]:
-        """What `file` says for people."""
+        """What `file` holds for human readers."""
 
     @classmethod
     def _arrays(cls) -> list[str]:

@@ -27,7 +27,7 @@ END_OF_WORD = "</w>"
 
 @dataclass(frozen=True)
 class Splitter(ABC):
-    """Splits words one by one, and knows what it has split."""
+    """Splits words one by one, and remembers their parts."""
 
     _known: dict[str, list[str]] = field(
         default_factory=dict, init=False, repr=False, compare=False, kw_only=True
@@ -269,7 +269,7 @@ class Splitters:
         return cls(load_segmentation(source) if source.exists() else None, pieces)
 
     def save(self, folder: str | Path) -> None:
-        """Write what there is into a model folder."""
+        """Write those that exist into a model folder."""
         for splitter, name in ((self.source, SOURCE_FILE), (self.target, TARGET_FILE)):
             if splitter is not None:
                 splitter.save(Path(folder) / name)

@@ -38,7 +38,7 @@ class Translator:
     ) -> list[str]:
         """One translation of each line; the `nbest` best go to a file, in Moses' format.
 
-        A blank line is translated by a blank line, as everywhere in this project.
+        A blank line stays blank, as everywhere in this project.
         """
         if nbest is not None and nbest > self.settings.beam:
             raise ReplituneError(

@@ -45,7 +45,7 @@ def missing(binary: str) -> list[ReplituneError]:
 
 @cache
 def version(binary: str) -> str:
-    """What `binary` says of itself."""
+    """The version that `binary` reports."""
     if binary == PYMARIAN:
         return f"pymarian {metadata.version('pymarian')}"
     answer = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False)
@@ -76,7 +76,7 @@ def run(
 
 
 def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
-    """The reason among Marian's messages: its last error that is not only the place in its code."""
+    """The reason from Marian's messages: its last error that is more than a place in its code."""
     errors = [
         match[1]
         for line in tail

@@ -103,7 +103,7 @@ def too_long(
     files: Sequence[str | Path], vocabularies: Sequence[str | Path], longest: int
 ) -> tuple[int, int]:
     """How many of the sentence pairs have a side of more than `longest` pieces, and how many
-    pairs there are. Marian leaves such pairs out of training without a word."""
+    pairs there are. Marian silently leaves such pairs out of training."""
     import sentencepiece
 
     sides = []

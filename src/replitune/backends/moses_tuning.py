@@ -202,5 +202,5 @@ def _mertdir(system: Moses) -> Path:
 def _full(program: str) -> Path:
     path = shutil.which(program)
     if path is None:
-        raise ReplituneError(f"the program {program} is not there, or cannot be run")
+        raise ReplituneError(f"the program {program} is missing or cannot be run")
     return Path(path).absolute()

@@ -104,7 +104,7 @@ class OutputFiles(Given):
             if testset in self.testsets and testset in self.settings.without:
                 complain(
                     (*here, "without"),
-                    f"system {self.system} has files for test set {testset}, and is said to be without",
+                    f"system {self.system} has files for test set {testset} and names it under `without`",
                 )
 
     def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:

@@ -124,7 +124,7 @@ class ScoreFiles(Given):
         runs = scores.stores[0].systems[system].replicas
         if len(runs) != len(replicas) or len(scores.segments) != segments:
             raise ReplituneError(
-                f"not what is declared: {what}",
+                f"other scores than declared: {what}",
                 file=paths[0],
                 found=f"{len(runs)} runs of {len(scores.segments)} segments",
                 expected=f"{len(replicas)} runs of {segments} segments",

@@ -182,7 +182,7 @@ def _in_order(
     for line, id, text in paragraphs:
         if str(id) in by_id:
             raise ReplituneError(
-                f"document {id} is there twice",
+                f"document {id} occurs twice",
                 file=path,
                 line=line,
                 found=f"also on line {by_id[str(id)][0]}",

@@ -238,7 +238,7 @@ class CommandMetric(ProgramMetric):
         filled(command, dict.fromkeys(PLACES, "x"), f"metric {self.id}")
         if not uses(command, "hypothesis"):
             raise ReplituneError(
-                f"metric {self.id}: the program is not told the hypotheses",
+                f"metric {self.id}: the program does not get the hypotheses",
                 found=command,
                 expected="a place {hypothesis}",
             )

@@ -52,7 +52,7 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
         named = f"system {system.names[system.codes[row]]}, replica "
         named += f"{replica.names[replica.codes[row]]}, segment {numbers[row]}"
         raise ReplituneError(
-            f"{named} is there twice", file=path, line=rows.line([row])[0], expected="one score each"
+            f"{named} occurs twice", file=path, line=rows.line([row])[0], expected="one score each"
         )
     values = in_rows([rows.columns["score"]])
     scores: dict[str, dict[str, Cells]] = {}

@@ -45,5 +45,5 @@ def load_array(path: Path) -> NDArray[Any]:
 
 def not_whole(path: Path, reason: str) -> ReplituneError:
     return ReplituneError(
-        "the model is not whole", file=path, found=reason, fix="train it again, or copy all of it"
+        "the model is incomplete or damaged", file=path, found=reason, fix="train or copy it again"
     )

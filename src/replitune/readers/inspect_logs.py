@@ -170,7 +170,7 @@ def _unpacked(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             return _member(packed, start), [_member(packed, name) for name in parts]
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
         raise ReplituneError(
-            "not a whole log of Inspect",
+            "an incomplete or damaged log of Inspect",
             file=path,
             found=str(error),
             expected="an .eval file with header.json and samples",

@@ -81,7 +81,7 @@ def of_kind(kind: type[T], value: Any, path: Path, line: int, what: str) -> T:
         return kind()
     if not isinstance(value, kind):
         raise ReplituneError(
-            f"`{what}` is not what it should be",
+            f"`{what}` has the wrong type",
             file=path,
             line=line,
             found=repr(value)[:60],
@@ -96,7 +96,7 @@ def json_of(path: Path, expected: str) -> Any:
         return json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise ReplituneError(
-            "not whole JSON",
+            "incomplete or damaged JSON",
             file=path,
             line=getattr(error, "lineno", None),
             found=str(error),

@@ -90,7 +90,7 @@ class Tabular(Reader):
                         wrong.append(f"line {number}: {column} is {cell!r}")
         if whole:
             raise ReplituneError(
-                "a cell of another kind than its column",
+                "a cell of another type than its column",
                 file=path,
                 line=first_line,
                 found=brief(wrong, whole),

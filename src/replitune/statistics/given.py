@@ -323,7 +323,7 @@ class _Arranged:
         raise ReplituneError(
             "several scores of one run, and no column says of which segment"
             if by_run
-            else "a segment of a run is there twice",
+            else "a segment of a run occurs twice",
             **self._at(pairs[0][0]),
             found=brief(examples, len(again)),
             expected="one row for each (system, run, segment)"

@@ -131,7 +131,7 @@ def _check(forest: Forest, segment: int) -> None:
     if ((gaps[0] > 0) != (forest.one >= 0)).any() or ((gaps[1] > 0) != (forest.two >= 0)).any():
         raise refuse("edges whose nodes are not those of their gaps")
     if gaps.max(initial=0) > 1:
-        raise refuse("a gap that is there twice")
+        raise refuse("a gap that occurs twice")
 
 
 LINE = np.dtype([("a", "f8"), ("b", "f8"), ("begin", "f8"), ("edge", "i8"), ("one", "i8"), ("two", "i8")])

@@ -88,5 +88,5 @@ def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
         reason = "it was killed"
         fix = "often for want of memory: give the job more, or Marian less (option workspace)"
     elif reason == "Not implemented":
-        fix = "Marian says so of an option whose value is of another kind: look at `options`"
+        fix = "Marian says this of an option whose value has the wrong type: check `options`"
     return ReplituneError(f"marian {what} failed", found=reason or f"exit status {code}", fix=fix)

@@ -19,6 +19,7 @@ from replitune.experiment.plan import cautions
 from replitune.ledger.records import check_origins
 from replitune.ledger.runs import write_run
 from replitune.running.failures import last_words
+from replitune.running.files import flush_all
 
 
 @contextmanager
@@ -110,9 +111,10 @@ def leave_word(dag):
 
 
 def after_last_job():
-    """Every result was made from the present version of its inputs, whatever the clock said.
-
-    Not asked of a run that was told to make only some."""
+    """What Snakemake has written down is on the disk, as results are. And every result was made from
+    the present version of its inputs, whatever the clock said: not asked of a run that was told to
+    make only some."""
+    flush_all(Path.cwd())
     asked = workflow.dag_settings
     if asked.until or asked.omit_from or asked.batch:
         return

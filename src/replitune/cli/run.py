@@ -16,6 +16,7 @@ import contextlib
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,8 @@ OURS = {
 """Options of Snakemake's that we give it, or that would hide its results from us, and what to do
 instead."""
 DEFAULTS = ("experiment.yaml", "config/config.yaml")
+SHOWN = 5
+"""Results that are named."""
 PERIOD = 0.3
 """Seconds between two looks."""
 
@@ -84,7 +87,23 @@ def run(options: argparse.Namespace) -> int:
     with alone() as killed:
         if killed:
             engine.unlock()
-        return _watched(engine, experiment, options.plain)
+        return _watched(_with_losses(engine, experiment), experiment, options.plain)
+
+
+def _with_losses(engine: Engine, experiment: Experiment) -> Engine:
+    """That makes again what was lost since it was made."""
+    from replitune.ledger.losses import find_losses
+
+    if not (lost := find_losses(experiment)):
+        return engine
+    rest = f", and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    shown = [f"{name} ({why})" for name, why in lost.items()][:SHOWN]
+    print(f"results that are made again: {', '.join(shown)}{rest}", flush=True)
+    options = list(engine.options)
+    asked = [i for i, word in enumerate(options, 1) if word in ("-R", "--forcerun")]
+    place = asked[-1] if asked else len(options)
+    options[place:place] = lost if asked else ["--forcerun", *lost]
+    return replace(engine, options=options)
 
 
 def _watched(engine: Engine, experiment: Experiment, plain: bool) -> int:

@@ -277,6 +277,24 @@ def test_changed_statistics_no_longer_give_the_tests(copy: Path, replitune):
     assert "tests/t/comet: cannot be derived" in ran.out
 
 
+@pytest.mark.parametrize("name", ["/proc/kmsg", "../elsewhere", "/dev/zero"])
+def test_inputs_that_a_manifest_names_elsewhere_are_not_read(copy: Path, replitune, name: str):
+    """`/proc/kmsg` never ends."""
+    said = manifest(copy)
+    said["scores_given"]["comet"] = {name: "0" * 64}
+    (copy / "manifest.json").write_text(json.dumps(said))
+    assert " that are not here" in replitune("verify", copy).out
+
+
+def test_what_a_killed_archive_has_left_goes(copy: Path, tmp_path: Path, replitune):
+    remains = tmp_path / ".x.tar.gz.4711.0123abcd.tmp"
+    remains.write_text("half")
+    assert (
+        replitune("archive", copy, "--out", tmp_path / "x.tar.gz", "--corpora", copy.parents[1]).code == 0
+    )
+    assert not remains.exists()
+
+
 def test_changed_results_are_not_archived(copy: Path, tmp_path: Path, replitune):
     (copy / "tables" / "pairs.csv").write_text("x")
     ran = replitune("archive", copy, "--out", tmp_path / "x.tar.gz")

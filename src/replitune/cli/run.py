@@ -36,6 +36,8 @@ OURS = {
     "--workflow-profile": "--profile",
     "-d": "cd",
     "--directory": "cd",
+    "--persistence-backend": "the usual files, whose locks `run` can release",
+    "--persistence-backend-db-url": "the usual files, whose locks `run` can release",
 }
 """Options of Snakemake's that we give it, or that would hide its results from us, and what to do
 instead."""

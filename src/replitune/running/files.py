@@ -39,11 +39,34 @@ no text."""
 HARMLESS = 64 << 20
 
 
+CGROUPS = Path("/sys/fs/cgroup")
+
+
 def memory() -> int:
-    """Bytes of memory that this process may have."""
+    """Bytes of memory that this process may have: of the machine, by ulimit, by its container or
+    the job of its cluster."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return there if limit == resource.RLIM_INFINITY else min(there, limit)
+    return min([there, *_of_cgroups(), *([] if limit == resource.RLIM_INFINITY else [limit])])
+
+
+def _of_cgroups() -> Iterator[int]:
+    """What the groups that this process is in may have, each above the other."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(errors="replace").splitlines()
+    except OSError:
+        return
+    for _, controllers, name in (line.split(":", 2) for line in lines if line.count(":") > 1):
+        if controllers not in ("", "memory"):
+            continue
+        group = Path(name.lstrip("/"))
+        for place in (group, *group.parents):
+            for file in (
+                CGROUPS / place / "memory.max",
+                CGROUPS / "memory" / place / "memory.limit_in_bytes",
+            ):
+                with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+                    yield int(file.read_text())
 
 
 def largest_text() -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.experiment.jobs import belongings, jobs_of
+from replitune.experiment.jobs import Belongings, belongings, jobs_of
 from replitune.ledger.manifest import NAME as MANIFEST
 from replitune.ledger.records import maker, records, result_files, sha256_in
 from replitune.ledger.runs import ended_well
@@ -33,14 +33,15 @@ def find_losses(experiment: Experiment) -> dict[str, str]:
     for path in [*(folder / "looks").glob("*.json"), folder / MANIFEST]:
         if path.exists() and not _is_readable(path):
             remove(path)
-    own, known = belongings(experiment), records(folder.absolute())
+    known = records(folder.absolute())
     named = set(result_files(folder))
-    for job in own.jobs & known.keys():
-        named |= {*known[job].get("inputs", {}), *known[job].get("outputs", {})}
+    for record in known.values():
+        named |= {*(record.get("inputs") or ()), *(record.get("outputs") or ())}
+    wrong = {name: why for name in sorted(named) if (why := _loss(folder, name, known))}
+    own = belongings(experiment) if wrong else Belongings(frozenset(), frozenset())  # that takes time
     lost: dict[str, str] = {}
-    for name in sorted(named):
-        output = own.output_of(name)
-        if output is not None and (why := _loss(folder, name, known)):
+    for name, why in wrong.items():
+        if (output := own.output_of(name)) is not None:
             if why in (BLANK, UNREADABLE):
                 remove(folder / name)
             lost.setdefault(f"{folder}/{output}", why)
@@ -49,6 +50,8 @@ def find_losses(experiment: Experiment) -> dict[str, str]:
     return lost
 
 
+OF_LOOKS = ("look", "batch")
+"""What these are told depends on the looks before; a look compares its plan with the one before it."""
 GONE = "gone"
 BLANK = "empty"
 UNREADABLE = "unreadable"
@@ -93,7 +96,7 @@ def _with_other_settings(experiment: Experiment, known: Mapping[str, Mapping[str
     lost: dict[str, str] = {}
     for job in jobs_of(experiment):
         command = known.get(job.name, {}).get("command", [])
-        if job.stage == "look" or "--settings" not in command:
+        if job.stage in OF_LOOKS or "--settings" not in command:
             continue
         with contextlib.suppress(ReplituneError):
             stage = experiment.stage(job.stage, **job.names)

@@ -71,7 +71,7 @@ def _brought() -> Iterator[tuple[str, str, str]]:
     from replitune.readers.registry import READERS
     from replitune.report.contents import FIGURES, TABLES
     from replitune.significance.registry import INTERVALS, TESTS
-    from replitune.tuning.registry import TUNERS
+    from replitune.tuners import TUNERS
 
     for registry in (METRICS, TESTS, INTERVALS, TUNERS, BACKENDS, READERS, TABLES, FIGURES):
         for name in registry.names[len(registry.own) :]:

@@ -50,8 +50,9 @@ def find_losses(experiment: Experiment) -> dict[str, str]:
     return lost
 
 
-OF_LOOKS = ("look", "batch")
-"""What these are told depends on the looks before; a look compares its plan with the one before it."""
+NOT_COMPARED = ("look", "batch", "kernels")
+"""What the first two are told depends on the looks before, and a look compares its plan itself. Kernels
+are made by whoever lacks them; when they are made again, Snakemake 9 forgets what depends on them."""
 GONE = "gone"
 BLANK = "empty"
 UNREADABLE = "unreadable"
@@ -96,7 +97,7 @@ def _with_other_settings(experiment: Experiment, known: Mapping[str, Mapping[str
     lost: dict[str, str] = {}
     for job in jobs_of(experiment):
         command = known.get(job.name, {}).get("command", [])
-        if job.stage in OF_LOOKS or "--settings" not in command:
+        if job.stage in NOT_COMPARED or "--settings" not in command:
             continue
         with contextlib.suppress(ReplituneError):
             stage = experiment.stage(job.stage, **job.names)

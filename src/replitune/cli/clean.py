@@ -34,39 +34,38 @@ def run(options: argparse.Namespace) -> None:
     from replitune.ledger.runs import newest
 
     folder = newest(Path("results")) if options.folder is None else Path(options.folder)
-    found = leftovers(folder)
+    left = leftovers(folder)
     groups = {
-        "no longer in the experiment": found.gone,
-        "half-made, of runs that were killed": found.half_made,
+        "no longer in the experiment": left.gone,
+        "half-made, of runs that were killed": left.half_made,
     }
     for title, sizes in groups.items():
         if sizes:
             print(f"{title}: {counted(len(sizes), sum(sizes.values()))}")
-            for name, files, size in rows(sizes, found.there):
+            for name, files, size in rows(sizes, left.there):
                 print(f"  {amount(size):>10} {files:>6}  {name}")
-    if found.kept:
-        print(f"not of the experiment, and kept: {counted(len(found.kept))}")
-        for name, why in list(found.kept.items())[:SHOWN]:
+    if left.kept:
+        print(f"not of the experiment, and kept: {counted(len(left.kept))}")
+        for name, why in list(left.kept.items())[:SHOWN]:
             print(f"  {name}: {why}")
-        if len(found.kept) > SHOWN:
-            print(f"  ... and {len(found.kept) - SHOWN} more")
-    if not (found.gone or found.half_made):
+        if len(left.kept) > SHOWN:
+            print(f"  ... and {len(left.kept) - SHOWN} more")
+    if not (left.gone or left.half_made):
         print(f"{folder}: nothing to remove")
     elif options.remove:
-        files, freed = remove(found)
+        files, freed = remove(left)
         print(f"{folder}: removed {counted(files, freed)}")
     else:
         print(
-            f"{folder}: {counted(len(found.gone) + len(found.half_made), found.size)}; "
-            "--remove removes them"
+            f"{folder}: {counted(len(left.gone) + len(left.half_made), left.size)}; --remove removes them"
         )
     if not options.remove and (working := why_at_work(folder)) is not None:
         print(f"note: {working}: what is half-made is not listed, and nothing can be removed")
 
 
 def counted(files: int, size: int | None = None) -> str:
-    said = f"{files} file" if files == 1 else f"{files} files"
-    return said if size is None else f"{said}, {amount(size)}"
+    text = f"{files} file" if files == 1 else f"{files} files"
+    return text if size is None else f"{text}, {amount(size)}"
 
 
 def amount(size: float) -> str:

@@ -180,7 +180,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.html:
         needs("plots", "--html")
-    report = (_of_scores if options.scores else _of_texts)(options, api)
+    report = (_compare_scores if options.scores else _compare_texts)(options, api)
     record = None if options.looks is None else report.looks(options.looks or SCHEDULE)
     for path, write in (
         (options.stats_dir, report.write_store),
@@ -209,16 +209,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_looks(report: ComparisonReport, record: Record) -> None:
-    from replitune.report.terminal_looks import PLANNED, look_table, stopped
+    from replitune.report.terminal_looks import PLANNED, look_table, savings
 
     cell = report.results[0]
     print(f"\nlooks by {cell.name}, p adjusted for looks and pairs\n")
     print(look_table(record, cell.decimals))
-    print(f"\n{stopped(record)}")
+    print(f"\n{savings(record)}")
     print(f"note: {PLANNED}", file=sys.stderr)
 
 
-def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
+def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
     """Of references and outputs."""
     for option, given in (
         ("--columns", options.columns),
@@ -242,7 +242,7 @@ def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
     return report
 
 
-def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
+def _compare_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
     """Of a table of numbers."""
     for option, given in (
         ("--refs", options.refs),

@@ -39,9 +39,7 @@ def run(options: argparse.Namespace) -> None:
 
     print(", ".join(f"{name} {version}" for name, version in versions().items()))
     section("extras", ((name, *_extra(name)) for name in EXTRAS))
-    section(
-        "programs", ((name, shutil.which(name) or "not on the PATH", of) for name, of in PROGRAMS.items())
-    )
+    section("programs", ((p, shutil.which(p) or "not on the PATH", use) for p, use in PROGRAMS.items()))
     section("machine", _machine())
     section("what can be done", (row for kind, look in KINDS.items() for row in _ready(kind, look())))
 
@@ -94,8 +92,8 @@ def _size(number: float) -> str:
 
 
 def _folder(path: Path) -> str:
-    said = "can be written" if _is_writable(path) else "CANNOT BE WRITTEN"
-    return f"{path}: {said}, {_size(shutil.disk_usage(path).free)} free"
+    state = "can be written" if _is_writable(path) else "CANNOT BE WRITTEN"
+    return f"{path}: {state}, {_size(shutil.disk_usage(path).free)} free"
 
 
 def _is_writable(path: Path) -> bool:
@@ -113,8 +111,8 @@ def _cache() -> str:
     if not _is_writable(folder):
         folder = Path.home() / ".cache" / "numba"
     compiled = len(list(folder.rglob("*.nbc"))) if folder.is_dir() else 0
-    said = f"{compiled} compiled kernels" if compiled else "empty; the first run compiles"
-    return f"{folder}: {said}"
+    content = f"{compiled} compiled kernels" if compiled else "empty; the first run compiles"
+    return f"{folder}: {content}"
 
 
 # ---- kinds of work
@@ -135,13 +133,13 @@ def _system(backend: str) -> list[ReplituneError]:
 def _meteor() -> list[ReplituneError]:
     from replitune.metrics.meteor_jar import find_jar, find_java
 
-    found = []
+    errors = []
     for look in (find_java, find_jar):
         try:
             look()
         except ReplituneError as error:
-            found.append(error)
-    return found
+            errors.append(error)
+    return errors
 
 
 def _slurm() -> list[ReplituneError]:

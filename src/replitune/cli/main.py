@@ -166,13 +166,13 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     # one, as rules expect; what people run by hand and wait for takes what there is; None: no use
     threads = getattr(module, "THREADS", 1)
     if threads is not None:
-        said = "all" if hasattr(module, "THREADS") else "1"
+        shown = "all" if hasattr(module, "THREADS") else "1"
         parser.add_argument(
             "--threads",
             type=_positive,
             default=threads,
             metavar="N",
-            help=f"threads to use (default {said})",
+            help=f"threads to use (default {shown})",
         )
     parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
     return parser

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
         stores, suite = stores_of_suite(options.store, options.suite)
     else:
         stores = one_testset(options.store, options.testset)
-    stores = of_metric(stores, options.metric)
+    stores = stores_of_metric(stores, options.metric)
     if options.systems is not None:
         stores = [with_systems(store, options.systems) for store in stores]
     advice = advise(stores, tests, settings, most, suite)
@@ -85,7 +85,7 @@ def _decimals(store: SegmentStatistics, record: Record) -> int:
     )
 
 
-def of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> list[SegmentStatistics]:
+def stores_of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> list[SegmentStatistics]:
     """Those of the one that decides."""
     known = list(dict.fromkeys(store.metric.id for store in stores))
     chosen = [store for store in stores if id in (None, store.metric.id)]
@@ -106,12 +106,12 @@ def _prices(options: argparse.Namespace, systems: list[str]) -> dict[str, float]
     planning = PlanningSettings(**given_settings(options, PlanningSettings, "cpu_per_run"))
     if planning.cpu_per_run is not None:
         return dict.fromkeys(systems, planning.cpu_per_run)
-    found: dict[str, float] = {}
+    prices: dict[str, float] = {}
     for name in systems if options.manifest is not None else ():
         try:
-            found[name] = prices_of(options.manifest, [name], segment=1.0).run
+            prices[name] = prices_of(options.manifest, [name], segment=1.0).run
         except ReplituneError as error:
             if "is not known" not in error.message:
                 raise
             print(f"note: {error.message}: nothing was tuned or trained", file=sys.stderr)
-    return found
+    return prices

@@ -33,18 +33,18 @@ def run(options: argparse.Namespace) -> None:
 
     folder = Path(options.folder)
     if options.against is not None:
-        found = compare_runs(folder, Path(options.against))
-        last = f"{found.files} files: " + (
-            f"{len(found.findings)} differ" if found.findings else "the same bytes"
+        checked = compare_runs(folder, Path(options.against))
+        last = f"{checked.files} files: " + (
+            f"{len(checked.findings)} differ" if checked.findings else "the same bytes"
         )
-        lines = [*found.lines()[:-1], last]
+        lines = [*checked.lines()[:-1], last]
     else:
-        found = verify(folder, Path(options.corpora), options.threads)
-        lines = found.lines()
+        checked = verify(folder, Path(options.corpora), options.threads)
+        lines = checked.lines()
     print("\n".join(lines))
-    if found.findings:
+    if checked.findings:
         raise ReplituneError(
-            f"{len(found.findings)} differences, listed above",
+            f"{len(checked.findings)} differences, listed above",
             file=folder,
             fix="restore these files, or run the workflow again"
             if options.against is None

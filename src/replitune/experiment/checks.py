@@ -130,8 +130,8 @@ def studies_fit(complain: Complain, studies: Any, metrics: Sequence[Entry], corp
 def scores_fit(complain: Complain, metrics: Sequence[Entry], corpus: Any) -> None:
     for number, entry in enumerate(metrics):
 
-        def here(path: Path_, *said: Any, number: int = number, **fields: Any) -> Any:
-            return complain((path[0], number, *path[1:]), *said, **fields)
+        def here(path: Path_, *message: Any, number: int = number, **fields: Any) -> Any:
+            return complain((path[0], number, *path[1:]), *message, **fields)
 
         check_scores(entry, list(corpus.tests), here)
 
@@ -152,13 +152,13 @@ def texts_are_there(complain: Complain, systems: Mapping[str, Any], corpus: Any)
             if wanted and not may_have_source(given):
                 lacking.setdefault(("corpus", *where), []).append(name)
     for path, names in lacking.items():
-        some = f"system {names[0]}" if len(names) == 1 else f"systems {', '.join(names)}"
+        subject = f"system {names[0]}" if len(names) == 1 else f"systems {', '.join(names)}"
         needs = "needs" if len(names) == 1 else "need"
         if path[1] in PARTS and len(path) == 2 and not getattr(corpus, str(path[1])):
             part = str(path[1])
-            complain(("corpus",), f"{some} {needs} {PARTS[part]}", fix=f"name them as corpus.{part}")
+            complain(("corpus",), f"{subject} {needs} {PARTS[part]}", fix=f"name them as corpus.{part}")
         else:
-            complain(path, f"{some} {needs} the source of {path[-1]}", fix="name it as `source`")
+            complain(path, f"{subject} {needs} the source of {path[-1]}", fix="name it as `source`")
 
 
 def systems_fit(
@@ -203,12 +203,12 @@ def shares_are_equal(
         if a not in made or b not in made:
             continue
         path = ("systems", b, "replicas")
-        found = "; ".join(f"{name}: {said(made[name])}" for name in (a, b))
+        counts = "; ".join(f"{name}: {counts_text(made[name])}" for name in (a, b))
         if strict and not same_shares(made[a], made[b]):
             complain(
                 path,
                 f"systems {a} and {b} have different shares of each tuner",
-                found=found,
+                found=counts,
                 expected="the same proportions, since replicas are exchanged within their tuner",
                 fix=f"give both the same replicas, or say `strata: none` of {', '.join(strict)}",
             )
@@ -216,7 +216,7 @@ def shares_are_equal(
             complain(
                 path,
                 f"replicas of {a} and {b} do not pair by id",
-                found=found,
+                found=counts,
                 expected="the same replicas in both systems",
                 fix="leave paired_replicas off, or give both systems the same replicas",
             )
@@ -226,7 +226,7 @@ def takes_strata(entry: Entry) -> bool:
     return "strata" in TESTS.settings(entry.name) and entry.options.get("strata") != "none"
 
 
-def said(counts: Mapping[str, int]) -> str:
+def counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {key}" for key, n in counts.items())
 
 
@@ -312,7 +312,7 @@ def _schedule_fits(
         complain(
             place,
             "every look takes a system on by as many replicas of each kind",
-            found=said(counts),
+            found=counts_text(counts),
             expected="the same number of each",
         )
     most = {name: max(counts.values()) for name, counts in made.items() if counts}

@@ -100,10 +100,10 @@ def _segments(experiment: Experiment, part: str) -> int:
 def cautions(experiment: Experiment) -> list[str]:
     """What is allowed, and seldom meant."""
     corpus = experiment.settings.corpus
-    found = []
+    texts = []
     if isinstance(corpus, FilesCorpus) and corpus.dev is not None:
         dev = set(corpus.dev.reference_files)
-        found += [
+        texts += [
             f"dev is also test set {name}: its scores are of the text that systems are tuned on"
             for name, given in corpus.tests.items()
             if dev & set(given.files)
@@ -121,8 +121,8 @@ def cautions(experiment: Experiment) -> list[str]:
         if not _is_inside(Path(file), experiment.corpora)
     ]
     if outside:
-        found.append(f"{outside[0]} lies outside of the corpora: `replitune archive` will not pack it")
-    return [*found, *peeking(experiment)]
+        texts.append(f"{outside[0]} lies outside of the corpora: `replitune archive` will not pack it")
+    return [*texts, *peeking(experiment)]
 
 
 def peeking(experiment: Experiment) -> list[str]:

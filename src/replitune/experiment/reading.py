@@ -43,8 +43,8 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> Experiment
         if override is None:
             source.stop([_unknown_scale(chosen, list(scales))])
         if isinstance(override, Mapping):
-            settings, found = examine(merge(data, override))
-            source.stop([_in_scale(mistake, chosen, override) for mistake in found])
+            settings, wrong = examine(merge(data, override))
+            source.stop([_in_scale(mistake, chosen, override) for mistake in wrong])
             assert settings is not None
             return msgspec.structs.replace(settings, experiment=f"{settings.experiment}-{chosen}")
     settings, mistakes = examine(data)
@@ -79,8 +79,8 @@ def _in_scale(mistake: Mistake, name: str, override: Mapping[str, Any]) -> Mista
             break
         place, path = place[key], (*path, key)
     where = ("scales", name, *path) if path else mistake.path
-    said = f"scale {name}: {mistake.message}"
-    return Mistake(where, said, mistake.found, mistake.expected, mistake.fix)
+    message = f"scale {name}: {mistake.message}"
+    return Mistake(where, message, mistake.found, mistake.expected, mistake.fix)
 
 
 def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:

@@ -80,8 +80,8 @@ LATEX_TABLES: dict[LatexStyle, tuple[str, ...]] = {
 
 def tables(material: Material) -> dict[str, Table]:
     """By name, those that apply."""
-    found = {name: TABLES[name](material) for name in TABLES.names}
-    return {name: table for name, table in found.items() if table is not None}
+    every = {name: TABLES[name](material) for name in TABLES.names}
+    return {name: table for name, table in every.items() if table is not None}
 
 
 def figures(material: Material) -> dict[str, Figure]:

@@ -87,8 +87,8 @@ def of_each_cell(figure: Callable[[Material, Result], Figure | None]) -> Callabl
 
     @wraps(figure)
     def figures(material: Material) -> Figures:
-        found = {f"{c.testset}.{c.metric}": figure(material, c) for c in material.cells}
-        return {about: drawn for about, drawn in found.items() if drawn is not None}
+        by_cell = {f"{c.testset}.{c.metric}": figure(material, c) for c in material.cells}
+        return {about: drawn for about, drawn in by_cell.items() if drawn is not None}
 
     return figures
 

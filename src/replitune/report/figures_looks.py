@@ -31,8 +31,8 @@ def looks(material: Material) -> Figures:
 
     def draw(axes: Any) -> None:
         named = set()
-        for y, found in enumerate(rows.values()):
-            for k, row in enumerate(found):
+        for y, of_pair in enumerate(rows.values()):
+            for k, row in enumerate(of_pair):
                 if row.delta is None:
                     continue
                 at = y - 0.4 + step * (k + 0.5)

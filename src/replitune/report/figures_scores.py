@@ -69,19 +69,19 @@ def intervals(material: Material, cell: Result) -> Figure | None:
     draws replica scores and speaks of new runs."""
     systems = cell.ranked[::-1]
     methods = interval_methods(cell)
-    if not any(found for system in cell.systems.values() for found in system.ci.values()):
+    if not any(limits for system in cell.systems.values() for limits in system.ci.values()):
         return None
     step = 0.7 / max(len(methods), 1)
 
     def draw(axes: Any) -> None:
         for index, method in enumerate(methods):
-            found = [
+            rows = [
                 (y + step * ((len(methods) - 1) / 2 - index), cell.systems[system].avg, *ends)
                 for y, system in enumerate(systems)
                 if (ends := cell.systems[system].ci.get(method)) is not None
             ]
-            if found:
-                at, means, low, high = zip(*found, strict=True)
+            if rows:
+                at, means, low, high = zip(*rows, strict=True)
                 axes.hlines(at, low, high, **style(index, "ls"), linewidth=2)
                 label = INTERVALS.get(method, method)
                 axes.plot(means, at, **style(index, "marker"), ls="none", label=label)
@@ -118,8 +118,8 @@ def fits(material: Material, cell: Result) -> Figure | None:
         for index, (name, values) in enumerate(scores.items()):
             z = (x - means[name]) / spreads[name]
             density = np.exp(-0.5 * z**2) / (spreads[name] * np.sqrt(2 * np.pi))
-            said = (score(number, cell.decimals) for number in (means[name], spreads[name]))
-            label = f"{name} ({', '.join(said)}, n = {len(values)})"
+            numbers = (score(number, cell.decimals) for number in (means[name], spreads[name]))
+            label = f"{name} ({', '.join(numbers)}, n = {len(values)})"
             axes.plot(x, density, **style(index, "ls"), label=label)
             ticks = np.full(len(values), -0.02 * (index + 1))
             axes.plot(

@@ -43,7 +43,7 @@ def tuners(material: Material, cell: Result) -> Figure | None:
     sizes = {
         tuner: dict.fromkeys(str(len(g[tuner])) for g in scores.values() if tuner in g) for tuner in tuners
     }
-    counts = ", ".join(f"{tuner}: n = {'/'.join(of)}" for tuner, of in sizes.items())
+    counts = ", ".join(f"{tuner}: n = {'/'.join(numbers)}" for tuner, numbers in sizes.items())
     return Figure(
         f"{cell.name} on {cell.testset} of each replica by the tuner it came from ({counts} per "
         "system); the bar is the mean. No test; the spread of a column is what one run of that "
@@ -82,7 +82,7 @@ def convergence(material: Material) -> Figures:
         axes.set_ylabel("score on dev")
         beside(axes)
 
-    runs = ", ".join(f"{system}: n = {len(found)}" for system, found in histories.items())
+    runs = ", ".join(f"{system}: n = {len(replicas)}" for system, replicas in histories.items())
     figure = Figure(
         f"Score on the dev set at each iteration of every tuning run or training ({runs}). Where "
         "curves of one system end apart, it is itself a source of chance. No test.",

@@ -72,15 +72,15 @@ class Material:
     @cached_property
     def documents(self) -> list[tuple[Result, GroupScores]]:
         """Scores of documents and parts, by the first metric of each test set."""
-        found = []
+        rows = []
         for one in self.why:
             cell = next(cell for cell in self.cells if cell.testset == one.testset)
-            found += [
+            rows += [
                 (cell, group)
                 for metric, group in one.groups
                 if metric == cell.metric and group.kind in ("document", "part")
             ]
-        return found
+        return rows
 
     @cached_property
     def thresholds(self) -> list[tuple[Result, list[Threshold]]]:
@@ -90,12 +90,12 @@ class Material:
 
 def thresholds(cell: Result, alpha: float, seed: int) -> list[Threshold]:
     """Fu et al. (2016), Fig. 5: where a decreasing fit of p on the difference falls to alpha."""
-    found = []
+    fits = []
     for method in cell.methods:
         results = [r for r in cell.tests if r.method == method and r.p is not None]
         if len(results) < 2:
             continue
-        found.append(
+        fits.append(
             threshold(
                 np.array([result.delta for result in results]),
                 np.array([result.p for result in results], dtype=np.float64),
@@ -105,4 +105,4 @@ def thresholds(cell: Result, alpha: float, seed: int) -> list[Threshold]:
                 rng=stream(seed, "report", cell.testset, "threshold", method),
             )
         )
-    return found
+    return fits

@@ -103,13 +103,13 @@ class Report:
             every test; ``systems``, ``intervals``, ``variances``, ``documents`` and others:
             a wrong name says which there are.
         """
-        found = contents.TABLES[name](self.material)
-        if found is None or not found.rows:
+        chosen = contents.TABLES[name](self.material)
+        if chosen is None or not chosen.rows:
             raise ReplituneError(
                 f"table {name!r} has no rows here",
                 expected=", ".join(n for n, table in contents.tables(self.material).items() if table.rows),
             )
-        return found
+        return chosen
 
     def verdicts(self) -> list[Verdict]:
         """What is said about each pair of systems under each metric, by the leading test: an
@@ -151,15 +151,15 @@ class Report:
     def _repr_html_(self) -> str:
         """For notebooks: verdicts, the overview, and what to know. Nothing from elsewhere, and
         everything from data is escaped."""
-        said = "".join(
+        verdicts = "".join(
             f"<li>{escape(v.testset)}, {escape(v.metric)}: <b>{escape(v.headline)}</b>"
             f"{escape(v.detail)}</li>"
             for v in self.verdicts()
         )
-        told = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
+        notes = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
         return (
-            f'<div class="replitune"><style>{STYLE}</style><ul>{said}</ul>'
-            f"{self.table().html_table()}" + (f"<ul>{told}</ul>" if told else "") + "</div>"
+            f'<div class="replitune"><style>{STYLE}</style><ul>{verdicts}</ul>'
+            f"{self.table().html_table()}" + (f"<ul>{notes}</ul>" if notes else "") + "</div>"
         )
 
     # ---- for programs
@@ -178,15 +178,15 @@ class Report:
 
         frames = []
         for result in self.results:
-            found = result.frames()
-            if rows not in found:
-                close = nearest(rows, list(found))
+            tables = result.frames()
+            if rows not in tables:
+                close = nearest(rows, list(tables))
                 raise ReplituneError(
                     f"no rows called {rows!r}",
-                    expected=", ".join(found),
+                    expected=", ".join(tables),
                     fix=f"did you mean {close!r}?" if close else None,
                 )
-            frame = found[rows]
+            frame = tables[rows]
             frame.insert(0, "testset", result.testset)
             frame.insert(1, "metric", result.metric)
             frames.append(frame)

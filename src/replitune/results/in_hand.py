@@ -43,13 +43,13 @@ class Advice:
         at = self.looks[-1].wanted if self.looks else self.plan.first
         if self.looks and not self.looks[-1].next:
             return {}
-        found = {}
+        asked = {}
         for name, n in at.items():
             counts = self.plan.counts(name, n)
             more = sum(max(k - self.have[name].get(kind, 0), 0) for kind, k in counts.items())
             if more:
-                found[name] = more
-        return found
+                asked[name] = more
+        return asked
 
     @property
     def record(self) -> Record | None:

@@ -61,7 +61,7 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
             )
     look = next_look(plan, before, [store for store, _ in read], missing)
     record = Record(plan=plan, looks=[*before, look], abandoned=abandoned)
-    for line in said(record):
+    for line in look_lines(record):
         print(line)
     write_record(out, record)
     for path in later(out.parent, number):  # of a plan that was given up, or to be made again
@@ -71,24 +71,24 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
 
 def later(folder: Path, number: int) -> list[Path]:
     """What later looks wrote."""
-    found = [*folder.glob("[0-9]*.json"), *folder.glob("[0-9]*.parquet")]
-    return [path for path in found if path.stem.isdigit() and int(path.stem) > number]
+    paths = [*folder.glob("[0-9]*.json"), *folder.glob("[0-9]*.parquet")]
+    return [path for path in paths if path.stem.isdigit() and int(path.stem) > number]
 
 
 def given_up(plan: Plan, folder: Path) -> list[Abandoned]:
     """Records of other plans, of which this one takes the place: said, and kept in mind."""
-    found = []
+    records = []
     for path in sorted(folder.glob("[0-9]*.json"), key=lambda p: int(p.stem)):
         try:
-            found.append(read_record(path))
+            records.append(read_record(path))
         except (ReplituneError, ValueError):
             continue  # damaged, or of another version: it is made again
-    if not found:
+    if not records:
         return []
-    known = list(found[0].abandoned)
-    if found[0].plan != plan:
-        looks = max(len(r.looks) for r in found if r.plan == found[0].plan)
-        known.append(Abandoned(looks=looks, plan=found[0].plan))
+    known = list(records[0].abandoned)
+    if records[0].plan != plan:
+        looks = max(len(r.looks) for r in records if r.plan == records[0].plan)
+        known.append(Abandoned(looks=looks, plan=records[0].plan))
         print(
             f"warning: what was fixed before the first look has changed after {looks} of them: "
             "the record starts over, and p is no longer quite at its level",
@@ -97,7 +97,7 @@ def given_up(plan: Plan, folder: Path) -> list[Abandoned]:
     return known
 
 
-def said(record: Record) -> list[str]:
+def look_lines(record: Record) -> list[str]:
     """A look in words."""
     look, used = record.looks[-1], record.runs
     count = {word: sum(p.decision == word for p in look.pairs) for word in ("settled", "futile")}
@@ -123,16 +123,16 @@ def read_batches(paths: Sequence[Path]) -> tuple[SegmentStatistics, dict[str, di
             missing.setdefault(name, {}).update(lost)
         if pq.read_metadata(path).num_rows == 0:
             continue
-        found = read_systems([path])
+        batch = read_systems([path])
         if first is None:
-            first = found
-        elif (first.segments, first.signature) != (found.segments, found.signature):
+            first = batch
+        elif (first.segments, first.signature) != (batch.segments, batch.signature):
             raise ReplituneError(
                 "batches of replicas were not scored in the same way",
                 file=path,
                 fix="remove it, and run again",
             )
-        for name, system in found.systems.items():
+        for name, system in batch.systems.items():
             systems.setdefault(name, []).append(system)
     if first is None:
         raise ReplituneError(

@@ -56,11 +56,11 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
 
     def why(testset: str) -> Why:
         own = [cell for cell in cells if cell.testset == testset and cell.systems]
-        found = (
+        scored = (
             (c.metric, _store(job.at, c) if c.metric != job.metrics[0] else stores[testset]) for c in own
         )
         train = read_lines(job.at.train[1]) if job.trained else None
-        return explain(testset, found, texts=texts[testset], outputs=outputs[testset], train=train)
+        return explain(testset, scored, texts=texts[testset], outputs=outputs[testset], train=train)
 
     by_key = {(cell.testset, cell.metric): cell for cell in cells}
     studies: dict[str, Any] = {
@@ -97,12 +97,12 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
 
 def _derivations(job: Report, testset: str) -> dict[str, tuple[str, list[Derivation]]]:
     """Of the systems that tell them, the replica and how it came to its translations."""
-    found = {}
+    derivations = {}
     for system in job.derived:
         if system in job.decoded[testset]:
             read = json.loads(read_text(job.at.derivations(testset, system)))
-            found[system] = read["replica"], read["derivations"]
-    return found
+            derivations[system] = read["replica"], read["derivations"]
+    return derivations
 
 
 def _store(at: Places, cell: Result) -> SegmentStatistics:
@@ -112,7 +112,7 @@ def _store(at: Places, cell: Result) -> SegmentStatistics:
 
 def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str, DistinctPairs]:
     """Of all replicas that were scored, in the order of the store, by system."""
-    found = {}
+    by_system = {}
     for name in cell.systems:
         outputs = Outputs(store.segments)
         hashes = store.metadata[name].decode_sha256[name]
@@ -125,13 +125,13 @@ def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str
                     file=decoded,
                     fix="remove it, and run again; it is made anew",
                 )
-        found[name] = outputs.every()
-    return found
+        by_system[name] = outputs.every()
+    return by_system
 
 
 def read_histories(job: Report) -> dict[str, dict[str, NDArray[np.float64]]]:
     """Of the systems that were tuned or trained."""
-    found: dict[str, dict[str, NDArray[np.float64]]] = {}
+    histories: dict[str, dict[str, NDArray[np.float64]]] = {}
     for system in job.histories:
         for replica in sorted(replica_ids(job.systems[system])):
             path = job.at.history(system, replica.id)
@@ -139,5 +139,5 @@ def read_histories(job: Report) -> dict[str, dict[str, NDArray[np.float64]]]:
                 continue
             scores = read_dev_scores(path)
             if scores is not None:
-                found.setdefault(system, {})[replica.id] = scores
-    return found
+                histories.setdefault(system, {})[replica.id] = scores
+    return histories

@@ -158,7 +158,7 @@ def scores(
     ----------
     table
         A row for each system, run and segment: a DataFrame, a pyarrow table, a mapping of columns,
-        or paths of files, told by their content: CSV, TSV, JSON lines, Parquet, and what some
+        or paths of files, recognised by content: CSV, TSV, JSON lines, Parquet, and what some
         programs write (docs/compare.md). Of files that name no system, by system the path of
         each run: ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The columns are system,
         replica (or seed, run), segment (or id) and score; perhaps metric, testset, language and
@@ -295,7 +295,7 @@ def read(results: str | Path) -> Report:
     from replitune.stages.report import Report as ReportStage
 
     folder = Path(results)
-    experiment = experiment_of(read_manifest(folder), folder.absolute().parent).as_looked()
+    experiment = experiment_of(read_manifest(folder), folder.absolute().parent).after_looks()
     job = experiment.stage("report")
     assert isinstance(job, ReportStage)
     return Report(read_material(job, unrepeatable(folder, job.systems)))
@@ -316,7 +316,7 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
 
 
 def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
-    """The settings of the tests, checked. `scope` and `unit` are of every test that has them."""
+    """The settings of the tests, checked. `scope` and `unit` are for every test that has them."""
     from replitune.errors import ReplituneError
     from replitune.settings import read as read_settings
     from replitune.significance.settings import Baseline, TestSettings
@@ -377,7 +377,7 @@ def _tests_of_single_outputs(
     tests: TestSettings, given: Mapping[str, Any], runs: Mapping[str, int]
 ) -> tuple[TestSettings, tuple[str, ...]]:
     """Where no tested pair has several runs on both sides, by default the test that asks about new
-    segments alone; and what is said of it."""
+    segments alone; and a note about it."""
     import msgspec
 
     from replitune.registry import Entry
@@ -517,7 +517,7 @@ def _report(
     human: str | Path | None = None,
     **more: Any,
 ) -> ComparisonReport:
-    """`more`: what the report has beside results and statistics."""
+    """`more`: other fields of the report."""
     from dataclasses import replace
 
     from replitune.report.report import ComparisonReport

@@ -83,7 +83,7 @@ def test_replicas_count_as_their_mean_and_can_be_chosen():
     np.testing.assert_allclose(
         given.system, [Counts().score(s.statistics.sum(axis=1)).mean() for s in systems]
     )
-    one = given.of({s.name: ["run-002"] for s in systems})
+    one = given.with_replicas({s.name: ["run-002"] for s in systems})
     np.testing.assert_allclose(one.segment[2], Counts().score(systems[2].statistics[1]))
 
 

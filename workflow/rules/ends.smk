@@ -56,7 +56,7 @@ def require_one_version():
 
 
 def require_places():
-    """Jobs are told where their files are, so Snakemake must not put them elsewhere."""
+    """Settings tell jobs where their files are, so Snakemake must not put them elsewhere."""
     if workflow.modifier.path_modifier.replace_prefix("results") != "results":
         raise ReplituneError(
             "a module with `prefix` or `replace_prefix`: its jobs would not find their files",
@@ -81,14 +81,14 @@ def working_systems(dag):
 
 
 def before_first_job(dag):
-    """Programs and extras are there for the systems that have something to do, and results can be
-    written."""
+    """Check that the systems with something to do have their programs and extras, and that results
+    can be written."""
     if errors := EXPERIMENT.missing(working_systems(dag)):
         raise SystemExit("\n".join(f"replitune: {error}" for error in errors))
     with one_message():
         require_writable(EXPERIMENT.folder)
     leave_word(dag)
-    # SIGTERM is handled in the thread that may have this lock, and would wait for it for ever
+    # SIGTERM is handled in the thread that may hold this lock, and would wait for it for ever
     workflow.scheduler._lock = threading.RLock()
     if workflow.local_exec:
         # One machine has no need of so many jobs a second at most, and while there is such a limit
@@ -99,8 +99,8 @@ def before_first_job(dag):
 
 
 def leave_word(dag):
-    """Which experiment this is and what is to be done, for those who watch. The numbers do not
-    depend on it."""
+    """Record which experiment this is and what is to be done, for `replitune watch`. The numbers do
+    not depend on it."""
     logs = [str(job.log.get("text", "")) for job in dag.needrun_jobs()]
     amount = workflow.resource_settings
     try:
@@ -110,9 +110,9 @@ def leave_word(dag):
 
 
 def after_last_job():
-    """Every result was made from the present version of its inputs, whatever the clock said.
+    """Check that every result was made from the present version of its inputs, whatever the clock.
 
-    Not asked of a run that was told to make only some."""
+    Not for a run that was to make only some."""
     asked = workflow.dag_settings
     if asked.until or asked.omit_from or asked.batch:
         return
@@ -123,13 +123,13 @@ def after_last_job():
 
 
 def after_failure():
-    """What the failed jobs said comes last, and what to do next."""
+    """Print the messages of the failed jobs last, and what to do next."""
     failed = [
         job
-        for found in workflow.scheduler.failed
-        for job in (found.jobs if found.is_group() else [found])
+        for entry in workflow.scheduler.failed
+        for job in (entry.jobs if entry.is_group() else [entry])
     ]
-    said = last_words(
+    message = last_words(
         {
             f"{job.message or job.rule.name} ({log})": log
             for job in failed
@@ -138,4 +138,4 @@ def after_failure():
         }
     )
     workflow.logger_manager.logfile_hint()
-    raise SystemExit(said)
+    raise SystemExit(message)

@@ -3,7 +3,7 @@
   replitune doctor
 
 prints versions, extras, programs, the machine, whether results can be written here, and for each
-kind of work whether it can be done, or what to install first.
+kind of work whether it can be done or what to install first.
 """
 
 from __future__ import annotations

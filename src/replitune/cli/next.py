@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, TestSettings, *TESTED)
     add_settings(parser, PlanningSettings, "cpu_per_run")
     parser.add_argument(
-        "--manifest", metavar="FILE", help="manifest.json of an experiment that tells the prices"
+        "--manifest", metavar="FILE", help="manifest.json of an experiment, to take prices from"
     )
 
 
@@ -86,7 +86,7 @@ def _decimals(store: SegmentStatistics, record: Record) -> int:
 
 
 def stores_of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> list[SegmentStatistics]:
-    """Those of the one that decides."""
+    """The stores of the metric that decides."""
     known = list(dict.fromkeys(store.metric.id for store in stores))
     chosen = [store for store in stores if id in (None, store.metric.id)]
     if len({store.metric.id for store in chosen}) != 1:
@@ -100,7 +100,7 @@ def stores_of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> lis
 
 
 def _prices(options: argparse.Namespace, systems: list[str]) -> dict[str, float]:
-    """CPU seconds of one run of each system, of those where something tells them."""
+    """CPU seconds of one run of each system, where they are known."""
     from replitune.ledger.prices import prices_of
 
     planning = PlanningSettings(**given_settings(options, PlanningSettings, "cpu_per_run"))

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, TestSettings, "alpha", "paired_replicas")
     add_settings(parser, PlanningSettings, *PLANNING)
     parser.add_argument(
-        "--manifest", metavar="FILE", help="manifest.json of an experiment that tells the prices"
+        "--manifest", metavar="FILE", help="manifest.json of an experiment, to take prices from"
     )
     parser.add_argument("--out", metavar="FILE.parquet", help="power curves as rows")
 

@@ -3,8 +3,8 @@
   replitune run experiment.yaml --cores 8
   replitune run -- --dry-run
 
-On a terminal one line says how far it is; elsewhere, and with --plain, every step is a line. What
-Snakemake says goes to results/<experiment>/logs/snakemake.log, or, where it runs no jobs (a dry
+On a terminal one line shows the progress; elsewhere, and with --plain, every step is a line. Messages
+of Snakemake go to results/<experiment>/logs/snakemake.log, or, where it runs no jobs (a dry
 run), to the terminal. Ctrl-C ends everything; the same command goes on from there. What follows
 `--` goes to Snakemake.
 """
@@ -36,7 +36,7 @@ OURS = {
     "-d": "cd",
     "--directory": "cd",
 }
-"""Options of Snakemake's that we give it, or that would hide its results from us, and what to do
+"""Options of Snakemake that `run` sets itself, or that would move its results, and what to use
 instead."""
 DEFAULTS = ("experiment.yaml", "config/config.yaml")
 PERIOD = 0.3
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _watched(engine: Engine, experiment: Experiment, plain: bool) -> int:
-    """Run it to its end, and say how it goes and how it ended."""
+    """Run it to its end, showing its progress and how it ended."""
     from replitune.workflow.display import Display
     from replitune.workflow.engine import interrupt
     from replitune.workflow.progress import Progress

@@ -54,7 +54,7 @@ def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
 
 
 def stores_of_suite(store: str, words: Sequence[str]) -> tuple[list[SegmentStatistics], dict[str, float]]:
-    """What each metric says of each test set of a suite, and their weights.
+    """The statistics of each metric on each test set of a suite, and the weights of these.
     ``TESTSET[=WEIGHT] ...``, or all."""
     by_testset: dict[str, list[SegmentStatistics]] = {}
     for item in read_stores(store):

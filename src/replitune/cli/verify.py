@@ -1,10 +1,10 @@
-"""Whether results still are what the workflow made.
+"""Check that results are still what the workflow made.
 
   replitune verify results/quickstart
 
 computes the sha256 of every file again and compares it with manifest.json (changed, missing,
-extra), looks whether inputs that are here are those that were used and whether the statistics
-were made from these translations, and derives all tests from the statistics once more. It works
+extra), checks that the inputs that are here are those that were used and that the statistics were
+made from these translations, and derives all tests from the statistics once more. It works
 on an unpacked archive, too. Exit code 0: everything is as recorded; 2: see the list.
 
   replitune verify results/quickstart --against FOLDER

@@ -161,7 +161,7 @@ class Experiment:
         return [system for system in self.systems if wanted <= {*self.decoded(system)}]
 
     @cached_property
-    def given(self) -> dict[str, dict[str, dict[Replica, Path]]]:
+    def outputs(self) -> dict[str, dict[str, dict[Replica, Path]]]:
         """Files of systems that are on disk: system -> test set -> replica -> file."""
         given: dict[str, dict[str, dict[Replica, Path]]] = {}
         for system, backend in self.backends.items():
@@ -281,7 +281,7 @@ class Experiment:
         self.folder, self.at = folder, Places(str(folder))
         return self
 
-    def as_looked(self) -> Experiment:
+    def after_looks(self) -> Experiment:
         """The same with the replicas that the looks on disk have asked for."""
         if self.looks is None:
             return self

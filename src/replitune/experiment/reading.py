@@ -1,7 +1,7 @@
 """Reading an experiment file: YAML -> chosen scale -> settings and defaults -> cross-checks.
 
-Everything that is wrong is said at once; every complaint names the file, the line, what was found,
-what is allowed, and the nearest spelling.
+All mistakes are reported at once; each with the file, the line, what was found, what is allowed,
+and the nearest spelling.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> Experiment
     settings, mistakes = examine(data)
     known = {(mistake.path, mistake.message) for mistake in mistakes}
     for name, override in scales.items():
-        if isinstance(override, Mapping):  # otherwise that was said of `scales`
+        if isinstance(override, Mapping):  # otherwise reported for `scales`
             mistakes = mistakes + [
                 _in_scale(mistake, name, override)
                 for mistake in examine(merge(data, override))[1]

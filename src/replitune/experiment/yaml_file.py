@@ -1,4 +1,4 @@
-"""An experiment file as plain values: where each stands, and what no value may be."""
+"""An experiment file as plain values: the line of each, and values that are not allowed."""
 
 from __future__ import annotations
 

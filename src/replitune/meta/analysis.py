@@ -1,4 +1,4 @@
-"""Metrics of metrics: everything that `replitune meta` says about metrics and humans.
+"""Metrics of metrics: everything that `replitune meta` computes about metrics and humans.
 
 Streams are keyed by (test set, study), never by the metric: all metrics see the same resamples
 and the same coins, and adding a metric changes no number of another.
@@ -145,7 +145,7 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list
                     exchange=exchange,
                     samples=run.settings.samples,
                 )
-                for result, metric, other in ((exchanged, a, b), (exchanged.turned(), b, a)):
+                for result, metric, other in ((exchanged, a, b), (exchanged.swapped(), b, a)):
                     rows.append(
                         row(
                             method,

@@ -91,7 +91,7 @@ def read_human(
     criterion
         What the scores are of, where the file does not say.
     score
-        The column of scores, where it is not to be found by its name.
+        The column of scores, where its name is not a usual one.
     """
     path = Path(path)
     text = read_text(path)

@@ -24,8 +24,8 @@ from replitune.statistics.systems import SystemStatistics
 def human_statistics(
     path: str | Path, like: SegmentStatistics
 ) -> tuple[list[SegmentStatistics], list[str]]:
-    """Of each criterion of the file, the judged systems of `like` on its segments; and what is to
-    be said of it."""
+    """Of each criterion of the file, the judged systems of `like` on its segments; and notes
+    about it."""
     ranked = _ranking(path, list(like.systems))
     if ranked is not None:
         return [], [ranked]
@@ -53,7 +53,7 @@ def human_statistics(
 
 
 def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
-    """What a file of one score for each system says, and no segments: an order, without a test."""
+    """The order by a file of one score for each system, which has no segments and so no test."""
     text = read_text(path)
     first = next(iter(split_lines(text)), "")
     header = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in re.split(r"[\t ,]+", first)]

@@ -51,7 +51,7 @@ class PermBothResult:
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """(samples,) of delta under H0, without the exchanges that have no coefficient."""
 
-    def turned(self) -> PermBothResult:
+    def swapped(self) -> PermBothResult:
         """The same exchanges, with the metrics in the other order."""
         if self.delta is None or self.distribution is None:
             return self

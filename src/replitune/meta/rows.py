@@ -1,4 +1,4 @@
-"""What a study of metrics says: rows for tables, Parquet and JSON."""
+"""The results of a study of metrics: rows for tables, Parquet and JSON."""
 
 from __future__ import annotations
 

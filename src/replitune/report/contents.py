@@ -1,4 +1,4 @@
-"""Tables and figures by name. Each says itself, from what there is, whether it applies.
+"""Tables and figures by name. Each decides from the data whether it applies.
 
 A new one is a function and a line here; other packages bring theirs as entry points.
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from replitune.report.drawing import Figure, beside, of_each_cell, style
+from replitune.report.drawing import Figure, add_legend, of_each_cell, style
 from replitune.report.findings import interval_methods
 from replitune.report.material import Material
 from replitune.report.numbers import score
@@ -50,7 +50,7 @@ def replicas(material: Material, cell: Result) -> Figure | None:
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("replicas")
         axes.yaxis.get_major_locator().set_params(integer=True)
-        beside(axes)
+        add_legend(axes)
 
     counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
     return Figure(
@@ -88,7 +88,7 @@ def intervals(material: Material, cell: Result) -> Figure | None:
         axes.set_yticks(range(len(systems)), systems)
         axes.set_ylim(-0.6, len(systems) - 0.4)
         axes.set_xlabel(_axis(cell))
-        beside(axes)
+        add_legend(axes)
 
     runs = ", ".join(f"{s}: n = {len(cell.systems[s].scores)}" for s in cell.ranked)
     return Figure(
@@ -136,7 +136,7 @@ def fits(material: Material, cell: Result) -> Figure | None:
         axes.tick_params(axis="x", pad=4 + 4 * len(scores))
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("density")
-        beside(axes, title="mean, standard deviation", title_fontsize=8)
+        add_legend(axes, title="mean, standard deviation", title_fontsize=8)
 
     left_out = [name for name in cell.ranked[:MOST] if name not in scores]
     note = _others(cell)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from replitune.meta.rows import MetaRow
-from replitune.report.drawing import Figure, Figures, beside, of_each_cell, style
+from replitune.report.drawing import Figure, Figures, add_legend, of_each_cell, style
 from replitune.report.findings import difference
 from replitune.report.material import Material
 from replitune.report.tables_studies import plans_of, scopes_of
@@ -70,7 +70,7 @@ def power(material: Material, cell: Result) -> Figure | None:
         axes.set_xlim(left=0)
         axes.set_xlabel(f"true difference in {cell.name}")
         axes.set_ylabel("power")
-        beside(axes)
+        add_legend(axes)
 
     return Figure(
         f"Power of the crossed test at {first.alpha:g} to find a true difference in {cell.name} "
@@ -132,7 +132,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         axes.set_xticks(sorted({row.n_a for row in plans}))
         axes.set_xlabel("replicas of each system")
         axes.set_ylabel(f"detectable difference in {cell.name}")
-        beside(axes)
+        add_legend(axes)
 
     return Figure(
         f"Smallest true difference in {cell.name} between {first.a} and {first.b} that the crossed "
@@ -169,7 +169,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
         axes.set_xlabel(f"observed difference in {cell.name}, {first.b} − {first.a}")
         axes.set_ylabel("relative frequency")
         axes.set_ylim(bottom=0)
-        beside(axes)
+        add_legend(axes)
 
     return Figure(
         f"Relative frequency of the difference in {cell.name} on {cell.testset} between {first.a} "
@@ -218,7 +218,7 @@ def calibration(material: Material, cell: Result) -> Figure | None:
             panel.set_xlabel("replicas of each side")
             panel.set_title(f"{null[0]}: {null[1]}", fontsize=9)
         np.ravel(panels)[0].set_ylabel(f"share of p ≤ {alpha:g}")
-        beside(np.ravel(panels)[-1])
+        add_legend(np.ravel(panels)[-1])
 
     pools = list(dict.fromkeys(row.pool for row in kept))
     trials = max(row.trials for row in kept)
@@ -274,7 +274,7 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlim(0, 100)
         axes.set_xlabel("pairs on which metric and people agree (%)")
-        beside(axes)
+        add_legend(axes)
 
     return Figure(
         f"Share of {count(rows[0].n or 0, 'pair')} of systems on {testset} of which a metric's "

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from replitune.report.drawing import Figure, beside, of_each_cell, style
+from replitune.report.drawing import Figure, add_legend, of_each_cell, style
 from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.numbers import p_equation, p_value, score
@@ -188,7 +188,7 @@ def overlap(material: Material, cell: Result) -> Figure | None:
         axes.invert_yaxis()
         axes.set_xlim(0, 1.08)
         axes.set_xlabel("overlap ratio")
-        beside(axes)
+        add_legend(axes)
 
     more = len(cell.pairs) - len(pairs)
     rest = f"; {more} pairs that overlap less are in the table" if more else ""

@@ -26,7 +26,7 @@ Histories = Mapping[str, Mapping[str, NDArray[np.float64]]]
 
 @dataclass(frozen=True)
 class Material:
-    """Settings, what the tests and studies said, and texts; empty where there is nothing."""
+    """Settings, results of the tests and studies, and texts; empty where there are none."""
 
     experiment: str
     seed: int
@@ -41,19 +41,19 @@ class Material:
     """The test behind each label."""
     segments: Sequence[Segments] = ()
     explain: Callable[[], Sequence[Why]] = tuple
-    """What segments and words say of why; it takes a while, see `why`."""
+    """Computes `why`, which takes a while."""
     histories: Histories = field(default_factory=dict)
     corpus: Sequence[str] = ()
     """Warnings about the texts."""
     inputs: Sequence[str] = ()
     """What looks wrong with outputs, or with a table of scores, that were given."""
     unrepeatable: Sequence[str] = ()
-    """Replicas that another run would make otherwise."""
+    """Replicas that another run would make differently."""
     power: Sequence[tuple[Result, list[PowerRow]]] = ()
     replication: Sequence[tuple[Result, list[ReplicationRow]]] = ()
     calibrate: Sequence[tuple[Result, list[CalibrationRow]]] = ()
     looks: Record | None = None
-    """Where the experiment has decided itself how many replicas it needs."""
+    """Of an experiment that decides how many replicas it needs."""
     meta: Mapping[str, list[MetaRow]] = field(default_factory=dict)
     """By test set."""
     people: Sequence[str] = ()

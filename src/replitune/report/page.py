@@ -131,12 +131,12 @@ SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def _sha256(script: str) -> str:
-    """As the content security policy names the scripts that may run: ours, and no other."""
+    """As the content security policy names the scripts that may run: ours, and no others."""
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
 def missing(material: Material) -> list[str]:
-    """What this experiment has no data for, or was not asked, in words."""
+    """What this experiment has no data for, or was not asked to do."""
     cells = material.cells
     systems = [system for cell in cells for system in cell.systems.values()]
     several = any(system.n > 1 for system in systems)

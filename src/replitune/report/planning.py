@@ -1,5 +1,5 @@
-"""What this experiment finds, and what others with other runs and segments would: for the pictures
-and the sliders of the page, which compute nothing of it."""
+"""The power of this experiment, and of others with more or fewer runs and segments, for the page,
+whose pictures and sliders compute none of it."""
 
 from __future__ import annotations
 

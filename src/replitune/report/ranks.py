@@ -54,8 +54,8 @@ def rank_text(ranks: Ranks | None) -> str:
 
 
 def by_people(material: Material) -> dict[str, dict[str, Ranks]]:
-    """By test set, the ranks that people leave to each system: of judgements given to `compare`
-    those of their own result, of the study `meta` those of its rank-sum tests."""
+    """By test set, the ranks of each system by people: by the judgements given to `compare`, or by
+    the rank-sum tests of the study `meta`."""
     by_testset = {testset: _ranks_of_rows(rows) for testset, rows in material.meta.items()}
     for cell in material.cells:
         if cell.metric in material.people:

@@ -69,7 +69,7 @@ def overview(material: Material) -> Table:
 
 
 def lead_cell(cells: Iterable[Result], material: Material) -> Result:
-    """That of the first metric by which there is a better."""
+    """The result of the first metric for which more, or less, is better."""
     every = list(cells)
     return next((c for c in every if not c.neutral and c.metric not in material.people), every[0])
 
@@ -115,7 +115,7 @@ def _runs(testset: str, system: str, group: dict[str, Result]) -> int:
 
 
 def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
-    """The columns of one metric; of each test set its own cell is asked."""
+    """The columns of one metric; each row takes the cell of its test set."""
     metric = shown.metric
     arrow = "" if shown.neutral else " ↑" if shown.higher_is_better else " ↓"
 
@@ -157,7 +157,7 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
 
 
 def anchor(cell: Result, material: Material) -> str:
-    """The baseline, or the best system: what the others are held against."""
+    """The baseline, or the best system: what the others are compared with."""
     baseline = material.baseline
     return baseline if baseline is not None and baseline in cell.systems else cell.ranked[0]
 
@@ -223,7 +223,7 @@ def _standing_of_rows(material: Material) -> list[Column]:
 
 
 def _spreads(material: Material, *names: str) -> list[Column]:
-    """Of those that at least one system has: they need two replicas."""
+    """The spreads that at least one system has: they need two replicas."""
     systems = [system for cell in material.cells for system in cell.systems.values()]
     return [
         Column(name, name, show=score, in_units=True)

@@ -353,7 +353,7 @@ def _known_ends(limits: tuple[float | None, float | None], decimals: int) -> str
 
 
 def _notes(cell: Result, fit: Threshold) -> str:
-    """Without the one that is in the caption."""
+    """All notes but the one that is in the caption."""
     return "; ".join(note.text for note in fit.notes if note.code != "scope")
 
 

@@ -13,15 +13,15 @@ from replitune.report.numbers import p_value, probability, score, signed
 from replitune.report.ranks import places, rank_text, ranking
 from replitune.report.specification import WIDTH, Column, Table, limits
 from replitune.report.verdict import interval_name, lead_verdicts
-from replitune.report.wording import corrected, named
+from replitune.report.wording import corrected, with_names
 from replitune.results.comparing import Results
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 
 
 def print_comparison(comparison: Results) -> None:
-    """What was found on one test set."""
-    cells = named([*comparison.metrics.values()])
+    """Print the results on one test set."""
+    cells = with_names([*comparison.metrics.values()])
     print(*comparison_lines(cells, comparison.settings.family, bold), sep="\n")
 
 
@@ -71,7 +71,7 @@ def comparison_lines(
 
 
 def _size(result: Result) -> list[str]:
-    """Of the test set, as far as tests know it."""
+    """The size of the test set, as far as the tests know it."""
     segments = max((test.segments for test in result.tests), default=0)
     documents = max((test.documents for test in result.tests), default=0)
     if segments <= 1:
@@ -80,7 +80,7 @@ def _size(result: Result) -> list[str]:
 
 
 def _notes(results: Sequence[Result]) -> list[str]:
-    """Each kind of note once, with the tests that it is of and its places."""
+    """Each kind of note once, with its tests and places."""
     kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
     several = len({result.testset for result in results}) > 1
     for result in results:
@@ -95,14 +95,14 @@ def _notes(results: Sequence[Result]) -> list[str]:
     for (method, _), texts in kinds.items():
         text, places = next(iter(texts.items()))
         others = {place for group in texts.values() for place in group} - {*places}
-        like = f"; and the like of {_places(sorted(others))}" if others else ""
+        like = f"; similarly {_places(sorted(others))}" if others else ""
         where = _places([*dict.fromkeys(places)])
         methods_of.setdefault(f"{text} ({where}){like}", []).append(method)
     return [f"{', '.join(methods)}: {text}" for text, methods in methods_of.items()]
 
 
 def _places(where: list[str]) -> str:
-    """A few by their names, of many the number."""
+    """A few places by name; of many, the first and their number."""
     return ", ".join(where) if len(where) <= 3 else f"{where[0]} and {len(where) - 1} more"
 
 
@@ -142,7 +142,7 @@ def wrapped(text: str, indent: int = 2) -> list[str]:
 
 
 def first_three(where: list[str]) -> str:
-    """A few of many."""
+    """The first three places, and the number of the others."""
     return ", ".join(where[:3]) + (f" and {len(where) - 3} more" if len(where) > 3 else "")
 
 

@@ -50,7 +50,7 @@ def _decided(_: Look, row: PairLook) -> str:
 
 
 def savings(record: Record) -> str:
-    """Whether the replicas in hand were more than needed."""
+    """How many of the replicas in hand would have been enough."""
     used, most = record.runs
     if used == most:
         return f"all {most} replicas were needed"

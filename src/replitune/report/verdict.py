@@ -1,4 +1,4 @@
-"""The answer in words: does B beat A, by how much, how sure, and of what it speaks."""
+"""The answer in words: does B beat A, by how much, how surely, and what it generalises to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = 6
 with the baseline or the best system, the others the best and its rival; the rest unfolds."""
 
 LOOKS = ("looks-settled", "looks-futile", "looks-open")
-"""Notes that verdicts say."""
+"""Notes that verdicts repeat."""
 
 HYPOTHESES = {"greater": "is better than", "less": "is worse than"}
 """What a small p of a one-sided test says of B."""
@@ -26,7 +26,7 @@ HYPOTHESES = {"greater": "is better than", "less": "is worse than"}
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said about one pair."""
+    """The verdict on one pair."""
 
     testset: str
     metric: str
@@ -163,7 +163,7 @@ def _looks(result: TestResult) -> Note | None:
 
 
 def _undecided(cell: Result, result: TestResult) -> list[str]:
-    """What looks say of a pair that they have not settled."""
+    """What looks tell about a pair that they have not settled."""
     looks = _looks(result)
     if looks is None or looks.code == "looks-settled":
         return []
@@ -244,8 +244,8 @@ def _one_run(cell: Result, result: TestResult) -> list[str]:
         return []
     if (result.p <= cell.alpha) == (high <= cell.alpha) == (low <= cell.alpha):
         return []
-    said = f"{p_value(low)} to {p_value(high)}"
-    return [f"One run decides: without one or another of them, p by itself is {said}."]
+    span = f"{p_value(low)} to {p_value(high)}"
+    return [f"One run decides: with one run left out, uncorrected p is {span}."]
 
 
 def verdicts(material: Material) -> list[VerdictGroup]:

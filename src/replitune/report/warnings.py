@@ -1,4 +1,4 @@
-"""What a reader must know before believing the tables, each thing said once."""
+"""What a reader must know before relying on the tables, each warning once."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _notes(cells: Sequence[Result]) -> list[Warning]:
         for result in cell.tests:
             for note in result.notes:
                 if note.code in LOOKS:
-                    continue  # the verdict says it
+                    continue  # the verdict has it
                 about = note.about or f"{result.b} − {result.a}"
                 add(result.method, note, f"{cell.testset}, {cell.name}, {about}")
         for system in cell.systems.values():

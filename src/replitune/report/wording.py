@@ -20,7 +20,7 @@ def base_name(word: str) -> str:
     return word.partition(":")[0]
 
 
-def named(results: Sequence[Result]) -> list[Result]:
+def with_names(results: Sequence[Result]) -> list[Result]:
     """The results with their metrics called as papers call them, or else by their ids; two
     metrics of one name also show their ids."""
     names = {r.metric: _title(base_name(r.word)) or r.metric for r in results}

@@ -33,7 +33,7 @@ FEW_REPLICAS = 3
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that `compare` says: one test set or suite under each metric."""
+    """All results of `compare`: one test set or suite under each metric."""
 
     testset: str
     seed: int
@@ -43,9 +43,9 @@ class Results:
     segments: int
     documents: int
     inputs: Sequence[str] = ()
-    """What looks wrong with what was given."""
+    """What looks wrong with the inputs."""
     few_runs: Sequence[str] = ()
-    """That there are too few runs."""
+    """Warnings about too few runs."""
     design: str = "runs"
     """What replicas are."""
 
@@ -93,7 +93,7 @@ def compare(
     Parameters
     ----------
     stores
-        What each metric says of the test set, or of each test set of the suite.
+        The statistics of each metric on the test set, or on each test set of the suite.
     testset
         Name of the test set or of the suite.
     suite
@@ -109,7 +109,7 @@ def compare(
     looks
         Those at this test set, by which its metric has decided how many replicas there are.
     summaries
-        Whether to say of every system how its scores spread; a look needs the tests alone.
+        Whether to compute the spread of every system; a look needs only the tests.
     """
     ids = list(dict.fromkeys(store.metric.id for store in stores))
     by_metric = {id: _stores_of_metric(stores, id, suite) for id in ids}
@@ -188,7 +188,7 @@ def compare(
 def _stores_of_metric(
     stores: Sequence[SegmentStatistics], id: str, suite: Mapping[str, float]
 ) -> list[SegmentStatistics]:
-    """What a metric says of the test set, or of each test set of the suite."""
+    """The statistics of a metric on the test set, or on each test set of the suite."""
     own = [store for store in stores if store.metric.id == id]
     if not suite:
         return own
@@ -217,7 +217,7 @@ def _testset(stores: Sequence[SegmentStatistics], names: Sequence[str]) -> TestS
 
 
 def _missing(store: SegmentStatistics, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
-    """Why replicas of systems are not there."""
+    """Why replicas of systems are missing."""
     return {
         name: store.metadata[name].missing[name]
         for name in names

@@ -1,4 +1,4 @@
-"""Looks at replicas that somebody has already: could one have stopped earlier, and what is next?"""
+"""Looks at replicas that exist already: could one have stopped earlier, and what is next?"""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def advise(
     most: int,
     suite: Mapping[str, float] = MappingProxyType({}),
 ) -> Advice:
-    """What the rule says next of the replicas in hand, of at most so many of each kind."""
+    """What the rule advises for the replicas in hand, of at most `most` of each kind."""
     named = [numbered(store) for store in stores]
     plan = plan_of(named, tests, settings, "runs", suite, most)
     have = {name: kinds_of(system) for name, system in named[0].systems.items()}

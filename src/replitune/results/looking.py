@@ -33,7 +33,7 @@ from replitune.statistics.store import SegmentStatistics
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """One pair at a look, before pairs are looked at together."""
+    """One pair at a look, before pairs are judged together."""
 
     a: str
     b: str
@@ -44,11 +44,11 @@ class Seen:
     shares: tuple[float, float] = (0.0, 0.0)
     """Of what runs leave open, the share of A and that of B."""
     p: float = 1.0
-    """The ordinary one, as if this were the only look."""
+    """The ordinary p, as if this were the only look."""
     why: str | None = None
     """Why there is no p."""
     needs_runs: bool = False
-    """More runs would give one."""
+    """Whether more runs would give a p."""
 
 
 def next_look(
@@ -73,7 +73,7 @@ def next_look(
     former = {(p.a, p.b): p for p in before[-1].pairs} if before else {}
     tested = tuple(pair for pair in plan.pairs if n[pair[0]] and n[pair[1]])
     settings = msgspec.structs.replace(tests_of(plan), pairs=tested)
-    # nothing is drawn, so that the seed is any
+    # nothing is drawn, so any seed will do
     compared = compare(given, settings, testset=plan.testset, suite=plan.suite, seed=0, summaries=False)
     result = compared.metrics[plan.metric]
     seen = [_see(plan, wanted, result, a, b, (n[a], n[b])) for a, b in plan.pairs]
@@ -84,7 +84,7 @@ def next_look(
         known = former.get((s.a, s.b))
         if known is None or known.p is None:
             continue
-        # what is settled is frozen
+        # a settled pair keeps its p
         p[i] = known.p if known.decision == SETTLED else min(p[i], known.p)
     rejected, level = step_down(p, alpha, plan.correction)
     again = {name for name, n in wanted.items() if n > plan.sizes[name][0]}
@@ -106,7 +106,7 @@ def next_look(
         if asked
     }
     if plan.options.get("paired"):
-        marked = together(marked, plan.pairs)
+        marked = with_partners(marked, plan.pairs)
     growing = {name: plan.following(name, wanted[name]) for name in wanted if name in marked}
     following = {name: n for name, n in growing.items() if n is not None}
     if not following:  # the last look: what is left is tested as it stands
@@ -179,8 +179,8 @@ def looks_so_far(plan: Plan, stores: Sequence[SegmentStatistics]) -> list[Look]:
     return looks
 
 
-def together(marked: set[str], pairs: Sequence[tuple[str, str]]) -> set[str]:
-    """With the systems whose replicas are paired with theirs: they advance together."""
+def with_partners(marked: set[str], pairs: Sequence[tuple[str, str]]) -> set[str]:
+    """These and the systems paired with them, which get more replicas together."""
     advancing = set(marked)
     while more := {x for a, b in pairs for x in (a, b) if {a, b} & advancing} - advancing:
         advancing |= more

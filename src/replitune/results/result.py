@@ -1,4 +1,4 @@
-"""One test set under one metric: all that the tests found, from memory or from disk.
+"""One test set under one metric: all results of the tests, from memory or from disk.
 
 Everything that people read comes from here: terminal, JSON, tables, figures, page.
 """
@@ -108,7 +108,7 @@ class Result:
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why replicas are missing, by system and replica."""
     name: str = ""
-    """What the metric is called in print; by default its id."""
+    """The metric's name in print; by default its id."""
     read_histograms: Mapping[tuple[str, str, str], Histogram] | None = field(
         default=None, repr=False, compare=False
     )

@@ -19,7 +19,7 @@ from replitune.replicas import replica_ids
 from replitune.report.material import Material
 from replitune.report.segment_browser import segments_of
 from replitune.report.why import Why, explain
-from replitune.report.wording import named
+from replitune.report.wording import with_names
 from replitune.results.result import Result
 from replitune.results.rows import read_rows
 from replitune.running.files import read_lines, read_text
@@ -39,10 +39,10 @@ STUDIES = {"power": PowerRow, "replication": ReplicationRow, "calibrate": Calibr
 
 
 def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
-    """Everything that the job is told of. `unrepeatable`: the replicas that another run would make
-    otherwise."""
+    """Everything that the settings of the job name. `unrepeatable`: the replicas that another run
+    would make differently."""
     folder = Path(job.folder)
-    cells = named(
+    cells = with_names(
         [
             Result.read(folder / "tests" / testset, metric)
             for testset in job.tested
@@ -96,7 +96,7 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
 
 
 def _derivations(job: Report, testset: str) -> dict[str, tuple[str, list[Derivation]]]:
-    """Of the systems that tell them, the replica and how it came to its translations."""
+    """Of the systems that record them, the replica and how it came to its translations."""
     derivations = {}
     for system in job.derived:
         if system in job.decoded[testset]:
@@ -123,7 +123,7 @@ def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str
                 raise ReplituneError(
                     "is not the text that was scored",
                     file=decoded,
-                    fix="remove it, and run again; it is made anew",
+                    fix="remove it, and run again: it will be made again",
                 )
         by_system[name] = outputs.every()
     return by_system

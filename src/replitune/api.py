@@ -158,7 +158,7 @@ def scores(
     ----------
     table
         A row for each system, run and segment: a DataFrame, a pyarrow table, a mapping of columns,
-        or paths of files, recognised by content: CSV, TSV, JSON lines, Parquet, and what some
+        or paths of files, recognised by their content: CSV, TSV, JSON lines, Parquet, and what some
         programs write (docs/compare.md). Of files that name no system, by system the path of
         each run: ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The columns are system,
         replica (or seed, run), segment (or id) and score; perhaps metric, testset, language and
@@ -171,7 +171,7 @@ def scores(
     lower_is_better
         True, or the names of those metrics.
     allow_missing
-        Leave out segments that some run has no score of. By default they are an error.
+        Leave out segments that some run has no score of. By default that is an error.
     baseline
         The system that all others are compared with; by default every pair is.
     testset
@@ -352,7 +352,7 @@ OF_TESTS = ("scope", "unit")
 
 
 def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """The same tests with these options, where they have them and were given none."""
+    """The same tests with these options, where they have them and the user gave none."""
     from replitune.errors import ReplituneError
     from replitune.registry import Entry
     from replitune.significance.registry import TESTS
@@ -394,7 +394,7 @@ def _tests_of_single_outputs(
 
 
 def _are_paths(column: Any) -> bool:
-    """Whether it is a list of names of files; some column of a table holds numbers."""
+    """Whether it is a list of file names; a table has at least one column of numbers."""
     listed = isinstance(column, list | tuple) and len(column) > 0
     return listed and all(isinstance(item, str | Path) for item in column)
 
@@ -437,7 +437,7 @@ def _enough(systems: Mapping[str, Any]) -> None:
 
 
 def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
-    """The runs of a system, where they can be."""
+    """The runs of a system, checked."""
     from replitune.errors import ReplituneError
 
     if isinstance(runs, str | Path) or not len(runs):
@@ -520,11 +520,13 @@ def _report(
     """`more`: other fields of the report."""
     from dataclasses import replace
 
+    from threadpoolctl import threadpool_limits
+
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
-    from replitune.running.blas import one_thread
 
-    with one_thread():
+    # a sum's last digit depends on the number of threads; a notebook has as many as there are cores
+    with threadpool_limits(1, user_api="blas"):
         judged: dict[str, Any] = {}
         if human is not None:
             from replitune.meta.judged import human_statistics

@@ -101,7 +101,7 @@ assert TUNERS.names[-1] == "coin" and "coin" in list_tuners()
 assert read(ReplicaCounts, {"coin": 3}) == {"coin": 3}
 tuning = read(Annotated[Any, TUNING], {"coin": {"spread": 0.5}})
 assert tuning.tuner("coin").spread == 0.5
-assert tuning_of(tuning.of("coin"), "coin")["tuner"] == get_tuner("coin", {"spread": 0.5})
+assert tuning_of(tuning.for_tuner("coin"), "coin")["tuner"] == get_tuner("coin", {"spread": 0.5})
 moses = get_backend("b", {"backend": "moses"})
 assert "coin" in moses.prefixes and "mert-lattice" not in moses.prefixes
 

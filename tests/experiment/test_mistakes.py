@@ -183,7 +183,7 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     (FILES, "systems.a.file", {"t": "o.1"}, "did you mean `files`"),
     (FILES, "systems.a.like", {"u": "w.xml"}, "unknown test set 'u'"),
     (FILES, "systems.a.without", ["u"], "unknown test set 'u'"),
-    (FILES, "systems.a.without", ["t"], "has files for test set t, and is said to be without"),
+    (FILES, "systems.a.without", ["t"], "has files for test set t and names it under `without`"),
     (APART, "systems.b", {"backend": "outputs", "files": {"t": "b.t"}}, "under `without`"),
     (APART, "tests.pairs", {"baseline": "a"}, "lack translations of some test sets"),
     (APART, "tests.pairs", [["a", "b"]], "lack translations of some test sets"),

@@ -90,8 +90,8 @@ def expand(pattern: str, base: Path) -> list[Path]:
         if any(character in word for character in "*?["):
             match = MANY.fullmatch(word)
             part = "" if match is None or match["part"] is None else f"#{match['part']}"
-            found = glob.glob(str(base / word.removesuffix(part)), recursive=True)
-            paths += [Path(name + part) for name in sorted(found, key=natural)]
+            matching = glob.glob(str(base / word.removesuffix(part)), recursive=True)
+            paths += [Path(name + part) for name in sorted(matching, key=natural)]
         else:
             paths.append(base / word)
     return paths

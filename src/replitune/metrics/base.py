@@ -45,8 +45,8 @@ class Metric(ABC):
     """False when scores come from a file and not from hypotheses."""
 
     has_kernels: ClassVar[bool] = True
-    """Whether a workflow scores a few lines by it, if it needs text, before its jobs start side by
-    side: what it compiles is compiled once."""
+    """Whether a workflow scores a few lines with it (if it needs text) before jobs start in parallel,
+    so that its kernels are compiled once."""
 
     def __init__(self, id: str | None = None) -> None:
         self.id = id or self.name

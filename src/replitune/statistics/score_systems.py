@@ -1,4 +1,4 @@
-"""The outputs of systems, scored: what `replitune score` and the jobs of that name write."""
+"""Scores the outputs of systems, for `replitune score` and the jobs of that name."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def score_systems(
     may_be_empty: bool = False,
 ) -> None:
     """Score outputs by system and replica. `out` is a folder, or with one metric a .parquet file.
-    Rows of unchanged replicas are taken over from what is there, unless told otherwise, and from
-    the files `made`. A system may have lost all its replicas where that is said."""
+    Rows of unchanged replicas are taken over from the files `made`, and with `take_over` from what is
+    in `out`. With `may_be_empty` a system may have lost all its replicas."""
     one_file = out.suffix == ".parquet"
     testset = scorers[0].testset
     collected = []

@@ -157,11 +157,11 @@ def fit_logistic(differences: NDArray[np.float64], l2: float) -> tuple[NDArray[n
         value, gradient = logistic(differences, weights)
         return value + 0.5 * l2 * float(weights @ weights), gradient + l2 * weights
 
-    found = minimize(
+    minimum = minimize(
         loss,
         np.zeros(differences.shape[1]),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 500, "ftol": 1e-9, "gtol": 1e-5},
     )
-    return found.x, float(found.fun) / len(differences), int(found.nfev)
+    return minimum.x, float(minimum.fun) / len(differences), int(minimum.nfev)

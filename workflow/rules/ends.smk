@@ -24,6 +24,7 @@ from replitune.ledger.runs import NAME as RUN, write_run
 from replitune.probes import snakemake as probe
 from replitune.running import locks
 from replitune.running.failures import last_words
+from replitune.running.files import flush_all
 from replitune.workflow.display import words
 from replitune.workflow.events import Listener, failed_logs, forget_earlier
 
@@ -156,9 +157,11 @@ def leave_word(jobs):
 
 
 def after_last_job():
-    """Check that every result was made from the present version of its inputs, whatever the clock.
+    """Flush Snakemake's records to the disk, as results are; and check that every result was made
+    from the present version of its inputs, whatever the clock.
 
-    Not for a run that was to make only some, and made no manifest."""
+    No check for a run that was to make only some, and made no manifest."""
+    flush_all(Path.cwd())
     if made(AT.manifest) in (None, BEFORE.get("manifest")):
         return
     with one_message():

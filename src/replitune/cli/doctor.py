@@ -80,10 +80,10 @@ def _brought() -> Iterator[tuple[str, str, str]]:
         for name in registry.names[len(registry.own) :]:
             try:
                 registry[name]
-                said = "installed"
+                text = "installed"
             except ReplituneError as error:
-                said = f"BROKEN: {error.message}; {error.found}"
-            yield registry.kind, name, said
+                text = f"BROKEN: {error.message}; {error.found}"
+            yield registry.kind, name, text
 
 
 def _ready(kind: str, errors: Sequence[ReplituneError]) -> list[tuple[str, str, str]]:

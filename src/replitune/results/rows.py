@@ -187,18 +187,18 @@ def _table(path: str | Path, schema: pa.Schema) -> pa.Table:
 
 
 def read_metadata(path: str | Path, names: Sequence[str]) -> dict[str, Any]:
-    """What `write_table` was told to say, of these names."""
-    found: dict[str, Any] = json.loads((_read(path).schema.metadata or {}).get(METADATA_KEY, b"{}"))
-    missing = [name for name in names if name not in found]
+    """These names from the metadata that `write_table` wrote."""
+    metadata: dict[str, Any] = json.loads((_read(path).schema.metadata or {}).get(METADATA_KEY, b"{}"))
+    missing = [name for name in names if name not in metadata]
     if missing:
         raise ReplituneError(
-            f"nothing is said of `{missing[0]}`",
+            f"`{missing[0]}` is missing in the metadata",
             file=path,
-            found=", ".join(found) or "no metadata of replitune",
+            found=", ".join(metadata) or "no metadata of replitune",
             expected=", ".join(names),
-            fix="it is of another version: run the workflow again",
+            fix="it was written by another version: run the workflow again",
         )
-    return {name: found[name] for name in names}
+    return {name: metadata[name] for name in names}
 
 
 def _read(path: str | Path) -> pa.Table:

@@ -520,11 +520,13 @@ def _report(
     """`more`: what the report has beside results and statistics."""
     from dataclasses import replace
 
+    from threadpoolctl import threadpool_limits
+
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
-    from replitune.running.blas import one_thread
 
-    with one_thread():
+    # a sum's last digit depends on the number of threads; a notebook has as many as there are cores
+    with threadpool_limits(1, user_api="blas"):
         judged: dict[str, Any] = {}
         if human is not None:
             from replitune.meta.judged import human_statistics

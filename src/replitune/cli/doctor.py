@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import replitune
+from replitune import probes
 from replitune.errors import ReplituneError
 from replitune.extras import EXTRAS, lacking, missing, to_install
 
@@ -36,13 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.ledger.provenance import versions
+    from replitune.probes.numba import is_known
 
+    is_known()
     print(", ".join(f"{name} {version}" for name, version in versions().items()))
     section("extras", ((name, *_extra(name)) for name in EXTRAS))
     section(
         "programs", ((name, shutil.which(name) or "not on the PATH", of) for name, of in PROGRAMS.items())
     )
     section("machine", _machine())
+    if lost := probes.notes():
+        section("slower", ([note] for note in lost))
     section("what can be done", (row for kind, look in KINDS.items() for row in _ready(kind, look())))
 
 

@@ -150,7 +150,7 @@ def _start(lazy, row, rows, arcs):
         arc = np.int64(arcs[arc].next)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _next(lazy, row, rows, arcs, rules, target, distinct):
     """The next derivation of a hypothesis behind those that are known, NO_MORE or NO_ROOM."""
     derivations, waiting, counts = lazy.derivations, lazy.waiting, lazy.counts

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".snakemake", ".*_cache", "results", "build", "dist")
+COPIED = ("src", "tests", "workflow", "config", "envs", "docs", "scripts", ".test")
 WORKFLOW = "tests/workflow/test_workflow.py::test_"
 BACKENDS = "tests/workflow/test_backends.py::test_"
 RUNS = "tests/workflow/test_run.py::test_"
@@ -258,7 +258,11 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "tree"
-        shutil.copytree(ROOT, self.folder, ignore=LEFT_OUT)
+        for name in COPIED:
+            shutil.copytree(ROOT / name, self.folder / name)
+        for path in ROOT.iterdir():
+            if path.is_file():
+                shutil.copy2(path, self.folder)
 
     def passes(self, *tests: str) -> bool | None:
         """Whether tests pass; None when they cannot be run."""

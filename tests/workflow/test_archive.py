@@ -175,8 +175,11 @@ def test_the_same_results_give_the_same_archive(
 ):
     monkeypatch.chdir(original.folder)
     out = tmp_path / "again.tar.gz"
+    remains = tmp_path / ".again.tar.gz.4711.0123abcd.tmp"
+    remains.write_text("of an archive that was killed")
     corpora = corpora_of(original)
     assert replitune("archive", "results/given", "--corpora", corpora, "--out", out).code == 0
+    assert not remains.exists()
     ran = replitune("archive", "results/given", "--out", out)
     assert ran.code == 2
     assert "say with --corpora" in ran.err
@@ -252,7 +255,8 @@ def test_a_changed_p_is_found_even_if_the_manifest_was_changed_with_it(copy: Pat
     (copy / "manifest.json").write_text(json.dumps(said))
     ran = replitune("verify", copy)
     assert ran.code == 2
-    (line,) = [line for line in ran.out.splitlines() if line.startswith("differs")]
+    assert "differs  tests/t/chrf-w.parquet: .made" in ran.out
+    (line,) = [line for line in ran.out.splitlines() if ": row " in line]
     assert "row 2 (plain, lexro, clark): p is" in line
     assert repr(p[1]) in line
 
@@ -273,6 +277,15 @@ def test_changed_statistics_no_longer_give_the_tests(copy: Path, replitune):
     ran = replitune("verify", copy)
     assert ran.code == 2
     assert "tests/t/comet: cannot be derived" in ran.out
+
+
+@pytest.mark.parametrize("name", ["/proc/kmsg", "../elsewhere", "/dev/zero"])
+def test_inputs_that_a_manifest_names_elsewhere_are_not_read(copy: Path, replitune, name: str):
+    """`/proc/kmsg` never ends."""
+    said = manifest(copy)
+    said["scores_given"]["comet"] = {name: "0" * 64}
+    (copy / "manifest.json").write_text(json.dumps(said))
+    assert " that are not here" in replitune("verify", copy).out
 
 
 def test_changed_results_are_not_archived(copy: Path, tmp_path: Path, replitune):

@@ -159,6 +159,28 @@ def in_a_process_of_its_own(code: str, folder: Path) -> subprocess.CompletedProc
     )
 
 
+def test_a_package_that_cannot_be_loaded_is_one_message_and_doctor_names_it(
+    installed: Path, tmp_path: Path
+):
+    (installed / "thirdparty.py").write_text("import no_such_module")
+    words = ["compare", "--refs", "r", "--baseline", "r", "--system", "a=r", "--metrics", "first-word"]
+    (tmp_path / "r").write_text("a\n")
+    for command, code in ((words, 2), (["doctor"], 0)):
+        ran = subprocess.run(
+            [sys.executable, "-m", "replitune", *command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == code, ran.stderr
+        said = ran.stdout + ran.stderr
+        assert "the metric first-word of another package cannot be loaded" in said
+        assert "ModuleNotFoundError: No module named 'no_such_module'" in said
+        assert "Traceback" not in said
+    assert "the tuner nudge of another package cannot be loaded" in said
+
+
 def test_things_of_another_package_reach_the_report(snakemake, installed: Path):
     snakemake.write(EXPERIMENT)
     code = "from pathlib import Path; from support import run_file; run_file(Path('x.yaml').absolute())"

@@ -182,8 +182,8 @@ DEFECTS = [
     Defect(
         "record not checked: a damaged input is read",
         "src/replitune/ledger/records.py",
-        "if made is not None and sha256 != made.sha256:",
-        "if made is None and sha256:",
+        "if made is None or sha256 != made.sha256:",
+        "if made is None:",
         f"{RECORDS}what_has_changed_is_refused",
     ),
     Defect(

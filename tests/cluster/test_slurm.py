@@ -80,7 +80,7 @@ def contents(folder: Path) -> dict[str, str]:
         path.relative_to(results).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for name in kept
         for path in sorted((results / name).rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != ".snakemake_timestamp"
     }
 
 

@@ -125,7 +125,7 @@ def same_bytes(folder: Path) -> dict[str, str]:
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for name in kept
         for path in sorted((folder / name).rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != ".snakemake_timestamp"
     }
 
 

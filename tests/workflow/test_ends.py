@@ -52,7 +52,7 @@ def test_a_missing_program_ends_the_run_and_leaves_no_lock(snakemake: Snakemake)
         assert "Traceback" not in ran.stderr
     assert not list((snakemake.folder / "results").rglob("*.jsonl")), "before the first job"
     snakemake.write(with_program("cat"))
-    snakemake.run()
+    snakemake.run("--rerun-incomplete", "results/tiny/decodes/t1/b/seed-001.txt")
 
 
 def test_what_failed_jobs_said_comes_last(snakemake: Snakemake):

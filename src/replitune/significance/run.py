@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -124,7 +124,7 @@ def run_tests(
             correction=correction,
             families=families,
             samples=samples,
-            rng=lambda method: stream(seed, "simultaneous", testset, method),
+            seed=seed,
         )
         for id in metrics
     }
@@ -243,20 +243,19 @@ def adjusted(
     correction: str = "max-t",
     families: int = 1,
     samples: int = 10_000,
-    rng: Callable[[str], np.random.Generator] | None = None,
+    seed: int | None = None,
 ) -> list[TestResult]:
     """Fill p_adjusted within each method, and say where a test could not have reached alpha.
 
-    `max-t` needs tests that know what pairs share (`TestResult.analysis`), and a generator for each
-    method; other tests are corrected by Holm. families: how many such families are looked at
+    `max-t` needs tests that know what pairs share (`TestResult.analysis`), and a seed; other tests
+    are corrected by Holm. Its draws are named by nothing else, so that the same scores have the
+    same p, whatever the test set is called. families: how many such families are looked at
     together, corrected by Bonferroni on top.
     """
     rows = list(results)
     for method in dict.fromkeys(r.method for r in rows):
         family = [i for i, r in enumerate(rows) if r.method == method]
-        found, used = _corrected(
-            [rows[i] for i in family], alpha / families, correction, samples, method, rng
-        )
+        found, used = _corrected([rows[i] for i in family], alpha / families, correction, samples, seed)
         tests = families * sum(rows[i].p is not None for i in family)
         if correction != "none":
             found = _same_adjusted(found, "bh" if correction == "bh" else "holm", families)
@@ -274,8 +273,7 @@ def _corrected(
     alpha: float,
     correction: str,
     samples: int,
-    method: str,
-    rng: Callable[[str], np.random.Generator] | None,
+    seed: int | None,
 ) -> tuple[list[TestResult], str]:
     """Rows of one family with p_adjusted, and by what."""
     from replitune.significance.multiple import adjust
@@ -286,13 +284,19 @@ def _corrected(
     if correction == "max-t":
         known = [row for row in rows if row.analysis is not None and row.p is not None]
         left = [row for row in rows if row.p is not None and row.analysis is None]
-        if rng is not None and len(known) == 1 and not left:
+        if seed is not None and len(known) == 1 and not left:
             return [replace(row, p_adjusted=row.p) for row in rows], "max-t"
         # a pair without variance has p = 1, and takes no part
-        if rng is not None and known and all(row.p == 1 for row in left):
+        if seed is not None and known and all(row.p == 1 for row in left):
             from replitune.significance.simultaneous import largest_z
 
-            largest = largest_z([row.analysis for row in known if row.analysis], samples, rng(method))
+            largest = largest_z(
+                [row.analysis for row in known if row.analysis],
+                [row.p for row in known if row.p is not None],
+                alpha=alpha,
+                samples=samples,
+                rng=stream(seed, "simultaneous"),
+            )
             if largest is not None:
                 return [_simultaneous(row, largest, alpha) for row in rows], "max-t"
         correction = "holm"
@@ -320,7 +324,9 @@ def _simultaneous(row: TestResult, largest: Largest, alpha: float) -> TestResult
     low, high = row.analysis.interval(level)
     if row.a != row.analysis.a:  # the row was turned to the order in which the pair was given
         low, high = -high, -low
-    return replace(row, p_adjusted=largest.adjusted(row.p), ci_low=low, ci_high=high, ci_level=1 - level)
+    p, error = largest.adjusted(row.p)
+    details = {**row.details, "p_adjusted_error": error}
+    return replace(row, p_adjusted=p, ci_low=low, ci_high=high, ci_level=1 - level, details=details)
 
 
 def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> Note | None:

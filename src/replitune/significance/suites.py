@@ -86,7 +86,7 @@ def run_suite(
         correction=correction,
         families=families,
         samples=samples,
-        rng=lambda method: stream(seed, "simultaneous", suite, method),
+        seed=seed,
     )
 
 

@@ -1,0 +1,113 @@
+"""What independent checks found of the tests, row by row: the truth in plain numpy, beside `crossed`.
+
+    PYTHONPATH=src python benchmarks/calibration/independent.py ROW ...
+
+Each row prints what the library says and what is so by a simulation or an enumeration that shares
+nothing with it. `tests/significance/test_independent.py` holds the same at a smaller size.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+from replitune.metrics.base import MeanMetric
+from replitune.significance.run import run_tests
+from replitune.statistics.systems import SystemStatistics
+
+SEGMENTS = 500
+
+
+def system(name: str, scores: np.ndarray) -> SystemStatistics:
+    """Scores (n, N) of segments, as `MeanMetric` has them: (score, count)."""
+    n = len(scores)
+    statistics = np.stack([scores, np.ones_like(scores)], axis=-1)
+    runs = tuple(f"run-{r:03d}" for r in range(1, n + 1))
+    return SystemStatistics(name, runs, (None,) * n, statistics)
+
+
+def family(seed: int = 7, systems: int = 7, n: int = 3, shift: float = 4.7) -> dict[str, np.ndarray]:
+    """Systems (n, N) whose runs add as much as segments; the last is better by some errors."""
+    rng = np.random.default_rng(seed)
+    segments = rng.normal(0, 1, SEGMENTS)
+    scores = {}
+    for s in range(systems):
+        own = rng.normal(0, 0.5, SEGMENTS) + rng.normal(0, 0.5 / np.sqrt(SEGMENTS / n), (n, 1))
+        scores[f"s{s}"] = 20 + segments + own + rng.normal(0, 0.3, (n, SEGMENTS))
+    scores[f"s{systems - 1}"] += shift * np.sqrt(4 * 0.25 / SEGMENTS)
+    return scores
+
+
+def joint_tail(scores: dict[str, np.ndarray], z: float, draws: int, rng: np.random.Generator) -> float:
+    """P(some pair has a normal quantile of z or more), all systems being equal, by its definition:
+    the estimated components are the truth, mean squares of runs are drawn, those of segments known,
+    and each |t| becomes the normal quantile with the same tail on Satterthwaite's degrees."""
+    x = np.array(list(scores.values()))
+    S, n, N = x.shape
+    rep = x.mean(axis=2).var(axis=1, ddof=1) / n
+    L = (x - x.mean(axis=2, keepdims=True)) / np.sqrt(N * (N - 1))
+    both = ((L - L.mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2)) / (n * (n - 1))
+    K = L.mean(axis=1) @ L.mean(axis=1).T
+    exceed = 0
+    for _ in range(draws // 10_000):
+        V = rep * rng.chisquare(n - 1, (10_000, S)) / (n - 1)
+        effect = rng.multivariate_normal(np.zeros(S), np.diag(rep) + K - np.diag(both), 10_000)
+        hit = np.zeros(10_000, bool)
+        for a in range(S):
+            for b in range(a + 1, S):
+                seg = K[a, a] + K[b, b] - 2 * K[a, b]
+                own = max(seg - both[a] - both[b], 0)
+                runs = V[:, a] + V[:, b]
+                whole = np.maximum(runs + seg - both[a] - both[b], np.maximum(runs, seg))
+                below = V[:, a] ** 2 / (n - 1) + V[:, b] ** 2 / (n - 1)
+                below += own * min(seg / (N - 1), own)
+                t = np.abs(effect[:, b] - effect[:, a]) / np.sqrt(whole)
+                hit |= t >= stats.t.isf(stats.norm.sf(z), whole**2 / below)
+        exceed += hit.sum()
+    return exceed / (draws // 10_000 * 10_000)
+
+
+def t1() -> None:
+    """max-t's p by the name of the test set, and by the seed."""
+    scores = family()
+    systems = {name: system(name, x) for name, x in scores.items()}
+
+    def adjusted(testset: str, seed: int) -> tuple[float, float]:
+        started = time.process_time()
+        rows = run_tests(
+            {"mean": (MeanMetric(), systems)},
+            np.arange(SEGMENTS, dtype=np.int32),
+            testset=testset,
+            seed=seed,
+            methods=["crossed"],
+        )["mean"]
+        row = min(rows, key=lambda row: row.p)
+        seconds.append(time.process_time() - started)
+        alone.append(row.p)
+        return row.p_adjusted, row.details.get("p_adjusted_error", np.nan)
+
+    seconds: list[float] = []
+    alone: list[float] = []
+    by_name = np.array([adjusted(f"set-{k}", 1) for k in range(60)])
+    by_seed = np.array([adjusted("set", k) for k in range(60)])
+    z = stats.norm.isf(alone[0] / 2)
+    truth = joint_tail(scores, z, 1_000_000, np.random.default_rng(1))
+    for what, p in (("60 names", by_name), ("60 seeds", by_seed)):
+        print(
+            f"{what}: p {p[:, 0].min():.4f} to {p[:, 0].max():.4f}, sd {p[:, 0].std(ddof=1):.5f}, "
+            f"{(p[:, 0] <= 0.05).mean():.0%} at .05; error said {p[:, 1].max():.5f}"
+        )
+    print(f"by 1,000,000 draws in numpy: {truth:.4f} (error .0002)")
+    print(f"CPU seconds of 21 pairs: {np.mean(seconds):.3f}")
+
+
+ROWS: dict[str, Callable[[], None]] = {"t1": t1}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ROWS:
+        print(f"--- {name}")
+        ROWS[name]()

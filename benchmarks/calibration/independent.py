@@ -11,12 +11,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 from scipy import stats
 
 from replitune.metrics.base import MeanMetric
+from replitune.significance.base import Comparison
 from replitune.significance.run import run_tests
+from replitune.significance.tests.fu_bootstrap import fu_bootstrap
+from replitune.significance.tests.graham import graham
 from replitune.statistics.systems import SystemStatistics
 
 SEGMENTS = 500
@@ -105,7 +109,33 @@ def t1() -> None:
     print(f"CPU seconds of 21 pairs: {np.mean(seconds):.3f}")
 
 
-ROWS: dict[str, Callable[[], None]] = {"t1": t1}
+def t9() -> None:
+    """Shifted bootstraps where many draws tie with what was seen: every draw enumerated."""
+    documents = np.arange(6, dtype=np.int32)
+    a, b = np.array([0.0, 2.0]), np.array([1.0, 3.0])
+    delta = b.mean() - a.mean()
+    drawn = [np.array(list(product(x, repeat=2))).mean(axis=1) for x in (a, b)]
+    exact = (np.abs(drawn[1][:, None] - drawn[0] - delta) >= abs(delta)).mean()
+    pair = Comparison(
+        MeanMetric(), system("a", a[:, None]), system("b", b[:, None]), np.zeros(1, dtype=np.int32)
+    )
+    p = [fu_bootstrap(pair, rng=np.random.default_rng(k)).p for k in range(20)]
+    print(f"fu-bootstrap, (0, 2) against (1, 3): exact {exact:.4f}, p {min(p):.4f} to {max(p):.4f}")
+    sets = np.array(list(product(range(6), repeat=6)))
+    for x, y in (((1, 0, 0, 1, 0, 0), (0, 1, 1, 0, 0, 1)), ((0, 0, 0, 0, 1, 0), (1, 1, 1, 0, 0, 1))):
+        d = np.array(y, float) - np.array(x, float)
+        exact = (np.abs(d[sets].sum(axis=1) - d.sum()) >= abs(d.sum())).mean()
+        pair = Comparison(
+            MeanMetric(),
+            system("a", np.array([x], float)),
+            system("b", np.array([y], float)),
+            documents,
+        )
+        p = [graham(pair, rng=np.random.default_rng(k)).p for k in range(20)]
+        print(f"graham, {x} against {y}: exact {exact:.4f}, p {min(p):.4f} to {max(p):.4f}")
+
+
+ROWS: dict[str, Callable[[], None]] = {"t1": t1, "t9": t9}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ROWS:

@@ -126,10 +126,7 @@ def t9() -> None:
         d = np.array(y, float) - np.array(x, float)
         exact = (np.abs(d[sets].sum(axis=1) - d.sum()) >= abs(d.sum())).mean()
         pair = Comparison(
-            MeanMetric(),
-            system("a", np.array([x], float)),
-            system("b", np.array([y], float)),
-            documents,
+            MeanMetric(), system("a", np.array([x], float)), system("b", np.array([y], float)), documents
         )
         p = [graham(pair, rng=np.random.default_rng(k)).p for k in range(20)]
         print(f"graham, {x} against {y}: exact {exact:.4f}, p {min(p):.4f} to {max(p):.4f}")

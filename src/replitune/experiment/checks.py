@@ -373,7 +373,7 @@ def _test_decides(complain: Complain, tests: Any) -> None:
     for option, fitting in (
         ("scope", ("both", "runs")),
         ("alternative", ("two-sided",)),
-        ("variance", ("own",)),
+        ("noise_ratio", ("none",)),
     ):
         given = method.options.get(option)
         if given is not None and given not in fitting:

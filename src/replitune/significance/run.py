@@ -33,6 +33,7 @@ from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
 if TYPE_CHECKING:
+    from replitune.significance.noise_ratio import BoundedFamily
     from replitune.significance.simultaneous import Largest
 
 PAIRS = 8
@@ -85,7 +86,7 @@ def run_tests(
         metric, systems = metrics[id]
         return [metric.score(system.sums) for system in systems.values()]
 
-    analyses = Analyses(run_scores)
+    analyses = Analyses(run_scores, seed)
 
     def compared(pair: tuple[str, str]) -> dict[str, Comparison]:
         first, second = sorted(pair)
@@ -269,11 +270,7 @@ def adjusted(
 
 
 def _corrected(
-    rows: list[TestResult],
-    alpha: float,
-    correction: str,
-    samples: int,
-    seed: int | None,
+    rows: list[TestResult], alpha: float, correction: str, samples: int, seed: int | None
 ) -> tuple[list[TestResult], str]:
     """Rows of one family with p_adjusted, and by what."""
     from replitune.significance.multiple import adjust
@@ -288,17 +285,17 @@ def _corrected(
             return [replace(row, p_adjusted=row.p) for row in rows], "max-t"
         # a pair without variance has p = 1, and takes no part
         if seed is not None and known and all(row.p == 1 for row in left):
-            from replitune.significance.simultaneous import largest_z
+            from replitune.significance.simultaneous import jointly
 
-            largest = largest_z(
+            joint = jointly(
                 [row.analysis for row in known if row.analysis],
                 [row.p for row in known if row.p is not None],
                 alpha=alpha,
                 samples=samples,
                 rng=stream(seed, "simultaneous"),
             )
-            if largest is not None:
-                return [_simultaneous(row, largest, alpha) for row in rows], "max-t"
+            if joint is not None:
+                return [_simultaneous(row, joint, alpha) for row in rows], "max-t"
         correction = "holm"
     found = adjust(p, correction)
     return [replace(row, p_adjusted=value) for row, value in zip(rows, found, strict=True)], correction
@@ -317,14 +314,14 @@ def _same_adjusted(rows: list[TestResult], correction: str, families: int) -> li
     ]
 
 
-def _simultaneous(row: TestResult, largest: Largest, alpha: float) -> TestResult:
+def _simultaneous(row: TestResult, joint: Largest | BoundedFamily, alpha: float) -> TestResult:
     if row.p is None or row.analysis is None:
         return replace(row, p_adjusted=row.p)
-    level = largest.level(alpha) * (1 if largest.two_sided else 2)
+    level = joint.level(row.analysis, alpha)
     low, high = row.analysis.interval(level)
     if row.a != row.analysis.a:  # the row was turned to the order in which the pair was given
         low, high = -high, -low
-    p, error = largest.adjusted(row.p)
+    p, error = joint.adjusted(row.analysis, row.p)
     details = {**row.details, "p_adjusted_error": error}
     return replace(row, p_adjusted=p, ci_low=low, ci_high=high, ci_level=1 - level, details=details)
 

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.significance.components import Components
-from replitune.significance.critical import TINIEST, Scope, critical_value
+from replitune.significance.critical import TINIEST, Layers, Scope
+from replitune.significance.noise_ratio import Bounded, BoundedFamily
 from replitune.significance.system_parts import Block
 
 MANY = 200.0
@@ -44,7 +45,7 @@ class Estimate:
     b: str
     delta: float
     se: float
-    layers: tuple[NDArray[np.float64], NDArray[np.float64]]
+    critical: Layers | Bounded
     scope: Scope
     sign: float
     """Of a one-sided alternative, 1 when it is delta > 0; 0 for a two-sided one."""
@@ -54,10 +55,31 @@ class Estimate:
     components: Components | None
     """None where the scope needs none, and where replicas are paired."""
 
+    @property
+    def t(self) -> float:
+        """In the direction of a one-sided alternative."""
+        return self.delta / self.se * self.sign if self.sign else abs(self.delta) / self.se
+
     def interval(self, level: float) -> tuple[float, float]:
         """With confidence 1 - level."""
-        reach = critical_value(*self.layers, level / 2) * self.se
+        reach = float(self.critical.value(level / 2)) * self.se
         return self.delta - reach, self.delta + reach
+
+
+def bounded_family(estimates: Sequence[Estimate]) -> BoundedFamily:
+    """Pairs whose critical values all are of one bound on the noise of runs."""
+    pairs = [e.critical for e in estimates if isinstance(e.critical, Bounded)]
+    sign = estimates[0].sign
+    n: dict[str, int] = {}
+    for e, pair in zip(estimates, pairs, strict=True):
+        n |= zip((e.a, e.b), pair.n, strict=True)
+    names = sorted(n, key=lambda name: (n[name], name))
+    place = {name: s for s, name in enumerate(names)}
+    compared = [(place[e.a], place[e.b]) if sign >= 0 else (place[e.b], place[e.a]) for e in estimates]
+    if not sign:
+        compared = [(min(pair), max(pair)) for pair in compared]
+    worst = pairs[0].bound.worst([n[name] for name in names], tuple(sorted(compared)), sign != 0)
+    return BoundedFamily(worst, len(estimates), 1 if sign else 2)
 
 
 @dataclass(frozen=True)
@@ -69,8 +91,11 @@ class Largest:
     pairs: int
     two_sided: bool
 
-    def adjusted(self, p: float) -> tuple[float, float]:
-        """The adjusted p, and its standard error of simulation."""
+    def adjusted(self, _: Estimate, p: float) -> tuple[float, float]:
+        """The adjusted value of p of a pair by itself, and its standard error of simulation."""
+        return self._adjusted(p)
+
+    def _adjusted(self, p: float) -> tuple[float, float]:
         from scipy.special import ndtri
 
         z = -ndtri(p / 2 if self.two_sided else p)
@@ -83,30 +108,31 @@ class Largest:
     def draws_wanted(self, p: Sequence[float], alpha: float) -> int:
         """How many draws would tell all these p of pairs by themselves from alpha."""
         wanted = len(self.z)
-        for drawn, error in map(self.adjusted, p):
+        for drawn, error in map(self._adjusted, p):
             enough = max(ERROR, abs(drawn - alpha) / 8)
             wanted = max(wanted, int(len(self.z) * (error / enough) ** 2))
         return min(wanted, max(MOST_NUMBERS // self.pairs, len(self.z)))
 
-    def level(self, alpha: float) -> float:
-        """The p of a pair by itself whose adjusted value is alpha."""
+    def level(self, _: Estimate, alpha: float) -> float:
+        """Of the interval of a pair by itself: the p whose adjusted value is alpha, for one side
+        twice."""
         from scipy.special import ndtr
 
         allowed = int(np.floor(alpha * (len(self.z) + 1))) - 1
         found = 0.0
         if allowed >= 0:
             found = float(ndtr(-self.z[allowed])) * (2 if self.two_sided else 1)
-        return min(alpha, max(found, alpha / self.pairs))
+        return min(alpha, max(found, alpha / self.pairs)) * (1 if self.two_sided else 2)
 
 
-def largest_z(
+def jointly(
     estimates: Sequence[Estimate],
     p: Sequence[float],
     *,
     alpha: float,
     samples: int,
     rng: np.random.Generator,
-) -> Largest | None:
+) -> Largest | BoundedFamily | None:
     """None when the pairs do not share what they would have to: segments, one scope, runs.
 
     p: of the pairs by themselves. At least `samples` draws, and more while one of them needs more
@@ -116,6 +142,8 @@ def largest_z(
     same = {(e.scope, e.sign, len(e.means[0])) for e in estimates}
     if len(same) > 1 or (first.scope != "segments" and any(e.components is None for e in estimates)):
         return None
+    if isinstance(first.critical, Bounded):
+        return bounded_family(estimates)
     family = _Family(estimates)
     z, wanted = np.zeros(0), samples
     while wanted > len(z):

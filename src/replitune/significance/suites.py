@@ -66,7 +66,7 @@ def run_suite(
     def run_scores(_: str) -> list[NDArray[np.float64]]:
         return [run_scores_on_suite(testsets, weights, name) for name in names]
 
-    analyses = Analyses(run_scores)
+    analyses = Analyses(run_scores, seed)
     given: dict[str, Any] = {"alpha": alpha, "design": design, "margins": margins, "analyses": analyses}
     entries = [entry for entry in methods if entry.name == "crossed"] or [Entry("crossed")]
     rows = []
@@ -80,14 +80,7 @@ def run_suite(
             options = options_iv(crossed, options)
             row = replace(crossed_suite(comparisons, weights, **options, **given), method=entry.id)
             rows.append(row if pair == (first, second) else row.swapped())
-    return adjusted(
-        rows,
-        alpha=alpha,
-        correction=correction,
-        families=families,
-        samples=samples,
-        seed=seed,
-    )
+    return adjusted(rows, alpha=alpha, correction=correction, families=families, samples=samples, seed=seed)
 
 
 def summarise_suite(

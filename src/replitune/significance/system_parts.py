@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.significance.base import Comparison, Note
-from replitune.significance.moderation import Prior, run_variance_prior
+from replitune.significance.noise_ratio import Bound, bound_of
 from replitune.statistics.systems import SystemStatistics
 
 SMALLEST_DOCUMENTS = 6.0
@@ -149,14 +149,16 @@ class Analyses:
     """Systems that were analysed, kept for the next pair.
 
     `run_scores` gives, by metric id, the scores of the runs of every system, for what is learnt
-    from all of them.
+    from all of them; `seed` is that of what is drawn to learn it.
     """
 
-    def __init__(self, run_scores: Callable[[str], Sequence[NDArray[np.float64]]] | None = None) -> None:
-        self._run_scores = run_scores
+    def __init__(
+        self, run_scores: Callable[[str], Sequence[NDArray[np.float64]]] | None = None, seed: int = 0
+    ) -> None:
+        self._run_scores, self._seed = run_scores, seed
         self._kept: OrderedDict[tuple[str, str, int, bool], tuple[SystemStatistics, SystemParts]]
         self._kept = OrderedDict()
-        self._priors: dict[str, Prior | None] = {}
+        self._bounds: dict[tuple[str, float], Bound] = {}
         self._lock = threading.Lock()
 
     def of(
@@ -174,13 +176,15 @@ class Analyses:
                 self._kept.popitem(last=False)
         return found
 
-    def prior(self, metric: Metric) -> Prior | None:
-        """What the run variances of all systems say of that of one; None of fewer than five."""
+    def bound(self, metric: Metric, ratio: float, pair: Sequence[NDArray[np.float64]]) -> Bound:
+        """On the noise of runs; of the pair alone where no more systems are known."""
+        if self._run_scores is None:
+            return bound_of(ratio, pair, self._seed)
         with self._lock:
-            if metric.id not in self._priors:
-                scores = [] if self._run_scores is None else self._run_scores(metric.id)
-                self._priors[metric.id] = run_variance_prior(scores)
-            return self._priors[metric.id]
+            if (metric.id, ratio) not in self._bounds:
+                found = bound_of(ratio, self._run_scores(metric.id), self._seed)
+                self._bounds[metric.id, ratio] = found
+            return self._bounds[metric.id, ratio]
 
     def _size(self) -> int:
         return sum(s.statistics.nbytes + p.units.nbytes for s, p in self._kept.values())

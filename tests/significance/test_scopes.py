@@ -13,12 +13,10 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.registry import Entry
 from replitune.significance.critical import net_parts
-from replitune.significance.moderation import run_variance_prior, trigamma_inverse
 from replitune.significance.multiple import partial_conjunction
 from replitune.significance.next_run import prediction_interval, share_interval, share_won
-from replitune.significance.run import run_tests
 from replitune.significance.suites import TestSetScores, run_suite, summarise_suite
-from replitune.significance.system_parts import Analyses, effective_documents
+from replitune.significance.system_parts import effective_documents
 from replitune.significance.tests.crossed import crossed
 from significance.crossed_models import comparison, mean_statistics, system, two_way
 
@@ -286,58 +284,6 @@ def test_a_run_far_from_its_group_is_named():
     assert "run-005" in said.text
 
 
-# -- moderated variances ------------------------------------------------------------------
-
-
-def test_trigamma_inverse():
-    from scipy.special import polygamma
-
-    for x in (0.01, 0.5, 3.0, 400.0):
-        assert trigamma_inverse(float(polygamma(1, x))) == pytest.approx(x, rel=1e-9)
-
-
-def test_the_prior_is_recovered_from_many_systems():
-    """s^2 ~ s0^2 F(d, d0): scaled inverse chi-square variances, then a chi-square each."""
-    rng = np.random.default_rng(18)
-    d0, s0 = 8.0, 0.3
-    sd = s0 * np.sqrt(d0 / rng.chisquare(d0, 4000))
-    prior = run_variance_prior([rng.normal(0, s, 4) for s in sd])
-    assert prior.df == pytest.approx(d0, rel=0.2)
-    assert math.sqrt(prior.variance) == pytest.approx(s0, rel=0.05)
-
-
-def test_moderation_needs_five_systems_and_none_that_stands_out():
-    rng = np.random.default_rng(19)
-
-    def notes(sds: list[float]) -> set[str]:
-        systems = {
-            f"s{i}": system(f"s{i}", mean_statistics(two_way(rng, 6, 50, s))) for i, s in enumerate(sds)
-        }
-        rows = run_tests(
-            {"mean": (MeanMetric(), systems)},
-            np.arange(50, dtype=np.int32),
-            testset="t",
-            seed=1,
-            pairs=[("s0", "s1")],
-            methods=["crossed:variance=moderated"],
-        )["mean"]
-        return codes(rows[0])
-
-    assert "not-moderated" in notes([1.0] * 4)
-    assert "moderated" in notes([1.0] * 6)
-    assert "not-moderated" in notes([1.0] * 12 + [40.0])
-
-
-def test_moderation_gains_degrees_of_freedom():
-    rng = np.random.default_rng(20)
-    scores = [rng.normal(0, 0.5, 3) for _ in range(8)]
-    analyses = Analyses(lambda _: scores)
-    a, b = two_way(rng, 3, 200, 0.5, noise=0.1), two_way(rng, 3, 200, 0.5, noise=0.1)
-    own = crossed(comparison(a, b))
-    moderated = crossed(comparison(a, b), variance="moderated", analyses=analyses)
-    assert moderated.df > own.df
-
-
 # -- suites -------------------------------------------------------------------------------
 
 
@@ -435,7 +381,7 @@ def test_two_documents_have_no_p_and_say_so():
 
 
 @pytest.mark.parametrize(
-    "options", [{"scope": "runs"}, {"scope": "segments"}, {"design": "samples"}, {"variance": "moderated"}]
+    "options", [{"scope": "runs"}, {"scope": "segments"}, {"design": "samples"}, {"noise_ratio": 3}]
 )
 @pytest.mark.parametrize("case", ["ties", "constant", "one run", "one segment", "difference"])
 def test_whatever_is_given_there_is_a_p_or_a_reason(options, case):

@@ -26,7 +26,6 @@ from replitune.significance.settings import Correction, Pairs
 from replitune.significance.system_parts import Analyses, analyse, same_replicas
 from replitune.significance.tests.crossed import crossed, crossed_suite
 from replitune.statistics.systems import SystemStatistics
-from replitune.streams import stream
 
 
 @dataclass(frozen=True)

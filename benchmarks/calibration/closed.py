@@ -108,11 +108,7 @@ def chi_square(nu: float, shape: int | tuple[int, ...], rng: np.random.Generator
 
 
 def drawn(
-    design: Design,
-    trials: int,
-    rng: np.random.Generator,
-    tuners: int = 1,
-    spread: float = 0.0,
+    design: Design, trials: int, rng: np.random.Generator, tuners: int = 1, spread: float = 0.0
 ) -> Summary:
     """As `summarise` of `mean_scores`, but for what segments do to both systems alike.
 

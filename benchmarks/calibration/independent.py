@@ -19,6 +19,7 @@ from scipy import stats
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
 from replitune.significance.run import run_tests
+from replitune.significance.tests.crossed import crossed
 from replitune.significance.tests.fu_bootstrap import fu_bootstrap
 from replitune.significance.tests.graham import graham
 from replitune.statistics.systems import SystemStatistics
@@ -132,7 +133,60 @@ def t9() -> None:
         print(f"graham, {x} against {y}: exact {exact:.4f}, p {min(p):.4f} to {max(p):.4f}")
 
 
-ROWS: dict[str, Callable[[], None]] = {"t1": t1, "t9": t9}
+def rates(draw: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray | None]]) -> str:
+    """How often `crossed:scope=segments` of equal systems has a p of .05 or less, in 1,000 trials."""
+    rng = np.random.default_rng(1)
+    rejected = noted = refused = 0
+    for _ in range(1_000):
+        d, documents = draw(rng)
+        numbers = np.arange(len(d), dtype=np.int32) if documents is None else documents
+        pair = Comparison(MeanMetric(), system("a", np.zeros((1, len(d)))), system("b", d[None]), numbers)
+        unit = "segment" if documents is None else "document"
+        row = crossed(pair, scope="segments", unit=unit)
+        yes = row.p is not None and row.p <= 0.05
+        rejected += yes
+        refused += row.p is None
+        noted += yes and any(note.code in ("few-contributing", "few-documents") for note in row.notes)
+    share = noted / max(rejected, 1)
+    return f"rejects {rejected / 1000:.3f}, {share:.0%} of these with a note; no p {refused / 1000:.3f}"
+
+
+def t4() -> None:
+    """Sparse and skewed differences of segments, whose expected value is 0."""
+
+    def sparse(N: int, up: float, p: float) -> Callable[[np.random.Generator], tuple[np.ndarray, None]]:
+        return lambda rng: (rng.choice([up, -1.0, 0.0], N, p=[p, p * up, 1 - p - p * up]), None)
+
+    def lognormal(N: int) -> Callable[[np.random.Generator], tuple[np.ndarray, None]]:
+        return lambda rng: (rng.lognormal(0, 1, N) - np.exp(0.5), None)
+
+    print("N = 1000, +19 with .001, -1 with .019:", rates(sparse(1000, 19.0, 0.001)))
+    print("N = 500, +9 with .002, -1 with .018:", rates(sparse(500, 9.0, 0.002)))
+    for N in (50, 200, 500):
+        print(f"lognormal, N = {N}:", rates(lognormal(N)))
+    for N in (30, 500):
+        print(f"normal, N = {N}:", rates(lambda rng, N=N: (rng.normal(size=N), None)))
+
+
+def t6() -> None:
+    """Documents whose difference grows with the logarithm of their size, and is 0 over all text."""
+
+    def documents(G: int, slope: float) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:
+        def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+            size = np.maximum(np.round(np.exp(rng.normal(2, 0.9, G))), 1).astype(int)
+            # weighted by size the mean of log size is 2 + .9^2
+            own = slope * (np.log(size) - 2.81) + rng.normal(0, 0.3, G)
+            return np.repeat(own, size) + rng.normal(0, 1, size.sum()), np.repeat(
+                np.arange(G, dtype=np.int32), size
+            )
+
+        return draw
+
+    for G, slope in ((60, 0.0), (60, 0.4), (150, 0.4), (300, 0.4)):
+        print(f"{G} documents, {slope} a log unit:", rates(documents(G, slope)))
+
+
+ROWS: dict[str, Callable[[], None]] = {"t1": t1, "t4": t4, "t6": t6, "t9": t9}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ROWS:

@@ -170,7 +170,7 @@ def cells() -> Iterator[Cell]:
     yield from binary_cells()
     yield from document_cells()
     yield from sample_cells()
-    yield from unequal_cells()
+    yield from unequal_noise_cells()
     yield from figure_cells()
     for n in (3, 5, 10, 20):
         yield Cell("mean", "this", n, n, "equal", 1.0, shift=3.0, resampled=True)
@@ -231,7 +231,7 @@ def sample_cells() -> Iterator[Cell]:
                 yield Cell("mean", "next", n, n, "equal", 0.0, shift, interaction=interaction)
 
 
-def differing_cells() -> Iterator[Cell]:
+def unequal_noise_cells() -> Iterator[Cell]:
     for systems in (5, 10):
         for n in (3, 5):
             for ratio in (1.0, 10.0):

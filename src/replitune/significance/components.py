@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from replitune.significance import arguments as iv
 from replitune.significance.critical import Parts, Scope, net_parts
 from replitune.significance.noise_ratio import Bound
-from replitune.significance.system_parts import Block, SystemParts
+from replitune.significance.system_parts import Block, SystemParts, contributing_df
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def components(sides: Sequence[Side], blocks: Sequence[Block], bound: Bound | No
         rep=np.array(rep),
         nu_rep=np.array(nu_rep),
         seg=np.array([float(d[b.units] @ d[b.units]) for b in blocks]),
-        nu_seg=np.array([b.nu for b in blocks]),
+        nu_seg=np.array([contributing_df(d[b.units], b.nu) for b in blocks]),
         both=np.array(both),
         sides=np.array(of),
     )

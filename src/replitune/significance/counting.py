@@ -18,7 +18,7 @@ from replitune.significance.arguments import aggregate_scores, in_units
 from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.tuning.registry import TUNERS
 
-RELATIVE_TOLERANCE = 1e-10
+RELATIVE_TOLERANCE = 1e-13
 """Scores that differ by less are equal: the same sums added up in another order."""
 
 ONE_REPLICA_NOTE = Note("one-replica", "one replica each: says nothing about other runs")
@@ -138,13 +138,18 @@ def identical(comparison: Comparison) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b))
 
 
+LEVEL_OF_FEW = {2: ".30", 3: ".19", 5: ".12"}
+"""What a nominal .05 of `fu-bootstrap` is, by the number of replicas (docs/evidence.md)."""
+
+
 def few_replicas(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
         return Note("one-replica", "one replica: differences between runs are not seen")
     if n < 10:
-        text = f"{n} replicas: bootstrapping so few is liberal (about .19 for .05 at n = 3)"
+        at, level = max(known for known in LEVEL_OF_FEW.items() if known[0] <= n)
+        text = f"{n} replicas: bootstrapping so few is liberal (about {level} for .05 at n = {at})"
         return Note("few-replicas", text)
     return None
 

@@ -21,7 +21,15 @@ from replitune.significance.multiple import partial_conjunction
 from replitune.significance.next_run import better_on_new_set, share_interval, share_won, wilson_share
 from replitune.significance.noise_ratio import Bound, Bounded
 from replitune.significance.simultaneous import Estimate
-from replitune.significance.system_parts import FEW_DOCUMENTS, SMALLEST_DOCUMENTS, SystemParts
+from replitune.significance.system_parts import (
+    FEW_CONTRIBUTING,
+    FEW_DOCUMENTS,
+    SMALLEST_CONTRIBUTING,
+    SMALLEST_DOCUMENTS,
+    SystemParts,
+    contributing,
+    contributing_df,
+)
 from replitune.significance.variances import VarianceRow, variance_table
 
 RUN_EFFECT = 0.01
@@ -84,8 +92,17 @@ class CrossedPair:
             return self.components.parts(self.scope)
         d = self.b.mean - self.a.mean  # these runs are all that the scope asks for
         seg = np.array([float(d[block.units] @ d[block.units]) for block in self.a.blocks])
-        nu = np.array([block.nu for block in self.a.blocks])
+        nu = np.array([contributing_df(d[block.units], block.nu) for block in self.a.blocks])
         return net_parts(np.zeros(0), np.zeros(0), seg, nu, np.zeros_like(seg), self.scope)
+
+    @cached_property
+    def contributing(self) -> float:
+        """How many units make the difference on the test set where they are fewest; infinite where
+        that is no concern."""
+        if self.scope == "runs":
+            return float(np.inf)
+        d = self.b.mean - self.a.mean
+        return min(contributing(d[block.units], block.nu) for block in self.a.blocks)
 
     @cached_property
     def varies(self) -> bool:
@@ -187,6 +204,10 @@ class CrossedPair:
             what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"
             text = f"only {G_eff:.1f} effective documents: {what}"
             notes.append(Note("few-documents", text))
+        if self.contributing < FEW_CONTRIBUTING:
+            what = "no p" if self.contributing < SMALLEST_CONTRIBUTING else "level approximate"
+            text = f"about {self.contributing:.0f} {unit}s make the difference: {what}"
+            notes.append(Note("few-contributing", text))
         if not self.varies:
             notes.append(Note("zero-variance", "zero variance"))
         notes += self.unstable_runs()

@@ -8,9 +8,9 @@ degrees of freedom, each t is first turned into the normal quantile with the sam
 degrees of freedom being Satterthwaite's.
 
 The draws go by the scores and the seed alone, and there are as many as it takes to tell every
-adjusted p from alpha. Only how the pairs go together is taken from them. The p of a
-pair by itself stays that of `crossed`: with G(p) the probability that some pair's p is at or below p, the adjusted one is
-max(p, min(G(p), m p)), never above Bonferroni's. The p* with adjusted value alpha is the level of
+adjusted p from alpha. Only how the pairs go together is taken from them. The p of a pair by itself
+stays that of `crossed`: with G(p) the probability that some pair's p is at or below p, the adjusted
+one is max(p, min(G(p), m p)), never above Bonferroni's. The p* with adjusted value alpha is the level of
 the simultaneous intervals, so an interval excludes 0 exactly when the adjusted p is at most alpha.
 """
 

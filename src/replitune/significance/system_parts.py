@@ -24,6 +24,10 @@ from replitune.statistics.systems import SystemStatistics
 SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
 FEW_DOCUMENTS = 20.0
+HEAVY = 6.0
+"""Kurtosis of what units add beyond which it is asked how many of them make the difference."""
+FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 30.0, 6.0
+"""Fewer than this: a note, and no p."""
 KEPT_BYTES = 256 << 20
 """Analyses of systems that are held for the next pair; the last two are always held."""
 
@@ -216,6 +220,29 @@ def effective_documents(documents: NDArray[np.int32]) -> float:
     """G_eff = (sum m_g)^2 / sum m_g^2: how many documents of equal size would do as well."""
     sizes = np.bincount(documents).astype(np.float64)
     return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def contributing(d: NDArray[np.float64], nu: float) -> float:
+    """How many units make V_seg: (sum d^2)^2 / sum d^4 of what each adds to the difference (U,).
+
+    Infinite unless they are far fewer than the nu + 1 that are counted: of normal ones a third does.
+    """
+    largest = float(np.abs(d).max(initial=0.0))
+    if largest == 0:
+        return np.inf
+    squares = (d / largest) ** 2
+    found = float(squares.sum() ** 2 / (squares**2).sum())
+    return found if found * HEAVY < nu + 1 else np.inf
+
+
+def contributing_df(d: NDArray[np.float64], nu: float) -> float:
+    """Degrees of freedom of V_seg: nu, or those that its own variance says where few units make it.
+
+    Var(s^2) / s^4 is (kurtosis - 1) / N, and of a chi-square 2 / nu; the kurtosis is N over
+    `contributing`.
+    """
+    K = contributing(d, nu)
+    return nu if np.isinf(K) else min(nu, 2 / (1 / K - 1 / (nu + 1)))
 
 
 def has_documents(documents: NDArray[np.int32]) -> bool:

@@ -173,16 +173,16 @@ def t6() -> None:
 
     def documents(G: int, slope: float) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:
         def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-            size = np.maximum(np.round(np.exp(rng.normal(2, 0.9, G))), 1).astype(int)
-            # weighted by size the mean of log size is 2 + .9^2
-            own = slope * (np.log(size) - 2.81) + rng.normal(0, 0.3, G)
+            size = np.maximum(np.round(np.exp(rng.normal(2, 1.3, G))), 1).astype(int)
+            # weighted by size the mean of log size is 2 + 1.3^2
+            own = slope * (np.log(size) - 3.69) + rng.normal(0, 0.3, G)
             return np.repeat(own, size) + rng.normal(0, 1, size.sum()), np.repeat(
                 np.arange(G, dtype=np.int32), size
             )
 
         return draw
 
-    for G, slope in ((60, 0.0), (60, 0.4), (150, 0.4), (300, 0.4)):
+    for G, slope in ((150, 0.0), (150, 0.4), (400, 0.4), (1500, 0.4)):
         print(f"{G} documents, {slope} a log unit:", rates(documents(G, slope)))
 
 

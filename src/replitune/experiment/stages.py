@@ -400,7 +400,7 @@ class Test(StoreStage):
     """All tests of all pairs, and the intervals of each system."""
 
     NAME = "test"
-    VERSION = 7
+    VERSION = 8
     KEPT = True
     tests: dict[str, Any]
     design: str

@@ -229,9 +229,11 @@ class BoundedFamily:
     sides: int
     """1 of a one-sided test."""
 
-    def nodes(self, pair: Bounded) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def nodes(self, estimate: Estimate) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """log of adjusted p, descending, and critical values of a pair, ascending: between those of
         the pair by itself and Bonferroni's."""
+        pair = estimate.critical
+        assert isinstance(pair, Bounded)
         q = np.minimum(self.worst.tails / self.sides, 0.5)
         together = pair.share * self.worst.values + pair.test_set(q / self.pairs)
         values = np.clip(together, pair.value(q), pair.value(q / self.pairs))
@@ -241,11 +243,11 @@ class BoundedFamily:
         """The adjusted value of p of a pair by itself, and its standard error of simulation."""
         if estimate.t <= 0:
             return 1.0, 0.0
-        tails, values = self.nodes(estimate.critical)
+        tails, values = self.nodes(estimate)
         drawn = float(np.exp(np.interp(estimate.t, values, tails)))
         return max(p, drawn), float(np.sqrt(drawn * (1 - drawn) / self.worst.draws))
 
     def level(self, estimate: Estimate, alpha: float) -> float:
         """Of the interval of a pair by itself whose adjusted p is alpha where it ends at 0."""
-        tails, values = self.nodes(estimate.critical)
+        tails, values = self.nodes(estimate)
         return 2 * estimate.critical.tail(float(np.interp(-np.log(alpha), -tails, values)))

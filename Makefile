@@ -1,33 +1,41 @@
-# Two commands on a bare machine with git, make and Python 3.11:
+# Two commands on a machine with git, make and Python 3.11, 3.12 or 3.13:
 #   make run     the default experiment, from nothing to results/quickstart/report.html
 #   make test    the whole test suite
 # make resume goes on after an interruption; make bench runs the benchmarks; make site builds the
 # documentation site, build/site/index.html; make paper a short paper, build/paper/type-i-error.pdf.
+# PYTHON=python3.13, after make clean, is taken instead of the first of python3.11, 3.12 and 3.13.
 
-PYTHON ?= python3.11
+export PYTHON
 VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= all
-# CONFIG=config/experiments/X.yaml and ARGS="--config scale=small" reach Snakemake
-CONFIG ?=
+# CONFIG=config/experiments/X.yaml and ARGS="--scale small" reach `replitune run`
+CONFIG ?= config/config.yaml
 ARGS ?=
-SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --workflow-profile workflow/profiles/workstation \
-	$(if $(CONFIG),--configfile $(CONFIG)) $(ARGS)
+RUN = $(BIN)/replitune run $(CONFIG) --cores $(CORES) $(ARGS)
 
-.PHONY: run resume test faults matrix lint format site dist bench paper fuzz lock clean help
+.PHONY: run say-run resume test say-test faults matrix lint format site dist bench paper fuzz lock clean help
 
-run: $(VENV)/.installed
-	$(SNAKEMAKE)
+run: say-run $(VENV)/.installed
+	@$(RUN)
 
-# A killed run leaves a lock and perhaps half-made files: release the one, make the others again.
-# Snakemake goes by times: files from a future, of a clock that was ahead, get the present one.
+say-run:
+	@echo '== make run: what $(CONFIG) describes, from the texts to a report, in $(CURDIR)/results'
+	@echo '   (the default: two systems, 18 tuning runs, all tests; about two minutes on two cores, of which'
+	@echo '   the first time one installs packages and compiles kernels)'
+
+# A killed run leaves a lock: release it. Snakemake goes by times: files from a future, of a clock
+# that was ahead, get the present one.
 resume: $(VENV)/.installed
 	find results -newermt now -exec touch {} +
-	$(SNAKEMAKE) --unlock
-	$(SNAKEMAKE) --rerun-incomplete
+	$(RUN) -- --unlock
+	$(RUN)
 
-test: $(VENV)/.installed-dev
+test: say-test $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+say-test:
+	@echo '== make test: the whole test suite, about ten minutes on two cores; its last line is the verdict'
 
 # 50 seeded hits in every stage, of every kind; prints what was hit. FAULTS=5 for fewer.
 FAULTS ?= 50
@@ -60,7 +68,7 @@ dist: $(VENV)/.installed-dev
 	rm -rf dist
 	$(BIN)/uv build --quiet --python $(BIN)/python
 	for file in dist/*; do \
-		rm -rf build/clean && $(PYTHON) -m venv build/clean \
+		rm -rf build/clean && $(BIN)/python -m venv build/clean \
 		&& build/clean/bin/python -m pip install --quiet --disable-pip-version-check $$file \
 		&& (cd .test && ../build/clean/bin/replitune compare --refs data/reference.txt \
 			--baseline data/baseline.*.txt --system better=data/better.*.txt) || exit 1; \
@@ -84,14 +92,13 @@ bench: $(VENV)/.installed-dev
 # build/paper/type-i-error.pdf, from the CSV files of benchmarks/ and docs/results/. Without LaTeX it
 # says what to install, before anything else.
 paper:
-	@$(PYTHON) -m paper.type_i_error.latex
+	@python=$$(scripts/install.sh --find) && $$python -m paper.type_i_error.latex
 	@$(MAKE) -s --no-print-directory $(VENV)/.installed
 	@$(BIN)/python -m paper.type_i_error
 
 # coverage-guided, SECONDS for each parser
 SECONDS ?= 60
-fuzz: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r locks/fuzz.txt
+fuzz: $(VENV)/.installed-dev $(VENV)/.installed-fuzz
 	$(BIN)/python scripts/fuzzing.py --seconds $(SECONDS)
 
 # The lock files hold exact versions and hashes of everything that is installed.
@@ -104,20 +111,19 @@ clean:
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -6
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
-
-# --no-deps: the lock is complete; the project itself is installed in place
-$(VENV)/.installed: locks/run.txt pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/run.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+# scripts/install.sh finds Python, makes .venv and says what is missing
+$(VENV)/.installed: locks/run.txt pyproject.toml
+	@scripts/install.sh run
 	@touch $@
 
-$(VENV)/.installed-dev: locks/dev.txt pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+$(VENV)/.installed-dev: locks/dev.txt pyproject.toml
+	@scripts/install.sh dev
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-docs: locks/docs.txt | $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/docs.txt
+	@scripts/install.sh docs
+	@touch $@
+
+$(VENV)/.installed-fuzz: locks/fuzz.txt | $(VENV)/.installed-dev
+	@scripts/install.sh fuzz
 	@touch $@

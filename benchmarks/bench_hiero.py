@@ -36,10 +36,10 @@ from replitune.phrase.model import PhraseModel
 from replitune.phrase.system import PhraseSystem
 from replitune.running.files import read_lines
 from replitune.streams import stream
+from replitune.tuners import get_tuner
 from replitune.tuning.combination import get_objective
 from replitune.tuning.loop import run_loop
 from replitune.tuning.objective import Objective
-from replitune.tuning.registry import get_tuner
 from replitune.tuning.settings import LoopSettings
 
 WEIGHTS = {

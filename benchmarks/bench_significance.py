@@ -28,7 +28,7 @@ from replitune.significance.base import Comparison
 from replitune.significance.draws import named_draws
 from replitune.significance.one_system import summarise
 from replitune.significance.registry import TESTS
-from replitune.significance.run import run_tests
+from replitune.significance.run import TestSetScores, run_tests
 from replitune.statistics.systems import SystemStatistics
 
 SPECS = ("bleu:tokenize=none", "nist:tokenize=none", "ter", "chrf")
@@ -68,11 +68,10 @@ def tested(
     metric: Metric, a: SystemStatistics, b: SystemStatistics, method: str | dict[str, Any], samples: int
 ) -> Callable[[], Any]:
     """One test of one pair, with nothing drawn before."""
-    documents = np.arange(a.segments, dtype=np.int32)
-    systems = {a.name: a, b.name: b}
-    return lambda: run_tests(
-        {metric.id: (metric, systems)}, documents, testset="t", seed=1, methods=[method], samples=samples
+    given = TestSetScores(
+        {metric.id: (metric, {a.name: a, b.name: b})}, np.arange(a.segments, dtype=np.int32)
     )
+    return lambda: run_tests([given], testset="t", seed=1, methods=[method], samples=samples)
 
 
 def sizes(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]:
@@ -131,7 +130,12 @@ def everything(metrics: list[Metric], runs: dict[str, list[np.ndarray]], threads
     start, wall = time.process_time(), time.perf_counter()
     draws = named_draws("t", 1)
     rows = run_tests(
-        given, documents, testset="t", seed=1, methods=TESTS.names, threads=threads, draws=draws
+        [TestSetScores(given, documents)],
+        testset="t",
+        seed=1,
+        methods=TESTS.names,
+        threads=threads,
+        draws=draws,
     )
     tests = sum(len(found) for found in rows.values())
     yield (
@@ -152,9 +156,8 @@ def answers(metrics: list[Metric], runs: dict[str, list[np.ndarray]]) -> Iterato
     """`crossed` with all that it says beside p, of seven systems: 21 pairs, corrected together."""
     given, documents = seven_systems(metrics, runs)
     margins = dict.fromkeys(given, 0.5)
-    seconds = cpu(
-        lambda: run_tests(given, documents, testset="t", seed=1, methods=["crossed"], margins=margins)
-    )
+    scores = TestSetScores(given, documents)
+    seconds = cpu(lambda: run_tests([scores], testset="t", seed=1, methods=["crossed"], margins=margins))
     yield (
         f"crossed, margins, next run, variance table, p without each run, max-t: 21 pairs x "
         f"{len(metrics)} metrics x 60 v 60 x 3,064: {seconds:.2f} CPU-s"

@@ -25,10 +25,10 @@ from replitune.phrase.first import FirstDecoding
 from replitune.phrase.system import PhraseSystem
 from replitune.running.files import read_lines
 from replitune.streams import stream
+from replitune.tuners import TUNERS, get_tuner
 from replitune.tuning.combination import get_objective
 from replitune.tuning.loop import LoopResult, run_loop
 from replitune.tuning.objective import Objective
-from replitune.tuning.registry import TUNERS, get_tuner
 from replitune.tuning.settings import LoopSettings
 
 

@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="the counts, into the page")
     options = parser.parse_args()
     if importlib.util.find_spec("atheris") is None:
-        print("atheris is missing: pip install 'replitune[fuzz]'", file=sys.stderr)
+        print("atheris is missing: make fuzz", file=sys.stderr)
         return 2
     sys.path.insert(0, str(ROOT / "tests"))
     from fuzz.targets import TARGETS

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from replitune.backends.registry import BACKENDS
-from replitune.backends.settings import ReplicaDesign
 from replitune.cli.main import COMMANDS, parser_of
 from replitune.corpus.settings import CORPORA, Columns, TestSetFiles, TrainFiles
 from replitune.experiment.settings import Asked, ExperimentSettings, Studies
@@ -23,7 +22,8 @@ from replitune.registry import Registry
 from replitune.settings import Setting, Settings, json_schema, plain, settings_of, words_of
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.registry import INTERVALS, TESTS
-from replitune.tuning.registry import TUNERS
+from replitune.significance.settings import ReplicaDesign
+from replitune.tuners import TUNERS
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "config" / "schema" / "experiment.schema.json"

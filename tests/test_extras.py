@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -74,7 +75,8 @@ def test_a_missing_extra_is_one_message_that_names_it(extra: str, without: Calla
     without(package)
     with pytest.raises(ReplituneError) as caught:
         extras.needs(extra)
-    assert f"pip install 'replitune[{extra}]'" in str(caught.value)
+    assert caught.value.fix == extras.to_install(extra)
+    assert f"[{extra}]'" in caught.value.fix
     assert f"no package {package}" in str(caught.value)
 
 
@@ -87,15 +89,55 @@ def test_the_page_of_a_comparison_needs_plots_before_anything_is_read(
     assert ran.err == (
         "replitune: --html: the extra `plots` is not installed\n"
         "  found:    no package matplotlib\n"
-        "  to do:    pip install 'replitune[plots]'\n"
+        f"  to do:    {extras.to_install('plots')}\n"
     )
 
 
 def test_systems_say_what_they_lack_before_anything_runs(without: Callable[..., None]):
     without("thot", "pymarian", "sentencepiece")
     (error,) = get_backend("a", {}, "phrase").missing()
-    assert "replitune[phrase]" in str(error)
+    assert error.fix == extras.to_install("phrase")
     (error,) = program.missing("pymarian")
     assert "pymarian, sentencepiece" in str(error)
     (error,) = program.missing("sh")
     assert error.found == "no package sentencepiece"
+
+
+# what pip writes (PEP 610)
+WHEEL = "/a%20b/replitune-0.1.0-py3-none-any.whl"
+INSTALLED = {
+    None: "'replitune[nmt,slurm]'",
+    '{"url": "file:///a%20b", "dir_info": {"editable": true}}': "-e '/a b[nmt,slurm]'",
+    '{"url": "file:///a%20b", "dir_info": {}}': "'/a b[nmt,slurm]'",
+    f'{{"url": "file://{WHEEL}", "archive_info": {{"hash": "sha256=2d"}}}}': (
+        "'/a b/replitune-0.1.0-py3-none-any.whl[nmt,slurm]'"
+    ),
+    '{"url": "https://a.org/r.whl", "archive_info": {}}': "'replitune[nmt,slurm] @ https://a.org/r.whl'",
+    '{"url": "https://a.org/r.git", "vcs_info": {"vcs": "git", "commit_id": "7921be1"}}': (
+        "'replitune[nmt,slurm] @ git+https://a.org/r.git@7921be1'"
+    ),
+    '{"url": "file:///r", "vcs_info": {"vcs": "git", "commit_id": "7921be1"}}': (
+        "'replitune[nmt,slurm] @ git+file:///r@7921be1'"
+    ),
+}
+
+
+@pytest.mark.parametrize("written", INSTALLED)
+def test_the_line_that_adds_extras_is_for_this_copy(
+    written: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    about = tmp_path / "replitune-0.1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: replitune\nVersion: 0.1.0\n")
+    if written is not None:
+        (about / "direct_url.json").write_text(written)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "pip").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert extras.to_install("nmt", "slurm") == f"pip install {INSTALLED[written]}"
+
+
+def test_the_pip_of_another_python_would_not_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert extras.to_install("nmt").startswith(f"{sys.executable} -m pip install ")

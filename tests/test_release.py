@@ -29,6 +29,7 @@ def text(name: str) -> str:
         ZENODO["version"],
         *re.findall(r'^VERSION = "(.*)"', text("workflow/Snakefile"), re.MULTILINE),
         *re.findall(r'tag[= ]"?v([\d.]*\d)', text("config/README.md")),
+        *re.findall(r"replitune-([\d.]*\d)-py3", text("docs/start.md")),
         re.findall(r"^## (\S+)", text("CHANGELOG.md"), re.MULTILINE)[0],
     ],
 )

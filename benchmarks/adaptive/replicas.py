@@ -23,10 +23,11 @@ import numpy as np
 from replitune.corpus.testset import TestSet
 from replitune.metrics.base import MeanMetric
 from replitune.replicas import replica_ids
-from replitune.results.in_hand import look_settings, looks_in_hand, plan_of
+from replitune.results.in_hand import looks_in_hand, plan_of
+from replitune.results.looking import all_looks
 from replitune.running.files import atomic_open
-from replitune.significance.looks.looking import all_looks
 from replitune.significance.looks.record import SETTLED
+from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
 from replitune.statistics.outputs import Outputs
 from replitune.statistics.scoring import Scorer
@@ -52,7 +53,7 @@ def stores(data: Path) -> dict[str, SegmentStatistics]:
     references = lines(data / "multi30k" / "test_2016_flickr.lc.norm.tok.en.gz")
     found = {}
     texts = {
-        name: Outputs.of(
+        name: Outputs.from_replicas(
             [
                 lines(path)
                 for path in sorted((data / "multi30k-replicas").glob(f"{name}.mert-*.test2016.gz"))
@@ -84,10 +85,10 @@ def pair(store: SegmentStatistics, a: SystemStatistics, b: SystemStatistics) -> 
 
 def row(study: str, metric: str, what: str, store: SegmentStatistics) -> dict[str, object]:
     """In the order of numbers, and with all runs."""
-    record = looks_in_hand([store], TESTS, look_settings())
+    record = looks_in_hand([store], TESTS, LookSettings())
     used, most = record.runs
     (last,) = record.looks[-1].pairs
-    at_all = look_settings(looks=[max(s.n for s in store.systems.values())])
+    at_all = LookSettings(looks=(max(s.n for s in store.systems.values()),))
     everything = plan_of([store], TESTS, at_all)
     (whole,) = all_looks(everything, [store]).looks[-1].pairs
     return {
@@ -141,8 +142,8 @@ def dealt(found: dict[str, SegmentStatistics]) -> Iterator[dict[str, object]]:
                         renamed(system, "A", order[:half]),
                         renamed(system, "B", order[half : 2 * half]),
                     )
-                    record = looks_in_hand([given], tests, look_settings())
-                    whole = all_looks(plan_of([given], tests, look_settings(looks=[half])), [given])
+                    record = looks_in_hand([given], tests, LookSettings())
+                    whole = all_looks(plan_of([given], tests, LookSettings(looks=(half,))), [given])
                     used, most = record.runs
                     ends = [r.looks[-1].pairs[0].decision == SETTLED for r in (record, whole)]
                     sums += [used, most, *ends]

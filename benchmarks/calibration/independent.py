@@ -18,7 +18,7 @@ from scipy import stats
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
-from replitune.significance.run import run_tests
+from replitune.significance.run import TestSetScores, run_tests
 from replitune.significance.tests.crossed import crossed
 from replitune.significance.tests.fu_bootstrap import fu_bootstrap
 from replitune.significance.tests.graham import graham
@@ -84,8 +84,7 @@ def t1() -> None:
     def adjusted(testset: str, seed: int) -> tuple[float, float]:
         started = time.process_time()
         rows = run_tests(
-            {"mean": (MeanMetric(), systems)},
-            np.arange(SEGMENTS, dtype=np.int32),
+            [TestSetScores({"mean": (MeanMetric(), systems)}, np.arange(SEGMENTS, dtype=np.int32))],
             testset=testset,
             seed=seed,
             methods=["crossed"],

@@ -1,7 +1,7 @@
 """Kocmi, Zouhar, Federmann and Post (2024), Navigating the metrics maze: what difference do people
 notice, beside what difference is significant, on the 56 pairs of graham2016.
 
-    pip install 'replitune[notice]'
+    pip install '.[notice]'
     PYTHONPATH=src python benchmarks/papers/kocmi.py RESULTS      # RESULTS: results/graham2016
 
 Written before the run. BLEU and chrF with one reference, whose thresholds mt-thresholds has; p is

@@ -17,9 +17,7 @@ from shared import SEED, write
 
 from replitune.corpus.testset import read_prepared
 from replitune.significance.base import TestResult
-from replitune.significance.registry import TESTS
-from replitune.significance.run import run_tests
-from replitune.significance.suites import TestSetScores, run_suite
+from replitune.significance.run import TestSetScores, run_tests
 from replitune.statistics.store import SegmentStatistics, read_stores
 from replitune.statistics.systems import SystemStatistics
 
@@ -36,33 +34,24 @@ def years(results: Path, store: SegmentStatistics) -> dict[str, TestSetScores]:
             s.name: SystemStatistics(s.name, s.replicas, s.groups, s.statistics[:, own])
             for s in store.systems.values()
         }
-        cut[name] = TestSetScores(store.metric, systems, np.arange(len(own), dtype=np.int32))
+        cut[name] = TestSetScores({"": (store.metric, systems)}, np.arange(len(own), dtype=np.int32))
     return cut
 
 
-def alone(scores: TestSetScores, testset: str) -> list[TestResult]:
-    given = {"": (scores.metric, scores.systems)}
-    return run_tests(
-        given, scores.documents, testset=testset, seed=SEED, methods=["crossed"], correction="none"
-    )[""]
+def crossed(name: str, *testsets: TestSetScores) -> list[TestResult]:
+    """On these test sets together, of the same weight."""
+    weights = [1 / len(testsets)] * len(testsets)
+    return run_tests(testsets, weights, testset=name, seed=SEED, methods=["crossed"], correction="none")[""]
 
 
 def main(results: Path) -> None:
     rows: list[dict[str, Any]] = []
     for store in read_stores(results / "stats" / JOINED):
         cut = years(results, store)
-        entries = TESTS.entries(["crossed"])
-        found = {name: alone(scores, name) for name, scores in cut.items()}
-        found["suite"] = run_suite(
-            list(cut.values()),
-            [1 / len(cut)] * len(cut),
-            entries,
-            suite="years",
-            seed=SEED,
-            correction="none",
-        )
-        joined = TestSetScores(store.metric, store.systems, store.documents)
-        found["joined"] = alone(joined, JOINED)
+        found = {name: crossed(name, scores) for name, scores in cut.items()}
+        found["suite"] = crossed("years", *cut.values())
+        joined = TestSetScores({"": (store.metric, store.systems)}, store.documents)
+        found["joined"] = crossed(JOINED, joined)
         for same in zip(*found.values(), strict=True):
             row: dict[str, Any] = {"metric": store.metric.name, "a": same[0].a, "b": same[0].b}
             for column, result in zip(found, same, strict=True):

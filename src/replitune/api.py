@@ -158,7 +158,7 @@ def scores(
     ----------
     table
         A row for each system, run and segment: a DataFrame, a pyarrow table, a mapping of columns,
-        or paths of files, told by their content: CSV, TSV, JSON lines, Parquet, and what some
+        or paths of files, recognised by their content: CSV, TSV, JSON lines, Parquet, and what some
         programs write (docs/compare.md). Of files that name no system, by system the path of
         each run: ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The columns are system,
         replica (or seed, run), segment (or id) and score; perhaps metric, testset, language and
@@ -171,7 +171,7 @@ def scores(
     lower_is_better
         True, or the names of those metrics.
     allow_missing
-        Leave out segments that some run has no score of. By default they are an error.
+        Leave out segments that some run has no score of. By default that is an error.
     baseline
         The system that all others are compared with; by default every pair is.
     testset
@@ -189,7 +189,7 @@ def scores(
     from replitune.readers.settings import ColumnNames
     from replitune.settings import read as read_settings
     from replitune.statistics.given import arrange
-    from replitune.tuning.registry import TUNERS
+    from replitune.tuners import TUNERS
 
     names: ColumnNames = read_settings(ColumnNames, dict(columns or {}), "columns")
     wanted = metrics or ()
@@ -220,8 +220,8 @@ def scores(
         read_as += ("one score for each run: the test asks about new runs on this test set",)
     elif design == "runs":
         runs = {name: system.n for name, system in given.stores[0].systems.items()}
-        tests, said = _of_single_outputs(tests, settings, runs)
-        read_as += said
+        tests, note = _of_single_outputs(tests, settings, runs)
+        read_as += note
     return _report(
         given.stores,
         tests,
@@ -289,15 +289,15 @@ test.__test__ = False  # type: ignore[attr-defined]  # not a test case for pytes
 def read(results: str | Path) -> Report:
     """What an experiment of the workflow found, from its folder ``results/<experiment>`` or an
     unpacked archive of it: all test sets, metrics, tests and studies."""
-    from replitune.experiment import stages
     from replitune.ledger.manifest import experiment_of, read_manifest, unrepeatable
-    from replitune.report.reading import read_material
     from replitune.report.report import Report
+    from replitune.stages.material import read_material
+    from replitune.stages.report import Report as ReportStage
 
     folder = Path(results)
     experiment = experiment_of(read_manifest(folder), folder.absolute().parent).as_looked()
     job = experiment.stage("report")
-    assert isinstance(job, stages.Report)
+    assert isinstance(job, ReportStage)
     return Report(read_material(job, unrepeatable(folder, job.systems)))
 
 
@@ -316,7 +316,7 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
 
 
 def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
-    """The settings of the tests, checked. `scope` and `unit` are of every test that has them."""
+    """The settings of the tests, checked. `scope` and `unit` go to every test that has them."""
     from replitune.errors import ReplituneError
     from replitune.settings import read as read_settings
     from replitune.significance.settings import Baseline, TestSettings
@@ -352,7 +352,7 @@ OF_TESTS = ("scope", "unit")
 
 
 def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """The same tests with these options, where they have them and were given none."""
+    """The same tests with these options, where they have them and the user gave none."""
     from replitune.errors import ReplituneError
     from replitune.registry import Entry
     from replitune.significance.registry import TESTS
@@ -377,7 +377,7 @@ def _of_single_outputs(
     tests: TestSettings, given: Mapping[str, Any], runs: Mapping[str, int]
 ) -> tuple[TestSettings, tuple[str, ...]]:
     """Where no tested pair has several runs on both sides, by default the test that asks about new
-    segments alone; and what is said of it."""
+    segments alone; and a note about it."""
     import msgspec
 
     from replitune.registry import Entry
@@ -389,12 +389,12 @@ def _of_single_outputs(
         return tests, ()
     options = {"scope": "segments", **({"unit": given["unit"]} if given.get("unit") else {})}
     methods = (Entry("crossed", options, "crossed"),)
-    said = "pairs with one run of a system: the test asks about new segments, from these runs"
-    return msgspec.structs.replace(tests, methods=methods), (said,)
+    note = "pairs with one run of a system: the test asks about new segments, from these runs"
+    return msgspec.structs.replace(tests, methods=methods), (note,)
 
 
 def _are_paths(column: Any) -> bool:
-    """Whether it is a list of names of files; some column of a table holds numbers."""
+    """Whether it is a list of file names; a table has at least one column of numbers."""
     listed = isinstance(column, list | tuple) and len(column) > 0
     return listed and all(isinstance(item, str | Path) for item in column)
 
@@ -437,7 +437,7 @@ def _enough(systems: Mapping[str, Any]) -> None:
 
 
 def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
-    """The runs of a system, where they can be."""
+    """The runs of a system, checked."""
     from replitune.errors import ReplituneError
 
     if isinstance(runs, str | Path) or not len(runs):
@@ -460,8 +460,8 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
 def _texts_of_runs(runs: Sequence[Lines], testset: TestSet) -> list[Lines]:
     """Each run as a text of lines: files of JSON lines may have several, and one of WMT's is one of
     its systems."""
-    from replitune.backends.outputs import MANY, read_output, split_path
     from replitune.corpus.documents_jsonl import is_jsonl, read_json_outputs
+    from replitune.corpus.outputs import MANY, read_output, split_path
 
     texts: list[Lines] = []
     for run in runs:
@@ -520,22 +520,24 @@ def _report(
     """`more`: what the report has beside results and statistics."""
     from dataclasses import replace
 
+    from threadpoolctl import threadpool_limits
+
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
-    from replitune.running.blas import one_thread
 
-    with one_thread():
+    # a sum's last digit depends on the number of threads; a notebook has as many as there are cores
+    with threadpool_limits(1, user_api="blas"):
         judged: dict[str, Any] = {}
         if human is not None:
             from replitune.meta.judged import human_statistics
 
-            found, said = human_statistics(human, stores[0])
-            more["read_as"] = (*more.get("read_as", ()), *said)
-            for store in found:
+            judgements, notes = human_statistics(human, stores[0])
+            more["read_as"] = (*more.get("read_as", ()), *notes)
+            for store in judgements:
                 of_people = _of_people(tests)
                 one = compare([store], of_people, testset=testset, seed=seed, threads=1)
                 judged |= one.metrics
-            stores = [*stores, *found]
+            stores = [*stores, *judgements]
         comparison = compare(
             stores[: len(stores) - len(judged)],
             tests,

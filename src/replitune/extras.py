@@ -1,16 +1,20 @@
-"""Packages that only some of the work needs, and the one message of whoever lacks them."""
+"""Packages that only some tasks need, and the one message for those that are missing."""
 
 from __future__ import annotations
 
 import importlib.util
+import shlex
+import shutil
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from replitune.errors import ReplituneError
 
 
 @dataclass(frozen=True)
 class Extra:
-    """What `pip install 'replitune[NAME]'` adds."""
+    """What installing `replitune[NAME]` adds."""
 
     purpose: str
     packages: tuple[str, ...]
@@ -26,8 +30,34 @@ EXTRAS = {
     "meteor": Extra("METEOR", ("pycocoevalcap",)),
     "slurm": Extra("Slurm clusters", ("snakemake_executor_plugin_slurm",)),
 }
-"""Of pyproject.toml, those that people ask for; `all` has all of them but `notice`,
-which adds a column to reports."""
+"""The extras of pyproject.toml that users ask for; `all` has all of them but `notice`, which adds a
+column to reports."""
+
+
+def to_install(*extras: str) -> str:
+    """The line that adds extras to this copy, which came from a clone, a file or an index: pip writes
+    that down (PEP 610)."""
+    import json
+    from importlib import metadata
+    from urllib.parse import unquote
+
+    try:
+        written = metadata.distribution("replitune").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:  # its sources are on the path
+        written = None
+    origin = json.loads(written or "{}")
+    named = f"replitune[{','.join(extras)}]"
+    url, options = origin.get("url", ""), ""
+    if url.startswith("file://") and "vcs_info" not in origin:
+        named = unquote(url.removeprefix("file://")) + named.removeprefix("replitune")
+        options = "-e " if origin.get("dir_info", {}).get("editable") else ""
+    elif url:
+        revision = origin.get("vcs_info", {})
+        url = f"{revision['vcs']}+{url}@{revision['commit_id']}" if revision else url
+        named = f"{named} @ {url}"
+    beside = Path(shutil.which("pip") or "").parent == Path(sys.executable).parent
+    pip = "pip" if beside else f"{shlex.quote(sys.executable)} -m pip"
+    return f"{pip} install {options}'{named}'"
 
 
 def lacking(extra: str) -> list[str]:
@@ -47,7 +77,7 @@ def missing(
         ReplituneError(
             f"{what or EXTRAS[extra].purpose}: the extra `{extra}` is not installed",
             found=f"no package {', '.join(lacks)}",
-            fix=f"pip install 'replitune[{extra}]'{fix}",
+            fix=f"{to_install(extra)}{fix}",
         )
     ]
 

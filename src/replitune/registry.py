@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -82,6 +82,12 @@ def _written(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+def _imported(place: str) -> Any:
+    """``module:attribute``"""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
 class Registry(Generic[T]):
     """Things of one kind by name."""
 
@@ -91,22 +97,22 @@ class Registry(Generic[T]):
         own: Mapping[str, str],
         *,
         group: str | None = None,
-        accepts: Callable[[T], bool] = callable,
+        base: str | None = None,
         expected: str = "",
     ) -> None:
         """`kind`: what a message calls one of them. `own`: name -> ``module:attribute``. `group`:
-        of the entry points of other packages. `accepts`: whether what an entry point gives is one;
-        `expected` says what is, otherwise."""
+        of the entry points of other packages. `base`: ``module:class`` of which they are
+        subclasses; without it they are functions, and `expected` says which."""
         self.kind, self.own, self.group = kind, own, group
-        self._accepts, self._expected = accepts, expected
+        self._base, self._expected = base, expected
         self._loaded: dict[str, T] = {}
 
     @cached_property
     def _points(self) -> dict[str, EntryPoint]:
         from importlib.metadata import entry_points
 
-        found = entry_points(group=self.group) if self.group is not None else ()
-        return {point.name: point for point in found}
+        points = entry_points(group=self.group) if self.group is not None else ()
+        return {point.name: point for point in points}
 
     @property
     def names(self) -> list[str]:
@@ -117,26 +123,30 @@ class Registry(Generic[T]):
         return name in self.own or name in self._points
 
     def __getitem__(self, name: str) -> T:
-        """What is called so."""
+        """The thing of this name."""
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
 
     def _load(self, name: str) -> T:
         if name in self.own:
-            module, _, attribute = self.own[name].partition(":")
-            found: T = getattr(import_module(module), attribute)
-            return found
+            built_in: T = _imported(self.own[name])
+            return built_in
         if name not in self._points:
             raise self.unknown(name)
-        brought: T = self._points[name].load()
-        if not self._accepts(brought):
+        brought: Any = self._points[name].load()
+        expected, fits = self._expected, callable(brought)
+        if self._base is not None:
+            expected = f"a subclass of {self._base.replace(':', '.')}"
+            fits = isinstance(brought, type) and issubclass(brought, _imported(self._base))
+        if not fits:
             raise ReplituneError(
                 f"entry point {name} of {self.group} is not a {self.kind}",
                 found=self._points[name].value,
-                expected=self._expected,
+                expected=expected,
             )
-        return brought
+        loaded: T = brought
+        return loaded
 
     def unknown(self, name: str) -> ReplituneError:
         close = nearest(name.lower(), self.names)
@@ -147,9 +157,9 @@ class Registry(Generic[T]):
         )
 
     def settings(self, name: str) -> dict[str, Setting]:
-        """The options of what is called so: its own, or those of its class `Settings`."""
-        found: Any = self[name]
-        return settings_of(getattr(found, "Settings", found))
+        """The options of a thing: its own parameters, or those of its class `Settings`."""
+        named: Any = self[name]
+        return settings_of(getattr(named, "Settings", named))
 
     def entry(self, given: str | Mapping[str, Any] | Entry) -> Entry:
         """The entry that a word or a mapping names; the first mistake is raised."""
@@ -162,18 +172,18 @@ class Registry(Generic[T]):
         return entry
 
     def entries(self, given: Iterable[str | Mapping[str, Any] | Entry]) -> list[Entry]:
-        """Several, which are called differently: their ids name files and rows."""
-        found = [self.entry(one) for one in given]
-        twice = repeated(entry.id for entry in found)
+        """Several with distinct ids, which name files and rows."""
+        entries = [self.entry(one) for one in given]
+        twice = repeated(entry.id for entry in entries)
         if twice is not None:
             raise ReplituneError(
                 f"two {self.kind}s are called {twice!r}", fix="give one of them an `id` of its own"
             )
-        return found
+        return entries
 
 
 def repeated(ids: Iterable[str]) -> str | None:
-    """The first id that was there before. Some file systems do not tell upper from lower case."""
+    """The first repeated id. Case is ignored: some file systems do not tell upper from lower case."""
     seen: set[str] = set()
     for id in ids:
         if id.lower() in seen:

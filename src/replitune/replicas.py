@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 UNGROUPED = ("seed", "run")
 """Replica prefixes that are not the name of a tuner."""
+
+MOST_REPLICAS = 999
+"""Of one kind: their numbers have three digits."""
 
 
 @dataclass(frozen=True, order=True)
@@ -39,6 +42,14 @@ def replica_ids(counts: Mapping[str, int]) -> list[Replica]:
         for prefix in ("seed" if group == "seeds" else group,)
         for number in range(1, count + 1)
     ]
+
+
+def counts_of(replicas: Iterable[Replica]) -> dict[str, int]:
+    """Number of replicas by prefix, as `replica_ids` takes it."""
+    counts: dict[str, int] = {}
+    for replica in replicas:
+        counts[replica.prefix] = counts.get(replica.prefix, 0) + 1
+    return counts
 
 
 def same_shares(a: Mapping[Any, int], b: Mapping[Any, int]) -> bool:

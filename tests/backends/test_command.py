@@ -15,7 +15,7 @@ from replitune.corpus.testset import TestSet
 from replitune.errors import ReplicaError, ReplituneError
 from replitune.replicas import Replica
 from replitune.running.files import write_lines
-from replitune.tuning.registry import get_tuner
+from replitune.tuners import get_tuner
 from replitune.tuning.weights import read_weights
 from support import Ran
 

@@ -77,12 +77,14 @@ def run_with(folder: Path, code: str) -> str:
 
 
 INSTALLED = """
+from typing import Annotated, Any
+
 from replitune.backends.registry import BACKENDS, get_backend
 from replitune.backends.settings import ReplicaCounts
 from replitune.errors import ReplituneError
 from replitune.settings import read
-from replitune.tuning.registry import TUNERS, get_tuner, list_tuners
-from replitune.tuning.settings import Tuning, tuning_of
+from replitune.tuners import TUNERS, get_tuner, list_tuners
+from replitune.tuning.settings import TUNING, tuning_of
 
 mine = get_backend("a", {"backend": "mine", "layers": 3, "resources": {"gpu": 2}})
 assert BACKENDS.names[-1] == "mine" and mine.settings.resources.gpu == 2
@@ -97,9 +99,9 @@ else:
 
 assert TUNERS.names[-1] == "coin" and "coin" in list_tuners()
 assert read(ReplicaCounts, {"coin": 3}) == {"coin": 3}
-tuning = read(Tuning, {"coin": {"spread": 0.5}})
+tuning = read(Annotated[Any, TUNING], {"coin": {"spread": 0.5}})
 assert tuning.tuner("coin").spread == 0.5
-assert tuning_of(tuning.of("coin"), "coin")["tuner"] == get_tuner("coin", {"spread": 0.5})
+assert tuning_of(tuning.for_tuner("coin"), "coin")["tuner"] == get_tuner("coin", {"spread": 0.5})
 moses = get_backend("b", {"backend": "moses"})
 assert "coin" in moses.prefixes and "mert-lattice" not in moses.prefixes
 
@@ -123,7 +125,7 @@ def test_an_entry_point_that_is_something_else_is_named(tmp_path: Path):
     install(tmp_path, {"replitune.tuners": "coin = my_package:Mine"})
     said = run_with(
         tmp_path,
-        "from replitune.tuning.registry import get_tuner\n"
+        "from replitune.tuners import get_tuner\n"
         "try: get_tuner('coin')\n"
         "except Exception as error: print(error)\n",
     )
@@ -171,7 +173,7 @@ def test_a_job_makes_its_system_of_the_settings_of_its_stage():
         ("phrase", {"subset": "evn", "features": ["tm", "tm"]}, ["subset"]),
         ("phrase", {"features": ["tm", "tm"]}, ["distinct"]),
         ("marian", {"training": {"length": "20"}, "decoding": {"beam": 0}}, ["20e", "at least 1"]),
-        ("marian", {"options": {"seed": 1, "skip": 2}}, ["replica is the seed", "true or false"]),
+        ("marian", {"options": {"seed": 1, "model": 2}}, ["replica is the seed", "names the files"]),
         ("moses", {"tuner": "mert"}, ["mert-moses"]),
         ("corruption", {"errors": 2, "spred": 0}, ["at most 1", "spread"]),
         ("outputs", {"files": {"t": "x"}, "replicas": {"seeds": 1}}, ["files are its replicas"]),
@@ -192,10 +194,10 @@ def test_describing_systems_imports_nothing_heavy():
     code = (
         "import sys\n"
         "from replitune.backends.registry import BACKENDS, get_backend\n"
-        "from replitune.settings import read\n"
-        "from replitune.tuning.registry import TUNERS\n"
-        "from replitune.tuning.settings import Tuning\n"
-        "read(Tuning, {'metric': 'bleu', **{name: {} for name in TUNERS.names}})\n"
+        "from replitune.settings import Reading\n"
+        "from replitune.tuners import TUNERS\n"
+        "from replitune.tuning.settings import TUNING\n"
+        "TUNING.read(Reading(), {'metric': 'bleu', **{name: {} for name in TUNERS.names}}, ())\n"
         "for name in BACKENDS.names: get_backend('a', {}, name).stages\n"
         "heavy = {'numba', 'scipy', 'pandas', 'pyarrow', 'sacrebleu', 'yaml'} & {*sys.modules}\n"
         "sys.exit(repr(heavy) if heavy else 0)\n"

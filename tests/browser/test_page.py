@@ -17,9 +17,12 @@ import numpy as np
 import pytest
 
 from browser.chromium import CHROMIUM, Browser
+from replitune.report.numbers import interval, p_value, score, signed
+from replitune.report.planning import RUN_STOPS, SEGMENT_STOPS
 from replitune.results.result import Result
 from replitune.significance.studies.pilot import model_of
 from replitune.significance.studies.planned import FEW_NODES, Plan, Planned
+from replitune.significance.variances import bottleneck, shares
 from report.report_models import SEGMENTS, finished_experiment, references, write_report
 from support import Ran
 
@@ -386,38 +389,126 @@ def test_pictures_are_saved_with_their_numbers(browser: Browser, page: Path, tmp
     assert "\\toprule" in files[".tex"].read_text("utf-8")
 
 
-def test_power_of_the_sliders_is_pythons(browser: Browser, page: Path):
+PATHS = """(() => {
+  const figure = document.querySelector("#picture-power .canvas > svg");
+  const [x, y] = ["x", "y"].map(figure.scale);
+  return [...figure.querySelectorAll('[data-mark="line"] path')].map((path) =>
+    Array.from({ length: 81 }, (_, i) => {
+      const { x: left, y: top } = path.getPointAtLength((i * path.getTotalLength()) / 80);
+      return [x.invert(left), y.invert(top)];
+    }));
+})()"""
+
+
+def test_the_sliders_show_the_power_that_python_computes(browser: Browser, page: Path):
     browser.look(1280)
     browser.open(page, "#a=a&b=b")
     result = Result.read(page.parent / "tests" / "t1", "bleu")
     test = result.lead_test(("a", "b"))
     assert test is not None
-    assert test.variances
     model = model_of(test.variances, SEGMENTS)
-    for n, N, tuners in ((4, SEGMENTS, 2), (12, 500, 1), (3, 5000, 1)):
-        plan = Planned(model, Plan(n, n, N, tuners), nodes=FEW_NODES)
-        deltas = [0.0, 0.5, 2.0, 8.0]
-        power, detectable, se = browser.js(f"""(() => {{
-          const c = page.cell(), pair = page.pairOf(c, "a", "b");
-          const m = power.model(pair.parts, c.segments);
-          const plan = power.planned(m, [{n}, {n}], {N}, {tuners}, 0.05);
-          return [{deltas}.map(plan.power), plan.detectable(), plan.se];
-        }})()""")
-        assert se == pytest.approx(float(plan.se), rel=1e-4)
-        assert power == pytest.approx([float(plan.power(d)) for d in deltas], abs=1e-3)
-        assert detectable == pytest.approx(float(plan.detectable()), rel=2e-3)
-    moved = "document.getElementById('picture-power').textContent"
-    before = browser.js(moved)
-    assert f"it speaks of {test.generalises_to}." in before
-    choose(browser, "power-n", "30")
-    assert browser.js(moved) != before
-    assert "the plan" in browser.js(moved)
-    ndtr, chi, t = browser.js("[power.ndtr(1.3), power.chiQuantile(7, 0.9), power.tQuantile(4.5, 0.025)]")
-    from scipy import stats
+    sizes = sorted({*SEGMENT_STOPS, SEGMENTS})
+    text = "document.querySelector('#picture-power figcaption').textContent"
+    assert f"it speaks of {test.generalises_to}." in browser.js(text)
+    own = Planned(model, Plan(4, 4, SEGMENTS, 2), nodes=FEW_NODES)
+    plans: list[tuple[int | None, int | None, Planned]] = [(None, None, own)]
+    for row in (0, 6, len(RUN_STOPS) - 1):
+        for column in (0, 3, len(sizes) - 1):
+            n = 2 * RUN_STOPS[row]
+            plans.append((row, column, Planned(model, Plan(n, n, sizes[column], 2), nodes=FEW_NODES)))
+    for row, column, plan in plans:
+        said = f"With 4 runs and {SEGMENTS} segments"
+        if row is not None and column is not None:
+            choose(browser, "power-n", str(row))
+            choose(browser, "power-segments", str(column))
+            said = f"With {2 * RUN_STOPS[row]} runs and {sizes[column]:,} segments"
+        found = score(float(plan.detectable()), result.decimals)
+        caption = browser.js(text)
+        assert caption.startswith(f"{said}, a difference of {found} BLEU is found"), caption
+        percent = re.search(r"with probability ([<>]?)(\d+)%", caption)
+        assert percent
+        power = 100 * float(plan.power(test.delta))
+        assert percent[1] or abs(int(percent[2]) - power) <= 0.51
+        curve = np.array(browser.js(PATHS)[-1])
+        inside = curve[:, 0] <= 3 * float(plan.detectable())
+        assert inside.sum() > 20
+        assert curve[inside, 1] == pytest.approx(plan.power(curve[inside, 0]), abs=0.02)
+    assert browser.complaints == []
 
-    assert (ndtr, chi, t) == pytest.approx(
-        (stats.norm.cdf(1.3), stats.chi2.ppf(0.9, 7), stats.t.isf(0.025, 4.5)), rel=1e-8
+
+@pytest.fixture
+def single_runs(replitune: Callable[..., Ran], tmp_path: Path) -> Path:
+    """Scores of two systems of which many are equal; the ends of A's are not those of B's."""
+    rng = np.random.default_rng(4)
+    a = rng.normal(30, 10, 200)
+    b = np.where(rng.random(200) < 0.6, a, rng.normal(33, 10, 200))
+    b[:2] = -40, 120
+    rows = [f"{name},{i},{x!r}" for name, xs in (("a", a), ("b", b)) for i, x in enumerate(xs.tolist())]
+    (tmp_path / "scores.csv").write_text("\n".join(["system,segment,score", *rows]) + "\n", "utf-8")
+    html = tmp_path / "single.html"
+    ran = replitune("compare", "--scores", tmp_path / "scores.csv", "--samples", 99, "--html", html)
+    assert ran.code == 0, ran.err
+    (tmp_path / "counts.json").write_text(
+        json.dumps([int((b > a).sum()), int((b < a).sum()), int((b == a).sum())]), "utf-8"
     )
+    return html
+
+
+def test_equal_segments_are_equal_and_have_a_bin_of_their_own(browser: Browser, single_runs: Path):
+    better, worse, equal = json.loads((single_runs.parent / "counts.json").read_text("utf-8"))
+    assert equal > 100
+    browser.look(1280)
+    for a, b, counts in (("a", "b", (better, worse)), ("b", "a", (worse, better))):
+        browser.open(single_runs, f"#a={a}&b={b}")
+        caption = browser.js("document.querySelector('#picture-histogram figcaption').textContent")
+        assert f"{b} is better on {counts[0]}, {a} on {counts[1]}, equal on {equal}." in caption
+        assert browser.js("[...why.differences()].filter((x) => x === 0).length") == equal
+        grey, left, right = browser.js("""(() => {
+          const figure = document.querySelector("#picture-histogram .canvas > svg");
+          const x = figure.scale("x");
+          const bars = [...figure.querySelectorAll('[data-mark="rect"] rect')].map((bar) => {
+            const [left, width] = ["x", "width"].map((name) => Number(bar.getAttribute(name)));
+            return [bar.getAttribute("fill"), x.invert(left), x.invert(left + width)];
+          });
+          const of = (fill) => bars.filter(([colour]) => colour === `var(--${fill})`);
+          return [of("quiet"), of("c2"), of("c5")];
+        })()""")
+        assert len(grey) == 1
+        assert grey[0][1] < 0 < grey[0][2]
+        assert all(end < 0 for _, _, end in left), "where A is better"
+        assert all(start > 0 for _, start, _ in right), "where B is better"
+        # typed ends filter by the same differences
+        choose(browser, "range-low", "0")
+        choose(browser, "range-high", "0")
+        assert browser.js("page.state.range") == [0, 0]
+
+
+def test_the_bar_has_the_shares_of_the_sentence(browser: Browser, page: Path):
+    browser.look(1280)
+    browser.open(page, "#a=a&b=b")
+    test = Result.read(page.parent / "tests" / "t1", "bleu").lead_test(("a", "b"))
+    assert test is not None
+    expected = shares(test.variances)
+    caption = browser.js("document.querySelector('#picture-doubt figcaption').textContent")
+    for one in expected:
+        what = "the test set" if one.row.about is None else f"runs of {one.row.about}"
+        first = f"{one} of the doubt about b − a by BLEU is {what}"
+        assert not one.row.share or f"{what} {one}" in caption or caption.startswith(first)
+    sentence = bottleneck(test.variances)
+    assert sentence is not None
+    percents = {one.percent for one in expected} | {100 - expected[0].percent}
+    assert {int(number) for number in re.findall(r"(\d+)%", sentence)} <= percents
+
+
+def test_numbers_are_printed_as_python_prints_them(browser: Browser, page: Path):
+    browser.open(page)
+    for x in (0.0, -0.004, 0.0004, 0.0234, 0.9996, 12.345, -3.0):
+        y = x + 0.001
+        calls = f"score({x}, 2)", f"signed({x}, 3)", f"interval({x}, {y}, 2)"
+        said = [browser.js(f"page.said.{call}") for call in calls]
+        assert said == [score(x, 2), signed(x, 3), interval(x, y, 2)]
+        if 0 <= x <= 1:
+            assert browser.js(f"page.said.p({x})") == p_value(x)
 
 
 @pytest.fixture(scope="module")

@@ -49,13 +49,26 @@ def test_the_command_and_the_api_say_the_same(tmp_path: Path, capsys: pytest.Cap
     assert record.looks[0].systems["A"].replicas == ["run-001", "run-002", "run-003"]
 
 
-@pytest.mark.parametrize("looks", [["2", "5"], ["5", "3"]])
-def test_looks_that_do_not_rise_from_three_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], looks: list[str]
+REFUSED = [
+    (["--looks", "2", "5"], "the first look is at 2"),
+    (["--looks", "5", "3"], "looks do not rise"),
+    (["--looks", "3", "--methods", "clark"], "looks go by `crossed`"),
+    (["--looks", "3", "--methods", "crossed:scope=segments"], "scope: segments"),
+    (["--looks", "3", "--methods", "crossed:noise_ratio=3"], "noise_ratio: 3"),
+    (["--looks", "3", "--correction", "bh"], "no correction `bh`"),
+    (["--looks", "3", "--design", "samples"], "samples have no run effect"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_what_looks_cannot_follow_is_refused_before_anything_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ):
     scores = table(tmp_path / "s.csv", shift=0)
-    assert main(["compare", "--scores", str(scores), "--looks", *looks]) == 2
-    assert "looks rise, from 3 on" in capsys.readouterr().err
+    assert main(["compare", "--scores", str(scores), *options]) == 2
+    said = capsys.readouterr()
+    assert message in said.err
+    assert not said.out
 
 
 def stored(tmp_path: Path, **options: object) -> Path:

@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from replitune.backends.outputs import expand, natural
+from replitune.corpus.outputs import expand, natural
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load, resolve
-from replitune.experiment.stages import STAGES
+from replitune.experiment.stage import STAGES
 from replitune.experiment.yaml_file import read_yaml
 from replitune.replicas import replica_ids
 from support import ROOT

@@ -18,7 +18,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replitune.backends.outputs import expand, natural
+from replitune.corpus.outputs import expand, natural
 from replitune.corpus.reader import read_testset
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment

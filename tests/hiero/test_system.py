@@ -19,7 +19,7 @@ from replitune.hiero.system import HieroSystem
 from replitune.hiero.train import train_hiero_system
 from replitune.replicas import Replica
 from replitune.running.files import write_lines
-from replitune.tuning.registry import get_tuner
+from replitune.tuners import get_tuner
 from replitune.tuning.settings import LoopSettings
 from replitune.tuning.weights import read_weights
 
@@ -130,7 +130,7 @@ def test_a_model_with_a_file_missing_is_refused(model: Path, tmp_path: Path):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_bytes(data)
     (copy / "trie_keys.npy").unlink()
-    with pytest.raises(ReplituneError, match="not whole"):
+    with pytest.raises(ReplituneError, match="incomplete or damaged"):
         HieroSystem(copy)
 
 

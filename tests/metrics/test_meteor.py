@@ -246,7 +246,7 @@ def test_without_the_jar_the_message_says_what_to_install(monkeypatch, tmp_path)
     monkeypatch.setattr(meteor_jar.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ReplituneError, match="not installed") as caught:
         meteor_jar.find_jar()
-    assert "replitune[meteor]" in caught.value.fix
+    assert "[meteor]'" in caught.value.fix
     with pytest.raises(ReplituneError, match="no such file"):
         meteor_jar.find_jar(str(tmp_path / "meteor.jar"))
 

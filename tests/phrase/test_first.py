@@ -15,7 +15,7 @@ from replitune.phrase.backend import Embedded
 from replitune.phrase.dev_decoder import DevDecoder
 from replitune.phrase.first import FirstDecoding
 from replitune.replicas import Replica
-from replitune.tuning.registry import get_tuner
+from replitune.tuners import get_tuner
 from replitune.tuning.settings import LoopSettings
 
 KEPT = {"mert": "lists", "mira": "lists", "pro": "lists"} | dict.fromkeys(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from decoder_oracle import derivations, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,10 +26,9 @@ def paths(graph: SearchGraph) -> list[tuple[str, np.ndarray, int]]:
     return [(" ".join(text), features, copied) for text, features, copied in ways[-1]]
 
 
-@pytest.mark.parametrize("search", ["stack", "cube"])
 @given(seed=st.integers(0, 10**6))
 @settings(deadline=None, derandomize=True, max_examples=25)
-def test_paths_of_an_unpruned_graph_are_all_derivations(search, seed):
+def test_paths_of_an_unpruned_graph_are_all_derivations(seed):
     rng = np.random.default_rng(seed)
     model, ngrams = random_model(rng, order=int(rng.integers(1, 4)))
     sentence = [f"f{i}" for i in rng.integers(0, 7, rng.integers(1, 4))]
@@ -38,7 +36,7 @@ def test_paths_of_an_unpruned_graph_are_all_derivations(search, seed):
     decoder = Decoder(
         model,
         rng.normal(size=14),
-        SearchSettings(search, stack=2000, pop_limit=10**5, beam=0, distortion_limit=limit, options=99),
+        SearchSettings(stack=2000, pop_limit=10**5, beam=0, distortion_limit=limit, options=99),
     )
     (graph,) = decoder.graphs([" ".join(sentence)])
     found = sorted((t, c, *np.round(f, 3)) for t, f, c in paths(graph))
@@ -53,12 +51,11 @@ def test_paths_of_an_unpruned_graph_are_all_derivations(search, seed):
     )
 
 
-@pytest.mark.parametrize("search", ["stack", "cube"])
-def test_nbest_lists_are_the_best_paths_of_the_graph(search):
+def test_nbest_lists_are_the_best_paths_of_the_graph():
     rng = np.random.default_rng(21)
     model, _ = random_model(rng, features=("tm", "lm", "penalties", "lexro"))
     weights = model.layout.sensible()
-    decoder = Decoder(model, weights, SearchSettings(search=search, stack=4, pop_limit=15))
+    decoder = Decoder(model, weights, SearchSettings(stack=4, pop_limit=15))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 6)) for _ in range(10)]
     found = decoder.nbest(lines, 20)
     for segment, graph in enumerate(decoder.graphs(lines, threads=2)):
@@ -69,13 +66,12 @@ def test_nbest_lists_are_the_best_paths_of_the_graph(search):
         assert len(ours) == min(20, len(scores))
 
 
-@pytest.mark.parametrize("search", ["stack", "cube"])
-def test_a_graph_with_fewer_arcs_has_the_best_paths(search):
+def test_a_graph_with_fewer_arcs_has_the_best_paths():
     """Which arcs stay is decided by the best of all paths through each, found by enumeration."""
     rng = np.random.default_rng(23)
     model, _ = random_model(rng, features=("tm", "lm", "penalties", "lexro"))
     weights = model.layout.sensible()
-    decoder = Decoder(model, weights, SearchSettings(search=search, stack=4, pop_limit=15))
+    decoder = Decoder(model, weights, SearchSettings(stack=4, pop_limit=15))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 6)) for _ in range(10)]
     cut = 0
     for whole, graph in zip(decoder.graphs(lines), decoder.graphs(lines, density=3.0), strict=True):

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from replitune.experiment.experiment import BY_METRIC, counts_of
-from replitune.replicas import Replica
+from replitune.replicas import Replica, counts_of
 from replitune.significance.registry import TESTS
 
 SEGMENTS = 24
@@ -137,7 +136,7 @@ def finished_experiment(
         "histories": {},
         "trained": False,
         "metrics": ids,
-        "studies": {study: [] for study in BY_METRIC},
+        "studies": {study: [] for study in ("power", "replication", "calibrate")},
         "judged": [],
         "baseline": baseline,
         "methods": [TESTS.entry(word).mapping for word in methods],

@@ -48,7 +48,7 @@ def result_of(
     runs: int = 3,
 ) -> Result:
     systems = {name: summary(name, mean, runs) for name, mean in means.items()}
-    (named_so,) = named([Result("t1", "m", word, "sig", higher, 0.05, systems, tests)])
+    (named_so,) = named([Result("t1", "m", word, "sig", higher, 0.05, "crossed", systems, tests)])
     return named_so
 
 

@@ -15,7 +15,7 @@ from replitune.report.material import Material
 from replitune.report.report import ComparisonReport
 from replitune.report.verdict import lead_verdicts
 from replitune.report.warnings import warnings
-from replitune.results.looks import settle
+from replitune.results.settling import settle
 from replitune.significance.looks.record import Abandoned, Record
 
 SEGMENTS = 60

@@ -10,8 +10,8 @@ from replitune.report.methods_paragraph import methods
 from replitune.results.result import Result
 from replitune.significance.one_system import summarise
 from replitune.significance.registry import TESTS
-from replitune.significance.run import run_tests
 from significance.exchange_models import system
+from significance.one_testset import run_tests
 
 
 def paragraph(*words: str) -> str:
@@ -27,7 +27,7 @@ def paragraph(*words: str) -> str:
         name: summarise(MeanMetric(), s, documents, testset="t", seed=1, samples=20)
         for name, s in systems.items()
     }
-    cell = Result("t", "m", "mean", "s", True, 0.05, spread, tuple(rows))
+    cell = Result("t", "m", "mean", "s", True, 0.05, rows[0].method, spread, tuple(rows))
     return methods(Material("small", 1, 0.05, "pairs", 10_000, [cell]))[0]
 
 

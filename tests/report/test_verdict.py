@@ -11,7 +11,7 @@ from replitune.metrics.base import MeanMetric
 from replitune.report.numbers import p_value, probability, score
 from replitune.report.verdict import lead_verdicts, verdict, verdicts
 from replitune.report.wording import named
-from replitune.results.comparing import compare, compare_suite
+from replitune.results.comparing import compare
 from replitune.results.result import Result
 from replitune.significance.base import Note
 from replitune.significance.registry import TESTS
@@ -81,7 +81,7 @@ def compared(
     runs = [rng.normal(0, rep, (n, 1)) for _ in shifts]
     ids = tuple(f"{prefix}-{r + 1:03d}" for r in range(n))
     group = None if prefix in ("seed", "run") else prefix
-    stores = {}
+    stores = []
     for t in range(testsets):
         effect = rng.normal(50, 1, 80)
         systems = {
@@ -94,14 +94,11 @@ def compared(
             for i, (run, shift) in enumerate(zip(runs, shifts, strict=True))
         }
         documents = np.arange(80, dtype=np.int32)
-        stores[f"t{t}"] = [SegmentStatistics(f"t{t}", MeanMetric(), "sig", systems, documents, None)]
+        stores.append(SegmentStatistics(f"t{t}", MeanMetric(), "sig", systems, documents, None))
     methods = tuple(TESTS.entries(settings.pop("methods", ["crossed"])))
     chosen = TestSettings(methods=methods, samples=500, intervals=(), **settings)
-    if testsets > 1:
-        weights = dict.fromkeys(stores, 1 / testsets)
-        found = compare_suite(stores, weights, chosen, suite="all", seed=1, design=design)
-    else:
-        found = compare(stores["t0"], chosen, testset="t0", seed=1, design=design)
+    suite = {store.testset: 1 / testsets for store in stores} if testsets > 1 else {}
+    found = compare(stores, chosen, testset="all" if suite else "t0", suite=suite, seed=1, design=design)
     (result,) = named([*found.metrics.values()])
     return result
 

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from replitune.corpus.testset import TestSet
 from replitune.metrics.base import MeanMetric
 from replitune.report.groups import by_length, by_ratio, group_scores
-from replitune.report.page_numbers import MISSING, packed
+from replitune.report.page_numbers import packed, segment_scores
 from replitune.report.segment_browser import Output, Runs, Segments, page_data
 from replitune.report.why import explain
-from replitune.report.words import compare_words, words_of
+from replitune.report.words import Moments, compare_words, half_width, words_of
 from replitune.statistics.outputs import Outputs
 from replitune.statistics.store import SegmentStatistics
 from report.report_models import SEGMENTS, finished_experiment, output, references, write_report
@@ -44,7 +45,9 @@ def right_by_hand(gram: str, runs: list[list[str]], streams: list[list[str]]) ->
 def test_words_are_counted_as_by_hand_in_every_run():
     streams = [references(), [f"{line} day" for line in references()]]
     runs = {name: [output(s, r) for r in range(3)] for s, name in enumerate(("a", "b"))}
-    found = compare_words(streams, {name: Outputs.of(lines).every() for name, lines in runs.items()})
+    found = compare_words(
+        streams, {name: Outputs.from_replicas(lines).every() for name, lines in runs.items()}
+    )
     assert len(found.grams) > 100
     assert {len(gram.split()) for gram in found.grams} == {1, 2, 3}
     for name, lines in runs.items():
@@ -64,7 +67,7 @@ def test_words_are_counted_as_by_hand_in_every_run():
 
 def test_rare_words_are_those_of_the_training_text():
     train = ["the cat", "the dog", "the sea"]
-    lines = Outputs.of([["the cat ran"], ["the dog ran"]]).every()
+    lines = Outputs.from_replicas([["the cat ran"], ["the dog ran"]]).every()
     found = compare_words([["the cat ran"]], {"a": lines}, train)
     assert found.counted_in == "the training text"
     assert dict(zip(found.classes, found.sizes, strict=True)) == {"not there": 1, "1": 1, "2 to 4": 1}
@@ -94,7 +97,7 @@ def test_every_segment_is_in_one_group_and_groups_are_scored_alone():
         assert found.scores["a"][:, g] == pytest.approx(values[:, members].mean(axis=1))
 
 
-def test_segments_without_a_score_are_missing_and_numbers_survive_packing():
+def test_segments_without_a_score_are_missing():
     statistics = mean_statistics(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
     statistics[0, 2] = 0
     store = SegmentStatistics(
@@ -105,18 +108,90 @@ def test_segments_without_a_score_are_missing_and_numbers_survive_packing():
     assert means[:2].tolist() == [2.0, 2.0]
     assert np.isnan(means[2])
     assert why.words is None
-    values = np.append(np.random.default_rng(1).normal(40, 20, 500), np.nan)
-    low, high, text = packed(values)
-    raw = np.frombuffer(base64.b64decode(text), np.uint8).reshape(-1, 3).astype(np.int64)
-    numbers = raw @ [1, 256, 65536]
-    assert numbers[-1] == MISSING
-    assert low + (high - low) * numbers[:-1] / (MISSING - 1) == pytest.approx(values[:-1], abs=1e-5)
+
+
+def unpacked(text: str, width: int) -> list[int]:
+    """What the page reads: little-endian whole numbers."""
+    raw = base64.b64decode(text)
+    return [int.from_bytes(raw[i : i + width], "little") for i in range(0, len(raw), width)]
+
+
+def test_scores_of_all_systems_are_on_one_scale():
+    rng = np.random.default_rng(1)
+    a = rng.normal(40, 20, 500)
+    b = np.where(rng.random(500) < 0.5, a, rng.normal(45, 20, 500))
+    a[0], b[1], a[2] = -200.0, 300.0, np.nan
+    # what arithmetic makes of equal scores is equal
+    c = np.nextafter(a, np.inf)
+    found = segment_scores({"a": a, "b": b, "c": c})
+    assert found["names"] == ["a", "b", "c"]
+    assert (found["low"], found["high"]) == (-200.0, 300.0)
+    codes = [np.array(unpacked(text, 3)) for text in found["scores"]]
+    most = 2**24 - 1
+    for values, own in zip((a, b, c), codes, strict=True):
+        assert (own == most).tolist() == np.isnan(values).tolist()
+        there = own < most
+        assert -200 + 500 * own[there] / (most - 1) == pytest.approx(values[there], abs=2e-5)
+    there = np.isfinite(a)
+    x, y = a[there], b[there]
+    assert found["counts"] == [
+        [int((y < x).sum()), int((y == x).sum()), int((y > x).sum())],
+        [0, 499, 0],
+        [int((y > x).sum()), int((y == x).sum()), int((y < x).sum())],
+    ]
+
+
+def test_a_mean_of_a_fraction_is_equal_in_whatever_order_it_was_summed():
+    """Halves of a code are rounded to one side, whatever the last bit says."""
+    tenths = [0.1] * 10
+    one, other = sum(tenths) / 4, 1.0 / 4
+    assert one != other
+    ends = [0.0, 1.0]
+    found = segment_scores({"a": np.array([*ends, one]), "b": np.array([*ends, other])})
+    assert found["counts"] == [[0, 3, 0]]
+
+
+def test_probabilities_are_packed_in_fewer_bytes():
+    values = np.array([[0.0, 0.25, 1.0], [0.5, 0.8, 0.999]])
+    for width in (1, 2, 3):
+        codes = np.array(unpacked(packed(values, 0, 1, width), width))
+        assert codes / (256**width - 2) == pytest.approx(values.ravel(), abs=0.51 / (256**width - 2))
+
+
+def test_intervals_of_groups_and_words_are_welchs():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(0, 1, (4, 6)), rng.normal(0.5, 3, (7, 6))
+    a[:, 0], b[:, 0] = 1.0, 3.0  # nothing varies
+    half = half_width(Moments.of(a), Moments.of(b), 0.1)
+    assert half is not None
+    assert half[0] == 0
+    for k in range(1, 6):
+        interval = stats.ttest_ind(b[:, k], a[:, k], equal_var=False).confidence_interval(0.9)
+        assert half[k] == pytest.approx((interval.high - interval.low) / 2)
+    assert half_width(Moments.of(a[:1]), Moments.of(b), 0.1) is None
+
+
+def test_words_that_changed_are_told_by_how_much_and_how_surely():
+    streams = [references()]
+    runs = {name: [output(s, r) for r in range(3)] for s, name in enumerate(("a", "b"))}
+    words = compare_words(
+        streams, {name: Outputs.from_replicas(lines).every() for name, lines in runs.items()}
+    )
+    half = half_width(words.right["a"], words.right["b"], 0.05)
+    assert half is not None
+    delta = words.right["b"].mean - words.right["a"].mean
+    gained, lost = words.most_changed("a", "b", half)
+    assert (lost, gained) == words.most_changed("b", "a", half)
+    for side, sign in ((gained, 1), (lost, -1)):
+        gains = sign * delta
+        keys = sorted((bool(gains[i] <= half[i]), -gains[i]) for i in np.flatnonzero(gains > 0))
+        assert [(bool(gains[i] <= half[i]), -gains[i]) for i in side] == keys[:12]
 
 
 def test_of_the_segments_that_differ_most_the_page_has_all_runs():
     n, texts = 200, [["x y"] * 200, ["x z"] * 200, ["x y"] * 200]
     scores = np.tile(np.arange(n, dtype=float), (3, 1))
-    runs = Runs(("run-001", "run-002", "run-003"), Outputs.of(texts).every(), scores)
+    runs = Runs(("run-001", "run-002", "run-003"), Outputs.from_replicas(texts).every(), scores)
     outputs = [Output("a", "run-001", texts[0], np.zeros(n)), Output("b", "run-001", texts[0], scores[0])]
     part = Segments("t1", "BLEU", True, 2, [["x y z"] * n], None, None, outputs, {"b": runs})
     text, ((_, shown, _),) = page_data([part], 12_000, {})
@@ -147,8 +222,9 @@ def test_the_page_of_an_experiment_has_it_all(replitune: Callable[..., Ran], tmp
     numbers = json.loads(page.split('id="numbers">')[1].split("</script>")[0])
     why = numbers["why"]["t1"]
     assert set(why["groups"]) == {"document", "part", "length"}, "outputs are all as long"
-    assert set(why["means"]) == {"bleu", "ter-norm"}
+    assert set(why["scores"]) == {"bleu", "ter-norm"}
     assert why["groups"]["part"]["sizes"] == [10, 14]
-    assert len(why["groups"]["part"]["metrics"]["bleu"]["a"][0]) == 2
+    part = why["groups"]["part"]["metrics"]["bleu"]
+    assert [part["names"], *map(len, (*part["means"], *part["halves"]))] == [["a", "b"], 2, 2, 2]
     assert sum(why["groups"]["length"]["sizes"]) == SEGMENTS
     assert TestSet((references(),)).segments == SEGMENTS

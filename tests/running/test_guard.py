@@ -72,7 +72,7 @@ def test_replicas_that_agree_are_scored_once():
     hyps, refs = texts(1500)
     metric = get_metric("chrf")
     prepared = metric.prepare([refs])
-    one, many = Outputs.of([hyps]), Outputs.of([hyps] * 20)
+    one, many = Outputs.from_replicas([hyps]), Outputs.from_replicas([hyps] * 20)
     found = ratio(
         lambda: score_outputs(metric, one, prepared), lambda: score_outputs(metric, many, prepared)
     )

@@ -22,10 +22,10 @@ from study import Cell, Maker, as_good_as, cells, document_sizes
 
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
-from replitune.significance.run import run_tests
 from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.significance.system_parts import effective_documents
 from replitune.significance.tests.crossed import crossed
+from significance.one_testset import run_tests
 
 
 def make(kind, n_a, n_b, trials, N=120):

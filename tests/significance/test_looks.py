@@ -14,9 +14,9 @@ from scipy.stats import t as student
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.replicas import Replica
+from replitune.results.looking import all_looks, first_replicas, next_look
 from replitune.significance.base import Comparison
 from replitune.significance.critical import Parts, net_parts
-from replitune.significance.looks.looking import all_looks, first_replicas, next_look
 from replitune.significance.looks.record import FUTILE, NO_P, SETTLED, Plan, Record, read_record
 from replitune.significance.looks.rule import asks, outlook, step_down
 from replitune.significance.looks.settings import RuleSettings
@@ -88,6 +88,34 @@ def test_with_one_part_the_bounds_are_students():
     late = outlook(0.5, parts, np.array([0.99]), RULE)
     assert bool(late.futile(0.05))
     assert 0.5 + small < student.isf(0.025, 4) * np.sqrt(1.98)
+
+
+def test_a_one_sided_look_with_one_part_is_students_too():
+    """Both tails of the rule in one: .05 above, and .1 times .05 for what may still come."""
+    parts = Parts(np.array(2.0), np.array([2.0, 0.0]), np.array([4.0, 499.0]))
+    found = outlook(1.0, parts, np.array([0.25]), RULE, 1.0)
+    reach = student.isf(0.05, 4) * np.sqrt(0.5)
+    beyond = student.isf(0.005, 4) * np.sqrt(1.5)
+    assert float(found.needed(0.05)) == pytest.approx(reach + beyond)
+    other = outlook(1.0, parts, np.array([0.25]), RULE, -1.0)
+    assert float(other.p()) > 0.5
+    gain = student.isf(0.05, 4) * np.sqrt(1.5)
+    for size in (1.0, 1.2):  # gain - reach lies between them
+        one = outlook(size, parts, np.array([0.25]), RULE, -1.0)
+        assert bool(one.futile(0.05)) == (-size + gain < reach) == (size == 1.2)
+    t = student.sf(1 / np.sqrt(2), 4)
+    last = [outlook(1.0, parts, np.array([1.0]), RULE, sign) for sign in (1.0, -1.0)]
+    assert [float(one.p()) for one in last] == pytest.approx([t, 1 - t])
+
+
+def test_a_one_sided_p_is_half_of_the_two_sided_one_on_its_side(rng: np.random.Generator):
+    parts = net_parts(
+        rng.chisquare(4, (20, 2)), np.full(2, 4.0), np.ones((20, 1)), np.array([99.0]), np.zeros((20, 1))
+    )
+    delta = np.abs(rng.normal(size=20) * 5) + 3
+    both, above = (outlook(delta, parts, np.full((20, 2), 0.3), RULE, sign).p() for sign in (0.0, 1.0))
+    assert (both < 1).sum() > 10
+    np.testing.assert_allclose(2 * above[both < 1], both[both < 1], rtol=1e-9)
 
 
 def test_p_is_the_level_at_which_the_difference_is_just_enough(rng: np.random.Generator):

@@ -17,9 +17,10 @@ from replitune.significance.draws import named_draws
 from replitune.significance.one_system import summarise
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
-from replitune.significance.run import histogram, run_tests
+from replitune.significance.run import histogram
 from replitune.significance.settings import Baseline
 from significance.exchange_models import Counts, counts, means, system
+from significance.one_testset import run_tests
 
 N = 40
 DOCUMENTS = np.arange(N, dtype=np.int32) // 2
@@ -32,7 +33,7 @@ def systems(*names: str, n: int = 3) -> dict:
 
 def same(x, y) -> bool:
     """Rows are equal to the bit, apart from what belongs to the family; shares to rounding."""
-    skip = {"p_adjusted", "correction", "ci_low", "ci_high", "ci_level", "notes", "analysis"}
+    skip = {"p_adjusted", "correction", "ci_low", "ci_high", "ci_level", "notes", "analysis", "uncertainty"}
     for f in fields(x):
         one, other = getattr(x, f.name), getattr(y, f.name)
         if f.name == "details":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +12,13 @@ from scipy import stats
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
-from replitune.registry import Entry
+from replitune.significance.base import TestResult
 from replitune.significance.critical import net_parts
 from replitune.significance.multiple import partial_conjunction
 from replitune.significance.next_run import prediction_interval, share_interval, share_won
-from replitune.significance.suites import TestSetScores, run_suite, summarise_suite
+from replitune.significance.run import TestSetScores
+from replitune.significance.run import run_tests as run_tests_of_suite
+from replitune.significance.suites import summarise_suite
 from replitune.significance.system_parts import effective_documents
 from replitune.significance.tests.crossed import crossed
 from significance.crossed_models import comparison, mean_statistics, system, two_way
@@ -339,15 +342,19 @@ def suite_of(rng, n: int = 4, sizes=(60, 90), shift: float = 0.3):
         x["b"] = x["b"] + shift + 0.5 * rng.normal(size=N)
         values.append(x)
         systems = {name: system(name, mean_statistics(z)) for name, z in x.items()}
-        testsets.append(TestSetScores(MeanMetric(), systems, np.arange(N, dtype=np.int32)))
+        testsets.append(TestSetScores({"m": (MeanMetric(), systems)}, np.arange(N, dtype=np.int32)))
     return testsets, values
+
+
+def run_suite(testsets: Sequence[TestSetScores], weights: Sequence[float]) -> list[TestResult]:
+    return run_tests_of_suite(testsets, weights, testset="s", seed=1, methods=["crossed", "clark"])["m"]
 
 
 def test_a_suite_shares_its_runs():
     """V_rep of each run's weighted mean; V_seg and V_int as sums of squares of weights."""
     testsets, values = suite_of(np.random.default_rng(21))
     w = (0.25, 0.75)
-    (row,) = run_suite(testsets, w, [Entry("crossed")], suite="s", seed=1)
+    (row,) = run_suite(testsets, w)
     V = 0.0
     scores = {
         name: sum(wk * x[name].mean(axis=1) for wk, x in zip(w, values, strict=True)) for name in "ab"
@@ -365,24 +372,33 @@ def test_a_suite_shares_its_runs():
     assert row.se**2 == pytest.approx(V, rel=1e-9)
     assert row.delta == pytest.approx(scores["b"].mean() - scores["a"].mean())
     assert (row.segments, row.method) == (150, "crossed")
-    summary = summarise_suite(testsets, w, "a")
+    summary = summarise_suite(testsets, w, "m", "a")
     assert summary.avg == pytest.approx(scores["a"].mean())
     assert summary.s_test == pytest.approx(scores["a"].std(ddof=1))
 
 
 def test_a_suite_of_one_test_set_is_the_test_set():
     testsets, values = suite_of(np.random.default_rng(22), sizes=(80,))
-    (row,) = run_suite(testsets, (1.0,), [], suite="s", seed=1)
+    row, _ = run_suite(testsets, (1.0,))
     alone = crossed(comparison(values[0]["a"], values[0]["b"]))
     assert (row.p, row.se) == pytest.approx((alone.p, alone.se))
     assert "better_on" not in row.details
 
 
+def test_a_suite_says_what_it_leaves_out():
+    testsets, _ = suite_of(np.random.default_rng(25))
+    testsets[1].metrics["m"][1]["a"].statistics[0, 3] = 0.0  # score and count: nobody knows it
+    (row,) = run_suite(testsets, (0.5, 0.5))
+    assert row.segments == 149
+    assert "1 segment without a score left out" in str(row.note)
+
+
 def test_a_suite_says_on_how_many_test_sets():
     testsets, _ = suite_of(np.random.default_rng(23), n=8, sizes=(400, 400, 400), shift=2.0)
-    a = testsets[2].systems["a"]
-    third = replace(testsets[2], systems={"a": a, "b": replace(a, name="b")})
-    (row,) = run_suite([*testsets[:2], third], [1 / 3] * 3, [], suite="s", seed=1)
+    metric, systems = testsets[2].metrics["m"]
+    same = {"a": systems["a"], "b": replace(systems["a"], name="b")}
+    third = replace(testsets[2], metrics={"m": (metric, same)})
+    (row,) = run_suite([*testsets[:2], third], [1 / 3] * 3)
     assert row.details["better_on"] == 2
     assert row.details["worse_on"] == 0
     assert row.swapped().details["worse_on"] == 2
@@ -390,11 +406,12 @@ def test_a_suite_says_on_how_many_test_sets():
 
 def test_a_suite_wants_the_same_runs_on_every_test_set():
     testsets, _ = suite_of(np.random.default_rng(24))
-    b = testsets[1].systems["b"]
+    metric, systems = testsets[1].metrics["m"]
+    b = systems["b"]
     fewer = replace(b, replicas=b.replicas[:3], groups=b.groups[:3], statistics=b.statistics[:3])
-    broken = replace(testsets[1], systems={"a": testsets[1].systems["a"], "b": fewer})
+    broken = replace(testsets[1], metrics={"m": (metric, {"a": systems["a"], "b": fewer})})
     with pytest.raises(ReplituneError, match="different replicas on the test sets") as error:
-        run_suite([testsets[0], broken], (0.5, 0.5), [], suite="s", seed=1)
+        run_suite([testsets[0], broken], (0.5, 0.5))
     assert "run-004" in error.value.found
 
 

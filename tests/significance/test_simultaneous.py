@@ -8,8 +8,8 @@ from scipy import stats
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.multiple import rank_systems
-from replitune.significance.run import run_tests
 from significance.crossed_models import mean_statistics, system, two_way
+from significance.one_testset import run_tests
 
 
 def runs_only(rng, S: int, n: int, shifts=()) -> dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +18,14 @@ from replitune.significance.components import components, sides_of
 from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.significance.system_parts import analyse, weighted
 from replitune.significance.tests.crossed import crossed
-from replitune.significance.variances import MeanSquares, VarianceRow, bottleneck, interval, variance_table
+from replitune.significance.variances import (
+    MeanSquares,
+    VarianceRow,
+    bottleneck,
+    interval,
+    shares,
+    variance_table,
+)
 
 
 def table(
@@ -256,10 +264,48 @@ def test_the_sentence_names_the_bottleneck():
     assert said.endswith("% of the uncertainty is the test set: more runs cannot help")
     noisy = comparison(two_way(rng, 10, 300, 0.01, 0.0, 0.1), two_way(rng, 10, 300, 2, 0.0, 0.1))
     said = bottleneck(tuple(table(noisy).values()))
-    assert said == "100% of the uncertainty is the runs of B: more segments cannot help"
+    assert said == ">99% of the uncertainty is the runs of B: more segments cannot help"
     both = comparison(two_way(rng, 10, 50, 0.4), two_way(rng, 10, 50, 0.4))
     assert bottleneck(tuple(table(both).values())).endswith("more of both would help")
     assert bottleneck(tuple(table(comparison(np.ones((3, 9)), np.ones((3, 9)))).values())) is None
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ((0.5, 0.25, 0.25), ("50%", "25%", "25%")),
+        ((1 / 3, 1 / 3, 1 / 3), ("34%", "33%", "33%")),
+        ((0.836, 0.072, 0.092), ("84%", "7%", "9%")),
+        ((0.996, 0.004, 0.0), (">99%", "<1%", "0%")),
+        ((1.0, 0.0, 0.0), ("100%", "0%", "0%")),
+    ],
+)
+def test_shares_add_to_a_hundred_in_print(parts: tuple[float, ...], said: tuple[str, ...]):
+    of_set, a, b = parts
+    found = shares(
+        (
+            VarianceRow("runs", "A", 0.0, 0.0, 0.0, 3, a),
+            VarianceRow("runs", "B", 0.0, 0.0, 0.0, 3, b),
+            VarianceRow("segments", None, 2.0, 1.8, 2.2, 100, None),
+            VarianceRow("system x segment", None, 1.0, 0.9, 1.1, 100, of_set),
+        )
+    )
+    assert tuple(map(str, found)) == said
+    assert sum(one.percent for one in found) == 100
+    assert [one.row.about for one in found] == [None, "A", "B"]
+
+
+def test_the_sentence_has_the_shares_of_all_that_there_is():
+    """Noise of runs on single segments is the runs'; nothing is left out."""
+    rng = np.random.default_rng(5)
+    pair = comparison(*(two_way(rng, 4, 60, 0.3, 0.0, 2.0) for _ in "ab"))
+    rows = tuple(table(pair).values())
+    said = bottleneck(rows)
+    percents = [int(number) for number in re.findall(r"(\d+)%", said)]
+    assert len(percents) == 2
+    assert sum(percents) == 100
+    assert str(shares(rows)[0]) == f"{percents[0]}%"
+    assert "noise on single segments" in said
 
 
 def test_few_runs_are_not_sure_that_runs_do_not_matter():

@@ -7,9 +7,9 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
+from replitune.tuners import get_tuner
 from replitune.tuning.from_files import tune_files
 from replitune.tuning.layout import Layout
-from replitune.tuning.registry import get_tuner
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -180,7 +179,7 @@ def test_tuning_stops_when_the_dev_score_does_not_improve(space):
 def test_tuning_stops_when_the_weights_promise_little(space):
     everything = LoopSettings(iterations=30, patience=30, min_promise=None)
     whole = run(space, settings=everything).history
-    stopped = run(space, settings=msgspec.structs.replace(everything, min_promise=0.5)).history
+    stopped = run(space, settings=replace(everything, min_promise=0.5)).history
     assert 2 <= len(stopped) < len(whole)
     promises = [
         row.pool_score - max(before.dev_score for before in whole[: i + 1])

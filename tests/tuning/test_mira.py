@@ -6,11 +6,11 @@ import pytest
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
+from replitune.tuners import get_tuner
 from replitune.tuning.combination import Combination
 from replitune.tuning.mira import Mira
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
-from replitune.tuning.registry import get_tuner
 
 START = np.array([0.5, 0.2, -0.4])
 

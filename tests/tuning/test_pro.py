@@ -6,10 +6,10 @@ from scipy.optimize import approx_fprime
 
 from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
+from replitune.tuners import get_tuner
 from replitune.tuning.objective import Objective
 from replitune.tuning.pro import Pro, bleu_plus_one, fit_logistic
 from replitune.tuning.pro_kernel import logistic, sample
-from replitune.tuning.registry import get_tuner
 
 START = np.array([0.5, 0.2, -0.4])
 MASK = (1 << 64) - 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,14 @@ def test_tuning_speaks_line_by_line(run: Run):
     ]
 
 
+def test_kernels_say_what_is_left(run: Run):
+    run.starts("kernels/kernels", "compile 3 of 10 for tests: ter\niteration 0: dev bleu 1.00\n")
+    stream = io.StringIO()
+    Display(run.progress(), plain=True, stream=stream).update()
+    assert "kernels: compile 3 of 10 for tests: ter\n" in stream.getvalue()
+    assert "iteration" not in stream.getvalue()
+
+
 def test_a_job_that_failed_is_named_with_its_log(run: Run):
     progress = run.progress()
     log = run.starts("decode/b/seed-001", "working\nreplitune: no words\n  found: none\n")
@@ -159,7 +168,9 @@ def test_a_run_that_is_over_is_told_whole(finished: Snakemake):
     assert not progress.failed
     said = stream.getvalue()
     assert "both, BLEU: b " in said, "the suite comes first"
-    assert said.rstrip().splitlines()[-1].startswith(f"report: {experiment.at.page} (")
+    verdict, report = said.splitlines()[-2:]
+    assert re.match(r"verdict: both, BLEU: .*\bp\W[=<]\W\.\d+ \(crossed, .*\)$", verdict)
+    assert report.startswith(f"report: {experiment.at.page} (")
 
 
 class Terminal(io.StringIO):

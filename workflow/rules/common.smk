@@ -1,13 +1,13 @@
-# The experiment, and what its rules have in common: a rule says which files a stage makes; what
-# the job is told and what it reads comes from `EXPERIMENT.stage(...)`.
+# The experiment, and what its rules have in common: a rule says which files a stage makes; the
+# settings of its jobs and what they read come from `EXPERIMENT.stage(...)`.
 
-import base64
 import re
 from functools import lru_cache
 
-from replitune.experiment.experiment import BY_METRIC, Experiment
+from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import resolve
-from replitune.experiment.stages import TESTS
+from replitune.experiment.places import TESTS
+from replitune.experiment.stage import STAGES
 from replitune.experiment.yaml_file import find_source
 from replitune.significance.looks.record import read_record
 
@@ -16,9 +16,8 @@ def read_experiment():
     """The validated experiment."""
     with one_message():
         require_one_version()
-        require_places()
         experiment = Experiment(
-            resolve(config, find_source(workflow.configfiles, config))
+            resolve(config, find_source(probe.config_files(workflow), config))
         )
         experiment.outputs  # looks for files of systems that are on disk
         require_writable(".snakemake")
@@ -33,11 +32,12 @@ KERNELS = ancient(AT.kernels)
 
 
 def forget_if_half_made(name):
-    """A run was killed between a job's end and Snakemake's word of it. Snakemake 9 would make the
-    file again, and forget all that depends on it where it is an ancient one."""
-    marker = base64.urlsafe_b64encode(name.encode()).decode()
-    if Path(".snakemake/incomplete", marker).exists():
-        Path(name).unlink(missing_ok=True)
+    """A run was killed here between a job's end and Snakemake's word of it. Snakemake 9 would make
+    the file again, and forget all that depends on it where it is an ancient one."""
+    run = EXPERIMENT.folder / RUN
+    if locks.died_here(EXPERIMENT.folder / locks.RUN) and run.exists():
+        if Path(name).exists() and Path(name).stat().st_mtime >= run.stat().st_mtime:
+            Path(name).unlink()
 
 
 forget_if_half_made(AT.kernels)
@@ -61,40 +61,36 @@ def command(stage, option=""):
     )
 
 
-def allowed(wildcards, output):
+def failure_option(wildcards, output):
     """Made from `output`, so that a change alone makes nothing again."""
     return "--allow-failures" if EXPERIMENT.settings.allow_missing_replicas else ""
 
 
-def told(stage, **names):
-    """What the job of a stage is told, of these names or those of its wildcards."""
-    return lambda wildcards: staged(stage, names or dict(wildcards.items())).json
+def job_settings(stage, **names):
+    """The settings of a job of a stage, of these names or those of its wildcards."""
+    return lambda wildcards: find_job(stage, names or dict(wildcards.items())).json
 
 
-def reads(stage, **names):
+def job_inputs(stage, **names):
     """What it reads."""
-    return lambda wildcards: staged(stage, names or dict(wildcards.items())).planned
+    return lambda wildcards: find_job(stage, names or dict(wildcards.items())).planned
 
 
-def staged(stage, names):
+def find_job(stage, names):
     """The job of a stage, once it is known how many replicas there are."""
-    if not EXPERIMENT.looks or stage not in OF_ALL_REPLICAS:
+    if not EXPERIMENT.looks or not STAGES[stage].WAITS_FOR_LOOKS:
         return EXPERIMENT.stage(stage, **names)
     if stage == "look":
         if int(names["look"]) > 1:
-            looked(int(names["look"]) - 1)
+            record_of_look(int(names["look"]) - 1)
         return EXPERIMENT.stage(stage, **names)
     number = 1
-    while not (record := looked(number)).settled:
+    while not (record := record_of_look(number)).settled:
         number += 1
     return EXPERIMENT.after(record).stage(stage, **names)
 
 
-# the stages that wait for looks
-OF_ALL_REPLICAS = ("look", "score", "derive", "test", *BY_METRIC, "meta", "report")
-
-
-def looked(number):
+def record_of_look(number):
     """The record of a look; the jobs that ask for it are planned anew when there is one."""
     path, _ = checkpoints.look.get(look=number).output
     return known_record(path, Path(path).stat().st_mtime_ns)
@@ -122,7 +118,7 @@ def amounts(mem_mb, runtime, gpu=None):
     """What a job usually takes, or what its system asks for; more when it is tried again."""
 
     def amount(name, usual, growing=True):
-        def of(wildcards, attempt):
+        def resource(wildcards, attempt):
             named = dict(wildcards.items())
             asked = EXPERIMENT.resources(named["system"]) if "system" in named else {}
             if {"system", "metric"} <= {*named}:  # scoring needs no card of the system
@@ -133,10 +129,16 @@ def amounts(mem_mb, runtime, gpu=None):
                 }
             return asked.get(name, usual) * (attempt if growing else 1)
 
-        return of
+        return resource
 
-    found = dict(mem_mb=amount("mem_mb", mem_mb), runtime=amount("runtime", runtime))
-    return found if gpu is None else dict(found, gpu=amount("gpu", gpu, growing=False))
+    resources = dict(
+        mem_mb=amount("mem_mb", mem_mb), runtime=amount("runtime", runtime)
+    )
+    return (
+        resources
+        if gpu is None
+        else dict(resources, gpu=amount("gpu", gpu, growing=False))
+    )
 
 
 def threads_of_system(wildcards):
@@ -147,6 +149,6 @@ def threads_of_metric(wildcards):
     return EXPERIMENT.metric_resources(wildcards.metric).get("threads", 1)
 
 
-def having(stage):
+def systems_with(stage):
     """A wildcard constraint: the systems that have a stage, or nothing at all."""
-    return "|".join(map(re.escape, EXPERIMENT.having(stage))) or "(?!)"
+    return "|".join(map(re.escape, EXPERIMENT.systems_with(stage))) or "(?!)"

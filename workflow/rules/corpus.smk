@@ -3,7 +3,7 @@
 
 rule corpus_train:
     input:
-        unpack(reads("corpus", part="train")),
+        unpack(job_inputs("corpus", part="train")),
     output:
         source=AT.train[0],
         target=AT.train[1],
@@ -16,7 +16,7 @@ rule corpus_train:
     resources:
         **amounts(mem_mb=2000, runtime=30),
     params:
-        job=told("corpus", part="train"),
+        job=job_settings("corpus", part="train"),
     message:
         "prepare the training pairs"
     shell:
@@ -25,7 +25,9 @@ rule corpus_train:
 
 rule corpus_testset:
     input:
-        lambda wildcards: reads("corpus", part=wildcards.testset)(wildcards)["files"],
+        lambda wildcards: job_inputs("corpus", part=wildcards.testset)(wildcards)[
+            "files"
+        ],
     output:
         testset=AT.testset("{testset}"),
         account=AT.account("{testset}"),
@@ -37,7 +39,7 @@ rule corpus_testset:
     resources:
         **amounts(mem_mb=1000, runtime=30),
     params:
-        job=lambda wildcards: told("corpus", part=wildcards.testset)(wildcards),
+        job=lambda wildcards: job_settings("corpus", part=wildcards.testset)(wildcards),
     message:
         "prepare test set {wildcards.testset}"
     shell:
@@ -46,7 +48,7 @@ rule corpus_testset:
 
 rule corpus_inputs:
     input:
-        unpack(reads("account")),
+        unpack(job_inputs("account")),
     output:
         AT.inputs,
     log:
@@ -57,7 +59,7 @@ rule corpus_inputs:
     resources:
         **amounts(mem_mb=2000, runtime=30),
     params:
-        job=told("account"),
+        job=job_settings("account"),
     message:
         "account of all texts"
     shell:
@@ -73,14 +75,14 @@ rule kernels:
     priority: 100
     conda:
         PROGRAMS
-    threads: 1
+    threads: 2
     resources:
         **amounts(mem_mb=2000, runtime=20),
     params:
         # made from `output`, so that a change does not compile again: a job finds what it
         # lacks, and Snakemake 9 forgets what depends on an ancient file that it makes again
-        job=lambda wildcards, output: told("kernels")(wildcards),
+        job=lambda wildcards, output: job_settings("kernels")(wildcards),
     message:
-        "compile kernels (once; up to a minute on a new machine)"
+        "compile kernels (once on a new machine: about 70 CPU seconds)"
     shell:
         command("kernels")

@@ -4,7 +4,7 @@
 
 rule decode:
     input:
-        unpack(reads("decode")),
+        unpack(job_inputs("decode")),
     output:
         update(
             [AT.decode(name, "{system}", "{replica}") for name in EXPERIMENT.testsets]
@@ -12,15 +12,15 @@ rule decode:
     log:
         **logs("decode", "{system}", "{replica}"),
     wildcard_constraints:
-        system=having("decode"),
+        system=systems_with("decode"),
     conda:
         PROGRAMS
     threads: threads_of_system
     resources:
         **amounts(mem_mb=1000, runtime=20 * len(EXPERIMENT.testsets), gpu=0),
     params:
-        job=told("decode"),
-        allow=allowed,
+        job=job_settings("decode"),
+        allow=failure_option,
     message:
         "decode with {wildcards.system} {wildcards.replica}"
     shell:
@@ -34,7 +34,7 @@ for number, (system, testset) in enumerate(EXPERIMENT.given_outputs, 1):
         name:
             f"collect_{number}"
         input:
-            unpack(reads("collect", system=system, testset=testset)),
+            unpack(job_inputs("collect", system=system, testset=testset)),
             files=given_files(system, testset),
         output:
             EXPERIMENT.stage("collect", system=system, testset=testset).outputs[
@@ -48,7 +48,7 @@ for number, (system, testset) in enumerate(EXPERIMENT.given_outputs, 1):
         resources:
             **amounts(mem_mb=1000, runtime=20),
         params:
-            job=told("collect", system=system, testset=testset),
+            job=job_settings("collect", system=system, testset=testset),
         message:
             f"take over the outputs of {system} on {testset}"
         shell:

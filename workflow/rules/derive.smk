@@ -3,20 +3,20 @@
 
 rule derive:
     input:
-        unpack(reads("derive")),
+        unpack(job_inputs("derive")),
     output:
         AT.derivations("{testset}", "{system}"),
     log:
         **logs("derive", "{testset}", "{system}"),
     wildcard_constraints:
-        system=having("derive"),
+        system=systems_with("derive"),
     conda:
         PROGRAMS
     threads: threads_of_system
     resources:
         **amounts(mem_mb=1000, runtime=20),
     params:
-        job=told("derive"),
+        job=job_settings("derive"),
     message:
         "derivations of {wildcards.system} on {wildcards.testset}"
     shell:

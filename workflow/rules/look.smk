@@ -5,7 +5,7 @@
 
 rule batch:
     input:
-        unpack(reads("batch")),
+        unpack(job_inputs("batch")),
         kernels=KERNELS,
     output:
         # kept while the job runs: rows of unchanged replicas are taken over
@@ -20,8 +20,8 @@ rule batch:
     resources:
         **amounts(mem_mb=2000, runtime=30),
     params:
-        job=told("batch"),
-        allow=allowed,
+        job=job_settings("batch"),
+        allow=failure_option,
     message:
         "{wildcards.metric} statistics of {wildcards.system} on {wildcards.testset}, up to {wildcards.n} replicas"
     shell:
@@ -30,7 +30,7 @@ rule batch:
 
 checkpoint look:
     input:
-        unpack(reads("look")),
+        unpack(job_inputs("look")),
     output:
         # kept while the job runs: a look knows when another plan was given up
         update([AT.look("{look}"), AT.look("{look}", ".parquet")]),
@@ -44,7 +44,7 @@ checkpoint look:
     resources:
         **amounts(mem_mb=2000, runtime=30),
     params:
-        job=told("look"),
+        job=job_settings("look"),
     message:
         "look {wildcards.look}: who needs more replicas?"
     shell:

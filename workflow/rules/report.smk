@@ -8,7 +8,7 @@ config = {**config, "captions": Captions()}
 
 rule report:
     input:
-        unpack(reads("report")),
+        unpack(job_inputs("report")),
     output:
         page=AT.page,
         # which there are, the report says, from what the experiment has
@@ -34,7 +34,7 @@ rule report:
     resources:
         **amounts(mem_mb=2000, runtime=30),
     params:
-        job=told("report"),
+        job=job_settings("report"),
     message:
         "tables, figures and report"
     shell:
@@ -54,7 +54,7 @@ rule manifest:
     resources:
         **amounts(mem_mb=1000, runtime=30),
     params:
-        job=told("manifest"),
+        job=job_settings("manifest"),
     message:
         "manifest"
     shell:

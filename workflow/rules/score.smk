@@ -3,7 +3,7 @@
 
 rule score:
     input:
-        unpack(reads("score")),
+        unpack(job_inputs("score")),
         kernels=KERNELS,
     output:
         # kept while the job runs: rows of unchanged replicas are taken over
@@ -16,8 +16,8 @@ rule score:
     resources:
         **amounts(mem_mb=2000, runtime=30, gpu=0),
     params:
-        job=told("score"),
-        allow=allowed,
+        job=job_settings("score"),
+        allow=failure_option,
     message:
         "{wildcards.metric} statistics of {wildcards.system} on {wildcards.testset}"
     shell:

@@ -1,13 +1,13 @@
 # studies/: what replicas say beyond the tests of pairs.
 
 
-for study in BY_METRIC:
+for study in ("power", "replication", "calibrate"):
 
     rule:
         name:
             study
         input:
-            unpack(reads(study)),
+            unpack(job_inputs(study)),
             kernels=KERNELS,
         output:
             update(AT.study(study, "{testset}", "{metric}")),
@@ -21,7 +21,7 @@ for study in BY_METRIC:
         params:
             # `shell` is looked up when the job runs, after the loop
             stage=study,
-            job=told(study),
+            job=job_settings(study),
         message:
             f"{study} on {{wildcards.testset}} by {{wildcards.metric}}"
         shell:
@@ -30,7 +30,7 @@ for study in BY_METRIC:
 
 rule meta:
     input:
-        unpack(reads("meta")),
+        unpack(job_inputs("meta")),
         kernels=KERNELS,
     output:
         AT.study("meta", "{testset}"),
@@ -42,7 +42,7 @@ rule meta:
     resources:
         **amounts(mem_mb=2000, runtime=120),
     params:
-        job=told("meta"),
+        job=job_settings("meta"),
     message:
         "metrics and people on {wildcards.testset}"
     shell:

@@ -3,7 +3,7 @@
 
 rule test:
     input:
-        unpack(reads("test")),
+        unpack(job_inputs("test")),
         kernels=KERNELS,
     output:
         # kept while the job runs, and after it when nothing that it depends on has changed
@@ -16,7 +16,7 @@ rule test:
     resources:
         **amounts(mem_mb=2000, runtime=60),
     params:
-        job=told("test"),
+        job=job_settings("test"),
     message:
         "significance on {wildcards.testset} by {wildcards.metric}"
     shell:

@@ -3,13 +3,13 @@
 
 rule train:
     input:
-        unpack(reads("train")),
+        unpack(job_inputs("train")),
     output:
         directory(AT.model("{system}")),
     log:
         **logs("train", "{system}"),
     wildcard_constraints:
-        system=having("train"),
+        system=systems_with("train"),
     conda:
         PROGRAMS
     # beside the compilation of kernels, and beside other systems
@@ -17,7 +17,7 @@ rule train:
     resources:
         **amounts(mem_mb=4000, runtime=120, gpu=0),
     params:
-        job=told("train"),
+        job=job_settings("train"),
     message:
         "train {wildcards.system}"
     shell:

@@ -4,7 +4,7 @@
 
 rule tune:
     input:
-        unpack(reads("tune")),
+        unpack(job_inputs("tune")),
         kernels=KERNELS,
     output:
         weights=AT.weights("{system}", "{replica}"),
@@ -12,15 +12,15 @@ rule tune:
     log:
         **logs("tune", "{system}", "{replica}"),
     wildcard_constraints:
-        system=having("tune"),
+        system=systems_with("tune"),
     conda:
         PROGRAMS
     threads: threads_of_system
     resources:
         **amounts(mem_mb=2000, runtime=120, gpu=0),
     params:
-        job=told("tune"),
-        allow=allowed,
+        job=job_settings("tune"),
+        allow=failure_option,
     message:
         "tune {wildcards.system} {wildcards.replica}"
     shell:
@@ -29,22 +29,22 @@ rule tune:
 
 rule train_replica:
     input:
-        unpack(reads("train_replica")),
+        unpack(job_inputs("train_replica")),
         kernels=KERNELS,
     output:
         directory(AT.replica("{system}", "{replica}")),
     log:
         **logs("tune", "{system}", "{replica}"),
     wildcard_constraints:
-        system=having("train_replica"),
+        system=systems_with("train_replica"),
     conda:
         PROGRAMS
     threads: threads_of_system
     resources:
         **amounts(mem_mb=4000, runtime=240, gpu=0),
     params:
-        job=told("train_replica"),
-        allow=allowed,
+        job=job_settings("train_replica"),
+        allow=failure_option,
     message:
         "train {wildcards.system} {wildcards.replica}"
     shell:

@@ -30,7 +30,7 @@ from replitune.backends.settings import SystemSettings
 from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.streams import stream
-from replitune.tuning.registry import TUNERS
+from replitune.tuners import TUNERS
 
 TYPES = ("substitution", "deletion", "insertion", "swap")
 MIX = (0.5, 0.2, 0.15, 0.15)

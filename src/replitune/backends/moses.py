@@ -26,7 +26,7 @@ from replitune.running.files import new_folder
 from replitune.running.programs import missing_file, missing_program
 from replitune.running.supervisor import run
 from replitune.settings import Settings, about
-from replitune.tuning.registry import list_tuners
+from replitune.tuners import list_tuners
 
 PROGRAMS = ("moses", "programs", "revision")
 USED = {
@@ -146,10 +146,10 @@ class Moses(Backend):
             wanted += TRAINING
         if not self.uses_our_tuners:
             wanted += ["mert-moses.pl", "extractor", "evaluator", *TUNING.values()]
-        found = [error for name in wanted for error in missing_program(self.program(name), INSTALL)]
+        errors = [error for name in wanted for error in missing_program(self.program(name), INSTALL)]
         if self.settings.ini is not None:
-            found += missing_file(self.settings.ini, f"correct `ini` of system {self.system}")
-        return found
+            errors += missing_file(self.settings.ini, f"correct `ini` of system {self.system}")
+        return errors
 
     # ---- work
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from replitune.backends.interface import Backend
 from replitune.registry import Registry
 from replitune.settings import read
+
+if TYPE_CHECKING:
+    from replitune.backends.interface import Backend
 
 BACKENDS: Registry[type[Backend]] = Registry(
     "backend",
@@ -22,8 +24,7 @@ BACKENDS: Registry[type[Backend]] = Registry(
         "scores": "replitune.backends.scores:ScoreFiles",
     },
     group="replitune.backends",
-    accepts=lambda found: isinstance(found, type) and issubclass(found, Backend),
-    expected="a subclass of replitune.backends.interface.Backend",
+    base="replitune.backends.interface:Backend",
 )
 """The modules are light."""
 

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
+from replitune.replicas import MOST_REPLICAS
 from replitune.running.resources import Resources
-from replitune.settings import (
-    WRONG,
-    Kind,
-    Path_,
-    Reading,
-    Settings,
-    about,
-    did_you_mean,
-    json_schema,
-    settings_of,
-    shown,
-)
-from replitune.tuning.registry import TUNERS
-
-MOST_REPLICAS = 999
-"""Of one kind: their numbers have three digits."""
+from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, json_schema, settings_of, shown
+from replitune.tuners import TUNERS
 
 Number = Annotated[int, about("Number of replicas.", ge=1, le=MOST_REPLICAS)]
 
@@ -35,20 +22,6 @@ Subset = Annotated[
         pattern=r"^(all|top|bottom|odd|even|rand[0-9]{1,9})$(?!\n)",
     ),
 ]
-
-
-class ReplicaDesign(Settings):
-    """What replicas are; stands beside their numbers."""
-
-    design: Annotated[
-        Literal["runs", "samples"],
-        about(
-            "Replicas are `runs` (of a tuner, of a training), or `samples`: outputs drawn for each "
-            "segment independently, as from a language model at a temperature. Samples have no run "
-            "effect, so the tests ask about new segments and new samples; whether the data agree "
-            "is tested."
-        ),
-    ] = "runs"
 
 
 class Counts(Kind):
@@ -71,22 +44,16 @@ class Counts(Kind):
             return reading.wrong(
                 path, "numbers of replicas are not allowed", found=shown(value), expected=self.words
             )
-        found, good = {}, True
+        numbers, good = {}, True
         keys = [*self.keys, *self.beside]
         for key, given in value.items():
             if key not in keys:
-                reading.wrong(
-                    (*path, key),
-                    f"unknown key `{key}` in {'.'.join(map(str, path))}",
-                    expected=", ".join(keys),
-                    fix=did_you_mean(key, keys),
-                )
-                good = False
+                good = bool(reading.unknown(key, keys, path))
                 continue
             kind = self.beside[key].type if key in self.beside else Number
-            found[key] = reading.read(kind, given, (*path, key))
-            good = good and found[key] is not WRONG
-        return found if good else WRONG
+            numbers[key] = reading.read(kind, given, (*path, key))
+            good = good and numbers[key] is not WRONG
+        return numbers if good else WRONG
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         number = {"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS}

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from replitune.api import THREADS as THREADS
-from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import (
     add_seed,
     add_settings,
@@ -40,10 +39,11 @@ from replitune.readers.settings import ColumnNames
 from replitune.report.contents import LATEX_TABLES
 from replitune.settings import settings_of
 from replitune.significance.looks.settings import SCHEDULE
-from replitune.significance.settings import Rule, TestSettings
+from replitune.significance.settings import ReplicaDesign, Rule, TestSettings
 
 if TYPE_CHECKING:
     from replitune.report.report import ComparisonReport
+    from replitune.significance.looks.record import Record
 
 NOT_SO = 3
 """The exit code where `--fail-unless` is not met; a mistake is 2."""
@@ -181,6 +181,7 @@ def run(options: argparse.Namespace) -> int:
     if options.html:
         needs("plots", "--html")
     report = (_of_scores if options.scores else _of_texts)(options, api)
+    record = None if options.looks is None else report.looks(options.looks or SCHEDULE)
     for path, write in (
         (options.stats_dir, report.write_store),
         (options.json, report.write_json),
@@ -196,8 +197,8 @@ def run(options: argparse.Namespace) -> int:
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print_comparison(report.comparison)
-    if options.looks is not None:
-        _print_looks(report, options.looks)
+    if record is not None:
+        _print_looks(report, record)
     if options.fail_unless is None:
         return 0
     from replitune.results.decision import decide
@@ -207,10 +208,9 @@ def run(options: argparse.Namespace) -> int:
     return 0 if decision.ok else NOT_SO
 
 
-def _print_looks(report: ComparisonReport, schedule: list[int]) -> None:
+def _print_looks(report: ComparisonReport, record: Record) -> None:
     from replitune.report.terminal_looks import PLANNED, look_table, stopped
 
-    record = report.looks(schedule or SCHEDULE)
     cell = report.results[0]
     print(f"\nlooks by {cell.name}, p adjusted for looks and pairs\n")
     print(look_table(record, cell.decimals))

@@ -5,11 +5,11 @@ eval "$(replitune --completion bash)"
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from replitune.cli.parser import Parser
 from replitune.errors import ReplituneError
 
 
@@ -25,7 +25,7 @@ class Option:
     """Without any, files are offered."""
 
 
-def options_of(parser: argparse.ArgumentParser) -> list[Option]:
+def options_of(parser: Parser) -> list[Option]:
     return [
         Option(
             tuple(action.option_strings),
@@ -33,13 +33,11 @@ def options_of(parser: argparse.ArgumentParser) -> list[Option]:
             action.nargs != 0,
             tuple(map(str, action.choices or ())),
         )
-        for action in parser._actions
+        for action in parser.options
     ]
 
 
-def completion(
-    shell: str, commands: Mapping[str, str], parsers: Mapping[str, argparse.ArgumentParser]
-) -> str:
+def completion(shell: str, commands: Mapping[str, str], parsers: Mapping[str, Parser]) -> str:
     """What a shell is to read. `commands` with their sentences."""
     if shell not in SHELLS:
         raise ReplituneError(f"no completion for {shell!r}", expected=", ".join(SHELLS))

@@ -10,28 +10,23 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from replitune.backends.interface import Backend, DecodeJob
+from replitune.backends.interface import DecodeJob
+from replitune.backends.making import write_translations
 from replitune.cli.options import add_seed, assignments, safe_name
-from replitune.cli.systems import (
-    add_replica_options,
-    add_system_options,
-    chosen_system,
-    failure_of,
-    path_of,
-)
-from replitune.errors import ReplicaError, ReplituneError
+from replitune.cli.parser import Parser
+from replitune.cli.systems import add_replica_options, add_system_options, chosen_system, path_of
+from replitune.errors import ReplituneError
 from replitune.replicas import Replica
-from replitune.running.failures import read_failure, write_failure
-from replitune.running.files import write_lines
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     add_system_options(parser)
     add_replica_options(parser, "seed-001")
     parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
-    text = parser.add_mutually_exclusive_group(required=True)
-    text.add_argument("--source", metavar="FILE", help="source text, one segment a line")
-    text.add_argument("--testset", metavar="FILE", help="prepared test set")
+    parser.add_one_of(
+        ("--source", {"metavar": "FILE", "help": "source text, one segment a line"}),
+        ("--testset", {"metavar": "FILE", "help": "prepared test set"}),
+    )
     parser.add_argument(
         "--weights",
         metavar="PATH",
@@ -43,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=[],
         metavar="KEY=VALUE",
-        help="search settings: search, stack, pop_limit, beam, distortion_limit, options",
+        help="search settings: stack, pop_limit, beam, distortion_limit, options",
     )
     parser.add_argument("--nbest", type=int, metavar="N", help="n best distinct translations")
     parser.add_argument("--nbest-out", metavar="FILE", help="in Moses' format")
@@ -72,34 +67,4 @@ def run(options: argparse.Namespace) -> None:
         nbest_out=path_of(options.nbest_out),
     )
     backend = chosen_system(options, {"features": options.features, "search": search})
-    translate(backend, job, Path(options.out), allow_failure=options.allow_failure)
-
-
-def translate(backend: Backend, job: DecodeJob, out: Path, *, allow_failure: bool) -> None:
-    """Write the translations of one replica; of one that could not be made, that it could not."""
-    before = read_failure(job.tuned) if job.tuned is not None else None
-    if before is not None:
-        if not allow_failure:
-            raise before.error(str(job.tuned))
-        write_failure(out, before)
-        return
-    try:
-        write_lines(out, _lines(backend, job))
-    except ReplicaError as error:
-        failure = failure_of(
-            error, f"decode {job.name}", backend.system, job.replica.id, allowed=allow_failure
-        )
-        write_failure(out, failure)
-
-
-def _lines(backend: Backend, job: DecodeJob) -> list[str]:
-    """As many lines as there are segments."""
-    lines = backend.decode(job)
-    expected = job.prepared.segments if job.testset is not None else len(job.source)
-    if len(lines) != expected:
-        raise ReplicaError(
-            f"{backend.system} {job.replica.id} gave a wrong number of translations of {job.name}",
-            found=f"{len(lines)} lines",
-            expected=f"{expected}, one for each segment",
-        )
-    return lines
+    write_translations(backend, job, Path(options.out), allow_failure=options.allow_failure)

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import replitune
+from replitune import probes
 from replitune.errors import ReplituneError
-from replitune.extras import EXTRAS, lacking, missing
+from replitune.extras import EXTRAS, lacking, missing, to_install
 
 PROGRAMS = {
     "java": "METEOR",
@@ -36,13 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.ledger.provenance import versions
+    from replitune.probes.numba import is_known
 
+    is_known()
     print(", ".join(f"{name} {version}" for name, version in versions().items()))
     section("extras", ((name, *_extra(name)) for name in EXTRAS))
     section(
         "programs", ((name, shutil.which(name) or "not on the PATH", of) for name, of in PROGRAMS.items())
     )
     section("machine", _machine())
+    if lost := probes.notes():
+        section("slower", ([note] for note in lost))
     section("what can be done", (row for kind, look in KINDS.items() for row in _ready(kind, look())))
 
 
@@ -59,7 +64,7 @@ def _extra(name: str) -> tuple[str, str]:
     lacks = lacking(name)
     if not lacks:
         return "installed", EXTRAS[name].purpose
-    return "missing", f"{EXTRAS[name].purpose}: pip install 'replitune[{name}]'"
+    return "missing", f"{EXTRAS[name].purpose}: {to_install(name)}"
 
 
 def _ready(kind: str, errors: Sequence[ReplituneError]) -> list[tuple[str, str, str]]:

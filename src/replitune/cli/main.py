@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 from replitune import __version__
+from replitune.cli.parser import Parser
 from replitune.errors import ReplituneError, machine_trouble, nearest
 from replitune.running.light import start_lightly
 
@@ -154,10 +155,10 @@ def _from_multeval(arguments: list[str]) -> ReplituneError:
     return ReplituneError("this is a line of multeval", found=missing, fix=f"type: {line}")
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(name: str) -> Parser:
     """The options of one command; docs/commands.md is made from them."""
     module = importlib.import_module(f"replitune.cli.{name}")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"replitune {name}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

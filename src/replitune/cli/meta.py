@@ -12,18 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from replitune.cli.options import add_seed, add_settings, given_settings
 from replitune.errors import ReplituneError
-from replitune.experiment import stages
 from replitune.meta.settings import MetaSettings
-from replitune.settings import read
-
-if TYPE_CHECKING:
-    from replitune.meta.rows import MetaStudy
-    from replitune.statistics.store import SegmentStatistics
 
 SETTINGS = (
     "human",
@@ -59,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from replitune.meta.rows import MetaRow
+    from replitune.results.rows import write_rows
+    from replitune.stages.meta import study_metrics
     from replitune.statistics.store import read_stores
 
     given = given_settings(options, MetaSettings, *SETTINGS)
@@ -85,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
                     f"no metric is called {id!r}", file=options.store, expected=", ".join(known)
                 )
         stores = [known[id] for id in dict.fromkeys(options.metrics)]
-    study = studied(
+    study = study_metrics(
         stores,
         settings,
         files,
@@ -95,72 +90,10 @@ def run(options: argparse.Namespace) -> None:
         threads=options.threads,
     )
     if options.out is not None:
-        write(options.out, study)
+        write_rows(options.out, study.rows, MetaRow)
     if options.json is not None:
         from replitune.running.files import atomic_open
 
         with atomic_open(options.json) as handle:
             json.dump(study.as_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
-
-
-def job(job: stages.Meta, options: argparse.Namespace) -> None:
-    from replitune.statistics.store import read_systems
-
-    stores = [
-        read_systems([job.at.store(job.testset, metric, system) for system in job.systems])
-        for metric in job.metrics
-    ]
-    settings = read(MetaSettings, job.settings, "meta")
-    study = studied(
-        stores, settings, job.human, testset=job.testset, seed=job.seed, threads=options.threads
-    )
-    write(str(job.outputs["rows"]), study)
-
-
-def studied(
-    stores: Sequence[SegmentStatistics],
-    settings: MetaSettings,
-    files: Mapping[str, str],
-    *,
-    testset: str,
-    seed: int,
-    threads: int,
-    systems: Sequence[str] | None = None,
-) -> MetaStudy:
-    """The study of metrics, which is also printed. `files`: the judgements, `human`, of adequacy
-    where there are some of `fluency`, too."""
-    from replitune.meta.analysis import evaluate
-    from replitune.meta.human import read_human
-    from replitune.meta.human_cells import standardise
-    from replitune.meta.loading import load
-    from replitune.meta.rows import MetaRun
-    from replitune.report.terminal_meta import print_meta
-
-    criteria = {"human": "adequacy", "fluency": "fluency"} if "fluency" in files else {}
-    judgements = [
-        read_human(file, criterion=criteria.get(name), score=settings.score_column)
-        for name, file in files.items()
-    ]
-    if settings.standardise:
-        judgements = [standardise(given) for given in judgements]
-    data = load(
-        stores,
-        judgements,
-        systems=systems,
-        exclude=settings.exclude,
-        first_segment=settings.first_segment,
-        segments=settings.segments,
-    )
-    study = evaluate(
-        data.metrics, data.humans, data.documents, MetaRun(testset, seed, settings, threads), data.notes
-    )
-    print_meta(study)
-    return study
-
-
-def write(path: str, study: MetaStudy) -> None:
-    from replitune.meta.rows import MetaRow
-    from replitune.results.rows import write_rows
-
-    write_rows(path, study.rows, MetaRow)

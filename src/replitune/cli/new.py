@@ -18,7 +18,7 @@ from pathlib import Path
 
 from replitune.cli.options import system_files
 from replitune.errors import ReplituneError
-from replitune.extras import missing
+from replitune.extras import missing, to_install
 from replitune.workflow.templates import (
     EXPERIMENT,
     TEMPLATES,
@@ -73,7 +73,7 @@ def _to_do(folder: Path, template: str) -> list[str]:
     chosen = TEMPLATES[template]
     lacks = [extra for extra in ("workflow", *chosen.extras) if missing(extra)]
     return [
-        *([f"pip install 'replitune[{','.join(lacks)}]'"] if lacks else []),
+        *([to_install(*lacks)] if lacks else []),
         *([f"cd {shlex.quote(str(folder))}"] if folder.resolve() != Path.cwd() else []),
         *([chosen.first] if chosen.first else []),
         "replitune run",

@@ -13,19 +13,13 @@ import sys
 from collections.abc import Sequence
 
 from replitune.cli.options import add_settings, given_settings
-from replitune.cli.stores import (
-    add_store_options,
-    add_suite,
-    given_pairs,
-    one_testset,
-    stores_of_suite,
-    with_systems,
-)
+from replitune.cli.stores import add_store_options, add_suite, given_pairs, one_testset, stores_of_suite
 from replitune.errors import ReplituneError
 from replitune.results.decimals import decimals_of
 from replitune.significance.looks.record import Record
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
+from replitune.significance.studies.pairs import with_systems
 from replitune.significance.studies.settings import PlanningSettings
 from replitune.statistics.store import SegmentStatistics
 
@@ -55,24 +49,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.report.terminal_looks import PLANNED, advice_lines, look_table
-    from replitune.results.in_hand import advise, look_settings
+    from replitune.results.in_hand import advise
 
-    settings = look_settings(**given_settings(options, LookSettings, *RULE))
+    settings = LookSettings(**given_settings(options, LookSettings, *RULE))
     tests = TestSettings(pairs=given_pairs(options), **given_settings(options, TestSettings, *TESTED))
     most = settings.looks[-1] if options.most is None else options.most
     if most <= settings.looks[0]:
         raise ReplituneError(
             "--most is the first look", found=str(most), expected=f"more than {settings.looks[0]}"
         )
+    suite: dict[str, float] = {}
     if options.suite is not None:
-        testsets = stores_of_suite(options.store, options.suite)
-        weights = {name: weight for name, (weight, _) in testsets.items()}
-        stores = [of_metric(found, options.metric) for _, found in testsets.values()]
+        stores, suite = stores_of_suite(options.store, options.suite)
     else:
-        weights, stores = None, [of_metric(one_testset(options.store, options.testset), options.metric)]
+        stores = one_testset(options.store, options.testset)
+    stores = of_metric(stores, options.metric)
     if options.systems is not None:
         stores = [with_systems(store, options.systems) for store in stores]
-    advice = advise(stores, tests, settings, most, weights)
+    advice = advise(stores, tests, settings, most, suite)
     if advice.record is not None:
         print(f"{look_table(advice.record, _decimals(stores[0], advice.record))}\n")
     for line in advice_lines(advice, _prices(options, list(advice.wanted))):
@@ -91,18 +85,18 @@ def _decimals(store: SegmentStatistics, record: Record) -> int:
     )
 
 
-def of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> SegmentStatistics:
-    """The one that decides."""
-    known = [store.metric.id for store in stores]
+def of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> list[SegmentStatistics]:
+    """Those of the one that decides."""
+    known = list(dict.fromkeys(store.metric.id for store in stores))
     chosen = [store for store in stores if id in (None, store.metric.id)]
-    if len(chosen) != 1:
+    if len({store.metric.id for store in chosen}) != 1:
         raise ReplituneError(
             "one metric decides",
             found=f"--metric {id}" if id else ", ".join(known),
             expected=f"one of {', '.join(known)}",
             fix="choose one with --metric",
         )
-    return chosen[0]
+    return chosen
 
 
 def _prices(options: argparse.Namespace, systems: list[str]) -> dict[str, float]:

@@ -185,7 +185,7 @@ def matches(word: str) -> list[str]:
     """The files of a pattern in natural order; a word that is no pattern, or a file, as it is."""
     if not any(character in word for character in "*?[") or Path(word).exists():
         return [word]
-    from replitune.backends.outputs import expand
+    from replitune.corpus.outputs import expand
 
     paths = expand(word, Path())
     if not paths:

@@ -10,20 +10,11 @@ of the 95% interval and the observed differences.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from replitune.cli.options import add_settings, given_settings
-from replitune.cli.stores import add_store_options, chosen_stores, given_pairs, job_stores, replicated_pairs
-from replitune.experiment import stages
-from replitune.settings import read
+from replitune.cli.stores import add_store_options, chosen_stores, given_pairs
 from replitune.significance.settings import TestSettings
 from replitune.significance.studies.settings import ReplicationSettings
-
-if TYPE_CHECKING:
-    from replitune.significance.studies.replication import ReplicationRow
-    from replitune.statistics.store import SegmentStatistics
 
 SETTINGS = ("sizes", "repeats", "methods", "samples")
 
@@ -38,8 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.results.rows import write_rows
     from replitune.significance.studies.replication import ReplicationRow
+    from replitune.stages.studies import replication_rows
 
-    found = rows(
+    rows = replication_rows(
         chosen_stores(options),
         given_pairs(options),
         ReplicationSettings(**given_settings(options, ReplicationSettings, *SETTINGS)),
@@ -47,55 +39,4 @@ def run(options: argparse.Namespace) -> None:
         options.seed,
     )
     if options.out is not None:
-        write_rows(options.out, found, ReplicationRow)
-
-
-def job(job: stages.Replication, options: argparse.Namespace) -> None:
-    from replitune.results.rows import write_rows
-    from replitune.significance.studies.replication import ReplicationRow
-
-    tests = read(TestSettings, job.tests, "tests")
-    settings = read(ReplicationSettings, job.settings, "replication")
-    found = rows(job_stores(job), tests.pairs, settings, tests, job.seed)
-    write_rows(str(job.outputs["rows"]), found, ReplicationRow)
-
-
-def rows(
-    stores: Sequence[SegmentStatistics],
-    pairs: Any,
-    settings: ReplicationSettings,
-    tests: TestSettings,
-    seed: int,
-) -> list[ReplicationRow]:
-    """What each pair could have shown, which is also said on the terminal."""
-    import numpy as np
-
-    from replitune.report.terminal import print_table
-    from replitune.report.terminal_studies import small_experiments
-    from replitune.results.decimals import decimals_of
-    from replitune.significance.studies.calibrate import registered
-    from replitune.significance.studies.replication import replicate
-    from replitune.streams import stream
-
-    methods = registered(settings.methods, settings.samples)
-    rows: list[ReplicationRow] = []
-    for store in stores:
-        print(f"{store.metric.id} on {store.testset or 'the test set'}")
-        for pair in replicated_pairs(store, pairs, 2):
-            names = sorted((pair.a.name, pair.b.name))
-            found = replicate(
-                pair,
-                list(settings.sizes),
-                methods,
-                repeats=settings.repeats,
-                alpha=tests.alpha,
-                rng=partial(stream, seed, "replication", store.testset, *names),
-            )
-            print(f"  {pair.b.name} - {pair.a.name} ({pair.a.n} and {pair.b.n} replicas)")
-            scores = pair.scores_a, pair.scores_b
-            decimals = decimals_of(
-                np.concatenate(scores).tolist(), s_test=[float(np.std(s, ddof=1)) for s in scores]
-            )
-            print_table(small_experiments(found, decimals), indent=4)
-            rows += found
-    return rows
+        write_rows(options.out, rows, ReplicationRow)

@@ -12,20 +12,12 @@ DIR/mert-001.txt and on.
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from replitune.cli.options import replica_words, safe_name, system_files
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica, replica_ids
-from replitune.running.failures import read_failure
 from replitune.running.files import read_lines
-
-if TYPE_CHECKING:
-    from replitune.statistics.scoring import Scorer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.corpus.reader import read_testset
     from replitune.metrics.registry import METRICS
+    from replitune.statistics.score_systems import score_systems
     from replitune.statistics.scoring import Scorer
 
     out = Path(options.out)
@@ -77,89 +70,7 @@ def run(options: argparse.Namespace) -> None:
             found=", ".join(options.metrics),
             fix="give a folder with --out",
         )
-    score_outputs(systems, scorers, out, options.refs[0], allow_missing=options.allow_missing)
-
-
-def score_outputs(
-    systems: Mapping[str, Mapping[Replica, str]],
-    scorers: Sequence[Scorer],
-    out: Path,
-    references: str,
-    *,
-    allow_missing: bool = False,
-    take_over: bool = True,
-    made: Sequence[Path] = (),
-    may_be_empty: bool = False,
-) -> None:
-    """Score outputs by system and replica. `out` is a folder, or with one metric a .parquet file.
-    Rows of unchanged replicas are taken over from what is there, unless told otherwise, and from
-    the files `made`. A system may have lost all its replicas where that is said."""
-    from replitune.metrics.base import MeanMetric
-    from replitune.statistics.diagnosis import diagnose, find_copies, is_note
-    from replitune.statistics.outputs import read_outputs
-    from replitune.statistics.store import write_store
-
-    one_file = out.suffix == ".parquet"
-    testset = scorers[0].testset
-    collected = []
-    hashes: dict[str, list[str]] = {}
-    for name, given in systems.items():
-        files, missing = _there(name, given, allow_missing, may_be_empty)
-        outputs = read_outputs(files.values(), testset.segments, references)
-        texts = files and not all(isinstance(s.metric, MeanMetric) for s in scorers)
-        for sentence in diagnose(name, outputs, testset.references) if texts else ():
-            if is_note(sentence):
-                print(f"note: {sentence}")
-            else:
-                print(f"warning: {sentence}", file=sys.stderr)
-        hashes[name] = outputs.sha256
-        for scorer in scorers:
-            path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
-            previous = [*made, *([path] if take_over else [])]
-            scored = replace(scorer.score(name, list(files), outputs, previous=previous), missing=missing)
-            print(
-                f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
-                f"segments; {scored.computed} distinct outputs scored, rows of {scored.taken_over} "
-                f"replicas taken over"
-                + (f"; {scored.unscored} segments have no score" if scored.unscored else "")
-            )
-            if one_file:
-                collected.append(scored)
-            else:
-                write_store(
-                    path, [scored.system], scorer.metric, scorer.metadata([scored]), testset.documents
-                )
-    for warning in find_copies(hashes):
-        print(f"warning: {warning}", file=sys.stderr)
-    if one_file:
-        write_store(
-            out,
-            [scored.system for scored in collected],
-            scorers[0].metric,
-            scorers[0].metadata(collected),
-            testset.documents,
-        )
-
-
-def _there(
-    name: str, files: Mapping[Replica, str], allow_missing: bool, may_be_empty: bool
-) -> tuple[dict[Replica, str], dict[str, str]]:
-    """The outputs that could be made, and why the others could not."""
-    failures = {replica: read_failure(file) for replica, file in files.items()}
-    missing = {r.id: f"{f.stage}: {f.reason}" for r, f in failures.items() if f is not None}
-    for replica, failure in failures.items():
-        if failure is not None and not allow_missing:
-            raise failure.error(files[replica])
-    if missing:
-        print(
-            f"warning: {name}: {len(missing)} of {len(files)} replicas are missing: " + ", ".join(missing),
-            file=sys.stderr,
-        )
-    if len(missing) == len(files) and not may_be_empty:
-        raise ReplituneError(
-            f"no replica of system {name} could be made", found=next(iter(missing.values()))
-        )
-    return {r: file for r, file in files.items() if failures[r] is None}, missing
+    score_systems(systems, scorers, out, options.refs[0], allow_missing=options.allow_missing)
 
 
 def _systems(options: argparse.Namespace) -> dict[str, dict[Replica, str]]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 from replitune.cli.options import add_seed, pairs_of
 from replitune.errors import ReplituneError
-from replitune.experiment.stages import StoreStage
 from replitune.settings import from_text, read
-from replitune.significance.base import Comparison
-from replitune.significance.pairs import pairs_of_systems, require_system
 from replitune.significance.settings import Pairs, Weight
-from replitune.statistics.store import SegmentStatistics, read_stores, read_systems
+from replitune.significance.studies.pairs import with_systems
+from replitune.statistics.store import SegmentStatistics, read_stores
 
 
 def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True, seed: bool = True) -> None:
@@ -56,8 +53,9 @@ def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
     return stores
 
 
-def stores_of_suite(store: str, words: Sequence[str]) -> dict[str, tuple[float, list[SegmentStatistics]]]:
-    """By test set, its weight and what each metric says of it. ``TESTSET[=WEIGHT] ...``, or all."""
+def stores_of_suite(store: str, words: Sequence[str]) -> tuple[list[SegmentStatistics], dict[str, float]]:
+    """What each metric says of each test set of a suite, and their weights.
+    ``TESTSET[=WEIGHT] ...``, or all."""
     found: dict[str, list[SegmentStatistics]] = {}
     for item in read_stores(store):
         found.setdefault(item.testset, []).append(item)
@@ -74,7 +72,8 @@ def stores_of_suite(store: str, words: Sequence[str]) -> dict[str, tuple[float, 
             "a suite needs two test sets or more", file=store, found=", ".join(weights) or "none"
         )
     total = sum(weights.values())
-    return {name: (weight / total, found[name]) for name, weight in weights.items()}
+    suite = {name: weight / total for name, weight in weights.items()}
+    return [item for name in suite for item in found[name]], suite
 
 
 def add_suite(parser: argparse.ArgumentParser) -> None:
@@ -94,40 +93,3 @@ def chosen_stores(options: argparse.Namespace) -> list[SegmentStatistics]:
     if options.systems is None:
         return stores
     return [with_systems(store, options.systems) for store in stores]
-
-
-def job_stores(job: StoreStage) -> list[SegmentStatistics]:
-    """The statistics that a job of the workflow reads, of each test set of a suite."""
-    return [
-        with_systems(read_systems(job.stores(testset)), job.systems)
-        for testset in job.suite or [job.testset]
-    ]
-
-
-def with_systems(store: SegmentStatistics, names: Sequence[str]) -> SegmentStatistics:
-    for name in names:
-        require_system(name, list(store.systems))
-    return replace(store, systems={name: store.systems[name] for name in names})
-
-
-def of_pair(store: SegmentStatistics, a: str, b: str) -> Comparison:
-    return Comparison(store.metric, store.systems[a], store.systems[b], store.documents)
-
-
-def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Iterator[Comparison]:
-    """The pairs whose systems have so many replicas; the others are named on the terminal."""
-    wanted = pairs_of_systems(pairs, list(store.systems))
-    short = {name: s.n for name, s in store.systems.items() if s.n < fewest}
-    kept = [pair for pair in wanted if not short.keys() & set(pair)]
-    if not kept:
-        raise ReplituneError(
-            f"no pair of systems with {fewest} replicas each",
-            found=", ".join(f"{s.n} of {name}" for name, s in store.systems.items()),
-            fix="tune or train each system once more",
-        )
-    for a, b in wanted:
-        if (a, b) in kept:
-            yield of_pair(store, a, b)
-        else:
-            few = [f"{short[name]} of {name}" for name in (a, b) if name in short]
-            print(f"  {b} - {a}: left out, too few replicas ({', '.join(few)})")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from replitune.backends.interface import Backend
 from replitune.backends.registry import get_backend
-from replitune.errors import ReplicaError, ReplituneError
-from replitune.running.failures import Failure
+from replitune.errors import ReplituneError
 
 
 def add_system_options(parser: argparse.ArgumentParser) -> None:
@@ -46,15 +44,6 @@ def chosen_system(options: argparse.Namespace, otherwise: Mapping[str, Any]) -> 
         except ValueError as error:
             raise ReplituneError("--settings is not JSON", found=str(error)) from None
     return get_backend(options.system, settings, options.backend)
-
-
-def failure_of(error: ReplicaError, stage: str, system: str, replica: str, *, allowed: bool) -> Failure:
-    """The record of a replica that could not be made; where that is not allowed, the error."""
-    if not allowed:
-        raise error
-    print(f"warning: going on without {system} {replica}", file=sys.stderr)
-    print(f"replitune: {error}", file=sys.stderr)
-    return Failure(stage, system, replica, " ".join(str(error).split()))
 
 
 def path_of(name: str | None) -> Path | None:

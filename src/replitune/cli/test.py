@@ -12,14 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
-from replitune.backends.settings import ReplicaDesign
 from replitune.cli.options import add_seed, add_settings, given_settings
 from replitune.cli.stores import add_pairs, add_suite, given_pairs, one_testset, stores_of_suite
-from replitune.experiment import stages
-from replitune.settings import read
-from replitune.significance.settings import TestSettings
+from replitune.significance.settings import ReplicaDesign, TestSettings
 
 SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
@@ -42,34 +38,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.report.terminal import print_comparison
-    from replitune.results.comparing import compare, compare_suite
+    from replitune.results.comparing import compare
     from replitune.statistics.store import read_stores
 
     settings = TestSettings(pairs=given_pairs(options), **given_settings(options, TestSettings, *SETTINGS))
-    given: dict[str, Any] = {
-        "seed": options.seed,
-        "systems": options.systems,
-        **given_settings(options, ReplicaDesign, "design"),
-    }
     if options.suite is not None:
-        testsets = stores_of_suite(options.store, options.suite)
-        comparison = compare_suite(
-            {name: stores for name, (_, stores) in testsets.items()},
-            {name: weight for name, (weight, _) in testsets.items()},
-            settings,
-            suite=options.testset or "suite",
-            **given,
-        )
+        stores, suite = stores_of_suite(options.store, options.suite)
+        testset = options.testset or "suite"
     else:
-        stores = one_testset(options.store, options.testset)
-        comparison = compare(
-            stores,
-            settings,
-            testset=options.testset or stores[0].testset or "testset",
-            threads=options.threads,
-            dev=read_stores(options.dev) if options.dev else [],
-            **given,
-        )
+        stores, suite = one_testset(options.store, options.testset), {}
+        testset = options.testset or stores[0].testset or "testset"
+    comparison = compare(
+        stores,
+        settings,
+        testset=testset,
+        suite=suite,
+        seed=options.seed,
+        threads=options.threads,
+        dev=read_stores(options.dev) if options.dev else [],
+        systems=options.systems,
+        **given_settings(options, ReplicaDesign, "design"),
+    )
     if options.out is not None:
         for result in comparison.metrics.values():
             result.write(Path(options.out))
@@ -80,33 +69,3 @@ def run(options: argparse.Namespace) -> None:
             json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
     print_comparison(comparison)
-
-
-def job(job: stages.Test, options: argparse.Namespace) -> None:
-    from replitune.results.comparing import compare, compare_suite
-    from replitune.significance.looks.record import read_record
-    from replitune.statistics.store import read_systems
-
-    settings = read(TestSettings, job.tests, "tests")
-    given: dict[str, Any] = {
-        "seed": job.seed,
-        "systems": job.systems,
-        "design": job.design,
-        "families": job.families,
-        "looks": read_record(job.at.look(job.looks)) if job.looks else None,
-    }
-    if job.suite:
-        stores = {testset: [read_systems(job.stores(testset))] for testset in job.suite}
-        comparison = compare_suite(stores, job.suite, settings, suite=job.testset, **given)
-    else:
-        dev = [job.at.store("dev", job.metric, system) for system in job.dev]
-        comparison = compare(
-            [read_systems(job.stores(job.testset))],
-            settings,
-            testset=job.testset,
-            threads=options.threads,
-            dev=[read_systems(dev)] if dev else [],
-            **given,
-        )
-    (result,) = comparison.metrics.values()
-    result.write(Path(job.at.tests(job.testset, job.metric)).parent)

@@ -13,22 +13,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from replitune.cli.options import add_seed, assignments, safe_name
-from replitune.cli.systems import (
-    add_replica_options,
-    add_system_options,
-    chosen_system,
-    failure_of,
-    path_of,
-)
+from replitune.cli.systems import add_replica_options, add_system_options, chosen_system, path_of
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
-from replitune.tuning.registry import TUNERS, get_tuner
-
-if TYPE_CHECKING:
-    from replitune.backends.interface import Backend, ReplicaJob
+from replitune.tuners import TUNERS, get_tuner
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,6 +89,7 @@ def _tune_files(options: argparse.Namespace) -> None:
 
 def _tune_system(options: argparse.Namespace) -> None:
     from replitune.backends.interface import ReplicaJob, needed
+    from replitune.backends.making import make_replica
     from replitune.phrase.settings import SearchSettings
     from replitune.tuning.settings import LoopSettings
 
@@ -133,27 +125,6 @@ def _tune_system(options: argparse.Namespace) -> None:
         tuner=tuner,
     )
     make_replica(backend, job, allow_failure=options.allow_failure)
-
-
-def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> None:
-    """Tune or train one replica; of one that could not be made, write that it could not."""
-    from replitune.errors import ReplicaError
-    from replitune.running.failures import IN_FOLDER, write_failure
-
-    seeded = "train_replica" in backend.stages
-    try:
-        if seeded:
-            backend.train_replica(job)
-        else:
-            backend.tune(job)
-    except ReplicaError as error:
-        stage = "training" if seeded else "tuning"
-        failure = failure_of(error, stage, backend.system, job.replica.id, allowed=allow_failure)
-        write_failure(job.out / IN_FOLDER if seeded else job.out, failure)
-        if job.history is not None:
-            from replitune.tuning.history import write_history
-
-            write_history(job.history, ())
 
 
 def _dev_set(options: argparse.Namespace) -> Any:

@@ -74,7 +74,7 @@ def _lacks(path: str | Path, key: Key, other: str | Path) -> ReplituneError:
 
 
 def require_same_documents(first: FileContent, other: FileContent) -> None:
-    """Two files that both tell the documents tell the same."""
+    """Refuse two files that disagree about the documents."""
     if first.documents is None or other.documents is None:
         return
     for number, (mine, theirs) in enumerate(zip(first.documents, other.documents, strict=True), start=1):
@@ -88,13 +88,13 @@ def require_same_documents(first: FileContent, other: FileContent) -> None:
             )
 
 
-def take_names(found: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
-    """Every wanted name is there; the message lists what is."""
+def take_names(names: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
+    """Refuse a wanted name that does not exist; the message lists those that do."""
     for name in wanted:
-        if name not in found:
+        if name not in names:
             raise ReplituneError(
                 f"no such {what}",
                 file=path,
                 found=name,
-                expected=f"one of {', '.join(found)}" if found else f"a file with a {what}",
+                expected=f"one of {', '.join(names)}" if names else f"a file with a {what}",
             )

@@ -1,14 +1,12 @@
 """What settings cannot say one by one: whether they go together.
 
-Each check names the parts of the experiment that it looks at as its parameters; it is left out
-when one of them is wrong by itself.
+`CHECKS` says which parts of the experiment each check looks at; it is left out when one of them is
+wrong by itself.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from replitune.backends.interface import Backend, Given
@@ -20,7 +18,8 @@ from replitune.metrics.score_files import check_scores
 from replitune.registry import Entry, repeated
 from replitune.replicas import same_shares
 from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain, settings_of
-from replitune.significance.looks.settings import FEWEST, LookSettings, deciding
+from replitune.significance.looks.plan import require_followed
+from replitune.significance.looks.settings import LookSettings
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import Baseline
@@ -31,10 +30,10 @@ Complain = Callable[..., Any]
 
 def cross_check(reading: Reading, parts: Mapping[str, Any]) -> None:
     """Note what is wrong with parts that are right by themselves."""
-    for check in CHECKS:
-        wanted = [name for name in inspect.signature(check).parameters if name != "complain"]
-        if all(parts[name] is not WRONG for name in wanted):
-            check(reading.wrong, **{name: parts[name] for name in wanted})
+    for check, names in CHECKS:
+        values = [parts[name] for name in names]
+        if all(value is not WRONG for value in values):
+            check(reading.wrong, *values)
 
 
 def has_testsets(complain: Complain, corpus: Any) -> None:
@@ -277,13 +276,7 @@ def looks_fit(
                     fix=f"say `until: settled`, or leave `{key}` out",
                 )
         return
-    if replicas.get("design") == "samples":
-        complain(
-            ("replicas", "design"),
-            "samples have no run effect that more of them could settle",
-            found="design: samples, until: settled",
-            fix="leave `until` out",
-        )
+    require_followed(complain, tests, looks, replicas.get("design", "runs"))
     _schedule_fits(complain, looks, replicas, systems)
     ids = [entry.id for entry in metrics]
     if looks.metric is not None and looks.metric not in ids:
@@ -299,25 +292,12 @@ def looks_fit(
             expected="one of them",
             fix="name it as replicas.testset; a suite is one verdict over several",
         )
-    _test_decides(complain, tests)
 
 
 def _schedule_fits(
     complain: Complain, looks: LookSettings, replicas: Mapping[str, Any], systems: Mapping[str, Any]
 ) -> None:
     schedule, path = looks.looks, ("replicas", "looks")
-    shown = ", ".join(map(str, schedule))
-    if schedule[0] < FEWEST:
-        complain(
-            (*path, 0) if "looks" in replicas else ("replicas",),
-            f"the first look is at {schedule[0]}",
-            found=shown,
-            expected=f"{FEWEST} or more",
-            fix="two replicas would find a difference at .05 in .075 of experiments without one",
-        )
-    if any(b <= a for a, b in pairwise(schedule)):
-        complain(path, "looks do not rise", found=shown, expected="each above the one before")
-        return
     made = {
         name: replica_counts(backend, replicas)
         for name, backend in backends_of(systems).items()
@@ -358,39 +338,6 @@ def _schedule_fits(
         )
 
 
-def _test_decides(complain: Complain, tests: Any) -> None:
-    method = deciding(tests)
-    if method is None:
-        complain(
-            ("tests", "methods"),
-            "`until: settled` goes by `crossed`, which is no test here",
-            found=", ".join(entry.id for entry in tests.methods),
-            fix="add `crossed`",
-        )
-        return
-    names = [entry.name for entry in tests.methods]
-    place = ("tests", "methods", names.index("crossed"))
-    for option, fitting in (
-        ("scope", ("both", "runs")),
-        ("alternative", ("two-sided",)),
-        ("noise_ratio", ("none",)),
-    ):
-        given = method.options.get(option)
-        if given is not None and given not in fitting:
-            complain(
-                place,
-                f"`until: settled` goes by the first `crossed`, which has {option}: {given}",
-                expected=f"{option}: {' or '.join(fitting)}",
-                fix="put a `crossed` without it first, and give the other an `id`",
-            )
-    if tests.correction == "bh":
-        complain(
-            ("tests", "correction"),
-            "`until: settled` has no correction `bh`",
-            expected="max-t or holm (looks are corrected by Holm), or none",
-        )
-
-
 def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
     """What `replicas` say of looks; None: their numbers are fixed."""
     if replicas.get("until") is None:
@@ -399,19 +346,19 @@ def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
     return LookSettings(**{key: value for key, value in replicas.items() if key in known})
 
 
-CHECKS: tuple[Callable[..., None], ...] = (
-    has_testsets,
-    pairs_exist,
-    suites_fit,
-    metrics_differ,
-    tests_differ,
-    studies_fit,
-    scores_fit,
-    texts_are_there,
-    systems_fit,
-    shares_are_equal,
-    replicas_are_there,
-    looks_fit,
+CHECKS: tuple[tuple[Callable[..., None], tuple[str, ...]], ...] = (
+    (has_testsets, ("corpus",)),
+    (pairs_exist, ("systems", "tests")),
+    (suites_fit, ("tests", "corpus", "metrics")),
+    (metrics_differ, ("metrics",)),
+    (tests_differ, ("tests",)),
+    (studies_fit, ("studies", "metrics", "corpus")),
+    (scores_fit, ("metrics", "corpus")),
+    (texts_are_there, ("systems", "corpus")),
+    (systems_fit, ("systems", "replicas", "corpus", "tuning")),
+    (shares_are_equal, ("systems", "replicas", "tests")),
+    (replicas_are_there, ("systems", "replicas", "tests")),
+    (looks_fit, ("replicas", "systems", "metrics", "tests", "corpus")),
 )
 
 

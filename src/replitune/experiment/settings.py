@@ -11,16 +11,16 @@ from typing import Annotated, Any
 import msgspec
 
 from replitune.backends.registry import BACKENDS
-from replitune.backends.settings import Counts, ReplicaDesign
+from replitune.backends.settings import Counts
 from replitune.corpus.settings import CORPUS
 from replitune.meta.settings import MetaSettings
 from replitune.metrics.registry import METRICS
 from replitune.registry import NAME, Entry, Name, Named
 from replitune.settings import SEED, WRONG, Chosen, Kind, Path_, Reading, Settings, about, json_schema
 from replitune.significance.looks.settings import LookSettings
-from replitune.significance.settings import TestSettings
+from replitune.significance.settings import ReplicaDesign, TestSettings
 from replitune.significance.studies.settings import CalibrateSettings, PowerSettings, ReplicationSettings
-from replitune.tuning.settings import Tuning
+from replitune.tuning.settings import TUNING, Tuning
 
 Replicas = Annotated[dict[str, Any], Counts(ReplicaDesign, LookSettings)]
 """Numbers as in `ReplicaCounts`, what replicas are, and whether the experiment decides how many of
@@ -121,7 +121,7 @@ class ExperimentSettings(Settings, kw_only=True):
             "such a replica stops the scores of its system."
         ),
     ] = False
-    tuning: Annotated[Tuning, about("How systems are tuned on dev.")] = Tuning()
+    tuning: Annotated[Any, TUNING, about("How systems are tuned on dev.")] = Tuning()
     metrics: Annotated[
         tuple[Annotated[Entry, Named(METRICS)], ...],
         about(

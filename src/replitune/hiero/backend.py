@@ -25,8 +25,8 @@ class Hiero(Embedded):
     settings: HieroSystemSettings
 
     @property
-    def search(self) -> str | None:
-        return "hiero"
+    def warm_up_settings(self) -> Mapping[str, Any] | None:
+        return {"search": {"pop_limit": 20}}
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:

@@ -41,7 +41,7 @@ class Chart(NamedTuple):
 
 
 @leaf
-def _extend_items(trie, items, count, word, symbol, number):  # type: ignore[no-untyped-def]
+def _extend_items(trie, items, count, word, symbol, number):
     """Add the items that end behind `word`, from those that end before it; their number.
 
     number: the cells that end there by their length, -1 where there is none; `items` has room."""
@@ -68,7 +68,7 @@ def _extend_items(trie, items, count, word, symbol, number):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _match(trie, option_start, tokens, copied, start, longest, cells, ways):  # type: ignore[no-untyped-def]
+def _match(trie, option_start, tokens, copied, start, longest, cells, ways):
     """The chart of every sentence: (first cell of each and behind the last, cells, ways).
 
     tokens: word ids, -1 for unknown; copied: the side that copies a word, of those that have no
@@ -181,7 +181,7 @@ def match(model: HieroModel, lines: Sequence[str], longest: int) -> Matched:
 
 
 @njit(cache=True)
-def _has_rule(trie, option_start, tokens):  # type: ignore[no-untyped-def]
+def _has_rule(trie, option_start, tokens):
     """Whether each word has a rule of its own."""
     out = np.zeros(len(tokens), np.bool_)
     for i in range(len(tokens)):

@@ -23,7 +23,7 @@ DEEPEST = 8
 
 
 @njit(cache=True)
-def _mark_suffixes(automaton, order, extends):  # type: ignore[no-untyped-def]
+def _mark_suffixes(automaton, order, extends):
     """extends[i]: whether some n-gram of the model ends in n-gram i and is longer."""
     nodes, root = automaton.nodes, automaton.root
     suffix = np.full(len(nodes), -1, np.int64)
@@ -51,7 +51,7 @@ def suffixes(lm: LanguageModel) -> NDArray[np.uint8]:
 
 
 @leaf
-def append_word(automaton, extends, left, full, state, word):  # type: ignore[no-untyped-def]
+def append_word(automaton, extends, left, full, state, word):
     """A stretch (left, full, state) with one more word: (log probability of the word, left, full,
     state). The empty stretch is (root, 0, root)."""
     if full:
@@ -78,7 +78,7 @@ def append_word(automaton, extends, left, full, state, word):  # type: ignore[no
 
 
 @leaf
-def append_part(automaton, extends, path, left, full, state, other_left, other_full, other_state):  # type: ignore[no-untyped-def]
+def append_part(automaton, extends, path, left, full, state, other_left, other_full, other_state):
     """A stretch with another behind it: (what that adds to the sum of their log probabilities,
     left, full, state). path: room for `DEEPEST` nodes."""
     nodes, root = automaton.nodes, automaton.root

@@ -31,8 +31,8 @@ PIECE = 22
 
 
 class Tries(NamedTuple):
-    """What was found, each thing once. Sides are sequences of symbols; a rule is a source side and,
-    as symbol, a target side; links of a rule, `aligned`, are a rule and a node of `masks`."""
+    """The extracted sides and rules, each once. Sides are sequences of symbols; a rule is a source side
+    and, as symbol, a target side; links of a rule, `aligned`, are a rule and a node of `masks`."""
 
     source: Growing
     target: Growing
@@ -71,15 +71,7 @@ class Extracted:
 
 def extract_rules(source: Encoded, target: Encoded, links: Links, settings: HieroSettings) -> Extracted:
     """The rules of all segments."""
-    corpus = (
-        source.words,
-        source.start,
-        target.words,
-        target.start,
-        links.start,
-        links.source,
-        links.target,
-    )
+    corpus = (source.words, source.start), (target.words, target.start), links
     limits = (
         settings.max_span,
         settings.max_symbols,
@@ -90,7 +82,7 @@ def extract_rules(source: Encoded, target: Encoded, links: Links, settings: Hier
     start = np.zeros(len(source) + 1, np.int64)
     tries = Tries(*(grown(None, 0) for _ in Tries._fields))
     count, times = np.zeros(0), np.zeros(0, np.int32)
-    _extract(*corpus, *limits, 0, False, start, tries, count, times)
+    _extract(*corpus, limits, 0, False, start, tries, count, times)
     done = 0
     while done < len(source):
         more = int(start[done + 1] - start[done])
@@ -98,7 +90,7 @@ def extract_rules(source: Encoded, target: Encoded, links: Links, settings: Hier
         tries = Tries(*map(grown, tries, needed.tolist()))
         count.resize(len(tries.rules.parent))
         times.resize(len(tries.aligned.parent))
-        done = _extract(*corpus, *limits, done, True, start, tries, count, times)
+        done = _extract(*corpus, limits, done, True, start, tries, count, times)
     rules = _nodes(tries.rules)
     return Extracted(
         source=_nodes(tries.source),
@@ -132,7 +124,7 @@ def _usual_links(tries: Tries, times: NDArray[np.int32]) -> NDArray[np.uint64]:
 
 
 @njit(cache=True)
-def _choose_links(rule, mask_node, times, aligned, masks, usual):  # type: ignore[no-untyped-def]
+def _choose_links(rule, mask_node, times, aligned, masks, usual):
     most = np.zeros(len(usual), np.int32)
     for i in range(1, aligned):
         mask = masks[mask_node[i]]
@@ -143,7 +135,7 @@ def _choose_links(rule, mask_node, times, aligned, masks, usual):  # type: ignor
 
 
 @leaf
-def _by_begin(phrases, count, n_source, first, order):  # type: ignore[no-untyped-def]
+def _by_begin(phrases, count, n_source, first, order):
     """Phrases by their first source word s: order[first[s] : first[s + 1]]."""
     for s in range(n_source + 2):
         first[s] = 0
@@ -158,7 +150,7 @@ def _by_begin(phrases, count, n_source, first, order):  # type: ignore[no-untype
 
 
 @leaf
-def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules):  # type: ignore[no-untyped-def]
+def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules):
     """The pairs of gaps (-1: none) of the rules from phrase p, as far as there is room in `rules`;
     their number, and that of the gaps considered. linked: links before each source word."""
     s1, s2, t1, t2 = phrases[p, 0], phrases[p, 1], phrases[p, 2], phrases[p, 3]
@@ -210,7 +202,7 @@ def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules):
 
 
 @leaf
-def _make_rule(phrase, a, b, source, target, link_at, link_target, tries, place, longest):  # type: ignore[no-untyped-def]
+def _make_rule(phrase, a, b, source, target, link_at, link_target, tries, place, longest):
     """The rule of a phrase with the gaps a and b, each (4,), first source word -1 where there is
     none: (its node, that of its links). source, target: words of the segment; place: room for the
     number of each target word among those of the rule.
@@ -265,7 +257,7 @@ def _make_rule(phrase, a, b, source, target, link_at, link_target, tries, place,
 
 
 @leaf
-def _has_room(tries, more, symbols, longest):  # type: ignore[no-untyped-def]
+def _has_room(tries, more, symbols, longest):
     """Whether there is room for what `more` rules can need."""
     return (
         tries.source.size[0] + more * symbols <= len(tries.source.parent)
@@ -277,28 +269,12 @@ def _has_room(tries, more, symbols, longest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _extract(  # type: ignore[no-untyped-def]
-    source_words,
-    source_start,
-    target_words,
-    target_start,
-    link_start,
-    link_source,
-    link_target,
-    longest,
-    symbols,
-    min_gap,
-    tight,
-    fractional,
-    begin,
-    fill,
-    start,
-    tries,
-    count,
-    times,
-):
+def _extract(sources, targets, links, limits, begin, fill, start, tries, count, times):
     """Say in `start` how many rules there are (fill False), or count those of segments from `begin`
     on as long as there is room for their nodes; returns the first segment that is left."""
+    (source_words, source_start), (target_words, target_start) = sources, targets
+    link_start, link_source, link_target = links
+    longest, symbols, min_gap, tight, fractional = limits
     room_source, room_target = 1, 1
     for i in range(len(source_start) - 1):
         room_source = max(room_source, source_start[i + 1] - source_start[i])
@@ -322,18 +298,20 @@ def _extract(  # type: ignore[no-untyped-def]
             linked[link_source[k] + 1] += 1
         for word in range(n_source):
             linked[word + 1] += linked[word]
-        sources = link_source[link_start[i] : link_start[i + 1]]
+        sources_of_links = link_source[link_start[i] : link_start[i + 1]]
         targets_of_links = link_target[link_start[i] : link_start[i + 1]]
         while True:
-            found = phrases_of(n_source, n_target, sources, targets_of_links, longest, tight, ends, phrases)
-            if found <= len(phrases):
+            n_phrases = phrases_of(
+                n_source, n_target, sources_of_links, targets_of_links, longest, tight, ends, phrases
+            )
+            if n_phrases <= len(phrases):
                 break
-            phrases, order = np.empty((2 * found, 4), np.int64), np.empty(2 * found, np.int64)
-            holes = np.empty(2 * found, np.int64)
-        _by_begin(phrases, found, n_source, first, order)
+            phrases, order = np.empty((2 * n_phrases, 4), np.int64), np.empty(2 * n_phrases, np.int64)
+            holes = np.empty(2 * n_phrases, np.int64)
+        _by_begin(phrases, n_phrases, n_source, first, order)
         at = start[i]
         source, target = source_words[source_start[i] :], target_words[target_start[i] :]
-        for p in range(found):
+        for p in range(n_phrases):
             while True:
                 made, _ = _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules)
                 if made <= len(rules) or not fill:

@@ -1,4 +1,4 @@
-"""Forests: everything a search found, with the features of every edge.
+"""Forests: all that a search kept, with the features of every edge.
 
 A node is a hypothesis after recombination, an edge a rule with hypotheses in its gaps. The features
 of a derivation's edges add up to its own, the language model's too: an edge has what its words, and
@@ -17,7 +17,7 @@ from replitune.phrase.graph import worst_kept
 
 
 @leaf
-def _lm_gain(rows, rules, rule, one, two, automaton, extends, path):  # type: ignore[no-untyped-def]
+def _lm_gain(rows, rules, rule, one, two, automaton, extends, path):
     """What a rule with hypotheses in its gaps adds to the sum of their log probabilities."""
     left, full, state = np.int64(automaton.root), np.int64(0), np.int64(automaton.root)
     total = 0.0
@@ -43,7 +43,7 @@ def _lm_gain(rows, rules, rule, one, two, automaton, extends, path):  # type: ig
 
 
 @leaf
-def _edge(rows, rule, one, two, weighted, automaton, extends, path, out):  # type: ignore[no-untyped-def]
+def _edge(rows, rule, one, two, weighted, automaton, extends, path, out):
     """Features of a rule with hypotheses in its gaps into `out` (WIDTH,)."""
     rules, scores, target, _ = weighted
     glue, stop = len(rules.table) - 2, len(rules.table) - 1
@@ -64,7 +64,7 @@ def _edge(rows, rule, one, two, weighted, automaton, extends, path, out):  # typ
 
 
 @njit(cache=True)
-def _losses(rows, arcs):  # type: ignore[no-untyped-def]
+def _losses(rows, arcs):
     """(loss (rows,), ways): of each row how far the best derivation through it is below the best of
     all (-inf where there is none), and the number of ways into these rows."""
     loss = np.full(len(rows), -np.inf)
@@ -89,7 +89,7 @@ def _losses(rows, arcs):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def forest_of(rows, arcs, weighted, automaton, extends, most):  # type: ignore[no-untyped-def]
+def forest_of(rows, arcs, weighted, automaton, extends, most):
     """(nodes, head, one, two, rules of edges, features (E, WIDTH)) of a searched sentence.
 
     weighted: (rules, scores, target, unknown); most: edges kept, those of the best derivations (and

@@ -71,7 +71,7 @@ BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
 @leaf
-def _meld(waiting, a, b):  # type: ignore[no-untyped-def]
+def _meld(waiting, a, b):
     """One heap of two; of equal ones the first that was made is on top."""
     if a < 0:
         return b
@@ -85,7 +85,7 @@ def _meld(waiting, a, b):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _without_top(waiting, top):  # type: ignore[no-untyped-def]
+def _without_top(waiting, top):
     """The heap of all below its top."""
     paired = np.int64(-1)
     node = np.int64(waiting[top].child)
@@ -110,7 +110,7 @@ def _without_top(waiting, top):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _push(lazy, row, score, rule, row_one, row_two, one, two):  # type: ignore[no-untyped-def]
+def _push(lazy, row, score, rule, row_one, row_two, one, two):
     new = lazy.counts[PUSHED]
     item = lazy.waiting[new]
     item.score, item.rule, item.row_one, item.row_two = score, rule, row_one, row_two
@@ -120,7 +120,7 @@ def _push(lazy, row, score, rule, row_one, row_two, one, two):  # type: ignore[n
 
 
 @leaf
-def _hash(lazy, rules, target, rule, one, two):  # type: ignore[no-untyped-def]
+def _hash(lazy, rules, target, rule, one, two):
     """(hash, power) of the words of a rule with derivations in its gaps."""
     value, power = np.uint64(0), np.uint64(1)
     if rule < 0:
@@ -138,7 +138,7 @@ def _hash(lazy, rules, target, rule, one, two):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _start(lazy, row, rows, arcs):  # type: ignore[no-untyped-def]
+def _start(lazy, row, rows, arcs):
     """Let all ways to a hypothesis wait, each with the best of its gaps."""
     best = rows[row]
     lazy.heap[row] = -1
@@ -150,8 +150,8 @@ def _start(lazy, row, rows, arcs):  # type: ignore[no-untyped-def]
         arc = np.int64(arcs[arc].next)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
-def _next(lazy, row, rows, arcs, rules, target, distinct):  # type: ignore[no-untyped-def]
+@leaf
+def _next(lazy, row, rows, arcs, rules, target, distinct):
     """The next derivation of a hypothesis behind those that are known, NO_MORE or NO_ROOM."""
     derivations, waiting, counts = lazy.derivations, lazy.waiting, lazy.counts
     if lazy.heap[row] == UNSTARTED:
@@ -234,7 +234,7 @@ def _next(lazy, row, rows, arcs, rules, target, distinct):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def _new_lazy(rows, room):  # type: ignore[no-untyped-def]
+def _new_lazy(rows, room):
     slots = 16
     while slots < 2 * room + 4:
         slots *= 2
@@ -251,7 +251,7 @@ def _new_lazy(rows, room):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _read(lazy, derivation, weighted, automaton, begin, stack, words, at, out):  # type: ignore[no-untyped-def]
+def _read(lazy, derivation, weighted, automaton, begin, stack, words, at, out):
     """The words of a derivation into words[at:] as far as there is room, its feature values into
     `out` (WIDTH,): (where the words end, number of copied words)."""
     rules, scores, target, unknown = weighted
@@ -295,7 +295,7 @@ def _read(lazy, derivation, weighted, automaton, begin, stack, words, at, out): 
 
 
 @njit(cache=True, nogil=True)
-def nbest(rows, arcs, weighted, automaton, begin, size, most, distinct):  # type: ignore[no-untyped-def]
+def nbest(rows, arcs, weighted, automaton, begin, size, most, distinct):
     """The `size` best derivations of the last row, or with `distinct` the best of each of `size`
     strings. weighted: (rules, scores, target, unknown); most: rules of the longest derivation.
 
@@ -304,24 +304,24 @@ def nbest(rows, arcs, weighted, automaton, begin, size, most, distinct):  # type
     room = 16 * size + 4 * most + 1024
     while True:
         lazy = _new_lazy(len(rows), room)
-        found = 0
+        count = 0
         last = np.int64(0)
         chosen = np.empty(size, np.int64)
-        while found < size:
+        while count < size:
             last = _next(lazy, len(rows) - 1, rows, arcs, rules, target, distinct)
             if last < 0:
                 break
-            chosen[found] = last
-            found += 1
+            chosen[count] = last
+            count += 1
         if last != NO_ROOM:
             break
         room *= 2
-    word_start = np.zeros(found + 1, np.int64)
+    word_start = np.zeros(count + 1, np.int64)
     words = np.empty(4096, np.int32)
-    features = np.zeros((found, WIDTH))
-    copied = np.zeros(found, np.int64)
+    features = np.zeros((count, WIDTH))
+    copied = np.zeros(count, np.int64)
     stack = np.empty((most + 8, 2), np.int64)
-    for i in range(found):
+    for i in range(count):
         while True:
             end, copied[i] = _read(
                 lazy, chosen[i], weighted, automaton, begin, stack, words, word_start[i], features[i]
@@ -331,4 +331,4 @@ def nbest(rows, arcs, weighted, automaton, begin, size, most, distinct):  # type
             words = np.concatenate((words, np.empty(end, np.int32)))
             features[i] = 0.0
         word_start[i + 1] = end
-    return word_start, words[: word_start[found]], features, copied
+    return word_start, words[: word_start[count]], features, copied

@@ -17,7 +17,7 @@ from replitune.phrase.saved import SavedModel
 
 
 @njit(cache=True)
-def _score_isolated(automaton, target_start, symbols, lm_words, isolated):  # type: ignore[no-untyped-def]
+def _score_isolated(automaton, target_start, symbols, lm_words, isolated):
     for rule in range(len(target_start) - 1):
         total = 0.0
         state = np.int64(automaton.root)

@@ -58,7 +58,7 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighted:
-    """The rules of a batch, and what they are outside the search.
+    """The rules of a batch, and their scores and words outside the search.
 
     scores: (O, 4) float32, as in the grammar, unweighted
     target: of all symbols, ids in the target vocabulary, from its size on copied words; -1, -2
@@ -72,7 +72,7 @@ class Weighted:
 
 
 @njit(cache=True)
-def _select(nodes, option_start, target_start, symbols, scores, isolated, weights, limit, chosen):  # type: ignore[no-untyped-def]
+def _select(nodes, option_start, target_start, symbols, scores, isolated, weights, limit, chosen):
     """The `limit` best rules of each source side by estimate, ties in the grammar's order.
 
     chosen: (U, limit) rules, best first; returns counts."""
@@ -105,7 +105,7 @@ def _select(nodes, option_start, target_start, symbols, scores, isolated, weight
 
 
 @leaf
-def _read_prefix(automaton, extends, symbols, rule):  # type: ignore[no-untyped-def]
+def _read_prefix(automaton, extends, symbols, rule):
     """Set what the LM says of the words before the first gap; where that is."""
     left, full, state = np.int64(automaton.root), np.int64(0), np.int64(automaton.root)
     total = 0.0
@@ -123,8 +123,8 @@ def _read_prefix(automaton, extends, symbols, rule):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def _fill(automaton, extends, weights, scores, isolated, unknown, start, rules):  # type: ignore[no-untyped-def]
-    """Everything of RULE."""
+def _fill(automaton, extends, weights, scores, isolated, unknown, start, rules):
+    """All fields of RULE."""
     table, symbols = rules.table, rules.symbols
     for o in range(len(table)):
         rule = table[o]

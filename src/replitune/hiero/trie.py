@@ -37,13 +37,13 @@ class Growing(NamedTuple):
 
 
 @leaf
-def _slot(key, slots):  # type: ignore[no-untyped-def]
+def _slot(key, slots):
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(((mixed >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
 
 
 @leaf
-def child(trie, node, symbol):  # type: ignore[no-untyped-def]
+def child(trie, node, symbol):
     """The node of a sequence with one more symbol, or -1."""
     keys = trie.keys
     key = ((np.uint64(node) << np.uint64(32)) | np.uint64(symbol)) + np.uint64(1)
@@ -56,7 +56,7 @@ def child(trie, node, symbol):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def extend(growing, node, symbol):  # type: ignore[no-untyped-def]
+def extend(growing, node, symbol):
     """As `child`, but the node is made where it is missing; there must be room."""
     keys = growing.trie.keys
     key = ((np.uint64(node) << np.uint64(32)) | np.uint64(symbol)) + np.uint64(1)
@@ -75,7 +75,7 @@ def extend(growing, node, symbol):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _fill(trie, parent, symbol, size):  # type: ignore[no-untyped-def]
+def _fill(trie, parent, symbol, size):
     """Put nodes 1 ... size - 1 into an empty table."""
     keys = trie.keys
     for node in range(1, size):

@@ -8,7 +8,7 @@ translations and references? And do the tests follow from the statistics, to the
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,10 @@ import pyarrow as pa
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import belongings
-from replitune.experiment.places import Places
 from replitune.ledger.manifest import difference, experiment_in, experiment_of, read_manifest
 from replitune.ledger.records import maker, result_files
 from replitune.running.files import read_lines, sha256_file, sha256_lines
 from replitune.running.parquet import parquet_file
-from replitune.statistics.store import SegmentStatistics
 
 SHOWN = 5
 """Values of a table that are listed before the rest is counted."""
@@ -62,14 +60,14 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
     """Look at everything in `folder`; names of inputs start at `base`."""
     manifest = read_manifest(folder)
     found = Verification()
-    experiment = experiment_of(manifest, folder.parent).as_looked()
+    experiment = experiment_of(manifest, folder.parent).in_folder(folder).as_looked()
     check_files(folder, manifest, experiment, found)
     check_inputs(manifest, base, found)
     for testset in experiment.testsets:
         check_origins(folder, experiment, testset, found)
     for testset in experiment.tested:
         for metric in experiment.metrics:
-            check_tests(folder, experiment, testset, metric, threads, found)
+            check_tests(experiment, testset, metric, threads, found)
     return found
 
 
@@ -168,13 +166,14 @@ def _lines_sha256(path: Path) -> str:
 
 
 def check_tests(
-    folder: Path, experiment: Experiment, testset: str, metric: str, threads: int, found: Verification
+    experiment: Experiment, testset: str, metric: str, threads: int, found: Verification
 ) -> None:
     """The tables of one (test set, metric) follow from the statistics on disk."""
-    name = f"tests/{testset}/{metric}"
+    name, folder = f"tests/{testset}/{metric}", experiment.folder
     with tempfile.TemporaryDirectory() as temporary:
         try:
-            derive_tests(folder, experiment, testset, metric, Path(temporary), threads)
+            test: Any = experiment.stage("test", testset=testset, metric=metric)
+            test.result(threads).write(Path(temporary))
         except ReplituneError as error:
             found.add("differs", f"{name}: cannot be derived: {error}")
             return
@@ -190,41 +189,6 @@ def check_tests(
                     found.add("differs", f"{table}: {line}")
                 if len(different) > SHOWN:
                     found.add("differs", f"{table}: {len(different) - SHOWN} more values")
-
-
-def derive_tests(
-    folder: Path, experiment: Experiment, testset: str, metric: str, out: Path, threads: int
-) -> None:
-    """What the workflow's job `test` does, with `out` as its folder."""
-    from replitune.results.comparing import compare, compare_suite
-
-    suite, systems = experiment.suites.get(testset), experiment.decoding(testset)
-    stores = {name: _statistics(folder, name, metric, systems) for name in suite or [testset]}
-    given: dict[str, Any] = {
-        "seed": experiment.seed,
-        "design": experiment.design,
-        "families": experiment.families,
-        "systems": systems,
-        "looks": experiment.record if experiment.is_decided(testset, metric) else None,
-    }
-    tests = experiment.settings.tests
-    if suite:
-        each = {name: [store] for name, store in stores.items()}
-        comparison = compare_suite(each, suite, tests, suite=testset, **given)
-    else:
-        with_dev = "dev" in experiment.testsets and experiment.scored(metric, "dev")
-        on_dev = experiment.decoding("dev") if with_dev else []
-        dev = [_statistics(folder, "dev", metric, on_dev)] if on_dev else []
-        comparison = compare([*stores.values()], tests, testset=testset, threads=threads, dev=dev, **given)
-    (result,) = comparison.metrics.values()
-    result.write(out)
-
-
-def _statistics(folder: Path, testset: str, metric: str, systems: Sequence[str]) -> SegmentStatistics:
-    from replitune.statistics.store import read_systems
-
-    at = Places(str(folder))
-    return read_systems([at.store(testset, metric, system) for system in systems])
 
 
 def compare_tables(here: Path, again: Path) -> list[str]:

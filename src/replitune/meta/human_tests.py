@@ -21,7 +21,7 @@ from replitune.errors import ReplituneError
 from replitune.meta.rows import MetaRun
 from replitune.meta.scores import Scores
 from replitune.significance.multiple import verdict
-from replitune.significance.run import run_tests
+from replitune.significance.run import TestSetScores, run_tests
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,12 @@ def _permutation(human: Scores, run: MetaRun) -> list[HumanTest]:
                 fix="set human_tests to rank-sum",
             )
     found = run_tests(
-        {human.name: (human.metric, {item.name: item for item in human.statistics})},
-        np.arange(human.segment.shape[1], dtype=np.int32),
+        [
+            TestSetScores(
+                {human.name: (human.metric, {item.name: item for item in human.statistics})},
+                np.arange(human.segment.shape[1], dtype=np.int32),
+            )
+        ],
         testset=run.testset,
         seed=run.seed,
         methods=("riezler",),

@@ -14,7 +14,7 @@ from replitune.meta.rows import MetaRow, MetaRun, join_notes
 from replitune.meta.scores import Scores
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import verdict
-from replitune.significance.run import run_tests
+from replitune.significance.run import TestSetScores, run_tests
 
 Judged = Mapping[str, Mapping[str, Sequence[HumanTest]]]
 """Of all pairs, by the test of people's scores and by criterion."""
@@ -34,12 +34,11 @@ def agreements(
         for human in humans
         for row in _human_pairs(test, human, tests[human.name], run)
     ]
+    scores = {
+        metric.name: (metric.metric, {item.name: item for item in metric.statistics}) for metric in metrics
+    }
     results = run_tests(
-        {
-            metric.name: (metric.metric, {item.name: item for item in metric.statistics})
-            for metric in metrics
-        },
-        documents,
+        [TestSetScores(scores, documents)],
         testset=run.testset,
         seed=run.seed,
         methods=run.settings.methods,

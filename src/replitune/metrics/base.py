@@ -44,6 +44,10 @@ class Metric(ABC):
     needs_text: bool = True
     """False when scores come from a file and not from hypotheses."""
 
+    has_kernels: ClassVar[bool] = True
+    """Whether a workflow scores a few lines with it (if it needs text) before jobs start in parallel,
+    so that its kernels are compiled once."""
+
     def __init__(self, id: str | None = None) -> None:
         self.id = id or self.name
 

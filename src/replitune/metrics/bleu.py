@@ -173,10 +173,10 @@ class Bleu(Metric):
     def kink(self, sums: NDArray[Any], spread: NDArray[np.float64]) -> str | None:
         """BLEU has a corner at hypothesis length = reference length, and at zero matches."""
         z = np.asarray(sums, dtype=np.float64)
-        said = []
+        corners = []
         variance = spread[-2, -2] + spread[-1, -1] - 2 * spread[-2, -1]
         if abs(z[-2] - z[-1]) <= 2 * np.sqrt(max(variance, 0.0)):
-            said.append(
+            corners.append(
                 f"hypothesis length {z[-2]:.0f} is within 2 standard errors "
                 f"of the reference length {z[-1]:.0f}"
             )
@@ -184,8 +184,8 @@ class Bleu(Metric):
         orders = 1 if self.smooth_method == "add-k" else self.max_ngram_order
         for n in range(orders):
             if z[n] <= 2 * np.sqrt(max(spread[n, n], 0.0)):
-                said.append(f"{z[n]:.0f} matching {n + 1}-grams are within 2 standard errors of zero")
-        return f"BLEU is not smooth here: {', '.join(said)}" if said else None
+                corners.append(f"{z[n]:.0f} matching {n + 1}-grams are within 2 standard errors of zero")
+        return f"BLEU is not smooth here: {', '.join(corners)}" if corners else None
 
 
 class BleuPlusOne(MeanMetric):

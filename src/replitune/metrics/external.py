@@ -121,8 +121,8 @@ class External(MeanMetric):
                     found=f"{len(lines)} lines",
                     expected=f"{n_segments}, one for each segment",
                 )
-            found = [score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)]
-            yield np.arange(n_segments), np.array(found, dtype=np.float64)
+            scores = [score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)]
+            yield np.arange(n_segments), np.array(scores, dtype=np.float64)
 
 
 def _of_replica(

@@ -25,6 +25,7 @@ class Given(MeanMetric):
 
     name = "given"
     needs_text = True
+    has_kernels = False
 
     @check_arguments
     def __init__(

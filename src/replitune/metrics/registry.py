@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from replitune.metrics.base import Metric
 
 
-def _is_metric(brought: object) -> bool:
-    from replitune.metrics.base import Metric
-
-    return isinstance(brought, type) and issubclass(brought, Metric)
-
-
 METRICS: Registry[type[Metric]] = Registry(
     "metric",
     {
@@ -42,8 +36,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "ter": "replitune.metrics.ter:Ter",
     },
     group="replitune.metrics",
-    accepts=_is_metric,
-    expected="a subclass of replitune.metrics.base.Metric",
+    base="replitune.metrics.base:Metric",
 )
 
 

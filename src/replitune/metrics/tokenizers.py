@@ -88,7 +88,7 @@ def _sacrebleu_tokenizer(name: str) -> Any:
     if name in _SENTENCEPIECE:
         _require_sentencepiece_model(name)
     try:
-        return import_module("sacrebleu.metrics.bleu")._get_tokenizer(name)()
+        return import_module("sacrebleu.metrics.bleu").BLEU(tokenize=name).tokenizer
     except (ImportError, RuntimeError):
         raise ReplituneError(
             f"tokeniser {name!r} needs a package that is not installed",

@@ -21,7 +21,7 @@ from replitune.backends.interface import (
 from replitune.errors import ReplituneError
 from replitune.phrase.settings import PhraseSystemSettings
 from replitune.settings import plain
-from replitune.tuning.registry import TUNERS
+from replitune.tuners import TUNERS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +63,34 @@ class Embedded(Backend):
     @abstractmethod
     def load(self, model: Path) -> Any:
         """The trained system: an object as `replitune.phrase.system.PhraseSystem`."""
+
+    def warm_up(self, folder: Path, tuners: Sequence[str], metric: str) -> None:
+        from replitune.corpus.synthetic import synthetic_testset, synthetic_train
+        from replitune.replicas import Replica
+        from replitune.tuners import get_tuner
+        from replitune.tuning.settings import LoopSettings
+
+        model, dev = folder / self.name, synthetic_testset(1, "kernels", 12)
+        if not model.exists():
+            self.train_on(*synthetic_train(1, 300), model)
+        system = self.load(model)
+        system.translate(dev.source or [], system.layout.sensible())
+        for tuner in tuners:
+            if tuner in self.prefixes:
+                self.tune(
+                    ReplicaJob(
+                        seed=1,
+                        model=model,
+                        dev=dev,
+                        out=folder / "weights.json",
+                        replica=Replica(f"{tuner}-001"),
+                        work=folder / "work",
+                        metric=metric,
+                        nbest=20,
+                        loop=LoopSettings(iterations=2),
+                        tuner=get_tuner(tuner),
+                    )
+                )
 
     def lines(self, system: Any, dev: TestSet) -> Any:
         """The source of the dev set, as the system takes it for many decodings."""
@@ -139,15 +167,15 @@ class Embedded(Backend):
         lines = job.source
         system = self.load(needed(job.model, "model"))
         weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
-        found: list[str] = []
+        translations: list[str] = []
         with say.bar("decode", len(lines), "lines") as done:
             for start in range(0, len(lines), BLOCK):
-                found += system.translate(lines[start : start + BLOCK], weights, job.threads)
-                done(len(found))
+                translations += system.translate(lines[start : start + BLOCK], weights, job.threads)
+                done(len(translations))
         if job.nbest is not None and job.nbest_out is not None:
             lists = system.nbest(lines, weights, job.nbest, job.threads)
             lists.write(job.nbest_out)
-        return found
+        return translations
 
 
 class Phrase(Embedded):
@@ -159,8 +187,8 @@ class Phrase(Embedded):
     settings: PhraseSystemSettings
 
     @property
-    def search(self) -> str | None:
-        return self.settings.search.search
+    def warm_up_settings(self) -> Mapping[str, Any] | None:
+        return {"search": {"stack": 20, "pop_limit": 20}}
 
     def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
         from replitune.phrase.model import PhraseModel

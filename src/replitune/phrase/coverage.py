@@ -37,7 +37,7 @@ class Future(NamedTuple):
 
 
 @njit(cache=True)
-def future_costs(spans, first, estimate, band):  # type: ignore[no-untyped-def]
+def future_costs(spans, first, estimate, band):
     """Future scores by dynamic programming over segmentations (Koehn 2010, 6.3.2)."""
     n, longest = spans.shape
     suffix = np.full(n + 1, -np.inf)
@@ -61,7 +61,7 @@ def future_costs(spans, first, estimate, band):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def translated(mask, row, j):  # type: ignore[no-untyped-def]
+def translated(mask, row, j):
     """Bit j of a row of masks (., W), false beyond its end."""
     word = j >> 6
     if word >= mask.shape[1]:
@@ -70,7 +70,7 @@ def translated(mask, row, j):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def cover(mask, row, offset, length, new, to):  # type: ignore[no-untyped-def]
+def cover(mask, row, offset, length, new, to):
     """Row `to` of `new`: row `row` of `mask` after translating `length` words at `offset` from
     the first gap. Returns how far the gap moves."""
     width = mask.shape[1]
@@ -95,7 +95,7 @@ def cover(mask, row, offset, length, new, to):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def future_of(gap, mask, row, future):  # type: ignore[no-untyped-def]
+def future_of(gap, mask, row, future):
     """Estimated score of all gaps."""
     inside = future.inside
     total = 0.0
@@ -114,7 +114,7 @@ def future_of(gap, mask, row, future):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _slot(table, gap, mask, row):  # type: ignore[no-untyped-def]
+def _slot(table, gap, mask, row):
     mixed = np.uint64(gap)
     for word in range(mask.shape[1]):
         mixed = (mixed ^ mask[row, word]) * np.uint64(0x9E3779B97F4A7C15)
@@ -123,7 +123,7 @@ def _slot(table, gap, mask, row):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def new_coverages(capacity, width):  # type: ignore[no-untyped-def]
+def new_coverages(capacity, width):
     slots = 64
     while slots < 2 * capacity:
         slots *= 2
@@ -137,7 +137,7 @@ def new_coverages(capacity, width):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def intern(coverages, gap, mask, row, future):  # type: ignore[no-untyped-def]
+def intern(coverages, gap, mask, row, future):
     """The number of a coverage (its mask a row of `mask`); there must be room for one more."""
     table, gaps, masks = coverages.table, coverages.gap, coverages.mask
     i = _slot(table, gap, mask, row)
@@ -162,7 +162,7 @@ def intern(coverages, gap, mask, row, future):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def with_room(coverages, more):  # type: ignore[no-untyped-def]
+def with_room(coverages, more):
     """`coverages`, or a copy with room for `more` of them."""
     size = coverages.size[0]
     if size + more <= len(coverages.gap):

@@ -25,54 +25,38 @@ from replitune.phrase.search import (
     new_extensions,
     score_option,
 )
-from replitune.phrase.stacks import ARC, HYPOTHESIS, match, new_stacks, prune, recombine, take
+from replitune.phrase.stacks import ARC, HYPOTHESIS, match, new_stack, prune, recombine, take
 
 
 @leaf
-def _enter(stacks, new, size, arcs, arc_count, keep):  # type: ignore[no-untyped-def]
+def _enter(stack, new, size, arcs, arc_count, keep):
     """Put a hypothesis into the stack; (which one it is there, or -1; the number of arcs)."""
-    hypotheses, counts = stacks.hypotheses, stacks.counts
-    i_old, slot = match(stacks.slots, hypotheses, 0, new)
+    hypotheses, count = stack.hypotheses, stack.used
+    i_old, slot = match(stack.slots, hypotheses, new)
     if i_old >= 0:
-        return i_old, recombine(hypotheses, 0, i_old, new, arcs, arc_count, keep)
-    if counts[0] == hypotheses.shape[1]:
-        prune(stacks, 0, size)
-        if new.total <= stacks.floor[0]:
+        return i_old, recombine(hypotheses, i_old, new, arcs, arc_count, keep)
+    if count[0] == len(hypotheses):
+        prune(stack, size)
+        if new.total <= stack.floor[0]:
             return np.int64(-1), arc_count
-        slot = match(stacks.slots, hypotheses, 0, new)[1]
-    i_new = counts[0]
-    hypotheses[0, i_new] = new
-    stacks.slots[0, slot] = i_new
-    counts[0] += 1
+        slot = match(stack.slots, hypotheses, new)[1]
+    i_new = count[0]
+    hypotheses[i_new] = new
+    stack.slots[slot] = i_new
+    count[0] += 1
     return i_new, arc_count
 
 
 @leaf
-def _fill(
-    k,
-    least,
-    equal,
-    grids,
-    rows,
-    coverages,
-    options,
-    automaton,
-    terms,
-    memo,
-    stacks,
-    size,
-    room,
-    arcs,
-    arc_count,
-    last,
-    keep,
-):  # type: ignore[no-untyped-def]
+def _fill(k, least, equal, sentence, grids, rows, coverages, stack, size, room, arcs, arc_count):
     """Score the cells into stack k that are above `least`, and the first `equal` of those that
     have just this promise; returns the number of arcs. room: (>= 1, W) for a mask."""
+    options, automaton, terms = sentence.options, sentence.automaton, sentence.terms
+    memo, keep, last = sentence.memo, sentence.keep, k == len(sentence.spans)
     cells, identity = options.cells, options.identity
-    members, floor, top = grids.members, stacks.floor, stacks.top
-    hypotheses = stacks.hypotheses
-    new = stacks.scratch[0]
+    members, floor, top = grids.members, stack.floor, stack.top
+    hypotheses = stack.hypotheses
+    new = stack.scratch[0]
     g = grids.head[k]
     while g >= 0:
         grid = grids.table[g]
@@ -125,7 +109,7 @@ def _fill(
                 new.state = state
                 new.option = option
                 finish(new, coverages.gap[c], coverages.mask, c, last, identity[option], terms.lexro)
-                i, arc_count = _enter(stacks, new, size, arcs, arc_count, keep)
+                i, arc_count = _enter(stack, new, size, arcs, arc_count, keep)
                 follower = np.int64(members[member].follower) if i >= 0 else np.int64(-1)
                 while follower >= 0:
                     behind = members[follower].promise
@@ -139,8 +123,8 @@ def _fill(
                             arc.option = option
                             arc.start = new.start
                             arc.end = new.end
-                            arc.next = hypotheses[0, i].arcs
-                            hypotheses[0, i].arcs = arc_count
+                            arc.next = hypotheses[i].arcs
+                            hypotheses[i].arcs = arc_count
                             arc_count += 1
                     follower = np.int64(members[follower].follower)
                 if total > top[0] and total > floor[0]:
@@ -152,8 +136,13 @@ def _fill(
 
 
 @njit(cache=True, nogil=True)
-def search_cubes(spans, options, automaton, terms, size, pops, keep, memo):  # type: ignore[no-untyped-def]
-    """Decode one sentence; arguments and result as of `search`, and `pops`, cells per stack."""
+def search(sentence, size, pops):
+    """Decode one sentence, with `size` hypotheses kept and `pops` cells tried per stack.
+
+    Returns (rows, first, arcs): the hypotheses kept, those with k words translated being
+    rows[first[k]:first[k + 1]], best first; arcs: with `keep`, the recombined ones.
+    """
+    spans, options, terms, keep = sentence.spans, sentence.options, sentence.terms, sentence.keep
     n, longest = spans.shape
     width = mask_width(n, terms.limit)
     band = n if terms.limit < 0 else min(n, terms.limit)
@@ -161,7 +150,7 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep, memo):  # t
     coverages = new_coverages(64 * (n + 1), width)
     ways = new_extensions(n, longest, terms.limit, width)
     most = len(ways.start)
-    stacks = new_stacks(1, min(pops, 2 * size) + 16)
+    stack = new_stack(min(pops, 2 * size) + 16)
     arcs = np.empty((n + 1) * pops if keep else 1, ARC)
     arc_count = 0
     rows = np.empty(2 * size, HYPOTHESIS)
@@ -173,48 +162,32 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep, memo):  # t
     grids = new_grids(n, size)
     lists = np.empty((3, 3), np.int64)
     spread = np.inf
-    found = np.empty(4 * pops)
+    promises = np.empty(4 * pops)
 
-    new = stacks.scratch[0]
+    new = stack.scratch[0]
     ways.mask[0, :] = 0
     new.coverage = intern(coverages, 0, ways.mask, 0, future.suffix[0])
     new.score, new.total = 0.0, future.suffix[0]
     new.state = terms.begin
     new.after, new.swap, new.identity = -1, -1, -1
     new.option, new.back, new.start, new.end, new.arcs = -1, -1, -1, -1, -1
-    stacks.hypotheses[0, 0] = new
-    stacks.counts[0] = 1
+    stack.hypotheses[0] = new
+    stack.used[0] = 1
 
     for k in range(n + 1):
-        least, equal, best = least_promise(grids, k, options.cells, pops, spread, found)
+        least, equal, best = least_promise(grids, k, options.cells, pops, spread, promises)
         if k > 1:
             spread = 1.1 * (best - least)  # inf while there are few cells
         coverages = with_room(coverages, pops)
         if keep and arc_count + pops + grids.ways[k] > len(arcs):
             arcs = np.concatenate((arcs, np.empty(len(arcs) + pops + grids.ways[k], ARC)))
         arc_count = _fill(
-            k,
-            least,
-            equal,
-            grids,
-            rows,
-            coverages,
-            options,
-            automaton,
-            terms,
-            memo,
-            stacks,
-            size,
-            ways.mask,
-            arcs,
-            arc_count,
-            k == n,
-            keep,
+            k, least, equal, sentence, grids, rows, coverages, stack, size, ways.mask, arcs, arc_count
         )
         base = first[k]
         if base + size > len(rows):
             rows = np.concatenate((rows, np.empty(len(rows) + size, HYPOTHESIS)))
-        kept = take(stacks, 0, size, terms.beam, rows, base)
+        kept = take(stack, size, terms.beam, rows, base)
         first[k + 1] = base + kept
         if k == n:
             break
@@ -222,21 +195,5 @@ def search_cubes(spans, options, automaton, terms, size, pops, keep, memo):  # t
             group = np.full(2 * coverages.size[0], -1, np.int64)
         groups = group_rows(rows, base, kept, group, tail, head, next_row)
         grids = grids_with_room(grids, 3 * most * groups, most * kept)
-        add_grids(
-            k,
-            groups,
-            head,
-            next_row,
-            rows,
-            base,
-            coverages,
-            spans,
-            options,
-            terms,
-            future,
-            ways,
-            grids,
-            lists,
-            keep,
-        )
+        add_grids(k, sentence, groups, head, next_row, rows, base, coverages, future, ways, grids, lists)
     return rows[: first[n + 1]], first, arcs[:arc_count]

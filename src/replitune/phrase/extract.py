@@ -8,6 +8,7 @@ phrase or not, within the length limit, and every variant is extracted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,8 +20,7 @@ from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
 
 
-@dataclass(frozen=True)
-class Occurrences:
+class Occurrences(NamedTuple):
     """Every extracted phrase pair of every segment, in order of target, then source start.
 
     start: (n + 1,) int64, segment i owns occurrences start[i]:start[i + 1]
@@ -63,19 +63,21 @@ def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) ->
     """All phrase pairs with at most `longest` words on either side."""
     assert 1 <= longest <= LONGEST_PHRASE
     start = np.zeros(len(source) + 1, np.int64)
-    corpus = source.start, target.start, links.start, links.source, links.target, longest
-    s16, s8, s64 = np.empty(0, np.int16), np.empty(0, np.int8), np.empty(0, np.uint64)
-    _extract(*corpus, False, start, s16, s8, s16, s8, s64)
-    total = int(start[-1])
-    source_begin, target_begin = np.empty(total, np.int16), np.empty(total, np.int16)
-    source_length, target_length = np.empty(total, np.int8), np.empty(total, np.int8)
-    masks = np.empty(total, np.uint64)
-    _extract(*corpus, True, start, source_begin, source_length, target_begin, target_length, masks)
-    return Occurrences(start, source_begin, source_length, target_begin, target_length, masks)
+
+    def occurrences(fill: bool) -> Occurrences:
+        room = int(start[-1])
+        begins, lengths = np.empty((2, room), np.int16), np.empty((2, room), np.int8)
+        masks = np.empty(room, np.uint64)
+        out = Occurrences(start, begins[0], lengths[0], begins[1], lengths[1], masks)
+        _extract(source.start, target.start, links, longest, fill, out)
+        return out
+
+    occurrences(False)
+    return occurrences(True)
 
 
 @leaf
-def phrases_of(n_source, n_target, sources, targets, longest, tight, ends, phrases):  # type: ignore[no-untyped-def]
+def phrases_of(n_source, n_target, sources, targets, longest, tight, ends, phrases):
     """The phrase pairs of a segment as (first and last source word, first and last target word), as
     far as there is room in `phrases`; their number.
 
@@ -128,22 +130,10 @@ def phrases_of(n_source, n_target, sources, targets, longest, tight, ends, phras
 
 
 @njit(cache=True)
-def _extract(  # type: ignore[no-untyped-def]
-    source_start,
-    target_start,
-    link_start,
-    link_source,
-    link_target,
-    longest,
-    fill,
-    start,
-    source_begin,
-    source_length,
-    target_begin,
-    target_length,
-    masks,
-):
+def _extract(source_start, target_start, links, longest, fill, out):
     """Count (fill False) or write the occurrences; `start` is written both times."""
+    link_start, link_source, link_target = links
+    start, source_begin, source_length, target_begin, target_length, masks = out
     room = 1
     for i in range(len(source_start) - 1):
         room = max(room, source_start[i + 1] - source_start[i], target_start[i + 1] - target_start[i])
@@ -156,11 +146,11 @@ def _extract(  # type: ignore[no-untyped-def]
         sources = link_source[link_start[i] : link_start[i + 1]]
         targets = link_target[link_start[i] : link_start[i + 1]]
         while True:
-            found = phrases_of(n_source, n_target, sources, targets, longest, False, ends, phrases)
-            if found <= len(phrases) or not fill:
+            number = phrases_of(n_source, n_target, sources, targets, longest, False, ends, phrases)
+            if number <= len(phrases) or not fill:
                 break
-            phrases = np.empty((2 * found, 4), np.int64)
-        for p in range(found if fill else 0):
+            phrases = np.empty((2 * number, 4), np.int64)
+        for p in range(number if fill else 0):
             s1, s2, t1, t2 = phrases[p, 0], phrases[p, 1], phrases[p, 2], phrases[p, 3]
             mask = np.uint64(0)
             for k in range(len(sources)):
@@ -173,7 +163,7 @@ def _extract(  # type: ignore[no-untyped-def]
             target_begin[used + p] = t1
             target_length[used + p] = t2 - t1 + 1
             masks[used + p] = mask
-        used += found
+        used += number
         start[i + 1] = used
 
 
@@ -199,20 +189,20 @@ def phrase_ids(side: Encoded, longest: int) -> tuple[NDArray[np.int32], NDArray[
     return rank, base
 
 
-def count_pairs(source: Encoded, target: Encoded, found: Occurrences, longest: int = 7) -> PhrasePairs:
+def count_pairs(source: Encoded, target: Encoded, extracted: Occurrences, longest: int = 7) -> PhrasePairs:
     """Sort the occurrences into distinct phrase pairs and count them."""
-    segment = np.repeat(np.arange(len(source)), np.diff(found.start))
+    segment = np.repeat(np.arange(len(source)), np.diff(extracted.start))
 
     def ids(side: Encoded, begin: NDArray, length: NDArray) -> tuple[NDArray[np.int64], int]:
         rank, base = phrase_ids(side, longest)
         where = side.start[segment] + begin
         return base[length - 1] + rank[length - 1, where], int(base[-1])
 
-    source_id, n_source = ids(source, found.source_begin, found.source_length)
-    target_id, n_target = ids(target, found.target_begin, found.target_length)
+    source_id, n_source = ids(source, extracted.source_begin, extracted.source_length)
+    target_id, n_target = ids(target, extracted.target_begin, extracted.target_length)
     key = source_id * n_target + target_id
-    order = np.lexsort((found.links, key))
-    key, links = key[order], found.links[order]
+    order = np.lexsort((extracted.links, key))
+    key, links = key[order], extracted.links[order]
     new_pair = np.ones(len(key), bool)
     new_pair[1:] = key[1:] != key[:-1]
     new_run = new_pair.copy()

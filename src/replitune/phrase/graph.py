@@ -1,4 +1,4 @@
-"""Search graphs: everything a search found, with the features of every arc.
+"""Search graphs: all that a search kept, with the features of every arc.
 
 A node is a hypothesis after recombination, an arc the translation of one more source phrase. The
 features of the arcs of a path add up to the features of its derivation, so a tuner can find the
@@ -46,7 +46,7 @@ class SearchGraph:
 
 
 @njit(cache=True)
-def _losses(rows, arcs, final):  # type: ignore[no-untyped-def]
+def _losses(rows, arcs, final):
     """(loss (final + 1,), ways): of each row how far the best path through it is below the best
     of all (-inf where `final` cannot be reached), and the number of ways between these rows."""
     loss = np.full(final + 1, -np.inf)
@@ -68,7 +68,7 @@ def _losses(rows, arcs, final):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def worst_kept(rows, arcs, first, loss, count, most):  # type: ignore[no-untyped-def]
+def worst_kept(rows, arcs, first, loss, count, most):
     """Loss of the `most`-th best of the ways into rows[first:len(loss)], `count` in all; every way
     that loses no more is on such a path."""
     if most < 0 or count <= most:
@@ -90,7 +90,7 @@ def worst_kept(rows, arcs, first, loss, count, most):  # type: ignore[no-untyped
 
 
 @leaf
-def _arc_features(rows, back, start, end, option, final, options, tables, automaton, stop, out):  # type: ignore[no-untyped-def]
+def _arc_features(rows, back, start, end, option, final, options, tables, automaton, stop, out):
     """Features of extending row `back` by an option over start .. end; copied words."""
     scores, reordering, unknown = tables
     last = rows[back]
@@ -113,7 +113,7 @@ def _arc_features(rows, back, start, end, option, final, options, tables, automa
 
 
 @njit(cache=True, nogil=True)
-def graph_of(rows, arcs, final, options, tables, automaton, stop, most):  # type: ignore[no-untyped-def]
+def graph_of(rows, arcs, final, options, tables, automaton, stop, most):
     """(nodes, arc_from, arc_to, options of arcs, features (A, 14), copied) of a searched sentence.
 
     tables: (scores, reordering, unknown) of the options; stop: the word </s>; most: arcs kept,

@@ -63,7 +63,7 @@ class Grids(NamedTuple):
 
 
 @njit(cache=True)
-def new_grids(n, size):  # type: ignore[no-untyped-def]
+def new_grids(n, size):
     return Grids(
         np.empty(256 * (n + 1), GRID),
         np.empty(1024 * (n + 1), MEMBER),
@@ -78,7 +78,7 @@ def new_grids(n, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def grids_with_room(grids, tables, members):  # type: ignore[no-untyped-def]
+def grids_with_room(grids, tables, members):
     """`grids`, or a copy with room for more grids and members of them."""
     table, listed = grids.table, grids.members
     if grids.used[0] + tables > len(table):
@@ -99,10 +99,10 @@ def grids_with_room(grids, tables, members):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _scan(grids, k, cells, pops, least, found):  # type: ignore[no-untyped-def]
+def _scan(grids, k, cells, pops, least, promises):
     """The most promising cells, above `least`, of the grids into stack k.
 
-    Fills `found` (> pops,) with promises and returns how many. Whenever it is full it is cut down
+    Fills `promises` (> pops,) with promises and returns how many. Whenever it is full it is cut down
     to the best `pops`, and less promising cells are left out from then on."""
     count = 0
     members = grids.members
@@ -119,12 +119,12 @@ def _scan(grids, k, cells, pops, least, found):  # type: ignore[no-untyped-def]
                 promise = value + cells[turn, at].promise
                 if promise <= least:
                     break
-                if count == len(found):
-                    least = kth_largest(found, count, pops)
+                if count == len(promises):
+                    least = kth_largest(promises, count, pops)
                     count = pops
                     if promise <= least:
                         break
-                found[count] = promise
+                promises[count] = promise
                 count += 1
                 at += 1
             if at == begin:
@@ -134,7 +134,7 @@ def _scan(grids, k, cells, pops, least, found):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def least_promise(grids, k, cells, pops, spread, found):  # type: ignore[no-untyped-def]
+def least_promise(grids, k, cells, pops, spread, promises):
     """Of the cells of the grids into stack k: (promise of the `pops`-th most promising, -inf where
     there are fewer; how many with just this promise are among the `pops`; promise of the best).
 
@@ -147,25 +147,25 @@ def least_promise(grids, k, cells, pops, spread, found):  # type: ignore[no-unty
         top = grids.members[grid.first].promise + grid.future
         best = max(best, top + cells[grid.turn, grid.begin].promise)
         g = np.int64(grid.next)
-    count = _scan(grids, k, cells, pops, best - spread, found)
+    count = _scan(grids, k, cells, pops, best - spread, promises)
     for _ in range(3):
         if count < pops and spread < np.inf:
             spread *= 1.5
-            count = _scan(grids, k, cells, pops, best - spread, found)
+            count = _scan(grids, k, cells, pops, best - spread, promises)
     if count < pops and spread < np.inf:
-        count = _scan(grids, k, cells, pops, -np.inf, found)
+        count = _scan(grids, k, cells, pops, -np.inf, promises)
     if count < pops:
         return -np.inf, 0, best
-    least = kth_largest(found, count, pops)
+    least = kth_largest(promises, count, pops)
     equal = pops
     for i in range(pops):
-        if found[i] > least:
+        if promises[i] > least:
             equal -= 1
     return least, equal, best
 
 
 @leaf
-def _number_states(rows, row, next_row, base, kinds):  # type: ignore[no-untyped-def]
+def _number_states(rows, row, next_row, base, kinds):
     """kinds[row - base]: the first of a group's rows with the same LM state, from base."""
     first = row
     while row >= 0:
@@ -177,12 +177,12 @@ def _number_states(rows, row, next_row, base, kinds):  # type: ignore[no-untyped
 
 
 @leaf
-def _members(rows, row, next_row, base, start, end, forward, terms, grids):  # type: ignore[no-untyped-def]
+def _members(rows, row, next_row, base, start, end, forward, terms, grids):
     """The hypotheses of a group that a phrase over start .. end can follow.
 
     Fills grids.scanned and grids.turns, in order; returns (how many, whether some of them end
     behind the phrase, so that another one from `start` could be a swap)."""
-    found, turns = grids.scanned, grids.turns
+    scanned, turns = grids.scanned, grids.turns
     count = 0
     ahead = False
     while row >= 0:
@@ -193,8 +193,8 @@ def _members(rows, row, next_row, base, start, end, forward, terms, grids):  # t
             value = last.score - terms.distortion * jump
             if last.option >= 0:
                 value += forward[last.option, turn]
-            found[count].row = row
-            found[count].promise = value
+            scanned[count].row = row
+            scanned[count].promise = value
             turns[count] = turn
             count += 1
             ahead |= last.start > start
@@ -203,37 +203,37 @@ def _members(rows, row, next_row, base, start, end, forward, terms, grids):  # t
 
 
 @leaf
-def _gather(grids, base, count, turn, keep):  # type: ignore[no-untyped-def]
+def _gather(grids, base, count, turn, keep):
     """Append those of one orientation to the members, best first, equal ones in order, then their
     followers; (how many are no followers, how many are)."""
-    found, turns, members = grids.scanned, grids.turns, grids.members
+    scanned, turns, members = grids.scanned, grids.turns, grids.members
     kinds, best = grids.kinds, grids.best
     for j in range(count):
         if turns[j] != turn:
             continue
-        kind = kinds[found[j].row - base]
+        kind = kinds[scanned[j].row - base]
         other = best[kind]
-        found[j].follower = -1
+        scanned[j].follower = -1
         if other < 0:
             best[kind] = j
-        elif found[j].promise > found[other].promise:
-            found[j].follower = other
+        elif scanned[j].promise > scanned[other].promise:
+            scanned[j].follower = other
             best[kind] = j
         else:
-            found[j].follower = found[other].follower
-            found[other].follower = j
+            scanned[j].follower = scanned[other].follower
+            scanned[other].follower = j
     first = grids.used[1]
     stop = first
     for j in range(count):
-        if turns[j] != turn or best[kinds[found[j].row - base]] != j:
+        if turns[j] != turn or best[kinds[scanned[j].row - base]] != j:
             continue
-        best[kinds[found[j].row - base]] = -1
-        value = found[j].promise
+        best[kinds[scanned[j].row - base]] = -1
+        value = scanned[j].promise
         i = stop
         while i > first and members[i - 1].promise < value:
             members[i] = members[i - 1]
             i -= 1
-        members[i] = found[j]
+        members[i] = scanned[j]
         stop += 1
     used = stop
     for i in range(first, stop):
@@ -241,37 +241,22 @@ def _gather(grids, base, count, turn, keep):  # type: ignore[no-untyped-def]
         members[i].follower = -1
         last = i
         while keep and j >= 0:
-            members[used] = found[j]
+            members[used] = scanned[j]
             members[used].follower = -1
             members[last].follower = used
             last = used
             used += 1
-            j = found[j].follower
+            j = scanned[j].follower
     grids.used[1] = used
     return stop - first, used - stop
 
 
 @leaf
-def add_grids(
-    k,
-    groups,
-    head,
-    next_row,
-    rows,
-    base,
-    coverages,
-    spans,
-    options,
-    terms,
-    future,
-    ways,
-    grids,
-    lists,
-    keep,
-):  # type: ignore[no-untyped-def]
+def add_grids(k, sentence, groups, head, next_row, rows, base, coverages, future, ways, grids, lists):
     """The grids that lead from stack k, rows[base:], to later ones; there must be room.
 
     head, next_row: its groups, see `group_rows`; lists: (3, 3) room"""
+    spans, options, terms = sentence.spans, sentence.options, sentence.terms
     option_first, option_count = options.first, options.counts
     for group in range(groups):
         row = np.int64(head[group])
@@ -287,7 +272,7 @@ def add_grids(
                 )
                 for turn in (MONOTONE, SWAP, DISCONTINUOUS):
                     lists[turn, 0] = grids.used[1]
-                    leaders, followers = _gather(grids, base, size, turn, keep)
+                    leaders, followers = _gather(grids, base, size, turn, sentence.keep)
                     lists[turn, 1] = leaders
                     lists[turn, 2] = followers
                 listed = np.int64(-1) if ahead else start

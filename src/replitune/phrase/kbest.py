@@ -13,12 +13,14 @@ from replitune.phrase.search import orientation
 
 
 @leaf
-def path_features(path, length, options, scores, reordering, unknown, automaton, begin, end, out, row):  # type: ignore[no-untyped-def]
+def path_features(path, length, options, tables, automaton, terms, out, row):
     """Add the feature values of a derivation to out[row] (14,); returns its number of copied words.
 
-    path: (>= length,) WAY from the last phrase to the first.
+    path: (>= length,) WAY from the last phrase to the first; tables: (scores, reordering, unknown)
+    of the options.
     """
-    state = begin
+    scores, reordering, unknown = tables
+    state = terms.begin
     last_start, last_end, last_option = -1, -1, -1
     copied = 0
     for i in range(length - 1, -1, -1):
@@ -37,12 +39,12 @@ def path_features(path, length, options, scores, reordering, unknown, automaton,
             out[row, TM + j] += scores[option, j]
         copied += unknown[option]
         last_start, last_end, last_option = start, path[i].end, option
-    out[row, LM] += step(automaton, state, end)[0]
+    out[row, LM] += step(automaton, state, terms.end)[0]
     return copied
 
 
 @leaf
-def _trace(state, path, phrases):  # type: ignore[no-untyped-def]
+def _trace(state, path, phrases):
     """Fill `phrases` (> any length,) with the ways of a path, the last first; how many."""
     length = 0
     while state.paths[path].way >= 0:
@@ -53,7 +55,7 @@ def _trace(state, path, phrases):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _count_words(option_start, phrases, length):  # type: ignore[no-untyped-def]
+def _count_words(option_start, phrases, length):
     count = 0
     for i in range(length):
         count += option_start[phrases[i].option + 1] - option_start[phrases[i].option]
@@ -61,7 +63,7 @@ def _count_words(option_start, phrases, length):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _spell(option_start, target_words, phrases, length, words, at):  # type: ignore[no-untyped-def]
+def _spell(option_start, target_words, phrases, length, words, at):
     """Put the words of a derivation into words[at:]."""
     for i in range(length - 1, -1, -1):
         option = phrases[i].option
@@ -71,21 +73,7 @@ def _spell(option_start, target_words, phrases, length, words, at):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def nbest(  # type: ignore[no-untyped-def]
-    rows,
-    arcs,
-    final,
-    options,
-    target_words,
-    scores,
-    reordering,
-    unknown,
-    automaton,
-    begin,
-    end,
-    size,
-    distinct,
-):
+def nbest(rows, arcs, final, options, target_words, tables, automaton, terms, size, distinct):
     """The `size` best derivations into row `final`, or with `distinct` the best of each of
     `size` strings.
 
@@ -98,8 +86,8 @@ def nbest(  # type: ignore[no-untyped-def]
     words = np.empty(4096, np.int32)
     features = np.zeros((size, WIDTH))
     copied = np.zeros(size, np.int64)
-    found = 0
-    while found < size:
+    count = 0
+    while count < size:
         path = next_path(state, rows, arcs, final, options.spelling, options.power, distinct)
         if path == NO_ROOM:
             state = paths_with_room(state)
@@ -107,21 +95,19 @@ def nbest(  # type: ignore[no-untyped-def]
         if path == NO_MORE:
             break
         length = _trace(state, path, phrases)
-        at = word_start[found]
+        at = word_start[count]
         stop = at + _count_words(option_start, phrases, length)
         if stop > len(words):
             words = np.concatenate((words, np.empty(stop, np.int32)))
         _spell(option_start, target_words, phrases, length, words, at)
-        copied[found] = path_features(
-            phrases, length, options, scores, reordering, unknown, automaton, begin, end, features, found
-        )
-        found += 1
-        word_start[found] = stop
-    return word_start[: found + 1], words[: word_start[found]], features[:found], copied[:found]
+        copied[count] = path_features(phrases, length, options, tables, automaton, terms, features, count)
+        count += 1
+        word_start[count] = stop
+    return word_start[: count + 1], words[: word_start[count]], features[:count], copied[:count]
 
 
 @njit(cache=True, nogil=True)
-def best_words(rows, final, word_start, target_words):  # type: ignore[no-untyped-def]
+def best_words(rows, final, word_start, target_words):
     """The words of the best path into row `final`."""
     count = 0
     row = np.int64(final)

@@ -8,7 +8,7 @@ words they are linked to, or NULL's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,8 +20,7 @@ from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
 
 
-@dataclass(frozen=True)
-class LexicalTable:
+class LexicalTable(NamedTuple):
     """w(e|f) and w(f|e) of all linked word pairs; NULL has the id after the last word.
 
     row: (source words + 2,) int64, source word f owns entries row[f]:row[f + 1]
@@ -61,16 +60,16 @@ def lexical_table(source: Encoded, target: Encoded, links: Links) -> LexicalTabl
 
 
 def lexical_weights(
-    source: Encoded, target: Encoded, found: Occurrences, examples: NDArray[np.int64], table: LexicalTable
+    source: Encoded, target: Encoded, pairs: Occurrences, examples: NDArray[np.int64], table: LexicalTable
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Natural logs of lex(f|e) and lex(e|f), each (P,), for the given occurrences (P,)."""
-    segment = np.searchsorted(found.start, examples, side="right") - 1
+    segment = np.searchsorted(pairs.start, examples, side="right") - 1
     return weights_of(
-        (source.words, source.start[segment] + found.source_begin[examples]),
-        found.source_length[examples],
-        (target.words, target.start[segment] + found.target_begin[examples]),
-        found.target_length[examples],
-        found.links[examples],
+        (source.words, source.start[segment] + pairs.source_begin[examples]),
+        pairs.source_length[examples],
+        (target.words, target.start[segment] + pairs.target_begin[examples]),
+        pairs.target_length[examples],
+        pairs.links[examples],
         LONGEST_PHRASE,
         table,
     )
@@ -90,24 +89,7 @@ def weights_of(
     source, target: words, and where each stretch begins in them; links: bit s * width + t is set
     when word s of the source side is linked to word t of the target side."""
     f_given_e, e_given_f = np.empty(len(links)), np.empty(len(links))
-    source_words, source_at = source
-    target_words, target_at = target
-    _weights(
-        source_words,
-        target_words,
-        source_at,
-        source_length,
-        target_at,
-        target_length,
-        links,
-        width,
-        table.row,
-        table.target,
-        table.e_given_f,
-        table.f_given_e,
-        f_given_e,
-        e_given_f,
-    )
+    _weights(*source, source_length, *target, target_length, links, width, table, f_given_e, e_given_f)
     return np.log(f_given_e), np.log(e_given_f)
 
 
@@ -125,47 +107,33 @@ def _find(row: NDArray[np.int64], target: NDArray[np.int32], f: int, e: int) -> 
 
 
 @njit(cache=True)
-def _weights(
-    source_words: NDArray[np.int32],
-    target_words: NDArray[np.int32],
-    source_at: NDArray[np.int64],
-    source_length: NDArray[np.int8],
-    target_at: NDArray[np.int64],
-    target_length: NDArray[np.int8],
-    masks: NDArray[np.uint64],
-    width: int,
-    row: NDArray[np.int64],
-    target: NDArray[np.int32],
-    e_given_f: NDArray[np.float64],
-    f_given_e: NDArray[np.float64],
-    out_f_given_e: NDArray[np.float64],
-    out_e_given_f: NDArray[np.float64],
-) -> None:
+def _weights(f_words, f_at, f_length, e_words, e_at, e_length, masks, width, table, lex_fe, lex_ef):
+    row, target, e_given_f, f_given_e = table
     source_null = len(row) - 2
     for p in range(len(masks)):
         weight = 1.0
-        for t in range(target_length[p]):
-            e = target_words[target_at[p] + t]
+        for t in range(e_length[p]):
+            e = e_words[e_at[p] + t]
             total, number = 0.0, 0
-            for s in range(source_length[p]):
+            for s in range(f_length[p]):
                 bit = np.uint64(s * width + t)
                 if (masks[p] >> bit) & np.uint64(1):
-                    f = source_words[source_at[p] + s]
+                    f = f_words[f_at[p] + s]
                     total += e_given_f[_find(row, target, f, e)]
                     number += 1
             if number == 0:
                 weight *= e_given_f[_find(row, target, source_null, e)]
             else:
                 weight *= total / number
-        out_e_given_f[p] = weight
+        lex_ef[p] = weight
         weight = 1.0
-        for s in range(source_length[p]):
-            f = source_words[source_at[p] + s]
+        for s in range(f_length[p]):
+            f = f_words[f_at[p] + s]
             total, number = 0.0, 0
-            for t in range(target_length[p]):
+            for t in range(e_length[p]):
                 bit = np.uint64(s * width + t)
                 if (masks[p] >> bit) & np.uint64(1):
-                    e = target_words[target_at[p] + t]
+                    e = e_words[e_at[p] + t]
                     total += f_given_e[_find(row, target, f, e)]
                     number += 1
             if number == 0:
@@ -173,4 +141,4 @@ def _weights(
                 weight *= f_given_e[row[f + 1] - 1]
             else:
                 weight *= total / number
-        out_f_given_e[p] = weight
+        lex_fe[p] = weight

@@ -51,7 +51,7 @@ class Automaton(NamedTuple):
 
 
 @leaf
-def _slot(key, slots):  # type: ignore[no-untyped-def]
+def _slot(key, slots):
     """(the slot where the search for a key begins, its tag)."""
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     slot = np.int64(((mixed >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
@@ -59,13 +59,13 @@ def _slot(key, slots):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _bit(word):  # type: ignore[no-untyped-def]
+def _bit(word):
     mixed = np.uint64(word) * np.uint64(0x9E3779B97F4A7C15)
     return np.uint64(1) << (mixed >> np.uint64(58))
 
 
 @leaf
-def find(automaton, state, word):  # type: ignore[no-untyped-def]
+def find(automaton, state, word):
     """Node of (state, word), or -1; `state` is not the root."""
     nodes = automaton.nodes
     if nodes[state].words & _bit(word) == np.uint64(0):
@@ -75,10 +75,10 @@ def find(automaton, state, word):  # type: ignore[no-untyped-def]
     tags = automaton.tags
     i, tag = _slot(key, automaton.slots)
     while True:
-        found = tags[i]
-        if found == np.uint8(0):
+        stored = tags[i]
+        if stored == np.uint8(0):
             return np.int64(-1)
-        if found == tag and nodes[first + i].key == key:
+        if stored == tag and nodes[first + i].key == key:
             return first + i
         i += 1
         if i == automaton.slots:
@@ -86,7 +86,7 @@ def find(automaton, state, word):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def step(automaton, state, word):  # type: ignore[no-untyped-def]
+def step(automaton, state, word):
     """(natural log probability of `word` after `state`, the state after it)."""
     nodes = automaton.nodes
     total = 0.0
@@ -100,7 +100,7 @@ def step(automaton, state, word):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def score_words(automaton, state, words, begin, end):  # type: ignore[no-untyped-def]
+def score_words(automaton, state, words, begin, end):
     """(log probability of words[begin:end] after `state`, the state after them)."""
     total = 0.0
     for j in range(begin, end):
@@ -110,7 +110,7 @@ def score_words(automaton, state, words, begin, end):  # type: ignore[no-untyped
 
 
 @njit(cache=True)
-def _ensure(automaton, length, words, begin, end):  # type: ignore[no-untyped-def]
+def _ensure(automaton, length, words, begin, end):
     """Node of the n-gram words[begin:end], made (without a probability) where it is missing.
 
     Returns (node, number of nodes made)."""
@@ -136,7 +136,7 @@ def _ensure(automaton, length, words, begin, end):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True)
-def _insert(automaton, length, ngrams, logprobs, backoffs, room):  # type: ignore[no-untyped-def]
+def _insert(automaton, length, ngrams, logprobs, backoffs, room):
     """Insert all n-grams of one order and their suffixes; room left, or -1 when it is full."""
     nodes = automaton.nodes
     n = ngrams.shape[1]
@@ -154,7 +154,7 @@ def _insert(automaton, length, ngrams, logprobs, backoffs, room):  # type: ignor
 
 
 @njit(cache=True)
-def _finish(automaton, length, suffix, order, high):  # type: ignore[no-untyped-def]
+def _finish(automaton, length, suffix, order, high):
     """Set probabilities of added nodes, `next`, `link`, and `high`.
 
     high[i]: the largest log probability that the last word of n-gram i has after any longer

@@ -17,7 +17,7 @@ from replitune.phrase.table import PhraseTable
 
 
 @njit(cache=True)
-def phrase_slot(words, begin, end, slots):  # type: ignore[no-untyped-def]
+def phrase_slot(words, begin, end, slots):
     """Where the search for a source phrase starts in a table of `slots` slots."""
     mixed = np.uint64(end - begin)
     for j in range(begin, end):
@@ -27,7 +27,7 @@ def phrase_slot(words, begin, end, slots):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _index_phrases(source_start, source_words, index):  # type: ignore[no-untyped-def]
+def _index_phrases(source_start, source_words, index):
     slots = len(index)
     for phrase in range(len(source_start) - 1):
         i = phrase_slot(source_words, source_start[phrase], source_start[phrase + 1], slots)
@@ -37,7 +37,7 @@ def _index_phrases(source_start, source_words, index):  # type: ignore[no-untype
 
 
 @njit(cache=True)
-def _score_isolated(automaton, target_start, words, isolated):  # type: ignore[no-untyped-def]
+def _score_isolated(automaton, target_start, words, isolated):
     for option in range(len(target_start) - 1):
         isolated[option] = score_words(
             automaton, automaton.root, words, target_start[option], target_start[option + 1]

@@ -36,22 +36,18 @@ CELL = np.dtype(
         ("unused", "i4"),
     ]
 )
-"""An option for one orientation, with all that cube pruning wants of it in one place. promise:
-estimate + backward; ceiling: its bound."""
+"""An option for one orientation, with all that the search wants of it in one place. score:
+translation model and penalties; backward: lexicalised reordering; promise: estimate + backward;
+ceiling: score + backward + the most that the LM can give in any context, a true bound."""
 
 
 class Options(NamedTuple):
     """O options of U source phrases under one weights vector; all scores are weighted.
 
     first, counts: (U,) options of phrase u are first[u] : first[u] + counts[u], best first
-    score: (O,) translation model and penalties
-    estimate: (O,) score + LM of the words without context
-    order: (O, 3) per orientation, the options of a phrase from the highest bound down
-    bound: (O, 3) in that order: score + backward reordering + the most the LM can give in any
-        context; a hypothesis extended by option order[i, o] cannot score more
-    cells: (3, O) CELL per orientation, the options of a phrase from the highest estimate +
-        backward reordering down
-    backward, forward: (O, 3) lexicalised reordering per orientation
+    estimate: (O,) translation model, penalties, and LM of the words without context
+    cells: (3, O) CELL per orientation, the options of a phrase from the highest promise down
+    forward: (O, 3) lexicalised reordering of the next phrase, per its orientation
     identity: (O,) equal for options with the same forward reordering scores
     spelling, power: (O,) the hash of a translation that goes on with the option is that of what
         stands before times power plus spelling
@@ -63,12 +59,8 @@ class Options(NamedTuple):
 
     first: NDArray[np.int64]
     counts: NDArray[np.int64]
-    score: NDArray[np.float64]
     estimate: NDArray[np.float64]
-    order: NDArray[np.int64]
-    bound: NDArray[np.float64]
     cells: NDArray[np.void]
-    backward: NDArray[np.float64]
     forward: NDArray[np.float64]
     identity: NDArray[np.int32]
     spelling: NDArray[np.uint64]
@@ -78,14 +70,9 @@ class Options(NamedTuple):
     inner_state: NDArray[np.int32]
     inner_rest: NDArray[np.float64]
 
-    @property
-    def ceiling(self) -> NDArray[np.float64]:
-        """(3, O) bounds of the cells."""
-        return self.cells["ceiling"]
-
 
 @njit(cache=True)
-def _find_spans(tokens, start, source_start, source_words, index, longest, spans):  # type: ignore[no-untyped-def]
+def _find_spans(tokens, start, source_start, source_words, index, longest, spans):
     """spans[i, l]: the source phrase of the l + 1 words from token i on, or -1."""
     slots = len(index)
     for sentence in range(len(start) - 1):
@@ -108,7 +95,7 @@ def _find_spans(tokens, start, source_start, source_words, index, longest, spans
 
 
 @njit(cache=True)
-def _select(phrases, option_start, target_start, scores, isolated, weights, limit, chosen, best):  # type: ignore[no-untyped-def]
+def _select(phrases, option_start, target_start, scores, isolated, weights, limit, chosen, best):
     """The `limit` best options of each phrase by estimate, ties in the table's order.
 
     chosen: (U, limit) options of the table, best first; best: their estimates; returns counts."""
@@ -137,21 +124,7 @@ def _select(phrases, option_start, target_start, scores, isolated, weights, limi
 
 
 @leaf
-def _sort(values, order, column, begin, end):  # type: ignore[no-untyped-def]
-    """Sort values[begin:end, column] downwards, stably; order: where they stood."""
-    for o in range(begin, end):
-        value = values[o, column]
-        i = o
-        while i > begin and values[i - 1, column] < value:
-            values[i, column] = values[i - 1, column]
-            order[i, column] = order[i - 1, column]
-            i -= 1
-        values[i, column] = value
-        order[i, column] = o
-
-
-@leaf
-def _sort_cells(cells, orientation, begin, end, scratch):  # type: ignore[no-untyped-def]
+def _sort_cells(cells, orientation, begin, end, scratch):
     """Sort cells[orientation, begin:end] by promise downwards, stably."""
     for o in range(begin + 1, end):
         if cells[orientation, o - 1].promise >= cells[orientation, o].promise:
@@ -165,17 +138,16 @@ def _sort_cells(cells, orientation, begin, end, scratch):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):  # type: ignore[no-untyped-def]
-    """Score, LM inside each phrase, reordering, bounds, and the order by bound."""
+def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
+    """Scores, LM inside each phrase, reordering, bounds, and the order by promise."""
     weight = weights[LM]
     scratch = np.empty(1, CELL)
-    for o in range(len(options.score)):
+    for o in range(len(options.estimate)):
         begin, end = options.word_start[o], options.word_start[o + 1]
         score = weights[PHRASE_PENALTY] - weights[WORD_PENALTY] * (end - begin)
         score += UNKNOWN_WORD * unknown[o]
         for j in range(4):
             score += weights[TM + j] * scores[o, j]
-        options.score[o] = score
         state = np.int64(automaton.root)
         whole = True  # the state is the whole phrase so far, so that a longer context can matter
         most = rise  # of the end of the sentence, which an option may bring about
@@ -196,29 +168,25 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             options.inner_rest[j] = total
         for j in range(begin, end):
             options.inner_rest[j] = total - options.inner_rest[j]
-        options.estimate[o] = options.score[o] + weight * total
+        options.estimate[o] = score + weight * total
         for orientation in range(3):
-            options.backward[o, orientation] = weights[orientation] * reordering[o, orientation]
             options.forward[o, orientation] = weights[3 + orientation] * reordering[o, 3 + orientation]
-            options.bound[o, orientation] = (
-                np.inf if weight < 0 else options.score[o] + weight * most
-            ) + options.backward[o, orientation]
+            backward = weights[orientation] * reordering[o, orientation]
             cell = options.cells[orientation, o]
-            cell.promise = options.estimate[o] + options.backward[o, orientation]
-            cell.ceiling = options.bound[o, orientation]
-            cell.score = options.score[o]
-            cell.backward = options.backward[o, orientation]
+            cell.promise = options.estimate[o] + backward
+            cell.ceiling = (np.inf if weight < 0 else score + weight * most) + backward
+            cell.score = score
+            cell.backward = backward
             cell.option = o
     _identify(reordering, options.identity)
     for u in range(len(options.first)):
         begin, end = options.first[u], options.first[u] + options.counts[u]
         for orientation in range(3):
             _sort_cells(options.cells, orientation, begin, end, scratch)
-            _sort(options.bound, options.order, orientation, begin, end)
 
 
 @njit(cache=True)
-def _spell(target_words, options):  # type: ignore[no-untyped-def]
+def _spell(target_words, options):
     """Hashes of the options' words: polynomials in an odd number, modulo 2^64."""
     for o in range(len(options.spelling)):
         for j in range(options.word_start[o], options.word_start[o + 1]):
@@ -229,7 +197,7 @@ def _spell(target_words, options):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _identify(reordering, identity):  # type: ignore[no-untyped-def]
+def _identify(reordering, identity):
     """identity[o]: the first option with exactly the forward reordering scores of o."""
     slots = 2 * len(identity) + 1
     table = np.full(slots, -1, np.int64)
@@ -278,6 +246,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.start) - 1
+
+    @property
+    def tables(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int8]]:
+        """What features of derivations are made of."""
+        return self.scores, self.reordering, self.unknown
 
 
 def prepare(model: PhraseModel, lines: Sequence[str], weights: NDArray[np.float64], limit: int) -> Batch:
@@ -359,12 +332,8 @@ def _batch(
     options = Options(
         first=starts(count)[:-1],
         counts=count,
-        score=np.zeros(total),
         estimate=np.zeros(total),
-        order=np.zeros((total, 3), np.int64),
-        bound=np.zeros((total, 3)),
         cells=np.zeros((3, total), CELL),
-        backward=np.zeros((total, 3)),
         forward=np.zeros((total, 3)),
         identity=np.zeros(total, np.int32),
         spelling=np.zeros(total, np.uint64),

@@ -68,7 +68,7 @@ MADE, ASKED, USED, CLAIMS, TOLD = 0, 1, 2, 3, 4
 
 
 @njit(cache=True)
-def begin_paths(rows, arcs, final):  # type: ignore[no-untyped-def]
+def begin_paths(rows, arcs, final):
     """The state before the first path to row `final`."""
     # A path has at most as many phrases as the sentence has words.
     most = 2
@@ -95,7 +95,7 @@ def begin_paths(rows, arcs, final):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def paths_with_room(state):  # type: ignore[no-untyped-def]
+def paths_with_room(state):
     """A copy of the state with room for more paths."""
     claimed = np.zeros(4 * len(state.claimed), np.uint64)
     for key in state.claimed:
@@ -117,7 +117,7 @@ def paths_with_room(state):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def claim(claimed, key):  # type: ignore[no-untyped-def]
+def claim(claimed, key):
     """Put a key into a set with room; whether it is new."""
     mask = np.uint64(len(claimed) - 1)
     slot = (key >> np.uint64(32)) & mask
@@ -130,13 +130,13 @@ def claim(claimed, key):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _above(ways, i, j):  # type: ignore[no-untyped-def]
+def _above(ways, i, j):
     """Whether way i comes before way j."""
     return ways[i].score > ways[j].score or (ways[i].score == ways[j].score and i < j)
 
 
 @leaf
-def _sift(heap, begin, size, at, ways):  # type: ignore[no-untyped-def]
+def _sift(heap, begin, size, at, ways):
     """Move the way at heap[begin + at] down to where it belongs."""
     moving = heap[begin + at]
     while True:
@@ -153,7 +153,7 @@ def _sift(heap, begin, size, at, ways):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _visit(state, rows, arcs, node):  # type: ignore[no-untyped-def]
+def _visit(state, rows, arcs, node):
     """Collect the ways into a node; the root has one path and no ways."""
     ways, heap, counts = state.ways, state.heap, state.counts
     begin = counts[USED]
@@ -198,7 +198,7 @@ def _visit(state, rows, arcs, node):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def next_path(state, rows, arcs, final, spelling, power, distinct):  # type: ignore[no-untyped-def]
+def next_path(state, rows, arcs, final, spelling, power, distinct):
     """The next path to row `final`, or NO_MORE, or NO_ROOM: then the state must grow first.
 
     spelling, power: (O,) hashes of the options' words (see Options)"""

@@ -27,25 +27,12 @@ MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 
 
 def orientations(
-    source: Encoded, target: Encoded, links: Links, found: Occurrences
+    source: Encoded, target: Encoded, links: Links, occurrences: Occurrences
 ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Orientation of every occurrence towards the previous and the next phrase, each (M,)."""
-    backward = np.empty(len(found.links), np.int8)
-    forward = np.empty(len(found.links), np.int8)
-    _orientations(
-        source.start,
-        target.start,
-        links.start,
-        links.source,
-        links.target,
-        found.start,
-        found.source_begin,
-        found.source_length,
-        found.target_begin,
-        found.target_length,
-        backward,
-        forward,
-    )
+    backward = np.empty(len(occurrences.links), np.int8)
+    forward = np.empty(len(occurrences.links), np.int8)
+    _orientations(source.start, target.start, links, occurrences, backward, forward)
     return backward, forward
 
 
@@ -59,20 +46,9 @@ def _decide(link_mono: bool, link_swap: bool, corner_mono: bool, corner_swap: bo
 
 
 @njit(cache=True)
-def _orientations(
-    source_start: NDArray[np.int64],
-    target_start: NDArray[np.int64],
-    link_start: NDArray[np.int64],
-    link_source: NDArray[np.int16],
-    link_target: NDArray[np.int16],
-    start: NDArray[np.int64],
-    source_begin: NDArray[np.int16],
-    source_length: NDArray[np.int8],
-    target_begin: NDArray[np.int16],
-    target_length: NDArray[np.int8],
-    backward: NDArray[np.int8],
-    forward: NDArray[np.int8],
-) -> None:
+def _orientations(source_start, target_start, links, occurrences, backward, forward):
+    link_start, link_source, link_target = links
+    start, source_begin, source_length, target_begin, target_length, _ = occurrences
     rows, columns = 0, 0
     for i in range(len(source_start) - 1):
         rows = max(rows, target_start[i + 1] - target_start[i] + 2)

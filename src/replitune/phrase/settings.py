@@ -100,17 +100,13 @@ class PhraseSettings(TrainingSettings):
 
 
 class SearchSettings(Settings):
-    """How to search; stack, beam, limit and options are by default Moses'."""
+    """How to search, by cube pruning; stack, beam, limit and options are by default Moses'."""
 
-    search: Annotated[
-        Literal["cube", "stack"],
-        about("`stack`, every extension of every hypothesis, or `cube`, the most promising ones only."),
-    ] = "cube"
     stack: Annotated[int, about("Hypotheses kept per number of translated words.", ge=1)] = 100
     pop_limit: Annotated[
         int,
         about(
-            "Extensions tried per number of translated words (cube); docs/benchmarks.md has what "
+            "Extensions tried per number of translated words; docs/benchmarks.md has what "
             "other limits cost and give.",
             ge=1,
         ),

@@ -1,4 +1,4 @@
-"""Hypotheses, their recombination, and stacks with histogram and threshold pruning."""
+"""Hypotheses, their recombination, and a stack with histogram and threshold pruning."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ ARC = np.dtype(
 )
 
 
-class Stacks(NamedTuple):
-    """R stacks being filled. hypotheses: (R, capacity); slots: (R, 2^k) for recombination;
-    counts: (R,); floor: (R,) a hypothesis must score more than this; top: (R,) best total;
+class Stack(NamedTuple):
+    """The stack being filled. hypotheses: (capacity,); slots: (2^k,) for recombination; used,
+    floor, top: (1,) how many there are, what a hypothesis must score more than, the best total;
     scratch: (1,) the hypothesis being made; totals, order: room for one of each per hypothesis"""
 
     hypotheses: NDArray[np.void]
     slots: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    used: NDArray[np.int64]
     floor: NDArray[np.float64]
     top: NDArray[np.float64]
     scratch: NDArray[np.void]
@@ -66,16 +66,16 @@ class Stacks(NamedTuple):
 
 
 @njit(cache=True)
-def new_stacks(lanes, capacity):  # type: ignore[no-untyped-def]
+def new_stack(capacity):
     slots = 16
     while slots < 2 * capacity:
         slots *= 2
-    return Stacks(
-        np.empty((lanes, capacity), HYPOTHESIS),
-        np.full((lanes, slots), -1, np.int32),
-        np.zeros(lanes, np.int64),
-        np.full(lanes, -np.inf),
-        np.full(lanes, -np.inf),
+    return Stack(
+        np.empty(capacity, HYPOTHESIS),
+        np.full(slots, -1, np.int32),
+        np.zeros(1, np.int64),
+        np.full(1, -np.inf),
+        np.full(1, -np.inf),
         np.empty(1, HYPOTHESIS),
         np.empty(capacity),
         np.empty(capacity, np.int64),
@@ -83,7 +83,7 @@ def new_stacks(lanes, capacity):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _hash(coverage, state, after, swap, identity):  # type: ignore[no-untyped-def]
+def _hash(coverage, state, after, swap, identity):
     mixed = (np.uint64(coverage) << np.uint64(32)) ^ np.uint64(state)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= (np.uint64(after) << np.uint64(44)) ^ (np.uint64(swap + 1) << np.uint64(24))
@@ -93,18 +93,18 @@ def _hash(coverage, state, after, swap, identity):  # type: ignore[no-untyped-de
 
 
 @leaf
-def _enter(slots, lane, hypotheses, i):  # type: ignore[no-untyped-def]
-    """Put hypothesis i, which is not there yet, into the table of its stack."""
-    h = hypotheses[lane, i]
-    mask = np.int64(slots.shape[1] - 1)
+def _enter(slots, hypotheses, i):
+    """Put hypothesis i, which is not there yet, into the table of the stack."""
+    h = hypotheses[i]
+    mask = np.int64(len(slots) - 1)
     slot = np.int64(_hash(h.coverage, h.state, h.after, h.swap, h.identity)) & mask
-    while slots[lane, slot] >= 0:
+    while slots[slot] >= 0:
         slot = (slot + 1) & mask
-    slots[lane, slot] = i
+    slots[slot] = i
 
 
 @leaf
-def kth_largest(values, count, k):  # type: ignore[no-untyped-def]
+def kth_largest(values, count, k):
     """The k-th largest (k from 1) of the first `count` values, which are reordered (Hoare)."""
     low, high = 0, count - 1
     k -= 1
@@ -130,43 +130,43 @@ def kth_largest(values, count, k):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def prune(stacks, lane, size):  # type: ignore[no-untyped-def]
+def prune(stack, size):
     """Keep the `size` best, of equal ones the first that came; raise the floor to the worst."""
-    count = stacks.counts[lane]
+    count = stack.used[0]
     if count <= size:
         return
-    hypotheses, slots, totals = stacks.hypotheses, stacks.slots, stacks.totals
+    hypotheses, slots, totals = stack.hypotheses, stack.slots, stack.totals
     for i in range(count):
-        totals[i] = hypotheses[lane, i].total
+        totals[i] = hypotheses[i].total
     worst = kth_largest(totals, count, size)
     better = 0
     for i in range(count):
-        if hypotheses[lane, i].total > worst:
+        if hypotheses[i].total > worst:
             better += 1
     ties = size - better
-    slots[lane, :] = -1
+    slots[:] = -1
     kept = 0
     for i in range(count):
-        total = hypotheses[lane, i].total
+        total = hypotheses[i].total
         if total < worst or (total == worst and ties == 0):
             continue
         if total == worst:
             ties -= 1
         if kept < i:
-            hypotheses[lane, kept] = hypotheses[lane, i]
-        _enter(slots, lane, hypotheses, kept)
+            hypotheses[kept] = hypotheses[i]
+        _enter(slots, hypotheses, kept)
         kept += 1
-    stacks.counts[lane] = kept
-    stacks.floor[lane] = max(stacks.floor[lane], worst)
+    stack.used[0] = kept
+    stack.floor[0] = max(stack.floor[0], worst)
 
 
 @leaf
-def match(slots, hypotheses, lane, new):  # type: ignore[no-untyped-def]
-    """(the hypothesis of a stack with the state of `new`, or -1; its slot, or a free one)."""
-    mask = np.int64(slots.shape[1] - 1)
+def match(slots, hypotheses, new):
+    """(the hypothesis of the stack with the state of `new`, or -1; its slot, or a free one)."""
+    mask = np.int64(len(slots) - 1)
     slot = np.int64(_hash(new.coverage, new.state, new.after, new.swap, new.identity)) & mask
-    while slots[lane, slot] >= 0:
-        old = hypotheses[lane, slots[lane, slot]]
+    while slots[slot] >= 0:
+        old = hypotheses[slots[slot]]
         if (
             old.coverage == new.coverage
             and old.state == new.state
@@ -174,19 +174,19 @@ def match(slots, hypotheses, lane, new):  # type: ignore[no-untyped-def]
             and old.swap == new.swap
             and old.identity == new.identity
         ):
-            return np.int64(slots[lane, slot]), slot
+            return np.int64(slots[slot]), slot
         slot = (slot + 1) & mask
     return np.int64(-1), slot
 
 
 @leaf
-def recombine(hypotheses, lane, i, new, arcs, arc_count, keep):  # type: ignore[no-untyped-def]
+def recombine(hypotheses, i, new, arcs, arc_count, keep):
     """Join `new` to the hypothesis of the same state; returns the number of arcs.
 
     The better one stays, of equally good ones the first. With `keep` the other becomes an arc;
     there must be room for one.
     """
-    old = hypotheses[lane, i]
+    old = hypotheses[i]
     better = new.score > old.score
     if keep:
         arc = arcs[arc_count]
@@ -210,7 +210,7 @@ def recombine(hypotheses, lane, i, new, arcs, arc_count, keep):  # type: ignore[
 
 
 @leaf
-def sort_down(totals, order, count):  # type: ignore[no-untyped-def]
+def sort_down(totals, order, count):
     """Put 0 .. count - 1 into `order`, largest total first, of equal ones the first."""
     if count <= 256:
         # A place is the number of those before it; counting them needs no branches.
@@ -244,20 +244,20 @@ def sort_down(totals, order, count):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def take(stacks, lane, size, beam, rows, base):  # type: ignore[no-untyped-def]
-    """Move the best of a finished stack to rows[base:], best first; empty it; how many."""
-    prune(stacks, lane, size)
-    hypotheses, totals, order = stacks.hypotheses, stacks.totals, stacks.order
-    count = stacks.counts[lane]
+def take(stack, size, beam, rows, base):
+    """Move the best of the finished stack to rows[base:], best first; empty it; how many."""
+    prune(stack, size)
+    hypotheses, totals, order = stack.hypotheses, stack.totals, stack.order
+    count = stack.used[0]
     for i in range(count):
-        totals[i] = hypotheses[lane, i].total
+        totals[i] = hypotheses[i].total
     sort_down(totals, order, count)
     kept = 0
-    while kept < count and totals[order[kept]] >= stacks.top[lane] - beam:
-        rows[base + kept] = hypotheses[lane, order[kept]]
+    while kept < count and totals[order[kept]] >= stack.top[0] - beam:
+        rows[base + kept] = hypotheses[order[kept]]
         kept += 1
-    stacks.counts[lane] = 0
-    stacks.floor[lane] = -np.inf
-    stacks.top[lane] = -np.inf
-    stacks.slots[lane, :] = -1
+    stack.used[0] = 0
+    stack.floor[0] = -np.inf
+    stack.top[0] = -np.inf
+    stack.slots[:] = -1
     return kept

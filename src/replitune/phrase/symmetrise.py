@@ -9,7 +9,7 @@ alignment of target words first, then through those of the alignment of source w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,8 +20,7 @@ from replitune.phrase.encode import Encoded
 from replitune.phrase.settings import HEURISTICS, Heuristic
 
 
-@dataclass(frozen=True)
-class Links:
+class Links(NamedTuple):
     """Word links of `n` segments, sorted by segment, source word, target word.
 
     start: (n + 1,) int64, segment i owns links start[i]:start[i + 1]
@@ -41,33 +40,16 @@ def symmetrise(
 ) -> Links:
     """The links of every segment by one of `HEURISTICS`."""
     room = len(source.words) + len(target.words)
-    start = np.zeros(len(source) + 1, np.int64)
-    from_source, from_target = np.empty(room, np.int16), np.empty(room, np.int16)
-    used = _symmetrise(
-        directed.to_source,
-        directed.to_target,
-        source.start,
-        target.start,
-        HEURISTICS.index(heuristic),
-        start,
-        from_source,
-        from_target,
-    )
-    return Links(start, from_source[:used].copy(), from_target[:used].copy())
+    out = Links(np.zeros(len(source) + 1, np.int64), np.empty(room, np.int16), np.empty(room, np.int16))
+    number = HEURISTICS.index(heuristic)
+    used = _symmetrise(directed.to_source, directed.to_target, source.start, target.start, number, out)
+    return Links(out.start, out.source[:used].copy(), out.target[:used].copy())
 
 
 @njit(cache=True)
-def _symmetrise(
-    to_source: NDArray[np.int16],
-    to_target: NDArray[np.int16],
-    source_start: NDArray[np.int64],
-    target_start: NDArray[np.int64],
-    heuristic: int,
-    start: NDArray[np.int64],
-    from_source: NDArray[np.int16],
-    from_target: NDArray[np.int16],
-) -> int:
+def _symmetrise(to_source, to_target, source_start, target_start, heuristic, out):
     """Write the links of all segments; returns their number."""
+    start, from_source, from_target = out
     used = 0
     longest_source, longest_target = 0, 0
     for i in range(len(source_start) - 1):

@@ -1,4 +1,4 @@
-"""A trained phrase-based system as the stages use it: raw lines in, raw lines out.
+"""Trained systems of our own as the stages use them: raw lines in, raw lines out.
 
 Around the decoder stand the segmenters that the model was trained with: source words are split
 as in training, and pieces of target words are joined again.
@@ -6,77 +6,67 @@ as in training, and pieces of target words are joined again.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.phrase.decoder import Decoder, NBest
 from replitune.phrase.features import GroupedLayout
-from replitune.phrase.graph import SearchGraph
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.segmentation import Splitters
-from replitune.phrase.settings import SearchSettings
-from replitune.tuning.lattice import Lattice, Lattices
+from replitune.tuning.lattice import Lattice, Lattices, SearchGraphs
 
 
-class PhraseSystem:
+class TrainedSystem:
     """A model folder, the feature groups in use, and how to search."""
 
-    Graphs = Lattices
+    Model: ClassVar[Any]
+    Decoder: ClassVar[Any]
+    Graphs: ClassVar[type[SearchGraphs]]
 
     def __init__(
-        self,
-        folder: str | Path,
-        features: Sequence[str] | None = None,
-        settings: SearchSettings | None = None,
+        self, folder: str | Path, features: Sequence[str] | None = None, settings: Any = None
     ) -> None:
+        """`settings` of the search; None for the defaults."""
         folder = Path(folder)
-        self.model = PhraseModel.load(folder, None if features is None else tuple(features))
-        self.settings = settings or SearchSettings()
+        self.model = self.Model.load(folder, None if features is None else tuple(features))
+        self.settings = settings
         self._splitters = Splitters.load(folder)
 
     @property
     def layout(self) -> GroupedLayout:
         """Names and number of the weights."""
-        return self.model.layout
+        layout: GroupedLayout = self.model.layout
+        return layout
+
+    def decoder(self, weights: NDArray[np.float64]) -> Any:
+        """The decoder under some weights."""
+        return self.Decoder(self.model, weights, self.settings)
+
+    def split(self, lines: Sequence[str]) -> Any:
+        """The lines as the decoder takes them."""
+        return [self._splitters.split(line) for line in lines]
 
     def translate(self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1) -> list[str]:
         """The best translation of each line."""
-        decoder = Decoder(self.model, weights, self.settings)
-        return self.joined(decoder.decode(self._split(lines), threads))
+        return self.joined(self.decoder(weights).decode(self.split(lines), threads))
 
-    def nbest(
-        self, lines: Sequence[str], weights: NDArray[np.float64], size: int, threads: int = 1
-    ) -> NBest:
+    def nbest(self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1) -> NBest:
         """The best derivation of each of `size` distinct translations of each line; `joined` makes
         text of its words."""
-        decoder = Decoder(self.model, weights, self.settings)
-        return decoder.nbest(self._split(lines), size, distinct=True, threads=threads)
+        best: NBest = self.decoder(weights).nbest(self.split(lines), size, distinct=True, threads=threads)
+        return best
 
-    def graphs(
-        self,
-        lines: Sequence[str],
-        weights: NDArray[np.float64],
-        threads: int = 1,
-        density: float | None = None,
-    ) -> list[SearchGraph]:
-        """The search graph of each line, or the best arcs of it; `joined` makes text of a path's
-        words."""
-        decoder = Decoder(self.model, weights, self.settings)
-        return decoder.graphs(self._split(lines), threads, density)
-
+    @abstractmethod
     def search_graphs(
-        self, lines: Sequence[str], weights: NDArray[np.float64], density: float, threads: int = 1
-    ) -> tuple[Lattices, list[str]]:
-        """The best arcs of the search graphs of all lines, for a tuner; the vocabulary of their
-        words."""
-        graphs = self.graphs(lines, weights, threads, density)
-        lattices = [
-            Lattice(g.arc_from, g.arc_to, g.word_start, g.words, g.features, g.nodes - 1) for g in graphs
-        ]
-        return Lattices.pack(lattices), graphs[0].vocabulary
+        self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
+    ) -> tuple[SearchGraphs, list[str]]:
+        """The best arcs or edges of the search graphs of all lines, for a tuner; the vocabulary of
+        their words."""
 
     def joined(self, texts: list[str]) -> list[str]:
         """Texts with the pieces of words joined."""
@@ -84,5 +74,19 @@ class PhraseSystem:
             return texts
         return [self._splitters.join(text) for text in texts]
 
-    def _split(self, lines: Sequence[str]) -> list[str]:
-        return [self._splitters.split(line) for line in lines]
+
+class PhraseSystem(TrainedSystem):
+    """A phrase-based system."""
+
+    Model = PhraseModel
+    Decoder = Decoder
+    Graphs = Lattices
+
+    def search_graphs(
+        self, lines: Sequence[str], weights: NDArray[np.float64], density: float, threads: int = 1
+    ) -> tuple[Lattices, list[str]]:
+        graphs = self.decoder(weights).graphs(self.split(lines), threads, density)
+        lattices = [
+            Lattice(g.arc_from, g.arc_to, g.word_start, g.words, g.features, g.nodes - 1) for g in graphs
+        ]
+        return Lattices.pack(lattices), graphs[0].vocabulary

@@ -1,5 +1,5 @@
 """JSON lines of WMT25 and after: a document a line, with the scores of each of its paragraphs under
-each metric (``automatic_scores/SYSTEM.jsonl``); or a segment a line, with what people said of each
+each metric (``automatic_scores/SYSTEM.jsonl``); or a segment a line, with the human judgements of each
 system (``wmt25-genmt-humeval.jsonl``)."""
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 
 PARTS = "_#_"
-"""Between language pair, domain, document and segment in an id."""
+"""Separates language pair, domain, document and segment in an id."""
 
 
 class Wmt(Reader):
-    """The language pair tells the test set."""
+    """The language pair is the test set."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -46,8 +46,8 @@ class Wmt(Reader):
             document = PARTS.join(rest[:2]) or id
             seen[id] += 1
             segment = id if seen[id] == 1 else f"{id}#{seen[id]}"
-            for system, said in of_kind(dict, row.get("scores"), path, line, "scores").items():
-                for metric, score in of_kind(dict, said, path, line, system).items():
+            for system, scores in of_kind(dict, row.get("scores"), path, line, "scores").items():
+                for metric, score in of_kind(dict, scores, path, line, system).items():
                     if isinstance(score, float | int) and not isinstance(score, bool):
                         rows.add(
                             line,

@@ -10,36 +10,11 @@ from replitune.report.drawing import Figure, Figures, of_each_cell, style
 from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.numbers import interval, p_equation, score, signed
+from replitune.report.planning import detectable
 from replitune.report.ranks import places, rank_said
-from replitune.report.tables_studies import plans_of
 from replitune.report.wording import INTERVALS
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
-from replitune.significance.studies.pilot import model_of
-from replitune.significance.studies.planned import FEW_NODES, Plan, Planned
-from replitune.significance.variances import RUNS
-
-WANTED = 0.8
-
-
-def detectable(material: Material, cell: Result, test: TestResult) -> float | None:
-    """The difference that this experiment finds four times in five: of the study of power, or from
-    the components of the pair, or where there are none from its standard error."""
-    for other, found in material.power:
-        for row in plans_of(found) if other is cell else ():
-            if row.design and {row.a, row.b} == {test.a, test.b}:
-                return row.detectable
-    runs = sum(row.source == RUNS for row in test.variances)
-    if runs and not cell.suite and min(test.n_a, test.n_b) > 1:
-        plan = Plan(test.n_a, test.n_b, max(test.segments, 2))
-        model = model_of(test.variances, test.segments)
-        return float(Planned(model, plan, alpha=cell.alpha, nodes=FEW_NODES).detectable(WANTED))
-    if not test.se:
-        return None
-    from scipy.special import stdtrit
-
-    df = test.df or 1e9
-    return float(test.se * (stdtrit(df, 1 - cell.alpha / 2) + stdtrit(df, WANTED)))
 
 
 def forest(material: Material) -> Figures:

@@ -1,9 +1,14 @@
-"""The numbers of the page's pictures, as JSON: rounded to six digits, and short."""
+"""The numbers of the page's pictures, as JSON: rounded to six digits, and short.
+
+What people read is computed here or before. The page draws it, and turns it round where A and B are
+exchanged. Lists of pairs are in the order of `pairs_of`.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,31 +17,33 @@ from numpy.typing import NDArray
 from replitune.replicas import Replica
 from replitune.report.findings import adjusted
 from replitune.report.material import Material
+from replitune.report.planning import CURVE, WANTED, PlanGrid, detectable, own_plan, plan_grid, stops
 from replitune.report.ranks import by_people, places
-from replitune.report.tables_studies import plans_of
 from replitune.report.why import Why
-from replitune.report.words import Moments
+from replitune.report.words import Moments, Words, half_width
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
-from replitune.significance.studies.pilot import tuners_of
-from replitune.significance.variances import REST, RUNS, VarianceRow
-
-MISSING = 2**24 - 1
-"""Of packed numbers."""
+from replitune.significance.multiple import verdict
+from replitune.significance.variances import RUNS, shares
 
 
 def numbers(material: Material) -> dict[str, Any]:
     people = by_people(material)
+    planned = sum(own_plan(cell, test) is not None for cell in material.cells for test in _leading(cell))
+    runs, sizes = stops(planned)
     return {
         "alpha": material.alpha,
         "baseline": material.baseline,
-        "cells": [_cell(cell, material, people.get(cell.testset, {})) for cell in material.cells],
+        "plans": {"runs": runs, "curve": CURVE, "wanted": WANTED},
+        "cells": [
+            _cell(cell, material, people.get(cell.testset, {}), runs, sizes) for cell in material.cells
+        ],
         "histories": {
             system: {replica: rounded(scores) for replica, scores in runs.items()}
             for system, runs in material.histories.items()
         },
         "looks": _looks(material),
-        "why": {one.testset: _why(one) for one in material.why},
+        "why": {one.testset: _why(one, material.alpha) for one in material.why},
     }
 
 
@@ -49,22 +56,42 @@ def rounded(values: Iterable[float]) -> list[float | None]:
     return [short(float(value)) for value in values]
 
 
-def packed(values: NDArray[np.float64]) -> tuple[float, float, str]:
-    """(N,) as 24-bit numbers between the smallest and the largest, in base 64."""
-    known = np.isfinite(values)
-    low, high = (float(f(values[known], initial=0.0)) for f in (np.min, np.max))
-    scale = (MISSING - 1) / (high - low) if high > low else 0.0
-    whole = np.where(known, np.rint((np.nan_to_num(values) - low) * scale), MISSING)
-    little = whole.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3]
-    return low, high, base64.b64encode(little.tobytes()).decode("ascii")
+def packed(values: NDArray[np.float64], low: float, high: float, width: int = 3) -> str:
+    """Numbers between `low` and `high` in `width` bytes each, in base 64; the largest is for what is
+    missing, NaN. Numbers that differ by no more than arithmetic makes of equal ones are equal."""
+    return _base64(_codes(values, low, high, width), width)
 
 
-def _cell(cell: Result, material: Material, people: Mapping[str, Any]) -> dict[str, Any]:
+def _codes(values: NDArray[np.float64], low: float, high: float, width: int = 3) -> NDArray[np.int64]:
+    most = 256**width - 2
+    scale = most / (high - low) if high > low else 0.0
+    # in two steps: what is a half of a code but for the last bit is rounded to one side
+    whole = np.rint(np.round((np.nan_to_num(values) - low) * scale, 4))
+    return np.where(np.isfinite(values), whole, most + 1).astype(np.int64)
+
+
+def _base64(codes: NDArray[np.int64], width: int) -> str:
+    little = codes.astype("<u8").ravel().view(np.uint8).reshape(-1, 8)[:, :width]
+    return base64.b64encode(little.tobytes()).decode("ascii")
+
+
+def pairs_of(names: Iterable[str]) -> Iterable[tuple[str, str]]:
+    """Every two of the names."""
+    return combinations(names, 2)
+
+
+def _leading(cell: Result) -> Sequence[TestResult]:
+    """Of each pair, the test that speaks for it."""
+    return [test for test in cell.tests if test.method == cell.lead_method]
+
+
+def _cell(
+    cell: Result, material: Material, people: Mapping[str, Any], runs: Sequence[int], sizes: Sequence[int]
+) -> dict[str, Any]:
     names = list(cell.ranked)
     place = {name: i for i, name in enumerate(names)}
     standing = places(cell)
     method = {name: i for i, name in enumerate(cell.methods)}
-    detectable = _planned(cell, material)
     systems = []
     for name in names:
         system = cell.systems[name]
@@ -86,6 +113,7 @@ def _cell(cell: Result, material: Material, people: Mapping[str, Any]) -> dict[s
             }
         )
     segments = max((test.segments for test in cell.tests), default=0)
+    sizes = sorted({*sizes, segments})
     return {
         "testset": cell.testset,
         "metric": cell.metric,
@@ -93,9 +121,9 @@ def _cell(cell: Result, material: Material, people: Mapping[str, Any]) -> dict[s
         "higher": cell.higher_is_better,
         "neutral": cell.neutral,
         "decimals": cell.decimals,
-        "suite": bool(cell.suite),
         "people": cell.metric in material.people,
         "segments": segments,
+        "sizes": sizes,
         "methods": cell.methods,
         "lead": cell.lead_method,
         "says": {test.method: test.generalises_to for test in cell.tests},
@@ -106,6 +134,7 @@ def _cell(cell: Result, material: Material, people: Mapping[str, Any]) -> dict[s
                 place[t.b],
                 method[t.method],
                 *map(short, (t.delta, adjusted(t), t.ci_low, t.ci_high)),
+                verdict(t, cell.alpha, cell.higher_is_better),
             ]
             for t in cell.tests
         ],
@@ -113,44 +142,43 @@ def _cell(cell: Result, material: Material, people: Mapping[str, Any]) -> dict[s
             [
                 place[t.a],
                 place[t.b],
-                *map(short, (t.se, t.df, t.details.get("margin"), detectable.get((t.a, t.b)))),
-                _parts(cell, t),
+                *map(short, (t.details.get("margin"), detectable(material, cell, t))),
+                _doubt(t, place),
+                _plans(plan_grid(cell, t, runs, sizes)),
             ]
-            for t in cell.tests
-            if t.method == cell.lead_method
+            for t in _leading(cell)
         ],
     }
 
 
-def _parts(cell: Result, test: TestResult) -> list[Any] | None:
-    """The variance components of a pair, and how its runs are grouped, as state.js reads them: sd,
-    units and share of the test set; the same of the runs of A and of B, or of their differences;
-    sd of the rest; tuners."""
-    rows = test.variances
-    of_set = next((row for row in rows if row.source.startswith("system x")), None)
-    if of_set is None:
-        return None
+def _doubt(test: TestResult, place: Mapping[str, int]) -> list[list[Any]]:
+    """The shares of the variance of the difference: the source, which is a system's place for its
+    runs, `runs` of both together, or the test set; the share, and how it is printed."""
     return [
-        _part(of_set),
-        [_part(row) for row in rows if row.source == RUNS],
-        [short(row.sd) for row in rows if row.source == REST],
-        tuners_of(*([Replica(id).group for id in cell.systems[name].scores] for name in (test.a, test.b))),
+        [
+            "the test set" if one.row.source != RUNS else place.get(one.row.about or "", "runs"),
+            short(one.row.share),
+            str(one),
+        ]
+        for one in shares(test.variances)
     ]
 
 
-def _part(row: VarianceRow) -> list[float | None]:
-    return [short(row.sd), short(row.n), short(row.share)]
-
-
-def _planned(cell: Result, material: Material) -> dict[tuple[str, str], float]:
-    """What this experiment would detect, where the study of power has said it."""
-    return {
-        (row.a, row.b): row.detectable
-        for other, found in material.power
-        if other is cell
-        for row in plans_of(found)
-        if row.design
-    }
+def _plans(grid: PlanGrid | None) -> list[Any] | None:
+    """Tuners, own runs, the ends of what is detectable, that, power for the observed difference, and
+    the curves; row by row, packed."""
+    if grid is None:
+        return None
+    low, high = float(grid.detectable.min()), float(grid.detectable.max())
+    return [
+        grid.tuners,
+        grid.own,
+        low,
+        high,
+        packed(grid.detectable, low, high),
+        packed(np.clip(grid.observed, 1e-4, 1 - 1e-4), 0, 1, 2),  # never sure, after rounding either
+        packed(grid.curve, 0, 1, 1),
+    ]
 
 
 def _looks(material: Material) -> dict[str, Any] | None:
@@ -176,35 +204,75 @@ def _looks(material: Material) -> dict[str, Any] | None:
     }
 
 
-def _why(one: Why) -> dict[str, Any]:
+def _why(one: Why, alpha: float) -> dict[str, Any]:
     kinds: dict[str, dict[str, Any]] = {}
     for metric, group in one.groups:
         kind = kinds.setdefault(group.kind, {"names": group.names, "sizes": group.sizes, "metrics": {}})
-        kind["metrics"][metric] = {
-            system: _moments(Moments.of(scores)) for system, scores in group.scores.items()
-        }
+        kind["metrics"][metric] = _means(
+            {name: Moments.of(scores) for name, scores in group.scores.items()}, alpha
+        )
     words = one.words
     return {
-        "means": {
-            metric: {system: packed(values) for system, values in found.items()}
-            for metric, found in one.means.items()
-        },
+        "scores": {metric: segment_scores(found) for metric, found in one.means.items()},
         "groups": kinds,
         "words": None
         if words is None
         else {
-            "grams": words.grams,
-            "expected": words.expected,
-            "right": {system: _moments(found, 4) for system, found in words.right.items()},
+            "of": len(words.grams),
+            "names": list(words.right),
+            "pairs": [_grams(words, a, b, alpha) for a, b in pairs_of(words.right)],
             "classes": words.classes,
             "sizes": words.sizes,
             "in": words.counted_in,
-            "recall": {system: _moments(found) for system, found in words.recall.items()},
+            "recall": _means(words.recall, alpha),
         },
     }
 
 
-def _moments(found: Moments, digits: int = 6) -> list[list[float]]:
+def segment_scores(means: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+    """The scores of a metric, of all systems on one scale: what is equal of two systems is equal in
+    the page. `counts`, of each pair: segments on which the second scores lower, as high, higher."""
+    known = [values[np.isfinite(values)] for values in means.values()]
+    low = min((float(values.min()) for values in known if len(values)), default=0.0)
+    high = max((float(values.max()) for values in known if len(values)), default=0.0)
+    codes = {name: _codes(values, low, high) for name, values in means.items()}
+    counts = []
+    for a, b in pairs_of(codes):
+        there = np.isfinite(means[a]) & np.isfinite(means[b])
+        signs = np.sign(codes[b] - codes[a])[there]
+        counts.append([int((signs == sign).sum()) for sign in (-1, 0, 1)])
+    return {
+        "names": list(codes),
+        "low": low,
+        "high": high,
+        "scores": [_base64(found, 3) for found in codes.values()],
+        "counts": counts,
+    }
+
+
+def _means(found: Mapping[str, Moments], alpha: float) -> dict[str, Any]:
+    """Means over runs, and of each pair half the width of the interval of the difference."""
+    halves = (half_width(found[a], found[b], alpha) for a, b in pairs_of(found))
+    return {
+        "names": list(found),
+        "means": [rounded(moments.mean) for moments in found.values()],
+        "halves": [None if half is None else rounded(half) for half in halves],
+    }
+
+
+def _grams(words: Words, a: str, b: str, alpha: float) -> list[list[list[Any]]]:
+    """What the runs of B have right more often than those of A, and less often: n-gram, how often
+    the references have it, means of A and of B, half the width of the interval."""
+    half = half_width(words.right[a], words.right[b], alpha)
     return [
-        [float(f"{value:.{digits}g}") for value in values.tolist()] for values in (found.mean, found.sd)
+        [
+            [
+                words.grams[i],
+                words.expected[i],
+                *(short(float(words.right[name].mean[i])) for name in (a, b)),
+                None if half is None else short(float(half[i])),
+            ]
+            for i in side
+        ]
+        for side in words.most_changed(a, b, half)
     ]

@@ -34,11 +34,12 @@ from replitune.report.warnings import warnings
 from replitune.report.why import Why, explain
 from replitune.report.wording import named
 from replitune.results.comparing import Results
-from replitune.results.in_hand import look_settings, looks_in_hand
+from replitune.results.in_hand import looks_in_hand
 from replitune.results.result import Result
 from replitune.running.files import atomic_open
+from replitune.settings import read
 from replitune.significance.looks.record import Record
-from replitune.significance.looks.settings import SCHEDULE
+from replitune.significance.looks.settings import SCHEDULE, LookSettings
 from replitune.statistics.outputs import DistinctPairs, Outputs
 from replitune.statistics.store import SegmentStatistics, write_store
 
@@ -300,8 +301,8 @@ class ComparisonReport(Report):
         if not stores:
             known = ", ".join(store.metric.id for store in self.stores)
             raise ReplituneError(f"no metric {metric!r} here", expected=known)
-        settings = look_settings(looks=list(looks), **rule)
-        return looks_in_hand(stores[:1], self.comparison.settings, settings)
+        settings: LookSettings = read(LookSettings, {"looks": list(looks), **rule}, "looks")
+        return looks_in_hand(stores[:1], self.comparison.settings, settings, self.comparison.design)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, unrounded: the object described in docs/compare.schema.json."""

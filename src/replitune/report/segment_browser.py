@@ -7,16 +7,18 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.backends.interface import Derivation
 from replitune.corpus.testset import TestSet
 from replitune.results.result import Result
 from replitune.statistics.outputs import DistinctPairs
 from replitune.statistics.store import SegmentStatistics
+
+if TYPE_CHECKING:
+    from replitune.backends.interface import Derivation
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from replitune.report.material import Material
 from replitune.report.numbers import p_value, signed
 from replitune.report.specification import Column, Table, ends, exact
 from replitune.report.tables_tests import PAIR_OF_ROW
-from replitune.results.looks import look_rows
 from replitune.results.result import Result
-from replitune.significance.looks.record import Record
+from replitune.significance.looks.record import Look, PairLook, Record
 
 
 def decider(material: Material, record: Record) -> Result | None:
@@ -31,9 +30,9 @@ def looks(material: Material) -> Table | None:
         "with the rule's interval, p of the look and the smallest so far, and what was decided. "
         f"{used} of at most {most} replicas were made.",
         columns=(
-            Column("look", "look"),
+            Column("look", "look", lambda _cell, look, _pair: look.number),
             *PAIR_OF_ROW,
-            Column("n", None, lambda _, row: f"{row.n_a} + {row.n_b}"),
+            Column("n", None, lambda *row: f"{row[-1].n_a} + {row[-1].n_b}"),
             *exact("n_a", "n_b"),
             Column("delta", "delta", show=signed, in_units=True),
             *ends(),
@@ -45,12 +44,12 @@ def looks(material: Material) -> Table | None:
             Column("more runs of", None, _more, left=True),
             *exact("more_a", "more_b", "note"),
         ),
-        rows=[(cell, row) for row in look_rows(record)],
+        rows=[(cell, look, pair) for look in record.looks for pair in look.pairs],
         filters=2,
     )
 
 
-def _more(_: object, row: object) -> str:
+def _more(_cell: Result, _look: Look, pair: PairLook) -> str:
     """The systems that a pair asks for more runs of."""
-    asked = [getattr(row, side) for side in ("a", "b") if getattr(row, f"more_{side}")]
+    asked = [name for name, more in ((pair.a, pair.more_a), (pair.b, pair.more_b)) if more]
     return ", ".join(asked) or "–"

@@ -18,6 +18,7 @@ from replitune.results.rows import DETAILS
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import adjust
 from replitune.significance.studies.replication import Threshold
+from replitune.significance.variances import VarianceRow, shares
 
 Pair = tuple[str, str]
 
@@ -28,7 +29,7 @@ PAIR = (
 )
 """Of rows whose second object is a pair."""
 
-PAIR_OF_ROW = (*exact("a", "b"), Column("pair", None, lambda _, row: f"{row.b} − {row.a}", left=True))
+PAIR_OF_ROW = (*exact("a", "b"), Column("pair", None, lambda *row: f"{row[-1].b} − {row[-1].a}", left=True))
 """Of rows whose last object has a and b."""
 
 METHOD = Column("test", "method", left=True)
@@ -240,15 +241,16 @@ def variances(material: Material) -> Table | None:
             Column("sd", "sd", show=score, in_units=True),
             *ends("low", "high"),
             *exact("n"),
-            Column("share", "share", show=_percent),
+            Column("share", None, _share_said),
+            *exact("share"),
         ),
         rows=rows,
         filters=4,
     )
 
 
-def _percent(share: float | None) -> str:
-    return MISSING if share is None else f"{100 * share:.0f}%"
+def _share_said(cell: Result, test: TestResult, row: VarianceRow) -> str:
+    return next((str(one) for one in shares(test.variances) if one.row is row), MISSING)
 
 
 @dataclass(frozen=True)

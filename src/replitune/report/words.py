@@ -19,6 +19,8 @@ ORDERS = 3
 KEPT, MOST = 400, 4000
 """n-grams of each order that are kept, those in which the means of systems differ most; and the
 most numbers of means, of many systems."""
+TOLD = 12
+"""n-grams of a pair that are shown, and as many of the other direction."""
 CLASSES = (1, 2, 5, 10, 100, 1000)
 """Frequencies at which a class begins; before them are words that do not occur."""
 
@@ -47,6 +49,21 @@ class Moments:
         return cls(values.mean(axis=0), sd, n)
 
 
+def half_width(a: Moments, b: Moments, alpha: float) -> NDArray[np.float64] | None:
+    """(...) half the width of Welch's interval of the difference of means over runs; None where a
+    system has one run."""
+    if min(a.n, b.n) < 2:
+        return None
+    from scipy.special import stdtrit
+
+    of_a, of_b = a.sd**2 / a.n, b.sd**2 / b.n
+    variance = of_a + of_b
+    share = np.divide(of_a, variance, out=np.full_like(variance, 0.5), where=variance > 0)
+    df = 1 / (share**2 / (a.n - 1) + (1 - share) ** 2 / (b.n - 1))
+    found: NDArray[np.float64] = np.sqrt(variance) * stdtrit(df, 1 - alpha / 2)
+    return found
+
+
 @dataclass(frozen=True)
 class Words:
     """What the references have, and how much of it every system has in the mean run."""
@@ -65,6 +82,17 @@ class Words:
     """By system: (classes,) share of the words of the references that a run has, in percent."""
     counted_in: str
     """In which text words were counted."""
+
+    def most_changed(
+        self, a: str, b: str, half: NDArray[np.float64] | None
+    ) -> tuple[Sequence[int], Sequence[int]]:
+        """The n-grams that the runs of B have right more often than those of A, and less often, by
+        how much; first those whose interval, of this `half` width, leaves 0 out."""
+        delta = self.right[b].mean - self.right[a].mean
+        unsure = np.zeros(len(delta), bool) if half is None else np.abs(delta) <= half
+        order = np.lexsort((-np.abs(delta), unsure))
+        gained, lost = order[delta[order] > 0], order[delta[order] < 0]
+        return gained[:TOLD].tolist(), lost[:TOLD].tolist()
 
 
 def compare_words(

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from replitune import __version__
 from replitune.errors import ReplituneError
-from replitune.results.looks import settle
 from replitune.results.result import Overlap, Result
+from replitune.results.settling import settle
 from replitune.significance.base import TestResult
 from replitune.significance.draws import named_draws
 from replitune.significance.intervals import overlap_ratio
 from replitune.significance.looks.record import Record
 from replitune.significance.one_system import SystemSummary, summarise
 from replitune.significance.pairs import require_system
-from replitune.significance.run import run_tests
+from replitune.significance.registry import leading
+from replitune.significance.run import TestSetScores, run_tests, tests_on
 from replitune.significance.settings import TestSettings
-from replitune.significance.suites import TestSetScores, run_suite, summarise_suite
+from replitune.significance.suites import summarise_suite
 from replitune.statistics.lazy import ChosenSystems
 from replitune.statistics.store import SegmentStatistics
 
@@ -31,7 +33,7 @@ FEW_REPLICAS = 3
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that `compare` says: one test set under each metric."""
+    """Everything that `compare` says: one test set or suite under each metric."""
 
     testset: str
     seed: int
@@ -44,6 +46,8 @@ class Results:
     """What looks wrong with what was given."""
     few: Sequence[str] = ()
     """That there are too few runs."""
+    design: str = "runs"
+    """What replicas are."""
 
     @property
     def warnings(self) -> list[str]:
@@ -74,6 +78,7 @@ def compare(
     *,
     testset: str,
     seed: int,
+    suite: Mapping[str, float] = MappingProxyType({}),
     threads: int = 1,
     dev: Sequence[SegmentStatistics] = (),
     systems: Sequence[str] | None = None,
@@ -81,15 +86,20 @@ def compare(
     families: int | None = None,
     warnings: Sequence[str] = (),
     looks: Record | None = None,
+    summaries: bool = True,
 ) -> Results:
-    """Spread of every system and tests of every pair.
+    """Spread of every system and tests of every pair: the one way from statistics to results.
 
     Parameters
     ----------
     stores
-        What each metric says of one test set.
+        What each metric says of the test set, or of each test set of the suite.
+    testset
+        Name of the test set or of the suite.
+    suite
+        Weights of its test sets; without any, the stores are of one test set.
     dev
-        The same systems on the tuning set.
+        The same systems on the tuning set; suites have none.
     systems
         Only these, in this order.
     design
@@ -98,36 +108,42 @@ def compare(
         How many families of pairs are corrected together; by default those of these metrics.
     looks
         Those at this test set, by which its metric has decided how many replicas there are.
+    summaries
+        Whether to say of every system how its scores spread; a look needs the tests alone.
     """
-    first = stores[0]
-    names = _names(stores, systems)
-    chosen = {store.metric.id: ChosenSystems(store.systems, names) for store in stores}
-    on_dev = {store.metric.id: store.systems for store in dev}
-    documents = first.documents
+    ids = list(dict.fromkeys(store.metric.id for store in stores))
+    of_metric = {id: _of_metric(stores, id, suite) for id in ids}
+    weights = [*suite.values()] or [1.0]
+    names = list(stores[0].systems) if systems is None else list(systems)
+    testsets = [_testset(found, names) for found in zip(*of_metric.values(), strict=True)]
+    methods = tests_on(len(testsets), settings.tests())
     draws = named_draws(testset, seed)
     tests = run_tests(
-        {store.metric.id: (store.metric, chosen[store.metric.id]) for store in stores},
-        documents,
+        testsets,
+        weights,
         testset=testset,
         seed=seed,
         pairs=settings.pairs,
-        methods=settings.tests(),
+        methods=methods,
         samples=settings.samples,
         alpha=settings.alpha,
         correction=settings.correction,
-        families=settings.families(len(stores), 1) if families is None else families,
+        families=settings.families(len(ids), 1) if families is None else families,
         design=design,
         margins=settings.margin,
         threads=threads,
         draws=draws,
     )
+    on_dev = {store.metric.id: store.systems for store in dev}
 
-    def summary(store: SegmentStatistics, name: str) -> SystemSummary:
-        id = store.metric.id
+    def summary(id: str, name: str) -> SystemSummary:
+        if len(testsets) > 1:
+            return summarise_suite(testsets, weights, id, name, alpha=settings.alpha)
+        metric, chosen = testsets[0].metrics[id]
         return summarise(
-            store.metric,
-            chosen[id][name],
-            documents,
+            metric,
+            chosen[name],
+            testsets[0].documents,
             testset=testset,
             seed=seed,
             samples=settings.samples,
@@ -138,13 +154,10 @@ def compare(
         )
 
     with ThreadPoolExecutor(threads) as pool:
-        waiting = {
-            store.metric.id: {name: pool.submit(summary, store, name) for name in names} for store in stores
-        }
+        waiting = {id: {name: pool.submit(summary, id, name) for name in names if summaries} for id in ids}
     results = {}
-    for store in stores:
-        id = store.metric.id
-        summaries = {name: future.result() for name, future in waiting[id].items()}
+    for id, (store, *others) in of_metric.items():
+        spread = {name: future.result() for name, future in waiting[id].items()}
         results[id] = Result(
             testset=testset,
             metric=id,
@@ -152,115 +165,70 @@ def compare(
             signature=store.signature,
             higher_is_better=store.metric.higher_is_better,
             alpha=settings.alpha,
-            systems=summaries,
+            lead_method=leading(methods).id,
+            systems=spread,
             tests=_with_looks(tests[id], id, looks),
-            overlaps=_overlaps(summaries, tests[id], 1 - settings.alpha),
-            missing={
-                name: store.metadata[name].missing[name]
-                for name in names
-                if name in store.metadata and name in store.metadata[name].missing
-            },
+            overlaps=_overlaps(spread, tests[id], 1 - settings.alpha) if not others and summaries else (),
+            suite=dict(suite),
+            missing={} if others else _missing(store, names),
         )
     return Results(
         testset=testset,
         seed=seed,
         settings=settings,
         metrics=results,
-        segments=len(documents),
-        documents=first.n_documents,
+        segments=sum(store.segments for store in of_metric[ids[0]]),
+        documents=sum(store.n_documents for store in of_metric[ids[0]]),
         inputs=tuple(warnings),
-        few=_few(results[first.metric.id]),
-    )
-
-
-def compare_suite(
-    testsets: Mapping[str, Sequence[SegmentStatistics]],
-    weights: Mapping[str, float],
-    settings: TestSettings,
-    *,
-    suite: str,
-    seed: int,
-    systems: Sequence[str] | None = None,
-    design: str = "runs",
-    families: int | None = None,
-    looks: Record | None = None,
-) -> Results:
-    """The same over all test sets of a suite: `testsets` has what each metric says of each."""
-    stores = [store for found in testsets.values() for store in found]
-    names = _names(stores, systems, one_testset=False)
-    ids = [store.metric.id for store in next(iter(testsets.values()))]
-    results = {}
-    for id in ids:
-        of_metric = [_of_metric(found, id, testset) for testset, found in testsets.items()]
-        shares = [weights[testset] for testset in testsets]
-        parts = [
-            TestSetScores(store.metric, ChosenSystems(store.systems, names), store.documents)
-            for store in of_metric
-        ]
-        tests = run_suite(
-            parts,
-            shares,
-            settings.tests(),
-            suite=suite,
-            seed=seed,
-            pairs=settings.pairs,
-            samples=settings.samples,
-            alpha=settings.alpha,
-            correction=settings.correction,
-            families=settings.families(len(ids), 1) if families is None else families,
-            design=design,
-            margins=settings.margin,
-        )
-        results[id] = Result(
-            testset=suite,
-            metric=id,
-            word=next((said.metric for said in of_metric[0].metadata.values()), id),
-            signature=of_metric[0].signature,
-            higher_is_better=of_metric[0].metric.higher_is_better,
-            alpha=settings.alpha,
-            systems={name: summarise_suite(parts, shares, name, alpha=settings.alpha) for name in names},
-            tests=_with_looks(tests, id, looks),
-            suite=dict(weights),
-        )
-    return Results(
-        testset=suite,
-        seed=seed,
-        settings=settings,
-        metrics=results,
-        segments=sum(found[0].segments for found in testsets.values()),
-        documents=sum(found[0].n_documents for found in testsets.values()),
         few=_few(results[ids[0]]),
+        design=design,
     )
 
 
-def _with_looks(tests: Sequence[TestResult], metric: str, looks: Record | None) -> tuple[TestResult, ...]:
-    if looks is None or looks.plan.metric != metric:
-        return tuple(tests)
-    return tuple(settle(tests, looks))
+def _of_metric(
+    stores: Sequence[SegmentStatistics], id: str, suite: Mapping[str, float]
+) -> list[SegmentStatistics]:
+    """What a metric says of the test set, or of each test set of the suite."""
+    own = [store for store in stores if store.metric.id == id]
+    if not suite:
+        return own
+    by_name = {store.testset: store for store in own}
+    for testset in suite:
+        if testset not in by_name:
+            raise ReplituneError(f"test set {testset} of a suite has no scores of {id}")
+    return [by_name[testset] for testset in suite]
 
 
-def _of_metric(stores: Sequence[SegmentStatistics], id: str, testset: str) -> SegmentStatistics:
-    for store in stores:
-        if store.metric.id == id:
-            return store
-    raise ReplituneError(f"test set {testset} of a suite has no scores of {id}")
-
-
-def _names(
-    stores: Sequence[SegmentStatistics], systems: Sequence[str] | None, *, one_testset: bool = True
-) -> list[str]:
-    """The systems to compare, which all stores must have."""
+def _testset(stores: Sequence[SegmentStatistics], names: Sequence[str]) -> TestSetScores:
+    """These systems on one test set, which all metrics must have."""
     first = stores[0]
-    names = list(systems) if systems is not None else list(first.systems)
     for store in stores:
-        if one_testset and not np.array_equal(store.documents, first.documents):
+        if not np.array_equal(store.documents, first.documents):
             raise ReplituneError(
                 f"{store.metric.id} and {first.metric.id} were not scored on the same segments "
                 "and documents"
             )
         for name in names:
             require_system(name, list(store.systems))
-    return names
+    return TestSetScores(
+        {store.metric.id: (store.metric, ChosenSystems(store.systems, names)) for store in stores},
+        first.documents,
+    )
+
+
+def _missing(store: SegmentStatistics, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
+    """Why replicas of systems are not there."""
+    return {
+        name: store.metadata[name].missing[name]
+        for name in names
+        if name in store.metadata and name in store.metadata[name].missing
+    }
+
+
+def _with_looks(tests: Sequence[TestResult], metric: str, looks: Record | None) -> tuple[TestResult, ...]:
+    if looks is None or looks.plan.metric != metric:
+        return tuple(tests)
+    return tuple(settle(tests, looks))
 
 
 def _few(result: Result) -> list[str]:

@@ -4,43 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
 
-from replitune.errors import ReplituneError
 from replitune.replicas import Replica, replica_ids
-from replitune.settings import read
-from replitune.significance.looks.looking import all_looks, looks_so_far
-from replitune.significance.looks.record import Look, Plan, Record, make_sizes
-from replitune.significance.looks.settings import FEWEST, LookSettings, decided_by, deciding
-from replitune.significance.pairs import pairs_of_systems
+from replitune.results.looking import all_looks, looks_so_far
+from replitune.significance.looks.plan import make_plan
+from replitune.significance.looks.record import Look, Plan, Record
+from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
 from replitune.statistics.store import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
-
-
-def look_settings(**given: Any) -> LookSettings:
-    """Checked: where to look, and the rule."""
-    settings: LookSettings = read(LookSettings, given, "looks")
-    rising = sorted({*settings.looks})
-    if settings.looks[0] < FEWEST or list(settings.looks) != rising:
-        raise ReplituneError(
-            "looks rise, from 3 on",
-            found=", ".join(map(str, settings.looks)),
-            expected=f"such as {', '.join(map(str, LookSettings().looks))}",
-        )
-    return settings
 
 
 def looks_in_hand(
     stores: Sequence[SegmentStatistics],
     tests: TestSettings,
     settings: LookSettings,
-    weights: Mapping[str, float] | None = None,
+    design: str = "runs",
+    suite: Mapping[str, float] = MappingProxyType({}),
 ) -> Record:
     """Every look at the replicas in hand, which are taken for the most that there may be."""
     named = [numbered(store) for store in stores]
-    plan = plan_of(named, tests, settings, weights)
-    return all_looks(plan, named)
+    return all_looks(plan_of(named, tests, settings, design, suite), named)
 
 
 @dataclass(frozen=True)
@@ -76,11 +61,11 @@ def advise(
     tests: TestSettings,
     settings: LookSettings,
     most: int,
-    weights: Mapping[str, float] | None = None,
+    suite: Mapping[str, float] = MappingProxyType({}),
 ) -> Advice:
     """What the rule says next of the replicas in hand, of at most so many of each kind."""
     named = [numbered(store) for store in stores]
-    plan = plan_of(named, tests, settings, weights, most)
+    plan = plan_of(named, tests, settings, "runs", suite, most)
     have = {name: kinds_of(system) for name, system in named[0].systems.items()}
     return Advice(plan, looks_so_far(plan, named), have)
 
@@ -89,38 +74,22 @@ def plan_of(
     stores: Sequence[SegmentStatistics],
     tests: TestSettings,
     settings: LookSettings,
-    weights: Mapping[str, float] | None = None,
-    most: int | None = None,
+    design: str = "runs",
+    suite: Mapping[str, float] = MappingProxyType({}),
+    most: int = 0,
 ) -> Plan:
-    """Of replicas in hand; `most` of each kind, or as many as there are."""
+    """Of replicas in hand; at least `most` of each kind, or as many as there are."""
     store = stores[0]
-    method = deciding(tests)
-    if method is None:
-        raise ReplituneError(
-            "looks go by `crossed`, which is no test here",
-            found=", ".join(entry.id for entry in tests.methods),
-            fix="add `crossed`",
-        )
     kinds = {name: kinds_of(system) for name, system in store.systems.items()}
-    tops = {
-        name: {kind: n if most is None else max(n, most) for kind, n in counts.items()}
-        for name, counts in kinds.items()
-    }
-    return Plan(
-        testset="+".join(weights) if weights else store.testset,
+    return make_plan(
+        tests,
+        settings,
+        design,
+        testset="+".join(suite) or store.testset,
         metric=store.metric.id,
-        suite=dict(weights or {}),
-        method=method.id,
-        options=decided_by(method),
-        alpha=tests.alpha,
+        suite=suite,
         families=1,
-        correction="none" if tests.correction == "none" else "holm",
-        doubt=settings.doubt,
-        futility=settings.futility,
-        skip=settings.skip,
-        pairs=pairs_of_systems(tests.pairs, list(store.systems)),
-        most=tops,
-        sizes={name: make_sizes(counts, settings.looks) for name, counts in tops.items()},
+        most={name: {kind: max(n, most) for kind, n in counts.items()} for name, counts in kinds.items()},
     )
 
 
@@ -154,4 +123,4 @@ def _numbered(system: SystemStatistics) -> SystemStatistics:
         kind = system.groups[r] or "run"
         counts[kind] = counts.get(kind, 0) + 1
         ids[r] = f"{kind}-{counts[kind]:03d}"
-    return SystemStatistics(system.name, tuple(ids), system.groups, system.statistics)
+    return replace(system, replicas=tuple(ids))

@@ -4,60 +4,33 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
-from replitune.results.rows import write_rows
+from replitune.results.looking import next_look
+from replitune.results.rows import row_schema, write_table
 from replitune.running.files import atomic_open
-from replitune.significance.base import Note, TestResult
-from replitune.significance.looks.looking import next_look
-from replitune.significance.looks.record import FUTILE, Abandoned, PairLook, Plan, Record, read_record
+from replitune.significance.looks.record import Abandoned, PairLook, Plan, Record, read_record
 from replitune.statistics.store import SegmentStatistics, read_metadata, read_systems
-from replitune.statistics.systems import SystemStatistics
+from replitune.statistics.systems import SystemStatistics, joined
 
-
-@dataclass(frozen=True)
-class LookRow:
-    """One pair at one look: `PairLook` with the number of the look."""
-
-    look: int
-    a: str
-    b: str
-    n_a: int
-    n_b: int
-    delta: float | None
-    variance: float | None
-    parts: list[float]
-    nus: list[float]
-    left: list[float]
-    p_alone: float | None
-    p_look: float | None
-    p: float | None
-    p_adjusted: float | None
-    level: float | None
-    ci_low: float | None
-    ci_high: float | None
-    movement: float | None
-    decision: str
-    more_a: bool
-    more_b: bool
-    note: str | None
-
-
-def look_rows(record: Record) -> list[LookRow]:
-    return [
-        LookRow(look.number, **msgspec.structs.asdict(pair)) for look in record.looks for pair in look.pairs
-    ]
+ROWS = pa.schema([("look", pa.int64()), *row_schema(PairLook)])
+"""A pair at a look."""
 
 
 def write_record(path: str | Path, record: Record) -> None:
     """As JSON, and beside it as Parquet, a row for each look and pair."""
-    write_rows(Path(path).with_suffix(".parquet"), look_rows(record), LookRow)
+    rows = [
+        {"look": look.number, **msgspec.structs.asdict(pair)}
+        for look in record.looks
+        for pair in look.pairs
+    ]
+    write_table(Path(path).with_suffix(".parquet"), rows, ROWS)
     with atomic_open(path, "wb") as handle:
         handle.write(record.json())
 
@@ -166,63 +139,4 @@ def read_batches(paths: Sequence[Path]) -> tuple[SegmentStatistics, dict[str, di
             "no replica of any system could be made",
             found="; ".join(next(iter(lost.values())) for lost in missing.values()),
         )
-    return replace(first, systems={name: _joined(parts) for name, parts in systems.items()}), missing
-
-
-def _joined(parts: Sequence[SystemStatistics]) -> SystemStatistics:
-    if len(parts) == 1:
-        return parts[0]
-    return SystemStatistics(
-        parts[0].name,
-        tuple(replica for part in parts for replica in part.replicas),
-        tuple(group for part in parts for group in part.groups),
-        np.concatenate([part.statistics for part in parts]),
-    )
-
-
-def settle(tests: Sequence[TestResult], record: Record) -> list[TestResult]:
-    """The rows of the deciding test with p adjusted for looks and the rule's intervals."""
-    return [_settled(row, record) if row.method == record.plan.method else row for row in tests]
-
-
-def _settled(row: TestResult, record: Record) -> TestResult:
-    last = record.last(row.a, row.b)
-    if last is None:
-        return row
-    plan = record.plan
-    details = {k: v for k, v in row.details.items() if not k.startswith("p_without_one")}
-    notes = (*row.notes, _note(record, last))
-    if last.p is None or last.p_look is None:
-        return replace(row, notes=notes, details=details)
-    return replace(
-        row,
-        p=last.p,
-        p_adjusted=last.p_adjusted,
-        correction=plan.correction,
-        ci_low=last.ci_low,
-        ci_high=last.ci_high,
-        ci_level=1 - plan.alpha,
-        details=details,
-        notes=notes,
-    )
-
-
-def _note(record: Record, last: PairLook) -> Note:
-    """How the looks at a pair ended, in a sentence."""
-    plan, looks = record.plan, len(record.looks)
-    most = [sum(plan.most[name].values()) for name in (last.a, last.b)]
-    up_to = f"{most[0]}" if most[0] == most[1] else f"{most[0]} and {most[1]}"
-    at = record.settled_at(last.a, last.b)
-    if at is not None:
-        text = f"settled with {at.n_a} and {at.n_b} of at most {up_to} runs"
-        return Note("looks-settled", text)
-    n = f"{last.n_a} and {last.n_b}"
-    if last.decision == FUTILE:
-        text = f"more runs than {n}, up to {up_to}, are unlikely ({100 * plan.futility:g}%) to change that"
-        return Note("looks-futile", text)
-    if (last.n_a, last.n_b) == tuple(most):
-        return Note("looks-open", f"not settled at {up_to} runs")
-    text = f"not settled with {n} of at most {up_to} runs"
-    if last.left and sum(last.left) > 0:
-        text += ", and too little of what is open is theirs"
-    return Note("looks-open", f"{text} ({looks} looks)" if looks > 1 else text)
+    return replace(first, systems={name: joined(parts) for name, parts in systems.items()}), missing

@@ -30,7 +30,17 @@ if TYPE_CHECKING:
 
 SPREADS = ("s_sel", "s_dev", "s_test")
 SYSTEM_FIELDS = ("n", "avg", "scores", *SPREADS, "median_replica", "next_run")
-METADATA = ("testset", "metric", "word", "signature", "higher_is_better", "alpha", "suite", "missing")
+METADATA = (
+    "testset",
+    "metric",
+    "word",
+    "signature",
+    "higher_is_better",
+    "alpha",
+    "lead_method",
+    "suite",
+    "missing",
+)
 """Fields that no row has: in the metadata of the file of notes."""
 
 METHOD_FIELDS = (
@@ -86,6 +96,8 @@ class Result:
     higher_is_better: bool
     alpha: float
     """Level of the tests; intervals have confidence 1 - alpha."""
+    lead_method: str
+    """The test that leads (`significance.registry.leading`): verdicts, ranks and looks go by it."""
     systems: Mapping[str, SystemSummary]
     """By name, in their order; those with outputs on this test set."""
     tests: tuple[TestResult, ...]
@@ -123,11 +135,6 @@ class Result:
 
     def test(self, pair: tuple[str, str], method: str) -> TestResult | None:
         return self._tests.get((pair, method))
-
-    @property
-    def lead_method(self) -> str:
-        """The test that the verdict speaks for; there is none without a pair."""
-        return "crossed" if "crossed" in self.methods else next(iter(self.methods), "")
 
     def lead_test(self, pair: tuple[str, str]) -> TestResult | None:
         """What the lead test says about a pair, in either order."""
@@ -237,6 +244,7 @@ class Result:
         return {
             "signature": self.signature,
             "higher_is_better": self.higher_is_better,
+            "lead": self.lead_method,
             "systems": {
                 name: {
                     **{name: getattr(summary, name) for name in SYSTEM_FIELDS},
@@ -323,7 +331,7 @@ class Result:
         def path(suffix: str) -> Path:
             return Path(folder) / f"{metric}{suffix}.parquet"
 
-        metadata = rows.read_metadata(path(".notes"))
+        metadata = rows.read_metadata(path(".notes"), METADATA)
         said = defaultdict(list)
         for row in rows.read_table(path(".notes"), rows.NOTES):
             key = (row["row"], row["a"], row["b"], row["system"], row["statistic"], row["method"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -128,7 +127,7 @@ Row = TypeVar("Row")
 
 
 def row_schema(kind: type) -> pa.Schema:
-    """The columns of a dataclass of numbers, words, lists of numbers and None."""
+    """The columns of a class with fields: numbers, words, lists of numbers and None."""
     types: dict[Any, pa.DataType] = {
         float: pa.float64(),
         int: pa.int64(),
@@ -136,12 +135,10 @@ def row_schema(kind: type) -> pa.Schema:
         str: pa.string(),
         list[float]: pa.list_(pa.float64()),
     }
-    hints = get_type_hints(kind)
     columns = []
-    for field in fields(kind):
-        hint = hints[field.name]
+    for name, hint in get_type_hints(kind).items():
         choices = (hint, *get_args(hint)) if hint not in types else (hint,)
-        columns.append((field.name, next(types[t] for t in choices if t in types)))
+        columns.append((name, next(types[t] for t in choices if t in types)))
     return pa.schema(columns)
 
 
@@ -190,10 +187,19 @@ def _table(path: str | Path, schema: pa.Schema) -> pa.Table:
     return table.select(schema.names)
 
 
-def read_metadata(path: str | Path) -> dict[str, Any]:
-    """What `write_table` was told to say."""
-    found: dict[str, Any] = json.loads((_read(path).schema.metadata or {})[METADATA_KEY])
-    return found
+def read_metadata(path: str | Path, names: Sequence[str]) -> dict[str, Any]:
+    """What `write_table` was told to say, of these names."""
+    found: dict[str, Any] = json.loads((_read(path).schema.metadata or {}).get(METADATA_KEY, b"{}"))
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise ReplituneError(
+            f"nothing is said of `{missing[0]}`",
+            file=path,
+            found=", ".join(found) or "no metadata of replitune",
+            expected=", ".join(names),
+            fix="it is of another version: run the workflow again",
+        )
+    return {name: found[name] for name in names}
 
 
 def _read(path: str | Path) -> pa.Table:

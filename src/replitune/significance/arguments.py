@@ -55,8 +55,12 @@ class Replicated(Protocol):
     def n(self) -> int: ...
 
 
-def significance_test(*, cited: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def significance_test(
+    *, cited: str, on_suite: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What all tests check, before anything else; `cited` is what a methods paragraph calls it.
+    `on_suite`: the test of a pair on all test sets of a suite, (comparisons, weights, ...), of
+    tests that know what these share; those without are tests of one test set.
 
     A test is a function (comparison, ...), or (comparisons, ...) of one pair of systems under
     several metrics, which then may be called with one comparison too. Its options are declared in
@@ -76,6 +80,7 @@ def significance_test(*, cited: str) -> Callable[[Callable[..., Any]], Callable[
             return test(given, **options)
 
         vars(checking)["cited"] = cited
+        vars(checking)["on_suite"] = on_suite
         return checking
 
     return decorated

@@ -21,6 +21,7 @@ from replitune.metrics.base import Metric
 from replitune.statistics.systems import SystemStatistics
 
 if TYPE_CHECKING:
+    from replitune.significance.crossed_pair import Uncertainty
     from replitune.significance.simultaneous import Estimate
     from replitune.significance.variances import VarianceRow
 
@@ -143,6 +144,8 @@ class TestResult:
     """Where the uncertainty of the difference comes from, where the test knows it."""
     analysis: Estimate | None = field(default=None, repr=False, compare=False)
     """What this test knows of the pair beyond its row, for inference on many pairs at once."""
+    uncertainty: Uncertainty | None = field(default=None, repr=False, compare=False)
+    """Var(delta) by its parts, for looks that ask what more runs would do to it."""
 
     @property
     def note(self) -> str | None:
@@ -167,6 +170,7 @@ class TestResult:
             replica_b=self.replica_a,
             details=_swapped_details(self.details),
             variances=_swapped_variances(self.variances),
+            uncertainty=self.uncertainty and self.uncertainty.swapped(),
             p_values=None if self.p_values is None else self.p_values.T,
             distribution=None if self.distribution is None else -self.distribution,
         )

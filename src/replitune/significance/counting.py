@@ -16,7 +16,7 @@ from replitune.metrics.base import Metric
 from replitune.replicas import Replica
 from replitune.significance.arguments import aggregate_scores, in_units
 from replitune.significance.base import Comparison, Note, TestResult, some
-from replitune.tuning.registry import TUNERS
+from replitune.tuners import TUNERS
 
 RELATIVE_TOLERANCE = 1e-13
 """Scores that differ by less are equal: the same sums added up in another order."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +39,21 @@ UNSTABLE = 4 * 1.4826
 """A run further than this many MADs from the median of its group is flagged: four standard
 deviations of a normal distribution. Of normal runs one group in six has one at n = 5, one in
 twelve at 10, one in twenty at 20 (docs/evidence.md)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Var(delta) by its parts, and which runs the first of them are of."""
+
+    parts: Parts
+    runs: tuple[tuple[str, tuple[str, ...]], ...]
+    """System and ids of the replicas of each part; of pairs of replicas, those of the first system."""
+    sign: float
+    """Of a one-sided alternative, that of the delta it asks for; 0 for a two-sided one."""
+
+    def swapped(self) -> Uncertainty:
+        """Of the other difference, A - B."""
+        return replace(self, sign=-self.sign)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +113,13 @@ class CrossedPair:
     @cached_property
     def contributing(self) -> float:
         """How many units make the difference on the test set where they are fewest; infinite where
-        that is no concern."""
+        that is no concern, as where the test set adds less than a tenth of the variance."""
         if self.scope == "runs":
             return float(np.inf)
         d = self.b.mean - self.a.mean
-        return min(contributing(d[block.units], block.nu) for block in self.a.blocks)
+        parts = [(d[block.units], block.nu) for block in self.a.blocks]
+        known = [contributing(x, nu) for x, nu in parts if 10 * float(x @ x) > self.parts.variance]
+        return min(known, default=float(np.inf))
 
     @cached_property
     def varies(self) -> bool:
@@ -117,8 +134,22 @@ class CrossedPair:
         return Bounded(self.bound, (self.a.n, self.b.n), self.parts, own)
 
     @property
+    def side(self) -> float:
+        """Sign of the delta that a one-sided alternative asks for; 0 of a two-sided one."""
+        return {"two-sided": 0.0, "greater": self.sign, "less": -self.sign}[self.alternative]
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        systems = (self.a,) if self.paired else (self.a, self.b)
+        runs = tuple(
+            (system.name, tuple(system.replicas[r] for r in members))
+            for side, system in zip(self.sides, systems, strict=True)
+            for members in side.strata
+        )
+        return Uncertainty(self.parts, () if self.scope == "segments" else runs, self.side)
+
+    @property
     def estimate(self) -> Estimate:
-        side = {"two-sided": 0.0, "greater": self.sign, "less": -self.sign}[self.alternative]
         return Estimate(
             self.a.name,
             self.b.name,
@@ -126,7 +157,7 @@ class CrossedPair:
             self.se,
             self.critical,
             self.scope,
-            side,
+            self.side,
             (self.a.mean, self.b.mean),
             self.a.blocks,
             None if self.paired else self.components,

@@ -9,10 +9,10 @@ draws, *, samples, confidence, ...) -> Interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from replitune.registry import Registry
+from replitune.registry import Entry, Registry
 
 TESTS: Registry[Callable[..., Any]] = Registry(
     "test",
@@ -32,6 +32,15 @@ TESTS: Registry[Callable[..., Any]] = Registry(
     group="replitune.tests",
     expected="a function of a Comparison that returns a TestResult",
 )
+
+LEAD = "crossed"
+"""The kind of test that leads: its first entry is what verdicts, ranks and looks go by."""
+
+
+def leading(methods: Sequence[Entry]) -> Entry:
+    """The test that leads: the first of the kind that does, or else the first of all."""
+    return next((entry for entry in methods if entry.name == LEAD), methods[0])
+
 
 INTERVALS: Registry[Callable[..., Any]] = Registry(
     "interval",

@@ -1,4 +1,4 @@
-"""All tests of all pairs on one test set: what `compare`, `test` and the workflow call.
+"""All tests of all pairs on one test set, or on all test sets of a suite.
 
 Random streams are keyed by names, never by the order of work: those of a test by (test set,
 sorted pair, method), draws of segments and documents by the test set alone, and draws from one
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +23,13 @@ from replitune.corpus.testset import codes
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.registry import Entry
+from replitune.significance.arguments import options_iv
 from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.pairs import pairs_of_systems
-from replitune.significance.registry import TESTS
+from replitune.significance.registry import LEAD, TESTS
 from replitune.significance.settings import Correction, Pairs
-from replitune.significance.system_parts import Analyses, has_documents
+from replitune.significance.system_parts import Analyses, has_documents, same_replicas
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
@@ -36,13 +37,46 @@ if TYPE_CHECKING:
     from replitune.significance.noise_ratio import BoundedFamily
     from replitune.significance.simultaneous import Largest
 
+Compared = Mapping[str, Sequence[Comparison]]
+"""A pair by metric id, on each test set."""
+
 PAIRS = 8
 """Pairs of systems that are in memory together, for each thread."""
 
 
+@dataclass(frozen=True)
+class TestSetScores:
+    """All systems on one test set, which may be one of a suite, under each metric."""
+
+    __test__ = False  # not a test case for pytest
+
+    metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]]
+    """{id: (metric, {system: statistics})}: the same systems and segments for each metric."""
+    documents: NDArray[np.int32]
+    """(N,) document number of each segment."""
+
+    def comparison(self, id: str, a: str, b: str) -> Comparison:
+        metric, systems = self.metrics[id]
+        return scored_by_both(Comparison(metric, systems[a], systems[b], self.documents))
+
+
+def tests_on(testsets: int, methods: Sequence[str | Mapping[str, Any] | Entry]) -> list[Entry]:
+    """The tests that can be made on so many test sets together: on a suite those that know what
+    its test sets share, and the one that leads if none of these was asked for."""
+    entries = TESTS.entries(methods)
+    if testsets == 1:
+        return entries
+    return [entry for entry in entries if of_suite(entry)] or [Entry(LEAD)]
+
+
+def of_suite(method: Entry) -> Callable[..., TestResult] | None:
+    """The test of a pair on all test sets of a suite, where there is one."""
+    return getattr(TESTS[method.name], "on_suite", None)
+
+
 def run_tests(
-    metrics: Mapping[str, tuple[Metric, Mapping[str, SystemStatistics]]],
-    documents: NDArray[np.int32],
+    testsets: Sequence[TestSetScores],
+    weights: Sequence[float] = (1.0,),
     *,
     testset: str,
     seed: int,
@@ -61,11 +95,15 @@ def run_tests(
 
     Parameters
     ----------
-    metrics : {id: (metric, {system: statistics})}
-        Everything scored on this test set; the same systems and segments for each metric. The
-        rows of a metric are the same whichever other metrics are given.
-    documents : (N,)
-        Document number of each segment.
+    testsets
+        The test sets of a suite, or one. The rows of a metric are the same whichever other metrics
+        are given.
+    weights
+        Of the test sets.
+    testset
+        Name of the test set or the suite.
+    methods
+        Of a suite those that know one: `tests_on`.
     correction : {"max-t", "holm", "bh", "none"}
         For p_adjusted; the family is all pairs within one (metric, method).
     families
@@ -77,43 +115,33 @@ def run_tests(
     draws : optional
         `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
-    chosen = TESTS.entries(methods)
-    _, systems_of_first = next(iter(metrics.values()))
-    wanted = pairs_of_systems(pairs, list(systems_of_first))
-    shared = named_draws(testset, seed) if draws is None else draws
+    metrics = testsets[0].metrics
+    chosen = tests_on(len(testsets), methods)
+    names = list(next(iter(metrics.values()))[1])
+    segments = sum(len(scores.documents) for scores in testsets)
+    wanted = pairs_of_systems(pairs, names)
+    given = {
+        "draws": named_draws(testset, seed) if draws is None else draws,
+        "samples": samples,
+        "alpha": alpha,
+        "design": design,
+        "margins": margins,
+        "analyses": Analyses(lambda id: [run_scores(testsets, weights, id, name) for name in names], seed),
+    }
 
-    def run_scores(id: str) -> list[NDArray[np.float64]]:
-        metric, systems = metrics[id]
-        return [metric.score(system.sums) for system in systems.values()]
-
-    analyses = Analyses(run_scores, seed)
-
-    def compared(pair: tuple[str, str]) -> dict[str, Comparison]:
-        first, second = sorted(pair)
-        return {
-            id: scored_by_both(Comparison(metric, systems[first], systems[second], documents))
-            for id, (metric, systems) in metrics.items()
-        }
-
-    def run(job: tuple[dict[str, Comparison], tuple[str, str], Entry]) -> dict[str, TestResult]:
-        given = {
-            "draws": shared,
-            "samples": samples,
-            "alpha": alpha,
-            "design": design,
-            "margins": margins,
-            "analyses": analyses,
-        }
-        return _run_pair(*job, len(documents), testset=testset, seed=seed, given=given)
+    def run(job: tuple[Compared, tuple[str, str], Entry]) -> dict[str, TestResult]:
+        return _run_pair(*job, weights, segments, testset=testset, seed=seed, given=given)
 
     # a pair is in memory while it is tested, so that many pairs need no more than a few
     done: list[dict[str, TestResult]] = []
     with ThreadPoolExecutor(threads) as pool:
         for start in range(0, len(wanted), PAIRS * threads):
             jobs = [
-                (comparisons, pair, method)
+                (compared, pair, method)
                 for pair in wanted[start : start + PAIRS * threads]
-                for comparisons in [compared(pair)]
+                for compared in [
+                    {id: [t.comparison(id, *sorted(pair)) for t in testsets] for id in metrics}
+                ]
                 for method in chosen
             ]
             done += pool.map(run, jobs) if threads > 1 else map(run, jobs)
@@ -131,10 +159,23 @@ def run_tests(
     }
 
 
+def run_scores(
+    testsets: Sequence[TestSetScores], weights: Sequence[float], id: str, system: str
+) -> NDArray[np.float64]:
+    """(n,) weighted mean scores of a system's runs, which are the same on all test sets."""
+    metric = testsets[0].metrics[id][0]
+    found = [testset.metrics[id][1][system] for testset in testsets]
+    same_replicas(system, [one.replicas for one in found])
+    scores = [weight * metric.score(one.sums) for weight, one in zip(weights, found, strict=True)]
+    summed: NDArray[np.float64] = np.sum(scores, axis=0)
+    return summed
+
+
 def _run_pair(
-    comparisons: Mapping[str, Comparison],
+    compared: Compared,
     pair: tuple[str, str],
     method: Entry,
+    weights: Sequence[float],
     segments: int,
     *,
     testset: str,
@@ -150,18 +191,22 @@ def _run_pair(
     takes = inspect.signature(function).parameters
     options |= {name: value for name, value in given.items() if name in takes}
 
-    def call(compared: Comparison | list[Comparison]) -> Any:
+    def call(comparisons: Comparison | list[Comparison]) -> Any:
         fresh = dict(options)
         if "rng" in takes:
             fresh["rng"] = stream(seed, "test", testset, first, second, method.name)
-        return function(compared, **fresh)
+        return function(comparisons, **fresh)
 
     found: dict[str, TestResult] = {}
-    if "comparisons" in takes:
-        for ids in _alike(comparisons):
-            found.update(zip(ids, call([comparisons[id] for id in ids]), strict=True))
+    if len(weights) > 1 and (together := of_suite(method)) is not None:
+        options = options_iv(function, options)
+        found = {id: together(each, weights, **options) for id, each in compared.items()}
+    elif "comparisons" in takes:
+        alone = {id: comparison for id, (comparison,) in compared.items()}
+        for ids in _alike(alone):
+            found.update(zip(ids, call([alone[id] for id in ids]), strict=True))
     else:
-        found = {id: call(comparison) for id, comparison in comparisons.items()}
+        found = {id: call(comparison) for id, (comparison,) in compared.items()}
     used = seed if {"rng", "draws"} & takes.keys() else None
     rows = {
         id: replace(
@@ -170,11 +215,11 @@ def _run_pair(
             seed=used,
             notes=some(
                 *found[id].notes,
-                dropped_note(segments - comparison.segments),
-                documents_note(found[id], comparison),
+                dropped_note(segments - sum(comparison.segments for comparison in comparisons)),
+                documents_note(found[id], *comparisons),
             ),
         )
-        for id, comparison in comparisons.items()
+        for id, comparisons in compared.items()
     }
     return {id: row.swapped() for id, row in rows.items()} if other_way else rows
 
@@ -202,9 +247,10 @@ def scored_by_both(comparison: Comparison) -> Comparison:
     )
 
 
-def documents_note(result: TestResult, comparison: Comparison) -> Note | None:
-    """Documents that a test takes no notice of, where it does not say so itself."""
-    said = any(note.code == "documents-ignored" for note in result.notes)
+def documents_note(result: TestResult, comparison: Comparison, *others: Comparison) -> Note | None:
+    """Documents that a test takes no notice of, where it does not say so itself, as those of suites
+    do."""
+    said = others or any(note.code == "documents-ignored" for note in result.notes)
     if said or "segment" not in result.unit or not has_documents(comparison.documents):
         return None
     text = f"segments of {comparison.n_documents} documents taken as independent (`unit: document`)"

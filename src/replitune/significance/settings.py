@@ -9,7 +9,7 @@ import msgspec
 
 from replitune.registry import Entry, Name, Named
 from replitune.settings import Settings, about
-from replitune.significance.registry import INTERVALS, TESTS
+from replitune.significance.registry import INTERVALS, TESTS, leading
 
 
 class Baseline(Settings, frozen=True):
@@ -45,7 +45,8 @@ class TestSettings(Settings, frozen=True):
     methods: Annotated[
         Methods,
         about(
-            "The tests; `crossed` is the recommended one and speaks in the report's first line.",
+            "The tests; `crossed` is the recommended one. Its first entry, whatever its `id`, leads: "
+            "verdicts, ranks and looks go by it. Without one, the first test leads.",
             min_length=1,
         ),
     ] = (Entry("crossed"), Entry("clark"))
@@ -102,6 +103,11 @@ class TestSettings(Settings, frozen=True):
         """How many families of all pairs are corrected together."""
         return {"pairs": 1, "pairs x metrics": metrics, "all": metrics * testsets}[self.family]
 
+    @property
+    def lead(self) -> Entry:
+        """The test that leads."""
+        return leading(self.tests())
+
     def tests(self) -> list[Entry]:
         """The tests, those that can use it being told of paired replicas."""
         entries = TESTS.entries(self.methods)
@@ -113,3 +119,17 @@ class TestSettings(Settings, frozen=True):
             else entry
             for entry in entries
         ]
+
+
+class ReplicaDesign(Settings):
+    """What replicas are; stands beside their numbers."""
+
+    design: Annotated[
+        Literal["runs", "samples"],
+        about(
+            "Replicas are `runs` (of a tuner, of a training), or `samples`: outputs drawn for each "
+            "segment independently, as from a language model at a temperature. Samples have no run "
+            "effect, so the tests ask about new segments and new samples; whether the data agree "
+            "is tested."
+        ),
+    ] = "runs"

@@ -26,6 +26,8 @@ REST = "rest"
 ENOUGH = 0.75
 """Share of Var(delta) from which on the other source cannot help: without the other source the
 standard error would be sqrt(.75) = 87% of what it is."""
+NOTHING = 1e-9
+"""A share that arithmetic leaves of none."""
 MOST = 1e9
 """As good as infinitely many degrees of freedom."""
 
@@ -148,6 +150,41 @@ def _of_sum(a: SystemParts, b: SystemParts, pairs: Side, found: Components) -> M
     return MeanSquares(tuple(values.tolist()), tuple(nu * v for v in found.nu_seg.tolist()))
 
 
+@dataclass(frozen=True)
+class Share:
+    """What one source makes of Var(delta), beside the others."""
+
+    row: VarianceRow
+    percent: int
+    """Of all sources together they are 100."""
+
+    def __str__(self) -> str:
+        return percent_said(self.percent, self.row.share or 0.0)
+
+
+def percent_said(percent: int, share: float) -> str:
+    """
+    >>> percent_said(0, 0.004), percent_said(100, 0.996), percent_said(100, 1.0)
+    ('<1%', '>99%', '100%')
+    """
+    if percent == 0 and share > NOTHING:
+        return "<1%"
+    return ">99%" if percent == 100 and share < 1 - NOTHING else f"{percent}%"
+
+
+def shares(rows: Sequence[VarianceRow]) -> list[Share]:
+    """Of Var(delta), the test set's and that of the runs of each side, as everything that tells of
+    them prints them; none where nothing varies. They are rounded so that they add to 100: down, and
+    up those that lose most by it."""
+    found = [row for row in rows if row.share is not None]
+    found.sort(key=lambda row: row.source == RUNS)
+    percent = [math.floor(100 * (row.share or 0.0)) for row in found]
+    lost = sorted(range(len(found)), key=lambda i: percent[i] - 100 * (found[i].share or 0.0))
+    for i in lost[: 100 - sum(percent)]:
+        percent[i] += 1
+    return [Share(row, whole) for row, whole in zip(found, percent, strict=True)]
+
+
 def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None:
     """What stands in the way of a smaller standard error, in words; None where nothing varies.
 
@@ -155,30 +192,34 @@ def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None
     sigma2_d / N; sigma2_e / (n N) goes with either. The plain words are kept for a pilot that is
     sure of them: that they hold also when the other source is at the upper end of its interval.
     """
-    runs = [row for row in rows if row.source == RUNS]
-    of_set = next(row for row in rows if row.source.startswith("system x"))
+    found = shares(rows)
+    if not found:
+        return None
+    of_set, *of_runs = found
+    the_runs = percent_said(100 - of_set.percent, 1 - (of_set.row.share or 0.0))
     noise = sum(row.sd**2 / row.n for row in rows if row.source == REST)
-    by_runs = sum(row.sd**2 / row.n for row in runs)
-    by_set = of_set.sd**2 / of_set.n
+    by_runs = sum(one.row.sd**2 / one.row.n for one in of_runs)
+    by_set = of_set.row.sd**2 / of_set.row.n
     total = by_runs + by_set + noise
     if total <= 0:
         return None
-    if by_set / total >= ENOUGH:
-        worst = sum(row.high**2 / row.n for row in runs)
+    if by_set >= ENOUGH * total:
+        worst = sum(one.row.high**2 / one.row.n for one in of_runs)
         sure = by_set / (by_set + worst + noise) >= 0.5
         said = "more runs cannot help" if sure else "more runs would not help, as far as so few say"
-        return f"{100 * by_set / total:.0f}% of the uncertainty is the test set: {said}"
-    if by_runs / total >= ENOUGH:
-        worst = of_set.high**2 / of_set.n
+        return f"{of_set} of the uncertainty is the test set: {said}"
+    if by_runs >= ENOUGH * total:
+        worst = of_set.row.high**2 / of_set.row.n
         sure = by_runs / (by_runs + worst + noise) >= 0.5
-        largest = max(runs, key=lambda row: row.sd**2 / row.n)
-        alone = largest.about if largest.sd**2 / largest.n >= ENOUGH * by_runs else None
-        whose = "runs" if alone is None or len(runs) == 1 else f"runs of {alone}"
         said = f"more {unit}s cannot help" if sure else f"more {unit}s would hardly help"
-        return f"{100 * by_runs / total:.0f}% of the uncertainty is the {whose}: {said}"
+        largest = max(of_runs, key=lambda one: one.row.sd**2 / one.row.n)
+        if len(of_runs) > 1 and largest.row.sd**2 / largest.row.n >= ENOUGH * by_runs:
+            return f"{largest} of the uncertainty is the runs of {largest.row.about}: {said}"
+        return f"{the_runs} of the uncertainty is the runs: {said}"
+    in_part = ", in part by their noise on single segments" if noise > by_set else ""
     return (
-        f"{100 * by_set / total:.0f}% of the uncertainty is the test set, "
-        f"{100 * by_runs / total:.0f}% the runs: more of both would help"
+        f"{of_set} of the uncertainty is the test set, {the_runs} the runs{in_part}: "
+        "more of both would help"
     )
 
 

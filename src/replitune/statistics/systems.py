@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,17 @@ class SystemStatistics:
     def n(self) -> int:
         return len(self.replicas)
 
+    def take(self, rows: Sequence[int] | NDArray[np.intp]) -> SystemStatistics:
+        """Only these replicas, in this order."""
+        if np.array_equal(rows, np.arange(self.n)):
+            return self
+        return SystemStatistics(
+            self.name,
+            tuple(self.replicas[row] for row in rows),
+            tuple(self.groups[row] for row in rows),
+            self.statistics[rows],
+        )
+
     @property
     def segments(self) -> int:
         return int(self.statistics.shape[1])
@@ -34,3 +46,15 @@ class SystemStatistics:
         """(n, K): exact for counts."""
         kind = np.int64 if self.statistics.dtype.kind in "iu" else np.float64
         return self.statistics.sum(axis=1, dtype=kind)
+
+
+def joined(parts: Sequence[SystemStatistics]) -> SystemStatistics:
+    """The replicas of all parts of a system."""
+    if len(parts) == 1:
+        return parts[0]
+    return SystemStatistics(
+        parts[0].name,
+        tuple(replica for part in parts for replica in part.replicas),
+        tuple(group for part in parts for group in part.groups),
+        np.concatenate([part.statistics for part in parts]),
+    )

@@ -11,9 +11,9 @@ import numpy as np
 
 from replitune.errors import ReplituneError
 from replitune.streams import stream
+from replitune.tuners import TUNERS, get_tuner, list_tuners
 from replitune.tuning.interface import TuningResult
 from replitune.tuning.layout import Layout
-from replitune.tuning.registry import TUNERS, get_tuner, list_tuners
 
 
 def tune_files(
@@ -38,7 +38,7 @@ def tune_files(
     from replitune.tuning.objective import Objective
     from replitune.tuning.weights import WeightsFile, read_weights, write_weights
 
-    # Everything that can be wrong is looked at before anything takes long.
+    # All checks come before anything that takes long.
     tuner = get_tuner(algorithm, {**TUNERS[algorithm].on_files, **(options or {})})
     if tuner.needs_lattices:
         raise ReplituneError(

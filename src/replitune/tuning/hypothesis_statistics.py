@@ -15,7 +15,7 @@ from replitune.tuning.pool import mix
 
 
 class Statistics:
-    """n-best lists of neighbouring iterations are much alike, so rows are kept."""
+    """Successive n-best lists are much alike, so rows are kept."""
 
     def __init__(self, metric: Metric, references: Sequence[Sequence[str]]) -> None:
         self.metric = metric
@@ -110,7 +110,7 @@ class KnownStatistics:
 
 
 @njit(cache=True)
-def _word_keys(segments, word_start, words):  # type: ignore[no-untyped-def]
+def _word_keys(segments, word_start, words):
     """(M,) hashes of segments and words."""
     out = np.empty(len(segments), np.uint64)
     for i in range(len(out)):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.settings import about
-from replitune.tuning.interface import Tuner, TuningResult, l1_normalised
+from replitune.tuning.interface import Tuner, TuningResult, Vector, l1_normalised
 
 if TYPE_CHECKING:
     from replitune.tuning.layout import Layout
@@ -104,12 +104,7 @@ class Mert(Tuner):
         return replace(self, fixed=layout.mask(self.frozen)) if self.frozen else self
 
     def tune(
-        self,
-        pool: Pool,
-        objective: Objective,
-        start: NDArray[np.float64],
-        rng: np.random.Generator,
-        threads: int = 1,
+        self, pool: Pool, objective: Objective, start: Vector, rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
         """The best of all starts; of equally good ones the first."""
         from replitune.tuning.pool_search import PoolSearch
@@ -169,7 +164,7 @@ class Mert(Tuner):
     def _climb_on(
         self, search: PoolSearch, free: NDArray[np.bool_], fraction: float, part: float, climber: _Climber
     ) -> None:
-        """A part of the round that a start has ahead of it."""
+        """A part of a start's round that is still to be done."""
         count = math.ceil(part * (int(free.sum()) + self.directions))
         directions, climber.ahead = climber.ahead[:count], climber.ahead[count:]
         self._search(search, free, fraction, directions, climber)
@@ -218,7 +213,7 @@ class Mert(Tuner):
 
 @dataclass(eq=False)
 class _Climber:
-    """A start on its way up."""
+    """The search from one start."""
 
     number: int
     weights: NDArray[np.float64]
@@ -227,7 +222,7 @@ class _Climber:
     lines: int = 0
     """Line searches so far."""
     ahead: list[_Direction] = field(default_factory=list)
-    """What is left of its first round."""
+    """What remains of its first round."""
 
 
 def _best(climbers: list[_Climber], count: float) -> list[_Climber]:

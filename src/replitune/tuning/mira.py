@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.settings import about
-from replitune.tuning.interface import Tuner, TuningResult, l1_normalised
+from replitune.tuning.interface import Tuner, TuningResult, Vector, l1_normalised
 
 if TYPE_CHECKING:
     from replitune.tuning.objective import Objective
@@ -48,12 +48,7 @@ class Mira(Tuner):
     ] = True
 
     def tune(
-        self,
-        pool: Pool,
-        objective: Objective,
-        start: NDArray[np.float64],
-        rng: np.random.Generator,
-        threads: int = 1,
+        self, pool: Pool, objective: Objective, start: Vector, rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
         """The averaged weights of the epoch with the best corpus score. One thread: each step
         builds on the last."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.settings import about
-from replitune.tuning.interface import Tuner, TuningResult, l1_normalised
+from replitune.tuning.interface import Tuner, TuningResult, Vector, l1_normalised
 
 if TYPE_CHECKING:
     from replitune.tuning.objective import Objective
@@ -60,12 +60,7 @@ class Pro(Tuner):
     ] = False
 
     def tune(
-        self,
-        pool: Pool,
-        objective: Objective,
-        start: NDArray[np.float64],
-        rng: np.random.Generator,
-        threads: int = 1,
+        self, pool: Pool, objective: Objective, start: Vector, rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
         """Weights of the classifier, interpolated with the start's."""
         from replitune.tuning.pro_kernel import sample
@@ -162,11 +157,11 @@ def fit_logistic(differences: NDArray[np.float64], l2: float) -> tuple[NDArray[n
         value, gradient = logistic(differences, weights)
         return value + 0.5 * l2 * float(weights @ weights), gradient + l2 * weights
 
-    found = minimize(
+    minimum = minimize(
         loss,
         np.zeros(differences.shape[1]),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 500, "ftol": 1e-9, "gtol": 1e-5},
     )
-    return found.x, float(found.fun) / len(differences), int(found.nfev)
+    return minimum.x, float(minimum.fun) / len(differences), int(minimum.nfev)

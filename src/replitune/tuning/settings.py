@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import msgspec
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Literal
 
 from replitune.errors import ReplituneError
 from replitune.metrics.registry import METRICS
 from replitune.registry import Named
-from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, model_schema, plain, read
+from replitune.settings import WRONG, Kind, Path_, Reading, about, model_schema, plain, read, settings_of
+from replitune.tuners import TUNERS, get_tuner
 from replitune.tuning.interface import Tuner
-from replitune.tuning.registry import TUNERS, get_tuner
 
 
-class LoopSettings(Settings):
+@dataclass(frozen=True, kw_only=True)
+class LoopSettings:
     """How long to go on, and the sources of chance beside the tuner's own."""
 
     iterations: Annotated[int, about("Decode and optimise at most this often.", ge=1)] = 10
@@ -93,41 +93,24 @@ class ObjectiveWord(Kind):
         return {"anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "required": ["name"]}]}
 
 
-class SettingsOf(Kind):
-    """The settings of one tuner. Read, they are the mapping that was given, checked: only the
-    tuners that an experiment says something of are imported."""
-
-    words = "a mapping, key: value"
-
-    def __init__(self, tuner: str) -> None:
-        self.tuner = tuner
-
-    def read(self, reading: Reading, value: Any, path: Path_) -> Any:
-        try:
-            declared = TUNERS[self.tuner]
-        except ReplituneError as error:
-            return reading.caught(path, error)
-        return WRONG if reading.read_model(declared, value, path) is WRONG else dict(value)
-
-    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        return model_schema(TUNERS[self.tuner], definitions)
-
-
-class TuningSettings(LoopSettings):
+@dataclass(frozen=True, kw_only=True)
+class Tuning(LoopSettings):
     """How systems are tuned."""
 
     metric: Annotated[Any, about("What the weights are tuned for."), ObjectiveWord()] = "bleu"
     nbest: Annotated[int, about("Distinct translations of each segment per iteration.", ge=2)] = 100
+    tuners: Mapping[str, Tuner] = field(default_factory=dict)
+    """Tuners with settings of their own, by name."""
 
     @property
     def loop(self) -> LoopSettings:
-        return LoopSettings(**{name: getattr(self, name) for name in LoopSettings.__struct_fields__})
+        return LoopSettings(**{each.name: getattr(self, each.name) for each in fields(LoopSettings)})
 
     def tuner(self, name: str) -> Tuner:
         """A tuner with its settings."""
-        return get_tuner(name, getattr(self, name.replace("-", "_")))
+        return self.tuners.get(name) or get_tuner(name)
 
-    def of(self, name: str) -> dict[str, Any]:
+    def for_tuner(self, name: str) -> dict[str, Any]:
         """The settings that decide a run of one tuner, as JSON can write them, defaults filled in:
         a mapping that reads as `Tuning` again."""
         return {
@@ -138,35 +121,46 @@ class TuningSettings(LoopSettings):
         }
 
 
-if TYPE_CHECKING:
-    Tuning = TuningSettings
-else:
-    Tuning = msgspec.defstruct(
-        "Tuning",
-        [
-            (
-                name.replace("-", "_"),
-                Annotated[
-                    Any, about(f"Settings of `{name}` that differ from its defaults."), SettingsOf(name)
-                ],
-                msgspec.field(default_factory=dict, name=name),
-            )
-            for name in TUNERS.names
-        ],
-        bases=(TuningSettings,),
-        module=__name__,
-        namespace={"__doc__": TuningSettings.__doc__},
-        frozen=True,
-        kw_only=True,
-        forbid_unknown_fields=True,
-    )
-    """With a mapping of settings for each tuner, under its name."""
+class TuningMapping(Kind):
+    """`Tuning`, with a mapping of settings for each tuner under its name: only tuners with settings in
+    the experiment are imported."""
+
+    words = "a mapping, key: value"
+
+    def read(self, reading: Reading, value: Any, path: Path_) -> Any:
+        if not isinstance(value, Mapping):
+            return reading.not_allowed(value, path, self.words)
+        known = [*settings_of(Tuning), *TUNERS.names]
+        unknown = [reading.unknown(key, known, path) for key in value if key not in known]
+        tuners = {
+            name: self._tuner(reading, name, value[name], path) for name in TUNERS.names if name in value
+        }
+        own = {key: given for key, given in value.items() if key in settings_of(Tuning)}
+        tuning = reading.read_model(Tuning, own, path)
+        if unknown or tuning is WRONG or any(tuner is WRONG for tuner in tuners.values()):
+            return WRONG
+        return replace(tuning, tuners=tuners)
+
+    def _tuner(self, reading: Reading, name: str, value: Any, path: Path_) -> Any:
+        try:
+            declared = TUNERS[name]
+        except ReplituneError as error:
+            return reading.caught((*path, name), error)
+        return reading.read_model(declared, value, (*path, name))
+
+    def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
+        own = model_schema(Tuning, definitions)
+        tuners = {name: model_schema(TUNERS[name], definitions) for name in TUNERS.names}
+        return {**own, "properties": own["properties"] | tuners}
+
+
+TUNING = TuningMapping()
 
 
 def tuning_of(settings: Mapping[str, Any], tuner: str | None = None) -> dict[str, Any]:
     """What `replitune.backends.interface.ReplicaJob` takes of settings of tuning, as JSON has them;
     `tuner`: the name of the replica's, where one tunes it."""
-    tuning: Tuning = read(Tuning, settings, "tuning")
+    tuning: Tuning = read(Annotated[Any, TUNING], settings, "tuning")
     return {
         "metric": tuning.metric,
         "nbest": tuning.nbest,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 import time
 from typing import TextIO
 
@@ -12,6 +11,8 @@ from replitune.workflow.progress import Progress, stage_of
 
 REPLICAS = ("tune", "decode")
 """Stages of which every job is one of a replica."""
+SPEAKING = ("kernels", "train", "tune")
+"""Stages while which a job says how far it is: training goes on beside the kernels."""
 
 
 class Display:
@@ -62,11 +63,10 @@ class Display:
         self._drawn = ""
 
     def finish(self) -> None:
-        """The last lines: what came out, and where it is."""
+        """The last two lines: what came out, and where it is."""
         progress = self.progress
         if (verdict := progress.verdict()) is not None:
-            width = min(shutil.get_terminal_size().columns, 100)
-            print(textwrap.fill(verdict[1], width, subsequent_indent="  "), file=self.stream)
+            print(f"verdict: {verdict[1].partition('. ')[0].rstrip('.')}", file=self.stream)
         jobs, _ = progress.jobs
         took = clock(time.monotonic() - self.began)
         how = f"{jobs} jobs in {took}, {clock(progress.cpu_seconds)} CPU" if jobs else "nothing to do"
@@ -92,7 +92,7 @@ class Display:
     def _draw(self) -> None:
         width = shutil.get_terminal_size().columns - 1
         line = self._state()
-        if self.progress.stage == "tune" and self._latest:
+        if self.progress.stage in SPEAKING and self._latest:
             line += f" | {self._latest}"
         elif self._verdict is not None:
             line += f" | {self._verdict[0]}"

@@ -2,7 +2,8 @@
 
 A job has a log from its begin and a record from its end (`replitune.ledger.records`); Snakemake
 removes the record of an earlier run before it makes something again. Which jobs there are to do,
-Snakemake has written down at its start (`replitune.ledger.runs`).
+Snakemake has written down at its start (`replitune.ledger.runs`); which have failed without a word
+of their own, its events say, where it has the plugin (`replitune.workflow.events`).
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
 from replitune.ledger.runs import NAME, Run, read_run
+from replitune.workflow.events import failed_logs, file_of, read_events
 from replitune.workflow.job_files import JobFiles
 
 if TYPE_CHECKING:
     from replitune.results.result import Result
 
-OF_TUNING = re.compile(r"^(?:iteration|round) \d+: .*", re.MULTILINE)
-"""What tuning and training say of themselves."""
+SAID = {
+    "kernels": re.compile(r"^compile \d+ of \d+ .*", re.MULTILINE),
+    "tune": re.compile(r"^(?:iteration|round) \d+: .*", re.MULTILINE),
+}
+"""By stage, what long jobs say of themselves."""
 KNOWN = 20
 """Jobs of an earlier run that are asked for their time, of each stage."""
 
@@ -55,7 +60,7 @@ class Progress:
     failed: dict[str, Path] = field(default_factory=dict)
     """With their logs, the latest last."""
     said: list[tuple[str, str]] = field(default_factory=list)
-    """What tuning says, with the name of its job."""
+    """What long jobs say, with their names."""
 
     def __post_init__(self) -> None:
         self.files = JobFiles(self.experiment.folder / "logs")
@@ -80,20 +85,29 @@ class Progress:
         for name, changed in files.records.items():
             if changed < self.began or name in self._known:
                 continue
-            if name.startswith("tune/"):
-                self._read_tuning(name)
+            self._read_log(name)
             if (job := _finished(name, files.record(name))) is not None:
                 self._known.add(name)
                 self.finished.append(job)
                 self._seconds[stage_of(name)].append(job.seconds)
         at_work = {n: t for n, t in files.logs.items() if t >= self.began and n not in self._known}
         for name in at_work:
-            if name.startswith("tune/"):
-                self._read_tuning(name)
-        failed = {name: t for name, t in at_work.items() if _says_error(files.log(name))}
-        self.failed = {name: files.log(name) for name in sorted(failed, key=lambda n: failed[n])}
+            self._read_log(name)
+        failed = [name for name in at_work if _says_error(files.log(name))]
+        lost = [name for name in self._lost() if name not in self._known and name not in failed]
+        self.failed = {
+            name: files.log(name) for name in [*lost, *sorted(failed, key=lambda name: at_work[name])]
+        }
         now = time.monotonic()
-        self.running = {n: self.running.get(n, now) for n in at_work if n not in failed}
+        self.running = {n: self.running.get(n, now) for n in at_work if n not in self.failed}
+
+    def _lost(self) -> list[str]:
+        """Jobs that have failed, as Snakemake says."""
+        if self.run is None:
+            return []
+        logs = failed_logs(read_events(file_of(self.experiment.folder, self.run.process)))
+        names = [log.removesuffix(".log").split("/", 3)[-1] for log in logs]  # results/X/logs/...
+        return [name for name in names if stage_of(name) in self.names]
 
     def _read_run(self) -> None:
         path = self.experiment.folder / NAME
@@ -113,8 +127,10 @@ class Progress:
                 seconds += [] if job is None else [job.seconds]
         return found
 
-    def _read_tuning(self, name: str) -> None:
-        """Whole lines that have come since the last look."""
+    def _read_log(self, name: str) -> None:
+        """Whole lines that have come since the last look, of a job that says how far it is."""
+        if (pattern := SAID.get(stage_of(name))) is None:
+            return
         begin = self._read.get(name, 0)
         try:
             with open(self.files.log(name), "rb") as handle:
@@ -125,7 +141,7 @@ class Progress:
         whole = data.rfind(b"\n") + 1
         self._read[name] = begin + whole
         text = data[:whole].decode("utf-8", errors="replace")
-        self.said += [(name, line) for line in OF_TUNING.findall(text)]
+        self.said += [(name, line) for line in pattern.findall(text)]
 
     # ---- what it means
 

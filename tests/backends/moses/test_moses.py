@@ -17,7 +17,7 @@ from replitune.errors import ReplicaError, ReplituneError
 from replitune.phrase.system import PhraseSystem
 from replitune.replicas import Replica
 from replitune.running.files import write_lines
-from replitune.tuning.registry import get_tuner
+from replitune.tuners import get_tuner
 from replitune.tuning.settings import LoopSettings
 from replitune.tuning.weights import read_weights
 

@@ -1,8 +1,7 @@
-"""Marian's training options that an experiment may set, and what they are set to by default.
+"""Marian's training options: those of an experiment over the defaults of its architecture.
 
-Names are Marian's own. They are checked before anything runs, and written to one configuration
-file, so that none is given twice (which Marian refuses). What decides paths, seeds, threads and
-the length of training is the workflow's business and refused with the key that says it.
+Names are Marian's own, and Marian refuses what it does not know. What decides files, seeds,
+threads and the length of training is replitune's to set, and refused with what to say instead.
 """
 
 from __future__ import annotations
@@ -11,144 +10,48 @@ from collections.abc import Mapping
 from typing import Any
 
 from replitune.errors import ReplituneError
-from replitune.settings import WRONG, Kind, Path_, Reading, did_you_mean, fits
+from replitune.settings import WRONG, Kind, Path_, Reading, fits
 
-KINDS: dict[str, tuple[str, ...]] = {
-    "a whole number": (
-        "dim-emb",
-        "dim-rnn",
-        "enc-cell-depth",
-        "enc-depth",
-        "dec-cell-base-depth",
-        "dec-cell-high-depth",
-        "dec-depth",
-        "transformer-heads",
-        "transformer-dim-ffn",
-        "transformer-decoder-dim-ffn",
-        "transformer-ffn-depth",
-        "transformer-decoder-ffn-depth",
-        "transformer-dim-aan",
-        "transformer-aan-depth",
-        "max-length",
-        "mini-batch",
-        "mini-batch-words",
-        "mini-batch-fit-step",
-        "maxi-batch",
-        "mini-batch-words-ref",
-        "lr-decay-freq",
-        "gradient-norm-average-window",
-        "workspace",
+INSTEAD = {
+    "replitune names the files, and trains anew when one changes": (
+        "model",
+        "pretrained-model",
+        "embedding-vectors",
+        "guided-alignment",
+        "data-weighting",
+        "config",
+        "dump-config",
+        "tempdir",
+        "sqlite",
     ),
-    "a number": (
-        "dropout-rnn",
-        "dropout-src",
-        "dropout-trg",
-        "transformer-dropout",
-        "transformer-dropout-attention",
-        "transformer-dropout-ffn",
-        "optimizer-delay",
-        "learn-rate",
-        "lr-decay",
-        "lr-warmup-start-rate",
-        "label-smoothing",
-        "clip-norm",
-        "exponential-smoothing",
+    "name the texts as corpus.train": ("train-sets", "tsv", "tsv-fields", "input-types"),
+    "name them as corpus.dev": ("valid-sets",),
+    "say `tuning: {metric: ...}`": ("valid-metrics",),
+    "say `vocabulary: {...}`": ("vocabs", "sentencepiece-options", "no-spm-encode"),
+    "say `vocabulary: {size: N}`": ("dim-vocabs",),
+    "random segmentation is not repeatable": ("sentencepiece-alphas",),
+    "the replica is the seed": ("seed",),
+    "say `training: {length: 20e}`, or `20000u`": ("after", "after-epochs", "after-batches"),
+    "say `training: {every: 1e}`": ("valid-freq", "save-freq"),
+    "say `training: {patience: N}`": ("early-stopping",),
+    "say `training: {min_gain: X}`": ("early-stopping-epsilon",),
+    "the best model on dev is always kept": ("keep-best",),
+    "replitune goes on from its own checkpoints": (
+        "overwrite",
+        "overwrite-checkpoint",
+        "no-reload",
+        "no-optimizer-reload",
+        "no-restore-corpus",
     ),
-    "true or false": (
-        "skip",
-        "layer-normalization",
-        "right-left",
-        "best-deep",
-        "tied-embeddings",
-        "tied-embeddings-src",
-        "tied-embeddings-all",
-        "output-omit-bias",
-        "transformer-no-projection",
-        "transformer-rnn-projection",
-        "transformer-pool",
-        "transformer-aan-nogate",
-        "transformer-train-position-embeddings",
-        "transformer-depth-scaling",
-        "transformer-disable-position-embeddings",
-        "transformer-alibi-trainable",
-        "transformer-no-bias",
-        "transformer-no-affine",
-        "max-length-crop",
-        "mini-batch-fit",
-        "gradient-checkpointing",
-        "shuffle-in-ram",
-        "mini-batch-track-lr",
-        "mini-batch-round-up",
-        "lr-decay-reset-optimizer",
-        "lr-decay-repeat-warmup",
-        "lr-warmup-cycle",
-        "check-nan",
-        "check-gradient-nan",
-        "normalize-gradient",
-        "normalize-gradient-by-ratio",
-    ),
-    "a text": (
-        "type",
-        "enc-type",
-        "enc-cell",
-        "dec-cell",
-        "transformer-ffn-activation",
-        "transformer-aan-activation",
-        "transformer-decoder-autoreg",
-        "transformer-preprocess",
-        "transformer-postprocess-emb",
-        "transformer-postprocess",
-        "transformer-postprocess-top",
-        "transformer-attention-mask",
-        "cost-type",
-        "shuffle",
-        "maxi-batch-sort",
-        "mini-batch-warmup",
-        "optimizer",
-        "lr-decay-strategy",
-        "lr-warmup",
-        "disp-freq",
-        "exponential-smoothing-replace-freq",
-    ),
-    "a list": (
-        "transformer-tied-layers",
-        "optimizer-params",
-        "lr-decay-start",
-        "lr-decay-inv-sqrt",
-        "throw-on-divergence",
-        "custom-fallbacks",
-        "dynamic-gradient-scaling",
-    ),
+    "replitune reads what Marian says": ("quiet", "log-level", "log"),
+    "say `resources: {threads: N}`": ("cpu-threads", "data-threads"),
+    "replicas are trained on processor cores": ("devices",),
+    "say `decoding: {beam: N}`": ("beam-size",),
+    "say `decoding: {normalize: X}`": ("normalize",),
+    "say `architecture: transformer`, and what differs as options": ("task",),
 }
-"""What may be set, by the kind of value."""
-
-KIND = {name: kind for kind, names in KINDS.items() for name in names}
-
-RESERVED = {
-    "model": "the workflow names files",
-    "train-sets": "name the texts as corpus.train",
-    "valid-sets": "name them as corpus.dev",
-    "vocabs": "say `vocabulary: {...}`",
-    "dim-vocabs": "say `vocabulary: {size: N}`",
-    "sentencepiece-options": "say `vocabulary: {...}`",
-    "sentencepiece-alphas": "random segmentation is not repeatable",
-    "seed": "the replica is the seed",
-    "after": "say `training: {length: 20e}`",
-    "after-epochs": "say `training: {length: 20e}`",
-    "after-batches": "say `training: {length: 20000u}`",
-    "valid-freq": "say `training: {every: 1e}`",
-    "valid-metrics": "say `tuning: {metric: ...}`",
-    "early-stopping": "say `training: {patience: N}`",
-    "early-stopping-epsilon": "say `training: {min_gain: X}`",
-    "keep-best": "the best model on dev is always kept",
-    "save-freq": "say `training: {every: 1e}`",
-    "cpu-threads": "say `threads: N`",
-    "beam-size": "say `decoding: {beam: N}`",
-    "normalize": "say `decoding: {normalize: X}`",
-    "task": "say `architecture: transformer`, and what differs as options",
-    "sync-sgd": "it has no meaning with one thread",
-}
-"""Options that are something else's business, with what to say instead."""
+RESERVED = {name: instead for instead, names in INSTEAD.items() for name in names}
+"""Options that replitune sets itself, with what to say instead."""
 
 SHARED = {
     "learn-rate": 0.003,
@@ -196,47 +99,20 @@ COST_TYPES = ("ce-mean-words", "ce-sum")
 
 
 class MarianOptions(Kind):
-    """Marian's own options by their names, each of which is looked at."""
+    """Marian's own options by their names, without those that replitune sets."""
 
     words = "a mapping of Marian's options for models and training, by their own names"
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
         if not isinstance(value, Mapping):
             return reading.not_allowed(value, path, self.words)
-        errors = {name: complaint(name, given) for name, given in value.items()}
-        for name, error in errors.items():
-            if error is not None:
-                reading.caught((*path, name), error)
-        return WRONG if any(errors.values()) else dict(value)
+        reserved = [name for name in value if name in RESERVED]
+        for name in reserved:
+            reading.wrong((*path, name), f"option {name} cannot be set", fix=RESERVED[name])
+        return WRONG if reserved else dict(value)
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        properties = {name: {"type": TYPES[kind][0]} for name, kind in KIND.items()}
-        return {"type": "object", "additionalProperties": False, "properties": properties}
-
-
-TYPES: dict[str, tuple[str, Any]] = {
-    "a whole number": ("integer", int),
-    "a number": ("number", float),
-    "true or false": ("boolean", bool),
-    "a text": ("string", str),
-    "a list": ("array", list),
-}
-"""In a JSON schema, and in Python."""
-
-
-def complaint(name: str, value: Any) -> ReplituneError | None:
-    """What is wrong with an option."""
-    if name in RESERVED:
-        return ReplituneError(f"option {name} cannot be set", fix=RESERVED[name])
-    if name not in KIND:
-        return ReplituneError(
-            f"unknown option {name}",
-            expected="one of Marian's options for models and training, by its own name",
-            fix=did_you_mean(name, [*KIND, *RESERVED]),
-        )
-    if not fits(TYPES[KIND[name]][1], value):
-        return ReplituneError(f"option {name} is not allowed", found=repr(value), expected=KIND[name])
-    return None
+        return {"type": "object", "propertyNames": {"not": {"enum": [*RESERVED]}}}
 
 
 def training_options(
@@ -246,6 +122,12 @@ def training_options(
 
     Embeddings of both languages are one where the vocabulary is.
     """
+    for name, default in PRESETS[architecture].items():
+        # Marian would make 8 of 8.5, and true of any text
+        if not fits(type(default), given.get(name, default)):
+            raise ReplituneError(
+                f"option {name} is not allowed", found=repr(given[name]), expected=f"such as {default!r}"
+            )
     tied = "tied-embeddings-all" if shared_vocabulary else "tied-embeddings"
     options = {**PRESETS[architecture], tied: True, **given}
     if any(name.startswith("tied-embeddings") for name in given):

@@ -1,6 +1,6 @@
 // How sure: runs, where the doubt comes from, what it would take, and how runs got where they are.
 (() => {
-  const { state, set, said, data, cell, testOf, pairOf, system, make, field } = page;
+  const { state, set, said, data, cell, testOf, pairOf, make, field } = page;
   const { add, show, plot, clickable, colour, short, longest, tip, SYMBOLS } = pictures;
   const MANY = 12;
 
@@ -44,15 +44,11 @@
   };
 
   const doubt = (width) => {
-    const c = cell(), pair = pairOf(c, state.a, state.b), parts = pair?.parts;
-    if (!parts || parts.set[2] === null) return null;
-    const rows = [
-      { what: "the test set", share: parts.set[2], fill: "var(--c7)" },
-      ...parts.runs.map(([, , share], i) => {
-        const about = parts.runs.length > 1 ? c.systems[i ? pair.b : pair.a].name : null;
-        return { what: about ? `runs of ${about}` : "runs", share, fill: about === state.b ? "var(--c2)" : "var(--c1)" };
-      }),
-    ].filter((row) => row.share > 0);
+    const c = cell(), pair = pairOf(c, state.a, state.b);
+    const rows = (pair?.doubt ?? []).map(([source, share, text]) => {
+      const about = c.systems[source]?.name;
+      return { what: about ? `runs of ${about}` : source, share, text, fill: !about && source !== "runs" ? "var(--c7)" : about === state.b ? "var(--c2)" : "var(--c1)" };
+    }).filter((row) => row.share > 0);
     if (!rows.length) return null;
     let from = 0;
     for (const row of rows) { row.from = from; from += row.share; row.to = from; }
@@ -60,15 +56,15 @@
     const node = plot({
       width, height: 58, marginLeft: 4, marginRight: 4, marginTop: 2, marginBottom: 20, x: { axis: null, domain: [0, 1] },
       marks: [
-        Plot.barX(rows, { x1: "from", x2: "to", fill: "fill", insetLeft: 1, insetRight: 1, title: (row) => `${said.percent(row.share)}: ${row.what}`, tip }),
-        Plot.text(rows.filter((row) => row.share * width > 40), { x: (row) => (row.from + row.to) / 2, text: (row) => said.percent(row.share), fill: "white", fontWeight: 700, pointerEvents: "none" }),
+        Plot.barX(rows, { x1: "from", x2: "to", fill: "fill", insetLeft: 1, insetRight: 1, title: (row) => `${row.text}: ${row.what}`, tip }),
+        Plot.text(rows.filter((row) => row.share * width > 40), { x: (row) => (row.from + row.to) / 2, text: "text", fill: "white", fontWeight: 700, pointerEvents: "none" }),
         Plot.text(rows.filter((row) => row.share * width > 7 * row.what.length), { x: (row) => (row.from + row.to) / 2, frameAnchor: "bottom", dy: 16, text: "what", fill: "var(--ink)" }),
       ],
     });
     return {
       node,
-      caption: `${said.percent(largest.share)} of the doubt about ${state.b} − ${state.a} by ${c.name} is ${largest.what}` +
-        (rows.length > 1 ? ` (${rows.filter((row) => row !== largest).map((row) => `${row.what} ${said.percent(row.share)}`).join(", ")})` : "") +
+      caption: `${largest.text} of the doubt about ${state.b} − ${state.a} by ${c.name} is ${largest.what}` +
+        (rows.length > 1 ? ` (${rows.filter((row) => row !== largest).map((row) => `${row.what} ${row.text}`).join(", ")})` : "") +
         ": shares of the variance of the difference.",
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, a: state.a, b: state.b, source: row.what, share: row.share })),
     };
@@ -76,45 +72,53 @@
 
   // ---- what would it take?
   const sliders = document.getElementById("power-sliders");
-  const wish = { n: null, N: null, of: "" };
+  const wish = { row: null, column: null, of: "" };
   const slider = (id, text) => {
     const input = make("input", "");
-    Object.assign(input, { type: "range", id: `power-${id}`, min: 0, max: 100, step: 1 });
+    Object.assign(input, { type: "range", id: `power-${id}`, min: 0, step: 1 });
     const output = make("output", "");
     output.htmlFor = input.id;
     return { input, output, label: make("label", "", make("span", "", text, " "), output, input) };
   };
   const runs = slider("n", "runs of each system"), segments = slider("segments", "segments");
-  const SIZES = [];
-  for (let size = 100; size < 1e6; size *= 10) for (const k of [1, 1.5, 2, 3, 4, 5, 6, 8]) SIZES.push(size * k);
+  const same = (n) => (n[0] === n[1] ? `${n[0]}` : `${n[0]} and ${n[1]}`);
+
+  // the plans of a pair: a row for its own runs and for each stop, a column for each number of segments
+  const plansOf = (c, [tuners, own, low, high, ...texts]) => {
+    const [detectable, observed, curve] = [[low, high], [0, 1], [0, 1]].map((ends, k) => page.unpacked(texts[k], 3 - k, ...ends));
+    const numbers = [own, ...data.plans.runs.map((n) => [n * tuners, n * tuners])], at = data.plans.curve;
+    return { numbers, plan: (row, column) => {
+      const i = row * c.sizes.length + column, found = detectable[i];
+      const points = at.map((times, k) => ({ delta: times * found, power: curve[i * at.length + k] }));
+      return { detectable: found, observed: observed[i], points: [...points, { delta: found, power: data.plans.wanted }].sort((x, y) => x.delta - y.delta) };
+    } };
+  };
+  const nearest = (values, wanted) => values.reduce((best, x, i) => (Math.abs(x - wanted) < Math.abs(values[best] - wanted) ? i : best), 0);
 
   const what = (width) => {
-    const c = cell(), pair = pairOf(c, state.a, state.b), test = testOf(c, state.a, state.b, c.lead), parts = pair?.parts;
-    const counts = parts ? parts.runs.map((row) => row[1]) : [];
-    if (!parts || c.suite || Math.min(...counts) <= parts.tuners || !test) { sliders.hidden = true; return null; }
-    const turned = c.place.get(state.a) !== pair.a, ofPair = counts.length === 1 ? [counts[0], counts[0]] : counts;
-    const { tuners } = parts, own = turned ? [...ofPair].reverse() : ofPair, d = c.decimals;
-    const sizes = [...new Set([...SIZES, c.segments])].sort((x, y) => x - y);
+    const c = cell(), pair = pairOf(c, state.a, state.b), test = testOf(c, state.a, state.b, c.lead);
+    sliders.hidden = !pair?.plans || !test;
+    if (sliders.hidden) return null;
+    const { numbers, plan: planAt } = plansOf(c, pair.plans), d = c.decimals, ownColumn = c.sizes.indexOf(c.segments);
+    const own = c.place.get(state.a) === pair.a ? numbers[0] : [...numbers[0]].reverse();
     const of = `${c.testset} ${c.metric} ${state.a} ${state.b}`;
-    if (wish.of !== of) Object.assign(wish, { of, n: null, N: null });
-    sliders.hidden = false;
-    runs.input.min = 2; runs.input.max = Math.max(60, Math.ceil(own[0] / tuners));
-    runs.input.value = wish.n ?? Math.round((own[0] + own[1]) / 2 / tuners);
-    segments.input.min = 0; segments.input.max = sizes.length - 1;
-    segments.input.value = sizes.indexOf(wish.N ?? c.segments);
-    const n = wish.n === null ? own : [wish.n * tuners, wish.n * tuners], N = wish.N ?? c.segments;
-    runs.output.value = n[0] === n[1] ? `${n[0]}` : `${n[0]} and ${n[1]}`;
-    segments.output.value = N.toLocaleString("en");
-    const m = power.model(parts, c.segments), nowRuns = counts.length === 1 ? [counts[0]] : counts;
-    const plans = [{ name: "this experiment", plan: power.planned(m, nowRuns, c.segments, tuners, data.alpha) }];
-    if (wish.n !== null || wish.N !== null) {
-      const order = turned ? [...n].reverse() : n;
-      plans.push({ name: "the plan", plan: power.planned(m, order, N, tuners, data.alpha) });
+    if (wish.of !== of) Object.assign(wish, { of, row: null, column: null });
+    const stops = numbers.slice(1).map(([n]) => n), n = wish.row === null ? own : numbers[wish.row];
+    const column = wish.column ?? ownColumn, N = c.sizes[column];
+    for (const [{ input, output }, most, value, text] of [
+      [runs, stops.length - 1, wish.row === null ? nearest(stops, (own[0] + own[1]) / 2) : wish.row - 1, same(n)],
+      [segments, c.sizes.length - 1, column, N.toLocaleString("en")],
+    ]) {
+      Object.assign(input, { max: most, value });
+      input.setAttribute("aria-valuetext", text);
+      output.value = text;
     }
-    const found = plans.map(({ plan }) => plan.detectable()), observed = Math.abs(test.delta);
-    const last = Math.max(observed * 1.3, ...found.map((x) => 1.8 * x));
-    const rows = plans.flatMap(({ name, plan }) => Array.from({ length: 41 }, (_, i) => ({ name, delta: (last * i) / 40, power: plan.power((last * i) / 40) })));
-    const plan = plans.at(-1), shown = found.at(-1);
+    const plans = [{ name: "this experiment", ...planAt(0, ownColumn), detectable: pair.detectable }];
+    if (wish.row !== null || wish.column !== null) plans.push({ name: "the plan", ...planAt(wish.row ?? 0, column) });
+    const observed = Math.abs(test.delta), last = Math.max(observed * 1.3, ...plans.map((plan) => 1.8 * plan.detectable));
+    const rows = plans.flatMap(({ name, points }) => [...points, { delta: Math.max(last, 2 * points.at(-1).delta), power: points.at(-1).power }].map((point) => ({ name, ...point })));
+    const ends = plans.map(({ name, points }, i) => ({ name, i, y: (points.find(({ delta }) => delta >= last) ?? points.at(-1)).power - 0.09 * i }));
+    const plan = plans.at(-1);
     const node = plot({
       width, height: 250, marginLeft: 40, marginRight: 110, marginBottom: 38, marginTop: 26,
       x: { label: `true difference in ${c.name}`, labelAnchor: "center", labelArrow: "none", domain: [0, last], ticks: 6 },
@@ -122,28 +126,23 @@
       marks: [
         Plot.ruleY([0.8], { stroke: "var(--quiet)", strokeDasharray: "3 3" }),
         Plot.ruleX([observed], { stroke: "var(--ink)" }),
-        Plot.line(rows, { x: "delta", y: "power", z: "name", stroke: (row) => (row.name === "the plan" ? "var(--c2)" : "var(--c1)"), strokeWidth: 2.2 }),
-        Plot.dot(found.map((x, i) => ({ x, i })), { x: "x", y: 0.8, r: 5, fill: ({ i }) => (i ? "var(--c2)" : "var(--c1)") }),
-        Plot.text(plans.map(({ name }, i) => ({ name, y: rows[41 * i + 40].power, i })), { x: last, y: (row) => row.y - 0.09 * row.i, text: "name", textAnchor: "start", dx: 6, fill: ({ i }) => (i ? "var(--c2)" : "var(--c1)") }),
+        Plot.line(rows, { x: "delta", y: "power", z: "name", stroke: (row) => (row.name === "the plan" ? "var(--c2)" : "var(--c1)"), strokeWidth: 2.2, curve: "monotone-x", clip: true }),
+        Plot.dot(plans, { x: "detectable", y: 0.8, r: 5, fill: (_, i) => (i ? "var(--c2)" : "var(--c1)") }),
+        Plot.text(ends, { x: last, y: "y", text: "name", textAnchor: "start", dx: 6, fill: ({ i }) => (i ? "var(--c2)" : "var(--c1)") }),
         Plot.text([{ x: observed }], { x: "x", frameAnchor: "top", lineAnchor: "bottom", dy: -3, textAnchor: "middle", text: () => "observed", fill: "var(--quiet)" }),
       ],
     });
-    const plain = `${n[0] === n[1] ? n[0] : `${n[0]} and ${n[1]}`} runs and ${N.toLocaleString("en")} segments`;
     return {
       node,
-      caption: `With ${plain}, a difference of ${said.score(shown, d)} ${c.name} is found four times in five by crossed at ${data.alpha}` +
-        (plans.length > 1 ? ` (this experiment: ${said.score(found[0], d)})` : "") +
-        `, and one of the observed ${said.score(observed, d)} with probability ${said.percent(plan.plan.power(observed))}. From the variances of this experiment, which few runs know poorly; it speaks of ${c.says[c.lead]}.`,
+      caption: `With ${same(n)} runs and ${N.toLocaleString("en")} segments, a difference of ${said.score(plan.detectable, d)} ${c.name} is found four times in five by crossed at ${data.alpha}` +
+        (plans.length > 1 ? ` (this experiment: ${said.score(pair.detectable, d)})` : "") +
+        `, and one of the observed ${said.score(observed, d)} with probability ${said.percent(plan.observed)}. From the variances of this experiment, which few runs know poorly; it speaks of ${c.says[c.lead]}.`,
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, a: state.a, b: state.b, plan: row.name, delta: row.delta, power: row.power })),
     };
   };
   sliders.append(runs.label, segments.label);
-  runs.input.addEventListener("input", () => { wish.n = Number(runs.input.value); show("power"); });
-  segments.input.addEventListener("input", () => {
-    const c = cell(), sizes = [...new Set([...SIZES, c.segments])].sort((x, y) => x - y);
-    wish.N = sizes[Number(segments.input.value)];
-    show("power");
-  });
+  runs.input.addEventListener("input", () => { wish.row = 1 + Number(runs.input.value); show("power"); });
+  segments.input.addEventListener("input", () => { wish.column = Number(segments.input.value); show("power"); });
 
   // ---- how runs got where they are
   const convergence = (width) => {

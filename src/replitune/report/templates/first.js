@@ -1,6 +1,6 @@
 // The pictures of the first screen: the forest of a pair, the ranks of many systems, and who beats whom.
 (() => {
-  const { state, set, said, data, cell, metricsOf, testOf, pairOf, wins, system } = page;
+  const { state, set, said, data, cell, metricsOf, testOf, pairOf, system } = page;
   const { add, plot, clickable, colour, short, longest, tip } = pictures;
   const mean = (values) => values.reduce((x, y) => x + y, 0) / values.length;
 
@@ -19,17 +19,17 @@
       if (a.n > 1) runs.push(...a.runs.map(([id, , score]) => ({ of: state.a, id, score, x: turn * (b.avg - score), side: -0.42 })));
       if (b.n > 1) runs.push(...b.runs.map(([id, , score]) => ({ of: state.b, id, score, x: turn * (score - a.avg), side: 0.42 })));
       const ends = test.low === null ? null : [turn * test.low, turn * test.high].sort((x, y) => x - y);
-      const detectable = power.detectable(c, pair, data.alpha);
+      const detectable = pair?.detectable ?? null;
       const reach = [turn * test.delta, ...(ends ?? []), ...runs.map((run) => run.x), ...(detectable ? [detectable, -detectable] : []), ...(pair?.margin ? [pair.margin, -pair.margin] : [])];
       const scale = Math.max(...reach.map(Math.abs), 1e-12);
-      rows.push({ c, test, name: c.name, d, turn, x: turn * test.delta, ends, runs, detectable, margin: pair?.margin ?? null, won: wins(c, test), reach, scale, method });
+      rows.push({ c, test, name: c.name, d, turn, x: turn * test.delta, ends, runs, detectable, margin: pair?.margin ?? null, won: test.won, reach, scale, method });
     }
     if (!rows.length) return null;
     const low = Math.min(-0.25, ...rows.map((row) => Math.min(...row.reach) / row.scale));
     const high = Math.max(0.25, ...rows.map((row) => Math.max(...row.reach) / row.scale));
     const wide = width > 620;
     const numbers = (row) => `${said.signed(row.test.delta, row.d)} ${said.interval(row.test.low, row.test.high, row.d)}  p ${said.p(row.test.adjusted).replace(/^(?!<)/, "= ").replace("<", "< ")}`;
-    const sure = (row) => row.test.adjusted !== null && row.test.adjusted <= data.alpha;
+    const sure = (row) => Boolean(row.won);
     const ink = (row) => (row.c.neutral ? "var(--accent)" : row.won === 1 ? "var(--good)" : row.won === -1 ? "var(--bad)" : "var(--quiet)");
     const at = (row, x) => x / row.scale;
     const tall = wide ? 66 : 84;
@@ -111,7 +111,7 @@
       for (const b of names) {
         const test = a === b ? null : testOf(c, a, b, state.test);
         if (!test) continue;
-        const won = wins(c, test);
+        const { won } = test;
         const verb = won === 1 ? "beats" : won === -1 ? "is beaten by" : won === 0 ? "undecided with" : "has no p with";
         rows.push({ a, b, won, test, text: `${b} ${verb} ${a}\n${said.signed(test.delta, c.decimals)} ${said.interval(test.low, test.high, c.decimals)}\np = ${said.p(test.adjusted)}` });
       }

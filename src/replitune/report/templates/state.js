@@ -51,8 +51,7 @@ const page = (() => {
   data.cells.forEach((c, k) => {
     c.place = new Map(c.systems.map((system, i) => [system.name, i]));
     for (const row of c.tests) index.set(`${k} ${row[0]} ${row[1]} ${row[2]}`, row);
-    c.pairs = c.pairs.map(([a, b, se, df, margin, detectable, parts]) => ({ a, b, se, df, margin, detectable,
-      parts: parts && { set: parts[0], runs: parts[1], rest: parts[2], tuners: parts[3] } }));
+    c.pairs = c.pairs.map(([a, b, margin, detectable, doubt, plans]) => ({ a, b, margin, detectable, doubt, plans }));
     c.pairOf = new Map(c.pairs.map((pair) => [`${pair.a} ${pair.b}`, pair]));
   });
   // the test of B - A, whichever way round it was made
@@ -62,19 +61,29 @@ const page = (() => {
     const found = index.get(`${k} ${i} ${j} ${m}`);
     const turned = found ? null : index.get(`${k} ${j} ${i} ${m}`);
     if (!found && !turned) return null;
-    const [, , , delta, adjusted, low, high] = found ?? turned;
+    // won: 1 where B is better, -1 where A is, 0 undecided, null without p
+    const [, , , delta, adjusted, low, high, won] = found ?? turned;
     const minus = (x) => (x === null ? null : -x);
-    return found ? { delta, adjusted, low, high } : { delta: -delta, adjusted, low: minus(high), high: minus(low) };
+    return found ? { delta, adjusted, low, high, won } : { delta: -delta, adjusted, low: minus(high), high: minus(low), won: minus(won) };
   };
   const pairOf = (c, a, b) => {
     const i = c.place.get(a), j = c.place.get(b);
     return c.pairOf.get(`${i} ${j}`) ?? c.pairOf.get(`${j} ${i}`) ?? null;
   };
-  // 1: B is better, -1: A is, 0: undecided, null: no p
-  const wins = (c, test) => {
-    if (!test || test.adjusted === null) return null;
-    if (test.adjusted > data.alpha || test.delta === 0) return 0;
-    return test.delta > 0 === c.higher ? 1 : -1;
+  // where (A, B) is in a list of all pairs of the names, and whether it is there as (B, A)
+  const pairIn = (names, a, b) => {
+    const i = names.indexOf(a), j = names.indexOf(b), first = Math.min(i, j), second = Math.max(i, j);
+    if (first < 0 || i === j) return null;
+    return { at: first * names.length - (first * (first + 1)) / 2 + second - first - 1, turned: i > j };
+  };
+  // numbers of some bytes each, see `packed` of report/page_numbers.py
+  const unpacked = (text, width, low, high) => {
+    const bytes = atob(text), missing = 256 ** width - 1;
+    return Float64Array.from({ length: bytes.length / width }, (_, i) => {
+      let code = 0;
+      for (let k = width - 1; k >= 0; k--) code = 256 * code + bytes.charCodeAt(width * i + k);
+      return code === missing ? NaN : low + ((high - low) * code) / (missing - 1);
+    });
   };
   const system = (c, name) => c.systems[c.place.get(name)];
 
@@ -129,7 +138,7 @@ const page = (() => {
   read();
   settle();
   return { data, state, set, on: (listener) => listeners.push(listener), make, fill, field, said, unique,
-    cell, metricsOf, testOf, pairOf, wins, system };
+    cell, metricsOf, testOf, pairOf, pairIn, unpacked, system };
 })();
 
 // ---- the boxes on top

@@ -1,45 +1,28 @@
 // Why B is better than A: segments, groups of segments, words; of all runs, not of one.
 const why = (() => {
-  const { state, set, said, data, cell, system, make, fill, field } = page;
+  const { state, set, said, data, cell, make, fill, field } = page;
   const { add, show, plot, short, longest, tip } = pictures;
   const KINDS = { length: "length of the reference", ratio: "length of the outputs beside the reference", document: "document", part: "part", words: "how frequent words are" };
   const FEW = 12;
 
-  // numbers of three bytes between the smallest and the largest, see report/page_numbers.py
-  const unpacked = new Map();
-  const means = (testset, metric, name) => {
-    const found = data.why[testset]?.means[metric]?.[name];
-    if (!found) return null;
-    if (!unpacked.has(found)) {
-      const [low, high, text] = found, bytes = atob(text), size = bytes.length / 3, MISSING = 2 ** 24 - 1;
-      unpacked.set(found, Float64Array.from({ length: size }, (_, i) => {
-        const value = bytes.charCodeAt(3 * i) + 256 * bytes.charCodeAt(3 * i + 1) + 65536 * bytes.charCodeAt(3 * i + 2);
-        return value === MISSING ? NaN : low + ((high - low) * value) / (MISSING - 1);
-      }));
-    }
-    return unpacked.get(found);
+  // what both systems have of a list by name
+  const ofPair = (block, list) => {
+    const pair = block && page.pairIn(block.names, state.a, state.b);
+    return pair && { ...pair, a: list[block.names.indexOf(state.a)], b: list[block.names.indexOf(state.b)] };
   };
   // B - A on each segment, by the metric of the page
+  const scores = new Map();
   const differences = () => {
-    const a = means(state.testset, state.metric, state.a), b = means(state.testset, state.metric, state.b);
-    return a && b && state.a !== state.b ? b.map((x, i) => x - a[i]) : null;
+    const found = data.why[state.testset]?.scores[state.metric], pair = found && ofPair(found, found.scores);
+    if (!pair) return null;
+    const [a, b] = [pair.a, pair.b].map((text) => {
+      if (!scores.has(text)) scores.set(text, page.unpacked(text, 3, found.low, found.high));
+      return scores.get(text);
+    });
+    return b.map((x, i) => x - a[i]);
   };
-  // the interval of a difference of means over runs (Welch); none where a system has one run
-  const welch = (a, b, i, nA, nB) => {
-    const delta = b[0][i] - a[0][i];
-    if (Math.min(nA, nB) < 2) return { delta, low: null, high: null };
-    const [vA, vB] = [a[1][i] ** 2 / nA, b[1][i] ** 2 / nB], v = vA + vB;
-    if (!(v > 0)) return { delta, low: delta, high: delta };
-    const reach = Math.sqrt(v) * quantile(v ** 2 / (vA ** 2 / (nA - 1) + vB ** 2 / (nB - 1)));
-    return { delta, low: delta - reach, high: delta + reach };
-  };
-  const quantiles = new Map();
-  const quantile = (df) => {
-    const key = Math.round(df * 20) / 20;
-    if (!quantiles.has(key)) quantiles.set(key, power.tQuantile(Math.max(key, 0.5), data.alpha / 2));
-    return quantiles.get(key);
-  };
-  const sizes = () => { const c = cell(); return [system(c, state.a).n, system(c, state.b).n]; };
+  // a difference of means over runs and its interval; none where a system has one run
+  const between = (a, b, half) => ({ a, b, delta: b - a, low: half === null ? null : b - a - half, high: half === null ? null : b - a + half });
 
   // ---- segments: a histogram whose brush filters the segments below
   const low = make("input", ""), high = make("input", "");
@@ -47,17 +30,22 @@ const why = (() => {
     const deltas = differences(), c = cell();
     if (!deltas) return null;
     const known = [...deltas].filter((x) => !Number.isNaN(x)), most = Math.max(...known.map(Math.abs), 1e-12);
-    const bins = Plot.bin().domain([-most, most]).thresholds(41)(known);
-    const rows = bins.map((bin) => ({ x0: bin.x0, x1: bin.x1, n: bin.length, better: (bin.x0 + bin.x1) / 2 > 0 === c.higher }));
-    const better = known.filter((x) => (c.higher ? x > 0 : x < 0)).length, worse = known.filter((x) => (c.higher ? x < 0 : x > 0)).length;
+    const found = data.why[state.testset].scores[state.metric], { at, turned } = ofPair(found, found.scores);
+    const [lower, equal, higher] = turned ? [...found.counts[at]].reverse() : found.counts[at];
+    const [worse, better] = c.higher ? [lower, higher] : [higher, lower];
+    // 0 is an edge between bins; what is equal has a narrow one of its own, over it
+    const bins = Plot.bin().domain([-most, most]).thresholds(41)(known.filter((x) => x !== 0));
+    const middle = bins[Math.floor(bins.length / 2)], around = equal ? (middle.x1 - middle.x0) / 4 : 0;
+    const rows = bins.map((bin) => ({ x0: bin.x0, x1: bin.x1, n: bin.length, fill: bin.x0 >= 0 === c.higher ? "var(--c5)" : "var(--c2)" }));
+    if (equal) rows.push({ x0: 0, x1: 0, n: equal, fill: "var(--quiet)" });
     const margin = { left: 44, right: 10, top: 22, bottom: 36 }, height = 204;
     const node = plot({
       width, height, marginLeft: margin.left, marginRight: margin.right, marginTop: margin.top, marginBottom: margin.bottom,
       x: { label: `${c.name} of ${state.b} − ${state.a} on a segment, mean over runs`, labelAnchor: "center", labelArrow: "none", domain: [-most, most], ticks: width > 520 ? 9 : 5 },
       y: { label: "segments", labelArrow: "none", grid: true, type: "sqrt", ticks: 4 },
       marks: [
-        Plot.rectY(rows, { x1: "x0", x2: "x1", y: "n", fill: (row) => (row.better ? "var(--c5)" : "var(--c2)"), insetLeft: 0.5, insetRight: 0.5 }),
         Plot.ruleX([0], { stroke: "var(--ink)" }),
+        Plot.rectY(rows, { x1: (row) => (row.x0 === row.x1 ? -around : row.x0 === 0 ? around : row.x0), x2: (row) => (row.x0 === row.x1 ? around : row.x1 === 0 ? -around : row.x1), y: "n", fill: "fill", insetLeft: 0.5, insetRight: 0.5 }),
       ],
     });
     const scale = node.scale("x");
@@ -69,7 +57,7 @@ const why = (() => {
     if (state.range) layer.call(brush.move, state.range.map(scale.apply));
     return {
       node,
-      caption: `Differences on single segments of ${state.testset}, means over all runs: ${state.b} is better on ${better.toLocaleString("en")}, ${state.a} on ${worse.toLocaleString("en")}, equal on ${(known.length - better - worse).toLocaleString("en")}. Drag over a part of it, or type its ends, to see those segments below.`,
+      caption: `Differences on single segments of ${state.testset}, means over all runs: ${state.b} is better on ${better.toLocaleString("en")}, ${state.a} on ${worse.toLocaleString("en")}, equal on ${equal.toLocaleString("en")}. Drag over a part of it, or type its ends, to see those segments below.`,
       rows: rows.map((row) => ({ testset: state.testset, metric: c.name, a: state.a, b: state.b, from: row.x0, to: row.x1, segments: row.n })),
     };
   };
@@ -93,7 +81,6 @@ const why = (() => {
   const kind = make("select", "");
   kind.id = "why-kind";
   kind.addEventListener("change", () => show("groups"));
-  const every = { shown: false };
   const groups = (width) => {
     const found = data.why[state.testset], c = cell();
     if (!found) return null;
@@ -102,11 +89,11 @@ const why = (() => {
     const chosen = kinds.includes(kind.value) ? kind.value : kinds[0];
     kind.parentElement.hidden = false;
     fill(kind, kinds.map((k) => [k, KINDS[k]]), chosen);
-    const words = chosen === "words", of = words ? found.words.recall : found.groups[chosen].metrics[state.metric];
+    const words = chosen === "words", of = words ? found.words.recall : found.groups[chosen].metrics[state.metric], pair = ofPair(of, of.means);
     const names = words ? found.words.classes : found.groups[chosen].names, counts = words ? found.words.sizes : found.groups[chosen].sizes;
-    if (!of[state.a] || !of[state.b]) return null;
-    const [nA, nB] = sizes(), higher = words || c.higher, d = words ? 1 : c.decimals;
-    let rows = names.map((name, i) => ({ name, i, n: counts[i], a: of[state.a][0][i], b: of[state.b][0][i], ...welch(of[state.a], of[state.b], i, nA, nB) }));
+    if (!pair) return null;
+    const halves = of.halves[pair.at], higher = words || c.higher, d = words ? 1 : c.decimals;
+    let rows = names.map((name, i) => ({ name, n: counts[i], ...between(pair.a[i], pair.b[i], halves && halves[i]) }));
     const all = rows;
     if (chosen === "document" && rows.length > FEW) {
       rows = [...rows].sort((x, y) => Math.abs(y.delta) * Math.sqrt(y.n) - Math.abs(x.delta) * Math.sqrt(x.n)).slice(0, FEW).sort((x, y) => (higher ? y.delta - x.delta : x.delta - y.delta));
@@ -125,7 +112,7 @@ const why = (() => {
       ],
     });
     const more = rows.length < all.length ? ` The ${rows.length} of ${all.length} documents that weigh most; the CSV has all.` : "";
-    const speaks = Math.min(nA, nB) > 1 ? "intervals are over runs and speak of these segments" : "one run of a system: no interval over runs";
+    const speaks = halves ? "intervals are over runs and speak of these segments" : "one run of a system: no interval over runs";
     return {
       node,
       caption: (words
@@ -137,16 +124,12 @@ const why = (() => {
   document.getElementById("groups-kind").append(field("by", kind));
 
   // ---- words that the runs of B have right more often, or less often
-  const TOP = 12;
   const wordTable = () => {
-    const found = data.why[state.testset]?.words;
-    if (!found || state.a === state.b || !found.right[state.a] || !found.right[state.b]) return null;
-    const [nA, nB] = sizes();
-    const rows = found.grams.map((gram, i) => ({ gram, expected: found.expected[i], a: found.right[state.a][0][i], b: found.right[state.b][0][i], ...welch(found.right[state.a], found.right[state.b], i, nA, nB) }));
-    // with runs, those of which the interval leaves 0 out come first
+    const found = data.why[state.testset]?.words, pair = found && ofPair(found, []);
+    if (!pair) return null;
+    const sides = found.pairs[pair.at].map((side) => side.map(([gram, expected, first, second, half]) => ({ gram, expected, ...between(...(pair.turned ? [second, first] : [first, second]), half) })));
+    const [gained, lost] = pair.turned ? sides.reverse() : sides, intervals = [...gained, ...lost].some((row) => row.low !== null);
     const sure = (row) => row.low === null || row.low > 0 || row.high < 0;
-    const gained = rows.filter((row) => row.delta > 0).sort((x, y) => sure(y) - sure(x) || y.delta - x.delta).slice(0, TOP);
-    const lost = rows.filter((row) => row.delta < 0).sort((x, y) => sure(y) - sure(x) || x.delta - y.delta).slice(0, TOP);
     const table = (caption, list) => {
       const head = make("tr", "", ...["n-gram", "in references", state.a, state.b, "difference"].map((text, i) => {
         const th = make("th", i ? "" : "word", text);
@@ -165,7 +148,7 @@ const why = (() => {
     const node = make("div", "canvas-pair", table(`What ${state.b} has right more often`, gained), table(`What ${state.a} has right more often`, lost));
     return {
       node,
-      caption: `n-grams of 1 to 3 words of the references: how often a run has them right, mean over runs${Math.min(nA, nB) > 1 ? ", with an interval over runs of the difference; grey where it has 0 in it" : ""}. Of the ${found.grams.length.toLocaleString("en")} n-grams in which systems differ most.`,
+      caption: `n-grams of 1 to 3 words of the references: how often a run has them right, mean over runs${intervals ? ", with an interval over runs of the difference; grey where it has 0 in it" : ""}. Of the ${found.of.toLocaleString("en")} n-grams in which systems differ most.`,
       rows: [...gained, ...lost].map((row) => ({ testset: state.testset, ngram: row.gram, references: row.expected, a: state.a, b: state.b, mean_a: row.a, mean_b: row.b, delta: row.delta, low: row.low, high: row.high })),
     };
   };

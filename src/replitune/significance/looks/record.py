@@ -32,7 +32,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     """Label of the test."""
     options: dict[str, str | bool]
-    """Of the test: scope, unit, strata, paired."""
+    """Of the test."""
     alpha: float
     families: int
     correction: str
@@ -45,6 +45,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The most replicas of each system, by what they come from."""
     sizes: dict[str, list[int]]
     """Replicas of each kind at the looks of each system."""
+
+    @property
+    def confidence(self) -> float:
+        """Of the rule's intervals."""
+        one_sided = self.options.get("alternative", "two-sided") != "two-sided"
+        return 1 - (2 * self.alpha if one_sided else self.alpha)
 
     def counts(self, system: str, n: int) -> dict[str, int]:
         """Replicas of a system that stands at n of each kind."""

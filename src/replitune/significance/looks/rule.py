@@ -12,6 +12,9 @@ left of them in the end, and L_k = V_k - F_k is by how much delta may still move
 C is the two-sided critical value of `critical`, W the test set's own part. With all replicas this
 is the ordinary test. docs/adaptive.md says what it gives; `benchmarks/adaptive` measures it.
 
+A one-sided test at q is half of the two-sided one at 2q: delta takes the place of |delta|, with the
+sign of what the test asks for, and 2q that of q.
+
 Arrays may be led by other axes: of pairs, of simulated experiments.
 """
 
@@ -22,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from replitune.significance.critical import Parts, Scope, layers, tails
+from replitune.significance.critical import Parts, layers, tails
 from replitune.significance.looks.settings import RuleSettings
 
 Array = NDArray[np.float64]
@@ -47,6 +50,18 @@ class Outlook:
     nus: Array
     """(..., R) degrees of freedom of these."""
     rule: RuleSettings
+    sign: float = 0.0
+    """Of a one-sided test, that of the delta that it asks for."""
+
+    @property
+    def size(self) -> Array:
+        """(...) how far delta is from 0, on the side that the test asks for."""
+        found: Array = self.sign * self.delta if self.sign else np.abs(self.delta)
+        return found
+
+    def two_sided(self, level: ArrayLike) -> Array:
+        """The level of the two-sided test of which this one, at `level`, is half, or all."""
+        return np.asarray(level, np.float64) * (2 if self.sign else 1)
 
     @property
     def movement(self) -> Array:
@@ -55,18 +70,18 @@ class Outlook:
 
     def reach(self, level: ArrayLike) -> Array:
         """Half the interval with all replicas."""
-        c = critical(self.last.values, self.last.nus, level)
+        c = critical(self.last.values, self.last.nus, self.two_sided(level))
         return c * np.sqrt(np.maximum(self.last.variance, 0.0))
 
     def needed(self, level: ArrayLike) -> Array:
-        """The |delta| from which on it is settled that it is not 0; half the rule's interval."""
-        beyond = critical(self.left, self.nus, self.rule.doubt * np.asarray(level))
+        """The size from which on it is settled that delta is not 0; half the rule's interval."""
+        beyond = critical(self.left, self.nus, self.rule.doubt * self.two_sided(level))
         return self.reach(level) + beyond * self.movement
 
     def futile(self, level: ArrayLike) -> NDArray[np.bool_]:
         """More runs would hardly reject at this level."""
         gain = critical(self.left, self.nus, 2 * self.rule.futility) * self.movement
-        return np.abs(self.delta) + gain < self.reach(level)
+        return self.size + gain < self.reach(level)
 
     def shares(self) -> Array:
         """(..., R) of what runs leave open."""
@@ -74,8 +89,8 @@ class Outlook:
         return np.divide(self.left, total, out=np.zeros_like(self.left), where=total > 0)
 
     def p(self) -> Array:
-        """(...) the level at which |delta| is just `needed`; with all replicas, the ordinary p."""
-        size = np.abs(np.asarray(self.delta, np.float64))
+        """(...) the level at which the size is just `needed`; with all replicas, the ordinary p."""
+        size = self.size
         low, high = np.full(size.shape, LOWEST), np.zeros(size.shape)
         for _ in range(STEPS):
             middle = (low + high) / 2
@@ -95,13 +110,15 @@ class Outlook:
             se = np.sqrt(np.atleast_1d(self.now.variance).ravel()[at])
             weight, df = layers(flat[0][at], flat[1][at])
             p[at] = np.minimum(1.0, 2 * tails(weight, df, size.ravel()[at] / se))
-        return p.reshape(np.shape(self.delta))
+        p = p.reshape(np.shape(self.delta))
+        if not self.sign:
+            return p
+        found: Array = np.where(self.size == 0, 1.0, np.where(self.size > 0, p / 2, 1 - p / 2))
+        return found
 
 
-def outlook(
-    delta: ArrayLike, parts: Parts, share: Array, rule: RuleSettings, scope: Scope = "both"
-) -> Outlook:
-    """From the parts of a `scope` with runs, of which the first R are V_rep; share (..., R):
+def outlook(delta: ArrayLike, parts: Parts, share: Array, rule: RuleSettings, sign: float = 0.0) -> Outlook:
+    """From the parts of a scope with runs, of which the first R are V_rep; share (..., R):
     n_k / N_k of each."""
     R = share.shape[-1]
     runs = parts.values[..., :R]
@@ -116,6 +133,7 @@ def outlook(
         left,
         np.asarray(parts.nus)[..., :R],
         rule,
+        sign,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from replitune.registry import Entry
 from replitune.settings import Kind, Path_, Reading, Settings, about, json_schema, shown
 
 FEWEST = 3
@@ -95,14 +94,3 @@ class LookSettings(RuleSettings, frozen=True):
         str | None,
         about("The test set or the suite that decides. May be left out where there is one test set."),
     ] = None
-
-
-def deciding(tests: Any) -> Entry | None:
-    """The test that looks go by, of the settings of tests: the first `crossed`."""
-    return next((entry for entry in tests.tests() if entry.name == "crossed"), None)
-
-
-def decided_by(method: Entry) -> dict[str, Any]:
-    """Its options that looks take over."""
-    known = ("scope", "unit", "strata", "paired")
-    return {name: method.options[name] for name in known if name in method.options}

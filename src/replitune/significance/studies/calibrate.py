@@ -30,7 +30,7 @@ from replitune.registry import Entry
 from replitune.significance.arguments import own_strata
 from replitune.significance.base import Comparison
 from replitune.significance.registry import TESTS
-from replitune.significance.run import run_tests
+from replitune.significance.run import TestSetScores, run_tests
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import seed_sequence, stream
 
@@ -91,8 +91,7 @@ def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int 
         def test(comparison: Comparison, rng: np.random.Generator) -> float | None:
             a, b = comparison.a, comparison.b
             rows = run_tests(
-                {"": (comparison.metric, {a.name: a, b.name: b})},
-                comparison.documents,
+                [TestSetScores({"": (comparison.metric, {a.name: a, b.name: b})}, comparison.documents)],
                 testset="",
                 seed=int(rng.integers(2**63)),
                 methods=[entry],

@@ -238,11 +238,11 @@ def fit(
     return pilot(comparison, unit=unit, strata=strata, paired=paired).model
 
 
-def chi_squares(u: NDArray[np.float64], nus: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(M, K) chi-square variables over their degrees of freedom (K,), of quantiles u (M, K)."""
+def chi_squares(u: NDArray[np.float64], nu: float) -> NDArray[np.float64]:
+    """Chi-square variables over their degrees of freedom, of quantiles u (M,)."""
     from scipy.special import chdtri
 
-    return np.asarray(chdtri(nus, 1 - u) / nus)
+    return np.asarray(chdtri(nu, 1 - u) / nu)
 
 
 def tuners_of(a: Sequence[str | None], b: Sequence[str | None]) -> int:

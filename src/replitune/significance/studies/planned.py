@@ -78,9 +78,8 @@ class Planned:
         """(...) sqrt(Var(delta)) under the plan."""
         nu_rep = np.repeat(n / H - 1, H)
         nu_seg = np.maximum(model.units * N - 1, 1.0)
-        drawn = chi_squares(
-            quasi_random(nodes, len(nu_rep) + len(nu_seg)), np.concatenate([nu_rep, nu_seg])
-        )
+        nus = [*nu_rep.tolist(), *nu_seg.tolist()]
+        drawn = np.column_stack([_chi_square(nodes, len(nus), k, nu) for k, nu in enumerate(nus)])
         drawn /= drawn.mean(axis=0)
         of_runs, of_sets = drawn[:, : len(nu_rep)], drawn[:, len(nu_rep) :]
         self._parts = net_parts(
@@ -91,8 +90,9 @@ class Planned:
             noise[..., np.newaxis, :],
         )
 
-    def power(self, delta: float) -> NDArray[np.float64]:
-        """(...) P(p < alpha, the right way round) at a true difference."""
+    def power(self, delta: float | NDArray[np.float64]) -> NDArray[np.float64]:
+        """(...) P(p < alpha, the right way round) at a true difference; of one set of components, at
+        each of several."""
         return self._share(np.abs(delta), self._two_sided)
 
     def detectable(self, power: float = 0.8) -> NDArray[np.float64]:
@@ -179,6 +179,12 @@ def _t_table(q: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
     inverse = np.linspace(0.0, 1.0, 4001)
     return inverse, np.concatenate([[-ndtri(q)], -stdtrit(1 / inverse[1:], q)])
+
+
+@lru_cache(maxsize=256)
+def _chi_square(nodes: int, dims: int, k: int, nu: float) -> NDArray[np.float64]:
+    """(nodes,) one column of the nodes: plans side by side share most of theirs."""
+    return chi_squares(quasi_random(nodes, dims)[:, k], nu)
 
 
 @lru_cache(maxsize=64)

@@ -133,13 +133,11 @@ class SoFar:
 
         from replitune.report.verdict import lead_verdicts
         from replitune.report.wording import named
-        from replitune.results.comparing import compare, compare_suite
         from replitune.statistics.store import read_systems
 
         experiment = self.experiment
-        read = {testset: read_systems(paths) for testset, paths in files.items()}
-        stores = {
-            testset: replace(
+        stores = [
+            replace(
                 store,
                 systems={
                     system: in_order(
@@ -150,32 +148,17 @@ class SoFar:
                     for system, statistics in store.systems.items()
                 },
             )
-            for testset, store in read.items()
-        }
-        systems = [
-            system
-            for system in next(iter(stores.values())).systems
-            if all(store.systems[system].n for store in stores.values())
+            for store in map(read_systems, files.values())
         ]
+        systems = [name for name in stores[0].systems if all(store.systems[name].n for store in stores)]
         if not self._pairs(systems):
             return None
+        test: Any = experiment.stage("test", testset=name, metric=experiment.metrics[0])
         tests = experiment.settings.tests
-        lead = next((entry for entry in tests.methods if entry.id == "crossed"), tests.methods[0])
         settings = msgspec.structs.replace(
-            tests, methods=(lead,), intervals=(), pairs=self._pairs(systems), suites={}
+            tests, methods=(tests.lead,), intervals=(), pairs=self._pairs(systems)
         )
-        given: dict[str, Any] = {
-            "seed": experiment.seed,
-            "systems": systems,
-            "design": experiment.design,
-            "families": experiment.families,
-        }
-        if name in experiment.suites:
-            each = {testset: [store] for testset, store in stores.items()}
-            found = compare_suite(each, experiment.suites[name], settings, suite=name, **given)
-        else:
-            found = compare([*stores.values()], settings, testset=name, **given)
-        cell = named(list(found.metrics.values()))[0]
+        (cell,) = named([test.result_of(stores, settings, systems)])
         lines = [str(verdict) for verdict in lead_verdicts(cell)]
         return {
             "final": False,
@@ -196,17 +179,7 @@ def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
             kept.add(replica.id)
         elif replica.id not in missing:
             stopped.add(replica.prefix)
-    if kept == have:
-        return statistics
-    from replitune.statistics.systems import SystemStatistics
-
-    rows = [row for row, id in enumerate(statistics.replicas) if id in kept]
-    return SystemStatistics(
-        statistics.name,
-        tuple(statistics.replicas[row] for row in rows),
-        tuple(statistics.groups[row] for row in rows),
-        statistics.statistics[rows],
-    )
+    return statistics.take([row for row, id in enumerate(statistics.replicas) if id in kept])
 
 
 def final(cell: Any) -> Verdict:

@@ -161,7 +161,7 @@ class Live:
         """By what they come from: how many there are."""
         progress, experiment = self.progress, self.experiment
         wanted, most = self._ids(system)
-        makes = system in experiment.having("tune") + experiment.having("train_replica")
+        makes = system in experiment.systems_with("tune") + experiment.systems_with("train_replica")
         given = experiment.outputs.get(system)
         collected = given is not None and all(
             progress.is_done(f"decode/{testset}/{system}") for testset in given

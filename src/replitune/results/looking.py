@@ -1,4 +1,5 @@
-"""One look: what the replicas at hand say of every pair, and which systems get more."""
+"""One look: `comparing.compare` of the replicas at hand, with the rule of looks on top, which says
+what is settled and which systems get more."""
 
 from __future__ import annotations
 
@@ -6,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.replicas import Replica
-from replitune.significance.base import Comparison
-from replitune.significance.components import Side, sides_of
-from replitune.significance.critical import Scope
-from replitune.significance.crossed_pair import CrossedPair
+from replitune.results.comparing import compare
+from replitune.results.result import Result
+from replitune.significance.looks.plan import tests_of
 from replitune.significance.looks.record import (
     FUTILE,
     NO_P,
@@ -28,16 +28,7 @@ from replitune.significance.looks.record import (
 )
 from replitune.significance.looks.rule import Outlook, adjusted, asks, outlook, step_down
 from replitune.significance.looks.settings import FEWEST, RuleSettings
-from replitune.significance.run import scored_by_both
-from replitune.significance.system_parts import (
-    SMALLEST_DOCUMENTS,
-    Analyses,
-    effective_documents,
-    unit_of,
-    weighted,
-)
 from replitune.statistics.store import SegmentStatistics
-from replitune.statistics.systems import SystemStatistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +43,8 @@ class Seen:
     delta: float | None = None
     shares: tuple[float, float] = (0.0, 0.0)
     """Of what runs leave open, the share of A and that of B."""
+    p: float = 1.0
+    """The ordinary one, as if this were the only look."""
     why: str | None = None
     """Why there is no p."""
     few: bool = False
@@ -76,9 +69,14 @@ def next_look(
     """
     wanted = before[-1].wanted if before else plan.first
     given = [first_replicas(store, plan, wanted) for store in stores]
-    analyses = Analyses()
+    n = {name: given[0].systems[name].n if name in given[0].systems else 0 for name in wanted}
     former = {(p.a, p.b): p for p in before[-1].pairs} if before else {}
-    seen = [_see(plan, given, wanted, a, b, analyses) for a, b in plan.pairs]
+    tested = tuple(pair for pair in plan.pairs if n[pair[0]] and n[pair[1]])
+    settings = msgspec.structs.replace(tests_of(plan), pairs=tested)
+    # nothing is drawn, so that the seed is any
+    compared = compare(given, settings, testset=plan.testset, suite=plan.suite, seed=0, summaries=False)
+    result = compared.metrics[plan.metric]
+    seen = [_see(plan, wanted, result, a, b, (n[a], n[b])) for a, b in plan.pairs]
     alpha = plan.alpha / plan.families
     p_look = np.array([np.nan if s.outlook is None else float(s.outlook.p()) for s in seen])
     p = np.where(np.isnan(p_look), 1.0, p_look)
@@ -114,7 +112,7 @@ def next_look(
     if not following:  # the last look: what is left is tested as it stands
         for i, s in enumerate(seen):
             if not rejected[i] and s.outlook is not None:
-                p[i] = min(p[i], float(s.outlook.p_now()))
+                p[i] = min(p[i], s.p)
         rejected, level = step_down(p, alpha, plan.correction)
     p_adjusted = np.minimum(plan.families * adjusted(p, plan.correction), 1.0)
     pairs = [
@@ -198,110 +196,55 @@ def first_replicas(store: SegmentStatistics, plan: Plan, wanted: Mapping[str, in
         system, ids = store.systems[name], {one.id for one in plan.replicas(name, n)}
         keep = [r for r in np.argsort(system.replicas, kind="stable") if system.replicas[r] in ids]
         if keep:
-            systems[name] = _only(system, np.array(keep))
+            systems[name] = system.take(keep)
     return replace(store, systems=systems)
 
 
-def _only(system: SystemStatistics, keep: NDArray[np.intp]) -> SystemStatistics:
-    if np.array_equal(keep, np.arange(system.n)):
-        return system
-    return SystemStatistics(
-        system.name,
-        tuple(system.replicas[r] for r in keep),
-        tuple(system.groups[r] for r in keep),
-        system.statistics[keep],
-    )
+NO_P_WORDS = {
+    "one-replica": "one replica: noise of runs unknown",
+    "one-unit": "one segment",
+    "few-documents": "too few documents",
+    "zero-variance": "zero variance",
+}
+"""By the code of a note of the test, why a look has no p."""
 
 
-def _see(
-    plan: Plan,
-    stores: Sequence[SegmentStatistics],
-    wanted: Mapping[str, int],
-    a: str,
-    b: str,
-    analyses: Analyses,
-) -> Seen:
-    have = tuple(stores[0].systems[name].n if name in stores[0].systems else 0 for name in (a, b))
-    n = (have[0], have[1])
+def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, n: tuple[int, int]) -> Seen:
+    """A pair with n replicas."""
     if min(n) < 1:
         lost = a if n[0] < 1 else b
         return Seen(a, b, n, None, why=f"no replica of {lost}", few=True)
-    pair, effective = _pair(plan, stores, a, b, analyses)
-    delta = pair.delta
-    if not np.isfinite(delta):
-        raise ReplituneError(f"{plan.metric} has no finite score for {a} or {b}")
-    if not pair.estimable or pair.components is None:
-        return Seen(a, b, n, None, delta, why="one replica: noise of runs unknown", few=min(n) < 2)
-    if effective < SMALLEST_DOCUMENTS:
-        return Seen(a, b, n, None, delta, why="too few documents")
-    if not pair.varies:
-        if abs(delta) > pair.slack:
-            return Seen(a, b, n, None, delta, why="zero variance")
-        delta = 0.0
-    parts = [
-        (number, len(members) / (len(members) + _to_come(plan, wanted, pair, side, members)))
-        for number, side in enumerate(pair.sides)
-        for members in side.strata
-    ]
-    share = np.array([fraction for _, fraction in parts])
+    row = result.test((a, b), plan.method)
+    assert row is not None
+    if row.p is None or row.uncertainty is None:
+        codes = [note.code for note in row.notes]
+        why = next((words for code, words in NO_P_WORDS.items() if code in codes), None)
+        return Seen(a, b, n, None, row.delta, why=why, few=min(n) < 2)
+    # the parts of runs, those of A first
+    known = row.uncertainty
+    order = sorted(range(len(known.runs)), key=lambda part: known.runs[part][0] != a)
+    rest = range(len(known.runs), known.parts.values.shape[-1])
+    parts = replace(
+        known.parts,
+        values=known.parts.values[[*order, *rest]],
+        nus=np.broadcast_to(known.parts.nus, known.parts.values.shape)[[*order, *rest]],
+    )
+    runs = [known.runs[part] for part in order]
+    share = np.array([len(ids) / (len(ids) + _to_come(plan, wanted, name, ids)) for name, ids in runs])
     rule = RuleSettings(doubt=plan.doubt, futility=plan.futility, skip=plan.skip)
-    found = outlook(delta, pair.parts, share, rule)
-    of = found.shares()
-    if len(pair.sides) == 1:
-        total = float(of.sum())
-        shares = (total, total)
-    else:
-        side_of = np.array([number for number, _ in parts])
-        shares = (float(of[side_of == 0].sum()), float(of[side_of == 1].sum()))
-    return Seen(a, b, n, found, delta, shares)
+    delta = row.delta if row.analysis is not None else 0.0  # nothing varies, and they are equal
+    found = outlook(delta, parts, share, rule, known.sign)
+    open_ = found.shares()
+    of_a, of_b = (float(open_[[name == side for name, _ in runs]].sum()) for side in (a, b))
+    paired = len({name for name, _ in runs}) == 1
+    return Seen(a, b, n, found, delta, (of_a + of_b,) * 2 if paired else (of_a, of_b), row.p)
 
 
-def _pair(
-    plan: Plan, stores: Sequence[SegmentStatistics], a: str, b: str, analyses: Analyses
-) -> tuple[CrossedPair, float]:
-    """The pair as `crossed` sees it, and the effective documents that it has, where they are the
-    unit."""
-    options = plan.options
-    scope: Scope = "runs" if options.get("scope") == "runs" else "both"
-    metric = stores[0].metric
-    comparisons = [
-        scored_by_both(Comparison(store.metric, store.systems[a], store.systems[b], store.documents))
-        for store in stores
-    ]
-    weights = [*plan.suite.values()] or [1.0]
-    units = [unit_of(c, str(options.get("unit", "auto")), scope) for c in comparisons]
-    documents = [
-        c.documents if of == "document" else None for c, of in zip(comparisons, units, strict=True)
-    ]
-    of_a, of_b = (
-        weighted(
-            [
-                analyses.of(c.metric, system, d)
-                for c, system, d in zip(comparisons, systems, documents, strict=True)
-            ],
-            weights,
-        )
-        for systems in ([c.a for c in comparisons], [c.b for c in comparisons])
-    )
-    paired = bool(options.get("paired", False))
-    sides = sides_of(of_a, of_b, str(options.get("strata", "groups")), paired)
-    effective = min(
-        (effective_documents(d) for d in documents if d is not None and scope != "runs"), default=np.inf
-    )
-    pair = CrossedPair(of_a, of_b, sides, scope, "two-sided", paired, metric.higher_is_better)
-    return pair, float(effective)
-
-
-def _to_come(
-    plan: Plan, wanted: Mapping[str, int], pair: CrossedPair, side: Side, members: NDArray[np.intp]
-) -> int:
+def _to_come(plan: Plan, wanted: Mapping[str, int], system: str, replicas: Sequence[str]) -> int:
     """How many more replicas of the kinds of a group there may be."""
-    system = pair.b if side.sign > 0 and len(pair.sides) == 2 else pair.a
-    kinds = {Replica(system.replicas[r]).prefix for r in members}
-    now = plan.counts(system.name, wanted[system.name])
-    return sum(
-        most - now[kind] for kind, most in plan.most[system.name].items() if prefix_of(kind) in kinds
-    )
+    kinds = {Replica(id).prefix for id in replicas}
+    now = plan.counts(system, wanted[system])
+    return sum(most - now[kind] for kind, most in plan.most[system].items() if prefix_of(kind) in kinds)
 
 
 def prefix_of(kind: str) -> str:
@@ -340,7 +283,7 @@ def _row(
         parts=found.now.values.tolist(),
         nus=np.broadcast_to(found.now.nus, found.now.values.shape).tolist(),
         left=found.left.tolist(),
-        p_alone=float(found.p_now()),
+        p_alone=s.p,
         p_look=p_look,
         p=p,
         p_adjusted=p_adjusted,

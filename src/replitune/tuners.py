@@ -1,13 +1,16 @@
-"""From the name of a tuner to its class; other packages bring theirs as entry points."""
+"""From the name of a tuner to its class; other packages bring theirs as entry points. The names are
+needed to read replicas, too: `mert-007` is a run of `mert`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replitune.registry import Registry
 from replitune.settings import read
-from replitune.tuning.interface import Tuner
+
+if TYPE_CHECKING:
+    from replitune.tuning.interface import Tuner
 
 TUNERS: Registry[type[Tuner]] = Registry(
     "tuner",
@@ -19,8 +22,7 @@ TUNERS: Registry[type[Tuner]] = Registry(
         "pro": "replitune.tuning.pro:Pro",
     },
     group="replitune.tuners",
-    accepts=lambda found: isinstance(found, type) and issubclass(found, Tuner),
-    expected="a subclass of replitune.tuning.interface.Tuner",
+    base="replitune.tuning.interface:Tuner",
 )
 
 

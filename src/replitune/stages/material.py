@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from replitune.backends.interface import Derivation
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
-from replitune.experiment import stages
 from replitune.experiment.places import Places
 from replitune.meta.rows import MetaRow
 from replitune.replicas import replica_ids
@@ -33,10 +32,13 @@ from replitune.statistics.outputs import DistinctPairs, Outputs
 from replitune.statistics.store import SegmentStatistics, read_systems
 from replitune.tuning.history import read_dev_scores
 
+if TYPE_CHECKING:
+    from replitune.stages.report import Report
+
 STUDIES = {"power": PowerRow, "replication": ReplicationRow, "calibrate": CalibrationRow}
 
 
-def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
+def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
     """Everything that the job is told of. `unrepeatable`: the replicas that another run would make
     otherwise."""
     folder = Path(job.folder)
@@ -93,7 +95,7 @@ def read_material(job: stages.Report, unrepeatable: Sequence[str]) -> Material:
     )
 
 
-def _derivations(job: stages.Report, testset: str) -> dict[str, tuple[str, list[Derivation]]]:
+def _derivations(job: Report, testset: str) -> dict[str, tuple[str, list[Derivation]]]:
     """Of the systems that tell them, the replica and how it came to its translations."""
     found = {}
     for system in job.derived:
@@ -127,7 +129,7 @@ def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str
     return found
 
 
-def read_histories(job: stages.Report) -> dict[str, dict[str, NDArray[np.float64]]]:
+def read_histories(job: Report) -> dict[str, dict[str, NDArray[np.float64]]]:
     """Of the systems that were tuned or trained."""
     found: dict[str, dict[str, NDArray[np.float64]]] = {}
     for system in job.histories:

@@ -1,0 +1,106 @@
+"""What this experiment finds, and what others with other runs and segments would: for the pictures
+and the sliders of the page, which compute nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.replicas import Replica
+from replitune.report.material import Material
+from replitune.report.tables_studies import plans_of
+from replitune.results.result import Result
+from replitune.significance.base import TestResult
+from replitune.significance.studies.pilot import model_of, tuners_of
+from replitune.significance.studies.planned import FEW_NODES, Plan, Planned
+from replitune.significance.variances import RUNS
+
+WANTED = 0.8
+RUN_STOPS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 40, 60)
+"""Runs of each system (and tuner) at which the slider stops, beside those of the experiment."""
+SEGMENT_STOPS = (100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
+CURVE = (0.0, 0.06, 0.15, 0.3, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)
+"""Where a curve of power is known, in detectable differences; there it is `WANTED`, too."""
+PLANS = 3000
+"""Of a page. Where it has many pairs, the sliders have fewer stops."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanGrid:
+    """Of a pair: a row for the runs of the experiment, then one for each stop; a column for each
+    number of segments."""
+
+    tuners: int
+    own: tuple[int, int]
+    detectable: NDArray[np.float64]
+    """(rows, columns) the difference that is found with power `WANTED`."""
+    observed: NDArray[np.float64]
+    """(rows, columns) the power to find the observed difference."""
+    curve: NDArray[np.float64]
+    """(rows, columns, points) the power at the multiples `CURVE` of `detectable`."""
+
+
+def stops(pairs: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Of runs and of segments, in a page with grids of this many pairs."""
+    step = 1
+    while step < len(RUN_STOPS):
+        runs, sizes = RUN_STOPS[::step], SEGMENT_STOPS[::step]
+        if pairs * (len(runs) + 1) * (len(sizes) + 1) <= PLANS:
+            break
+        step += 1
+    return RUN_STOPS[::step], SEGMENT_STOPS[::step]
+
+
+def own_plan(cell: Result, test: TestResult) -> Plan | None:
+    """This experiment as a plan; None where it has no components, or too few runs."""
+    if cell.suite or not any(row.source == RUNS for row in test.variances):
+        return None
+    groups = [[Replica(id).group for id in cell.systems[name].scores] for name in (test.a, test.b)]
+    return Plan(test.n_a, test.n_b, max(test.segments, 2), tuners_of(*groups))
+
+
+def detectable(material: Material, cell: Result, test: TestResult) -> float | None:
+    """The difference that this experiment finds four times in five: of the study of power, or from
+    the components of the pair, or where there are none from its standard error."""
+    for other, found in material.power:
+        for row in plans_of(found) if other is cell else ():
+            if row.design and {row.a, row.b} == {test.a, test.b}:
+                return row.detectable
+    plan = own_plan(cell, test)
+    if plan is not None:
+        return float(_planned(cell, test, plan).detectable(WANTED))
+    if not test.se:
+        return None
+    from scipy.special import stdtrit
+
+    df = test.df or 1e9
+    return float(test.se * (stdtrit(df, 1 - cell.alpha / 2) + stdtrit(df, WANTED)))
+
+
+def plan_grid(cell: Result, test: TestResult, runs: Sequence[int], sizes: Sequence[int]) -> PlanGrid | None:
+    """The power of other plans for a pair; None where there are no components, or nothing varies.
+
+    `runs` of each system and tuner; `sizes`: numbers of segments.
+    """
+    own = own_plan(cell, test)
+    if own is None:
+        return None
+    numbers = [(own.n_a, own.n_b), *((n * own.tuners, n * own.tuners) for n in runs)]
+    shape = len(numbers), len(sizes)
+    found = PlanGrid(
+        own.tuners, numbers[0], np.empty(shape), np.empty(shape), np.empty((*shape, len(CURVE)))
+    )
+    for i, (n_a, n_b) in enumerate(numbers):
+        for j, size in enumerate(sizes):
+            plan = _planned(cell, test, Plan(n_a, n_b, size, own.tuners))
+            found.detectable[i, j] = plan.detectable(WANTED)
+            found.observed[i, j] = plan.power(test.delta)
+            found.curve[i, j] = plan.power(np.array(CURVE) * found.detectable[i, j])
+    return found if found.detectable.min() > 0 else None
+
+
+def _planned(cell: Result, test: TestResult, plan: Plan) -> Planned:
+    return Planned(model_of(test.variances, test.segments), plan, alpha=cell.alpha, nodes=FEW_NODES)

@@ -1,0 +1,1 @@
+"""The stages of the workflow, one object each: see `replitune.experiment.stage`."""

@@ -1,0 +1,60 @@
+"""decodes/<testset>/<system>/<replica>.txt: one line per segment, of all test sets in one job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from replitune.experiment.stage import Conditions, Files
+from replitune.replicas import Replica
+from replitune.stages.system import ReplicaStage
+
+if TYPE_CHECKING:
+    from replitune.experiment.experiment import Experiment
+
+
+class Decode(ReplicaStage):
+    """Translate test sets by one replica."""
+
+    NAME = "decode"
+    LOG = "decode/{system}/{replica}"
+    VERSION = 3
+    KEPT = True
+    testsets: list[str]
+
+    @classmethod
+    def from_experiment(cls, experiment: Experiment, system: str, replica: str) -> Self:
+        return cls.for_replica(experiment, system, replica, testsets=experiment.testsets)
+
+    @property
+    def pieces(self) -> Mapping[str, Decode]:
+        return {name: msgspec.structs.replace(self, testsets=[name]) for name in self.testsets}
+
+    @property
+    def inputs(self) -> Files:
+        return {**super().inputs, "testsets": [self.at.testset(name) for name in self.testsets]}
+
+    @property
+    def outputs(self) -> Files:
+        return {"decodes": [self.at.decode(name, self.system, self.replica) for name in self.testsets]}
+
+    def run(self, conditions: Conditions) -> None:
+        from replitune.backends.interface import DecodeJob
+        from replitune.backends.making import write_translations
+
+        (testset,) = self.testsets
+        tuned = self.inputs.get("tuned")
+        job = self.make_job(
+            DecodeJob,
+            conditions,
+            paired=self.paired,
+            replica=Replica(self.replica),
+            name=testset,
+            tuned=Path(str(tuned)) if tuned else None,
+            testset=Path(self.at.testset(testset)),
+        )
+        out = Path(self.at.decode(testset, self.system, self.replica))
+        write_translations(self.get_backend(), job, out, allow_failure=conditions.allow_failures)

@@ -1,0 +1,70 @@
+"""looks/<k>.json: what is settled, and which systems get more replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from replitune.experiment.stage import Conditions, Counts, Files, Names, Stage
+from replitune.significance.looks.record import Plan, read_record
+
+if TYPE_CHECKING:
+    from replitune.experiment.experiment import Experiment
+
+
+class Look(Stage):
+    """One look at all pairs: what is settled, and which systems get more replicas."""
+
+    NAME = "look"
+    LOG = "look/{look}"
+    WAITS_FOR_LOOKS = True
+    number: int
+    plan: Plan
+    wanted: Counts
+    """By system, replicas of each kind at this look."""
+
+    @classmethod
+    def names_in(cls, experiment: Experiment) -> Sequence[Names]:
+        """The most that there may be, or those that there were."""
+        if experiment.looks is None:
+            return []
+        record = experiment.record
+        sizes = experiment.plan.sizes if record is None else record.plan.sizes
+        last = len(record.looks) if record is not None else 1 + sum(len(n) - 1 for n in sizes.values())
+        return [{"look": str(look)} for look in range(1, 1 + last)]
+
+    @classmethod
+    def from_experiment(cls, experiment: Experiment, look: str) -> Self:
+        number, wanted = int(look), experiment.plan.first
+        if number > 1:
+            wanted = read_record(experiment.at.look(number - 1)).wanted
+        return cls.create(experiment, number=number, plan=experiment.plan, wanted=wanted)
+
+    @property
+    def testsets(self) -> list[str]:
+        return [*self.plan.suite] or [self.plan.testset]
+
+    def stores(self, testset: str) -> list[str]:
+        return [
+            self.at.batch(testset, self.plan.metric, system, size)
+            for system, n in self.wanted.items()
+            for size in self.plan.sizes[system]
+            if size <= n
+        ]
+
+    @property
+    def inputs(self) -> Files:
+        stores = [path for testset in self.testsets for path in self.stores(testset)]
+        former = [self.at.look(self.number - 1)] if self.number > 1 else []
+        return {"stores": stores, "former": former}
+
+    @property
+    def outputs(self) -> Files:
+        return {"record": self.at.look(self.number), "rows": self.at.look(self.number, ".parquet")}
+
+    def run(self, conditions: Conditions) -> None:
+        from replitune.results.looks import look_again
+
+        stores = {name: [Path(path) for path in self.stores(name)] for name in self.testsets}
+        look_again(self.plan, Path(self.at.look(self.number)), self.number, stores)

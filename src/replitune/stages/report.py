@@ -1,0 +1,161 @@
+"""tables/, figures/ and report.html: what people read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from replitune.experiment.places import TESTS
+from replitune.experiment.stage import Conditions, Counts, Files, Stage, decodes_of
+from replitune.replicas import replica_ids
+from replitune.stages.studies import STUDIES
+
+if TYPE_CHECKING:
+    from replitune.experiment.experiment import Experiment
+
+
+class Report(Stage):
+    """Tables, figures and the page."""
+
+    NAME = "report"
+    LOG = "report/report"
+    VERSION = 10
+    WAITS_FOR_LOOKS = True
+    systems: dict[str, Counts]
+    """The replicas of each."""
+    decoded: dict[str, list[str]]
+    """The systems with translations of each test set."""
+    derived: list[str]
+    """Those that say how they came to them."""
+    suites: list[str]
+    histories: dict[str, str]
+    """The systems that keep a history: in the `folder` of a replica, or beside its `weights`."""
+    trained: bool
+    """Whether there is a training text."""
+    metrics: list[str]
+    studies: dict[str, list[tuple[str, str]]]
+    """(test set, metric) of the studies."""
+    judged: list[str]
+    """Test sets that people judged."""
+    baseline: str | None
+    methods: list[dict[str, Any]]
+    alpha: float
+    family: str
+    samples: int
+    looks: int | msgspec.UnsetType = msgspec.UNSET
+    """The last look, where looks have decided how many replicas there are."""
+
+    @classmethod
+    def from_experiment(cls, experiment: Experiment) -> Self:
+        tests, backends = experiment.settings.tests, experiment.backends
+        return cls.create(
+            experiment,
+            systems={system: experiment.replica_counts(system) for system in experiment.systems},
+            decoded={testset: experiment.decoding(testset) for testset in experiment.tests},
+            derived=experiment.systems_with("derive"),
+            suites=[*experiment.suites],
+            histories={
+                system: "weights" if "tune" in backends[system].stages else "folder"
+                for system in experiment.with_history
+            },
+            trained="train" in experiment.corpus_parts,
+            metrics=experiment.metrics,
+            studies={
+                study.NAME: [(names["testset"], names["metric"]) for names in study.names_in(experiment)]
+                for study in STUDIES
+            },
+            judged=experiment.judged,
+            baseline=getattr(tests.pairs, "baseline", None),
+            methods=[entry.mapping for entry in tests.methods],
+            alpha=tests.alpha,
+            family=tests.family,
+            samples=tests.samples,
+            looks=experiment.last_look,
+        )
+
+    @property
+    def tested(self) -> list[str]:
+        """Test sets and suites."""
+        return [*self.decoded, *self.suites]
+
+    @property
+    def numbers(self) -> list[str]:
+        """The tests and the studies."""
+        at = self.at
+        files = [
+            at.tests(testset, metric, kind)
+            for testset in self.tested
+            for metric in self.metrics
+            for kind in TESTS
+        ]
+        files += [at.study(study, *cell) for study, cells in self.studies.items() for cell in cells]
+        return [*files, *(at.study("meta", testset) for testset in self.judged)]
+
+    @property
+    def texts(self) -> list[str]:
+        """Test sets, outputs and statistics of the segments that the report shows."""
+        files = [self.at.train[1]] if self.trained else []
+        for testset, systems in self.decoded.items():
+            files.append(self.at.testset(testset))
+            for system in systems:
+                files += [self.at.store(testset, metric, system) for metric in self.metrics]
+                files += decodes_of(self.at, testset, system, self.systems[system])
+                if system in self.derived:
+                    files.append(self.at.derivations(testset, system))
+        return files
+
+    @property
+    def runs(self) -> list[str]:
+        """What tuning or training wrote down."""
+        return [
+            (self.at.replica if kept == "folder" else self.at.history)(system, replica.id)
+            for system, kept in self.histories.items()
+            for replica in replica_ids(self.systems[system])
+        ]
+
+    @property
+    def inputs(self) -> Files:
+        looks: Files = {"looks": self.at.look(self.looks)} if self.looks else {}
+        return {
+            "account": self.at.inputs,
+            "numbers": self.numbers,
+            "texts": self.texts,
+            "runs": self.runs,
+            **looks,
+        }
+
+    @property
+    def outputs(self) -> Files:
+        return {"page": self.at.page, "tables": self.at.tables, "figures": self.at.figures}
+
+    def run(self, conditions: Conditions) -> None:
+        from replitune.ledger.manifest import unrepeatable
+        from replitune.report import contents
+        from replitune.report.drawing import render
+        from replitune.report.page import page
+        from replitune.running.files import atomic_open, new_folder
+        from replitune.stages.material import read_material
+
+        material = read_material(self, unrepeatable(Path(self.folder), self.systems))
+        tables, figures, links = contents.tables(material), {}, {}
+        with new_folder(Path(self.at.tables)) as out:
+            for name, table in tables.items():
+                for suffix, text in (
+                    ("csv", table.csv()),
+                    ("md", table.markdown()),
+                    ("tex", table.latex()),
+                ):
+                    (out / f"{name}.{suffix}").write_text(text, "utf-8", newline="")
+            for part in material.segments:
+                links[part.testset] = f"tables/segments.{part.testset}.tsv"
+                (out / f"segments.{part.testset}.tsv").write_text(part.tsv(), "utf-8", newline="")
+        with new_folder(Path(self.at.figures)) as out:
+            for name, figure in contents.figures(material).items():
+                drawn = render(name, figure, ("svg", "png", "pdf"))
+                for suffix, content in drawn.items():
+                    (out / f"{name}.{suffix}").write_bytes(content)
+                figures[name] = (figure, drawn["svg"].decode("utf-8"))
+        with atomic_open(self.at.page) as handle:
+            handle.write(page(material, tables, figures, links))

@@ -1,0 +1,102 @@
+"""What the stages of one system have in common: its backend does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from replitune.experiment.stage import Conditions, Files, Names, Stage
+from replitune.settings import plain
+
+if TYPE_CHECKING:
+    from replitune.backends.interface import Backend, Job
+    from replitune.experiment.experiment import Experiment
+
+J = TypeVar("J", bound="Job")
+
+
+class SystemStage(Stage):
+    """A stage of one system, whose backend does the work."""
+
+    system: str
+    backend: str
+    settings: dict[str, Any]
+    """What the backend says decides this stage."""
+    reads: list[str]
+    """What it reads: train, dev, model, tuned, source."""
+    tuned: str
+    """Of one that reads `tuned`: whether that is `weights` or a `folder`."""
+
+    @classmethod
+    def for_system(cls, experiment: Experiment, system: str, **settings: Any) -> Self:
+        """With what the system's backend says of this stage."""
+        backend = experiment.backends[system]
+        return cls.create(
+            experiment,
+            backend_version=f"{backend.name} {backend.version}",
+            system=system,
+            backend=backend.name,
+            settings=plain(backend.stage_settings(cls.NAME)),
+            reads=list(backend.stages[cls.NAME]),
+            tuned="weights" if "tune" in backend.stages else "folder",
+            **settings,
+        )
+
+    def texts(self) -> Files:
+        """The files that it reads beside its own replica's."""
+        files: Files = {}
+        if "train" in self.reads:
+            files["source"], files["target"] = self.at.train
+        if "dev" in self.reads:
+            files["dev"] = self.at.testset("dev")
+        if "model" in self.reads:
+            files["model"] = self.at.model(self.system)
+        return files
+
+    def get_backend(self) -> Backend:
+        from replitune.backends.registry import get_backend
+
+        return get_backend(self.system, self.settings, self.backend)
+
+    def make_job(self, kind: type[J], conditions: Conditions, **fields: Any) -> J:
+        """What the backend is to do, with the texts that it reads."""
+        from replitune.corpus.testset import read_prepared
+
+        files = self.texts()
+        if "source" in files:
+            fields["train"] = Path(str(files["source"])), Path(str(files["target"]))
+        if "dev" in files:
+            fields["dev"] = read_prepared(str(files["dev"]))
+        if "model" in files:
+            fields["model"] = Path(str(files["model"]))
+        return kind(seed=self.seed, threads=conditions.threads, **fields)
+
+
+class ReplicaStage(SystemStage):
+    """One replica of a system."""
+
+    replica: str
+    paired: bool
+
+    @classmethod
+    def names_in(cls, experiment: Experiment) -> Sequence[Names]:
+        return [
+            {"system": system, "replica": replica.id}
+            for system in experiment.systems_with(cls.NAME)
+            for replica in experiment.replicas(system)
+        ]
+
+    @classmethod
+    def for_replica(cls, experiment: Experiment, system: str, replica: str, **settings: Any) -> Self:
+        paired = experiment.settings.tests.paired_replicas
+        return cls.for_system(experiment, system, replica=replica, paired=paired, **settings)
+
+    @property
+    def inputs(self) -> Files:
+        own: Files = {}
+        if "tuned" in self.reads:
+            folder = self.tuned == "folder"
+            place = self.at.replica if folder else self.at.weights
+            own["tuned"] = place(self.system, self.replica)
+        return {**self.texts(), **own}

@@ -1,0 +1,149 @@
+"""tests/<testset>/<metric>.parquet: all pairs and methods of one (test set, metric)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from replitune.experiment.places import TESTS
+from replitune.experiment.stage import Conditions, Files, Names, Stage
+from replitune.settings import plain
+
+if TYPE_CHECKING:
+    from replitune.experiment.experiment import Experiment
+    from replitune.results.result import Result
+    from replitune.significance.settings import TestSettings
+    from replitune.statistics.store import SegmentStatistics
+
+
+class StoreStage(Stage):
+    """A stage that reads segment statistics of one metric on one test set."""
+
+    KEPT = True
+    WAITS_FOR_LOOKS = True
+    testset: str
+    metric: str
+    systems: list[str]
+    suite: dict[str, float]
+    """Weights of the test sets, where `testset` is the name of a suite."""
+
+    @classmethod
+    def for_cell(cls, experiment: Experiment, testset: str, metric: str, **settings: Any) -> Self:
+        return cls.create(
+            experiment,
+            testset=testset,
+            metric=metric,
+            systems=experiment.decoding(testset),
+            suite=experiment.suites.get(testset, {}),
+            **settings,
+        )
+
+    def stores(self, testset: str) -> list[str]:
+        return [self.at.store(testset, self.metric, system) for system in self.systems]
+
+    @property
+    def inputs(self) -> Files:
+        testsets = self.suite or [self.testset]
+        return {"stores": [path for testset in testsets for path in self.stores(testset)]}
+
+
+class Test(StoreStage):
+    """All tests of all pairs, and the intervals of each system."""
+
+    NAME = "test"
+    LOG = "test/{testset}/{metric}"
+    VERSION = 9
+    tests: dict[str, Any]
+    design: str
+    """What replicas are."""
+    families: int
+    """How many families like this one are corrected together."""
+    dev: list[str]
+    """The systems with scores on dev."""
+    looks: int | msgspec.UnsetType = msgspec.UNSET
+    """The last look, where these scores have decided how many replicas there are."""
+
+    @classmethod
+    def names_in(cls, experiment: Experiment) -> Sequence[Names]:
+        return [
+            {"testset": testset, "metric": metric}
+            for testset in experiment.tested
+            for metric in experiment.metrics
+        ]
+
+    @classmethod
+    def from_experiment(cls, experiment: Experiment, testset: str, metric: str) -> Self:
+        on_dev = (
+            testset not in experiment.suites
+            and "dev" in experiment.testsets
+            and experiment.scored(metric, "dev")
+        )
+        tests = plain(experiment.settings.tests)
+        return cls.for_cell(
+            experiment,
+            testset,
+            metric,
+            tests={key: value for key, value in tests.items() if key not in ("suites", "family")},
+            design=experiment.design,
+            families=experiment.families,
+            dev=experiment.decoding("dev") if on_dev else [],
+            looks=experiment.last_look if experiment.is_decided(testset, metric) else msgspec.UNSET,
+        )
+
+    @property
+    def inputs(self) -> Files:
+        dev = [self.at.store("dev", self.metric, system) for system in self.dev]
+        looks: Files = {"looks": self.at.look(self.looks)} if self.looks else {}
+        return {**super().inputs, "dev": dev, **looks}
+
+    @property
+    def outputs(self) -> Files:
+        return {
+            kind.removeprefix(".") or "tests": self.at.tests(self.testset, self.metric, kind)
+            for kind in TESTS
+        }
+
+    def run(self, conditions: Conditions) -> None:
+        self.result(conditions.threads).write(Path(self.at.tests(self.testset, self.metric)).parent)
+
+    def result(self, threads: int) -> Result:
+        """What the statistics on disk say."""
+        from replitune.settings import read
+        from replitune.significance.settings import TestSettings
+        from replitune.statistics.store import read_systems
+
+        stores = [read_systems(self.stores(testset)) for testset in self.suite or [self.testset]]
+        tests = read(TestSettings, self.tests, "tests")
+        dev = [self.at.store("dev", self.metric, system) for system in self.dev]
+        return self.result_of(stores, tests, self.systems, dev, threads)
+
+    def result_of(
+        self,
+        stores: Sequence[SegmentStatistics],
+        tests: TestSettings,
+        systems: Sequence[str],
+        dev: Sequence[str] = (),
+        threads: int = 1,
+    ) -> Result:
+        """What these statistics say, by these tests."""
+        from replitune.results.comparing import compare
+        from replitune.significance.looks.record import read_record
+        from replitune.statistics.store import read_systems
+
+        comparison = compare(
+            stores,
+            tests,
+            testset=self.testset,
+            suite=self.suite,
+            seed=self.seed,
+            threads=threads,
+            dev=[read_systems(dev)] if dev else [],
+            systems=systems,
+            design=self.design,
+            families=self.families,
+            looks=read_record(self.at.look(self.looks)) if self.looks else None,
+        )
+        return comparison.metrics[self.metric]

@@ -1,0 +1,43 @@
+"""models/<system>/: what the replicas of a trained system share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from replitune.experiment.stage import Conditions, Files, Names
+from replitune.stages.system import SystemStage
+
+if TYPE_CHECKING:
+    from replitune.experiment.experiment import Experiment
+
+
+class Train(SystemStage):
+    """What the replicas of a system share."""
+
+    NAME = "train"
+    LOG = "train/{system}"
+    VERSION = 2
+
+    @classmethod
+    def names_in(cls, experiment: Experiment) -> Sequence[Names]:
+        return [{"system": system} for system in experiment.systems_with("train")]
+
+    @classmethod
+    def from_experiment(cls, experiment: Experiment, system: str) -> Self:
+        return cls.for_system(experiment, system)
+
+    @property
+    def inputs(self) -> Files:
+        return self.texts()
+
+    @property
+    def outputs(self) -> Files:
+        return {"model": self.at.model(self.system)}
+
+    def run(self, conditions: Conditions) -> None:
+        from replitune.backends.interface import TrainJob
+
+        out = Path(self.at.model(self.system))
+        self.get_backend().train(self.make_job(TrainJob, conditions, out=out))

@@ -24,7 +24,7 @@ from replitune.metrics.base import Metric
 from replitune.significance.critical import Parts, Scope, critical_values, net_parts
 from replitune.significance.crossed_pair import FEWEST_FOR_FLAG, RUN_EFFECT, UNSTABLE
 from replitune.significance.studies.simulate import Design
-from replitune.significance.system_parts import effective_documents
+from replitune.significance.system_parts import contributing_df, effective_documents
 
 Yes = NDArray[np.bool_]
 
@@ -39,7 +39,7 @@ class Summary:
     """(T, n_b)"""
     seg: Array
     """(T,) V_seg"""
-    nu_seg: float
+    nu_seg: float | Array
     both: Array
     """(T, 2H) V_int of A by tuner, then of B."""
     units: int
@@ -98,8 +98,10 @@ def summarise(batch: Batch) -> Summary:
     nu_seg = N - 1.0
     if batch.sizes is not None:
         nu_seg = effective_documents(np.repeat(np.arange(U, dtype=np.int32), batch.sizes)) - 1
-    seg = ((means[1] - means[0]) ** 2).sum(axis=1)
-    return Summary(*batch.scores, seg, nu_seg, np.stack(both, axis=-1), U, batch.tuners)
+    d = means[1] - means[0]
+    seg = (d**2).sum(axis=1)
+    nus = np.array([contributing_df(units, nu_seg) for units in d])
+    return Summary(*batch.scores, seg, nus, np.stack(both, axis=-1), U, batch.tuners)
 
 
 def chi_square(nu: float, shape: int | tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -159,7 +161,7 @@ def crossed_parts(summary: Summary, scope: Scope = "both") -> Parts:
         np.stack(rep, axis=-1),
         np.stack(nus, axis=-1),
         summary.seg[:, np.newaxis],
-        np.array([summary.nu_seg]),
+        np.reshape(summary.nu_seg, (-1, 1)),
         summary.both.sum(axis=1, keepdims=True),
         scope,
     )

@@ -138,16 +138,6 @@ def test_drawn_summaries_are_those_of_whole_data(null, tuners):
     assert np.abs(np.corrcoef(table.T) - np.eye(table.shape[1])).max() < 4.5 / np.sqrt(T)
 
 
-def test_other_systems_runs_are_as_noisy():
-    rng = np.random.default_rng(1)
-    design = Design(3, 3, 50, 0.9, 0.3, noise_b=2.0)
-    found = closed.drawn(design, 40_000, rng, systems=5, spread=0.3)
-    assert found.others.shape == (40_000, 3)
-    of_b = found.b.var(axis=1, ddof=1)
-    assert stats.ks_2samp(of_b, found.others[:, 0]).pvalue > 1e-4
-    assert of_b.mean() == pytest.approx(0.09 * np.exp(2 * 0.09) + 4 / 50, rel=0.03)
-
-
 def test_suprema_are_levels_of_the_study():
     """The chance given mean squares, and a count of rejections, in one cell."""
     plan = suprema.Plan(3, 3)

@@ -24,7 +24,7 @@ from replitune.statistics.systems import SystemStatistics
 SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
 FEW_DOCUMENTS = 20.0
-HEAVY = 6.0
+HEAVY = 8.0
 """Kurtosis of what units add beyond which it is asked how many of them make the difference."""
 FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 30.0, 6.0
 """Fewer than this: a note, and no p."""

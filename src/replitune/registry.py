@@ -134,7 +134,16 @@ class Registry(Generic[T]):
             return built_in
         if name not in self._points:
             raise self.unknown(name)
-        brought: Any = self._points[name].load()
+        point = self._points[name]
+        try:
+            brought: Any = point.load()
+        except Exception as error:
+            raise ReplituneError(
+                f"the {self.kind} {name} of another package cannot be loaded",
+                file=f"{point.dist.name} {point.dist.version}" if point.dist else None,
+                found=f"{point.value}: {type(error).__name__}: {error}",
+                fix="install a version of it that works here, or remove it",
+            ) from error
         expected, fits = self._expected, callable(brought)
         if self._base is not None:
             expected = f"a subclass of {self._base.replace(':', '.')}"

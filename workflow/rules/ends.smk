@@ -24,6 +24,7 @@ from replitune.ledger.runs import NAME as RUN, write_run
 from replitune.probes import snakemake as probe
 from replitune.running import locks
 from replitune.running.failures import last_words
+from replitune.running.files import flush_all
 from replitune.workflow.display import words
 from replitune.workflow.events import Listener, failed_logs, forget_earlier
 
@@ -156,9 +157,12 @@ def leave_word(jobs):
 
 
 def after_last_job():
-    """Every result was made from the present version of its inputs, whatever the clock said.
+    """What Snakemake has written down is on the disk, as results are; and every result was made from
+    the present version of its inputs, whatever the clock said.
 
-    Not asked of a run that was told to make only some, and made no manifest."""
+    The second is not asked of a run that was told to make only some, and made no manifest.
+    """
+    flush_all(Path.cwd())
     if made(AT.manifest) in (None, BEFORE.get("manifest")):
         return
     with one_message():

@@ -24,6 +24,7 @@ from typing import Any, TextIO
 from replitune import __version__
 from replitune.cli.parser import Parser
 from replitune.errors import ReplituneError, machine_trouble, nearest
+from replitune.running.kernels import prepare_cache
 from replitune.running.light import start_lightly
 
 COMMANDS = {
@@ -53,6 +54,9 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may know ASCII alone
+            stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, _terminate)
     if "REPLITUNE_RUN" in os.environ:  # a job: it ends with the run that started it
         from replitune.running.supervisor import watch
@@ -118,6 +122,7 @@ def _run(arguments: list[str]) -> int:
         )
     _limit_threads(arguments)
     start_lightly()
+    prepare_cache()
     module = importlib.import_module(f"replitune.cli.{name}")
     parser = parser_of(name)
     given, rest = arguments[1:], []

@@ -18,6 +18,7 @@ import secrets
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -39,10 +40,14 @@ OURS = {
     "--workflow-profile": "--profile",
     "-d": "cd",
     "--directory": "cd",
+    "--persistence-backend": "the usual files, whose locks `run` can release",
+    "--persistence-backend-db-url": "the usual files, whose locks `run` can release",
 }
 """Options of Snakemake's that we give it, or that would hide its results from us, and what to do
 instead."""
 DEFAULTS = ("experiment.yaml", "config/config.yaml")
+SHOWN = 5
+"""Results that are named."""
 PERIOD = 0.3
 """Seconds between two looks."""
 
@@ -84,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
         options.rest,
     )
     engine.release()
+    engine = _with_losses(engine, experiment)
     log = experiment.folder / "logs" / "snakemake.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     draft = log.with_name(f".{log.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
@@ -92,6 +98,22 @@ def run(options: argparse.Namespace) -> int:
             return _watched(engine, experiment, options.plain, handle, log)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _with_losses(engine: Engine, experiment: Experiment) -> Engine:
+    """That makes again what was lost since it was made."""
+    from replitune.ledger.losses import find_losses
+
+    if not (lost := find_losses(experiment)):
+        return engine
+    rest = f", and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    shown = [f"{name} ({why})" for name, why in lost.items()][:SHOWN]
+    print(f"results that are made again: {', '.join(shown)}{rest}", flush=True)
+    options = list(engine.options)
+    asked = [i for i, word in enumerate(options, 1) if word in ("-R", "--forcerun")]
+    place = asked[-1] if asked else len(options)
+    options[place:place] = lost if asked else ["--forcerun", *lost]
+    return replace(engine, options=options)
 
 
 def _watched(engine: Engine, experiment: Experiment, plain: bool, handle: IO[bytes], log: Path) -> int:

@@ -40,10 +40,16 @@ class Belongings:
     outputs: frozenset[str]
     """Files, and folders with all that is in them."""
 
+    def output_of(self, name: str) -> str | None:
+        """The file, or the folder made as a whole, that a result is or is in; None: it is not the
+        experiment's."""
+        parts = name.split("/")
+        above = ("/".join(parts[:n]) for n in range(len(parts), 0, -1))
+        return next((one for one in above if one in self.outputs), None)
+
     def has(self, name: str) -> bool:
         """Whether a result is one of the experiment's."""
-        parts = name.split("/")
-        return any("/".join(parts[:n]) in self.outputs for n in range(len(parts), 0, -1))
+        return self.output_of(name) is not None
 
 
 def belongings(experiment: Experiment) -> Belongings:

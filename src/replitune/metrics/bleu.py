@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -119,6 +119,11 @@ class Bleu(Metric):
             out[batch, -2] = lengths
             out[batch, -1] = reference_length(lengths, references.lengths[segments[batch]], self.ref_length)
         return out
+
+    def bounds(self) -> Iterable[tuple[str, str]]:
+        for n in range(1, self.max_ngram_order + 1):
+            yield f"match_{n}", f"total_{n}"
+            yield f"total_{n}", "hyp_len"
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         return self._evaluate(sums)[0]

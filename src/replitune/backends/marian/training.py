@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import shutil
 import time
@@ -32,6 +31,7 @@ from replitune.corpus.testset import TestSet
 from replitune.errors import ReplicaError
 from replitune.metrics.base import Metric
 from replitune.running.checkpoint import Checkpoint
+from replitune.running.files import flush, put
 from replitune.running.progress import say
 from replitune.streams import seed_sequence
 
@@ -121,8 +121,8 @@ class Training:
             better = best is None or (sign * (score - best["dev_score"]) > self.settings.min_gain)
             if better:
                 state["best"] = {"dev_score": score, "iteration": number}
-                shutil.copy(running / MODEL, folder / f"best-{number:04d}.npz")
-            os.replace(running, done)
+                flush(Path(shutil.copy(running / MODEL, folder / f"best-{number:04d}.npz")))
+            put(running, done)
             # The state names only files that are whole, so it comes last.
             checkpoint.save_state(state)
             self._clear(folder, number, state["best"]["iteration"])

@@ -85,6 +85,7 @@ class Live:
             changed = 0
         if changed == self._changed:
             return
+        require_results(self.folder)  # it may have been renamed
         experiment = experiment_in(self.folder)
         if experiment is None:
             raise ReplituneError(

@@ -93,7 +93,7 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     (LOOKS, "replicas.start", 3, "unknown key `start` in replicas"),
     (LOOKS, "tests.methods", ["clark"], "looks go by `crossed`"),
     (LOOKS, "tests.methods", [{"name": "crossed", "scope": "segments"}], "scope: segments"),
-    (LOOKS, "tests.methods", [{"name": "crossed", "variance": "moderated"}], "variance: moderated"),
+    (LOOKS, "tests.methods", [{"name": "crossed", "noise_ratio": 3}], "noise_ratio: 3"),
     (LOOKS, "tests.correction", "bh", "looks have no correction `bh`"),
     (COMMAND, "replicas.looks", [3, 5], "replicas.looks without `until: settled`"),
     (FILES, "replicas", {"seeds": 5, "until": "settled"}, "no system makes replicas"),

@@ -43,6 +43,7 @@ DETAILS = {
     "margin": "what counts as the same, in units of the metric",
     "p_same": "p of equivalence: H0 is a difference of the margin or more",
     "p_same_adjusted": "the same, corrected for all pairs",
+    "p_adjusted_error": "standard error of simulation of p_adjusted (max-t)",
     "p_no_worse_a": "p of non-inferiority: H0 is that A is worse than B by the margin or more",
     "p_no_worse_b": "the same of B",
     "p_median": "median p over all pairs of replicas",

@@ -117,7 +117,7 @@ def compare(
             result = scorer.score(system, replica_ids({"run": len(outputs)}), outputs)
             scored[scorer.metric.id].append(result)
     runs_of = {system: len(outputs) for system, outputs in texts.items()}
-    tests, read_as = _of_single_outputs(tests, settings, runs_of)
+    tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
     signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
     warnings += tokenised_twice(given.references[0], signatures)
     copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
@@ -216,12 +216,12 @@ def scores(
     _enough(given.stores[0].systems)
     read_as = given.read_as
     if given.run_level:
-        tests = _of_runs_alone(tests, settings)
+        tests = _tests_of_runs_alone(tests, settings)
         read_as += ("one score for each run: the test asks about new runs on this test set",)
     elif design == "runs":
         runs = {name: system.n for name, system in given.stores[0].systems.items()}
-        tests, note = _of_single_outputs(tests, settings, runs)
-        read_as += note
+        tests, notes = _tests_of_single_outputs(tests, settings, runs)
+        read_as += notes
     return _report(
         given.stores,
         tests,
@@ -295,7 +295,7 @@ def read(results: str | Path) -> Report:
     from replitune.stages.report import Report as ReportStage
 
     folder = Path(results)
-    experiment = experiment_of(read_manifest(folder), folder.absolute().parent).as_looked()
+    experiment = experiment_of(read_manifest(folder), folder.absolute().parent).after_looks()
     job = experiment.stage("report")
     assert isinstance(job, ReportStage)
     return Report(read_material(job, unrepeatable(folder, job.systems)))
@@ -316,7 +316,7 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
 
 
 def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
-    """The settings of the tests, checked. `scope` and `unit` go to every test that has them."""
+    """The settings of the tests, checked. `scope` and `unit` are for every test that has them."""
     from replitune.errors import ReplituneError
     from replitune.settings import read as read_settings
     from replitune.significance.settings import Baseline, TestSettings
@@ -337,7 +337,7 @@ def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
     return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
 
 
-def _of_people(tests: TestSettings) -> TestSettings:
+def _tests_of_people(tests: TestSettings) -> TestSettings:
     """The test of judgements: one run of each system, all pairs, new segments."""
     import msgspec
 
@@ -373,7 +373,7 @@ def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Ent
     return tuple(changed)
 
 
-def _of_single_outputs(
+def _tests_of_single_outputs(
     tests: TestSettings, given: Mapping[str, Any], runs: Mapping[str, int]
 ) -> tuple[TestSettings, tuple[str, ...]]:
     """Where no tested pair has several runs on both sides, by default the test that asks about new
@@ -403,7 +403,7 @@ RUNS_ALONE = ("crossed", "replica-permutation", "fu-ar", "fu-bootstrap")
 """Tests that need no segments."""
 
 
-def _of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestSettings:
+def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestSettings:
     """The tests of systems of which there is one score for each run."""
     import msgspec
 
@@ -517,7 +517,7 @@ def _report(
     human: str | Path | None = None,
     **more: Any,
 ) -> ComparisonReport:
-    """`more`: what the report has beside results and statistics."""
+    """`more`: other fields of the report."""
     from dataclasses import replace
 
     from threadpoolctl import threadpool_limits
@@ -531,13 +531,13 @@ def _report(
         if human is not None:
             from replitune.meta.judged import human_statistics
 
-            judgements, notes = human_statistics(human, stores[0])
+            judged_stores, notes = human_statistics(human, stores[0])
             more["read_as"] = (*more.get("read_as", ()), *notes)
-            for store in judgements:
-                of_people = _of_people(tests)
-                one = compare([store], of_people, testset=testset, seed=seed, threads=1)
+            for store in judged_stores:
+                people_tests = _tests_of_people(tests)
+                one = compare([store], people_tests, testset=testset, seed=seed, threads=1)
                 judged |= one.metrics
-            stores = [*stores, *judgements]
+            stores = [*stores, *judged_stores]
         comparison = compare(
             stores[: len(stores) - len(judged)],
             tests,

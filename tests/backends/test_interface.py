@@ -233,5 +233,5 @@ def test_one_general_number_of_replicas_serves_several_backends():
     assert [r.id for r in experiment.replicas("smt")] == ["mert-001", "mert-002"]
     assert [r.id for r in experiment.replicas("shell")] == ["seed-001", "seed-002", "seed-003"]
     assert [r.id for r in experiment.replicas("own")] == ["pro-001"]
-    with pytest.raises(ReplituneError, match="made otherwise"):
+    with pytest.raises(ReplituneError, match="replicas of other kinds"):
         resolve(settings({"smt": {"backend": "phrase"}}, replicas={"seeds": 3}))

@@ -162,13 +162,13 @@ def test_intervals_of_groups_and_words_are_welchs():
     rng = np.random.default_rng(2)
     a, b = rng.normal(0, 1, (4, 6)), rng.normal(0.5, 3, (7, 6))
     a[:, 0], b[:, 0] = 1.0, 3.0  # nothing varies
-    half = half_width(Moments.of(a), Moments.of(b), 0.1)
+    half = half_width(Moments.over_runs(a), Moments.over_runs(b), 0.1)
     assert half is not None
     assert half[0] == 0
     for k in range(1, 6):
         interval = stats.ttest_ind(b[:, k], a[:, k], equal_var=False).confidence_interval(0.9)
         assert half[k] == pytest.approx((interval.high - interval.low) / 2)
-    assert half_width(Moments.of(a[:1]), Moments.of(b), 0.1) is None
+    assert half_width(Moments.over_runs(a[:1]), Moments.over_runs(b), 0.1) is None
 
 
 def test_words_that_changed_are_told_by_how_much_and_how_surely():

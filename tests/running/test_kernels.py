@@ -63,3 +63,29 @@ def test_kernels_that_a_loss_of_power_has_emptied_are_compiled_again(tmp_path: P
     )
     assert again.returncode == 0, again.stderr
     assert again.stdout == first.stdout
+
+
+def test_an_index_that_names_a_class_of_an_earlier_version_is_made_again(tmp_path: Path):
+    """numba reads the index before it looks whether the source is the same."""
+    package = tmp_path / "package"
+    package.mkdir()
+    old = "from typing import NamedTuple\n\nimport numpy as np\nclass Old(NamedTuple):\n    a: np.ndarray\n"
+    (package / "classes.py").write_text(old)
+    (package / "kernel.py").write_text(
+        "import numba\nimport classes\n@numba.njit(cache=True)\ndef first(given):\n    return given[0][0]\n"
+    )
+    call = (
+        "import numpy as np, numba, replitune.probes.numba as probe; probe.look_first()\n"
+        "import classes, kernel\n"
+        "print(kernel.first({}(np.arange(3.0) + 7)))"
+    )
+
+    def run(code: str) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    assert run(call.format("classes.Old")) == "7.0\n"
+    (package / "classes.py").write_text(old.replace("Old", "Another"))
+    assert run(call.format("classes.Another")) == "7.0\n"

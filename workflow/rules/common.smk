@@ -27,13 +27,13 @@ def read_experiment():
 EXPERIMENT = read_experiment()
 AT = EXPERIMENT.at
 
-# Compiled once, before jobs start side by side; its age means nothing to them.
+# Compiled once, before jobs start side by side; its age does not matter to them.
 KERNELS = ancient(AT.kernels)
 
 
 def forget_if_half_made(name):
-    """A run was killed here between a job's end and Snakemake's word of it. Snakemake 9 would make
-    the file again, and forget all that depends on it where it is an ancient one."""
+    """A run was killed here after a job ended and before Snakemake noted it. Snakemake 9 would make
+    the file again, and forget what depends on it, since it is ancient."""
     run = EXPERIMENT.folder / RUN
     if locks.died_here(EXPERIMENT.folder / locks.RUN) and run.exists():
         if Path(name).exists() and Path(name).stat().st_mtime >= run.stat().st_mtime:
@@ -62,7 +62,7 @@ def command(stage, option=""):
 
 
 def failure_option(wildcards, output):
-    """Made from `output`, so that a change alone makes nothing again."""
+    """Takes `output`, so that a change of the option alone runs nothing again."""
     return "--allow-failures" if EXPERIMENT.settings.allow_missing_replicas else ""
 
 

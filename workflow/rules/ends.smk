@@ -68,7 +68,7 @@ def require_one_version():
 
 
 def require_places(page):
-    """Jobs are told where their files are, so Snakemake must not put them elsewhere."""
+    """Settings tell jobs where their files are, so Snakemake must not put them elsewhere."""
     if page != AT.page:
         raise ReplituneError(
             "a module with `prefix` or `replace_prefix`: its jobs would not find their files",
@@ -104,8 +104,8 @@ def working_systems(jobs):
 
 
 def before_first_job():
-    """Programs and extras are there for the systems that have something to do, results can be
-    written, and no other run is at work on them."""
+    """Check that the systems with something to do have their programs and extras, that results can
+    be written, and that no other run is at work on them."""
     jobs = planned_jobs()
     if errors := EXPERIMENT.missing(working_systems(jobs)):
         raise SystemExit("\n".join(f"replitune: {error}" for error in errors))
@@ -128,7 +128,7 @@ BEFORE = {}
 
 
 def made(name):
-    """Tells a file from one that is made later, whatever the clock says."""
+    """What tells a file from one that is made later, whatever the clock says."""
     try:
         status = Path(name).stat()
     except OSError:
@@ -137,18 +137,18 @@ def made(name):
 
 
 def call_in_a_thread(number):
-    """Snakemake's handler waits for a lock. The thread that is interrupted may have it, and would
-    wait for ever."""
+    """Snakemake's handler waits for a lock. The interrupted thread may hold it, and would wait for
+    ever."""
     handler = signal.getsignal(number)
     if callable(handler):
         signal.signal(
-            number, lambda *of: threading.Thread(target=handler, args=of).start()
+            number, lambda *args: threading.Thread(target=handler, args=args).start()
         )
 
 
 def leave_word(jobs):
-    """Which experiment this is and what is to be done, for those who watch. The numbers do not
-    depend on it."""
+    """Record which experiment this is and what is to be done, for `replitune watch`. The numbers do
+    not depend on it."""
     try:
         write_run(EXPERIMENT, [job.log for job in jobs], probe.parallel(workflow))
         forget_earlier(EXPERIMENT.folder)
@@ -157,11 +157,10 @@ def leave_word(jobs):
 
 
 def after_last_job():
-    """What Snakemake has written down is on the disk, as results are; and every result was made from
-    the present version of its inputs, whatever the clock said.
+    """Flush Snakemake's records to the disk, as results are; and check that every result was made
+    from the present version of its inputs, whatever the clock.
 
-    The second is not asked of a run that was told to make only some, and made no manifest.
-    """
+    No check for a run that was to make only some, and made no manifest."""
     flush_all(Path.cwd())
     if made(AT.manifest) in (None, BEFORE.get("manifest")):
         return
@@ -170,7 +169,7 @@ def after_last_job():
 
 
 def after_failure(log):
-    """What the failed jobs said comes last, and what to do next."""
+    """Print the messages of the failed jobs last, and what to do next."""
     failed = {
         f"{words(name.removesuffix('.log').split('/', 3)[-1])} ({name})": name
         for name in failed_logs(HEARD.events)

@@ -41,8 +41,8 @@ def add_arguments(parser: Parser) -> None:
         help="search settings: stack, pop_limit, beam, distortion_limit, options",
     )
     parser.add_argument("--nbest", type=int, metavar="N", help="n best distinct translations")
-    parser.add_argument("--nbest-out", metavar="FILE", help="in Moses' format")
-    parser.add_argument("--name", default="testset", metavar="NAME", help="of the test set")
+    parser.add_argument("--nbest-out", metavar="FILE", help="where to write them, in Moses' format")
+    parser.add_argument("--name", default="testset", metavar="NAME", help="name of the test set")
     add_seed(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help="the translations")
 

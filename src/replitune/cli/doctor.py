@@ -3,7 +3,7 @@
   replitune doctor
 
 prints versions, extras, programs, the machine, whether results can be written here, and for each
-kind of work whether it can be done, or what to install first.
+kind of work whether it can be done or what to install first.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ def run(options: argparse.Namespace) -> None:
     is_known()
     print(", ".join(f"{name} {version}" for name, version in versions().items()))
     section("extras", ((name, *_extra(name)) for name in EXTRAS))
-    section(
-        "programs", ((name, shutil.which(name) or "not on the PATH", of) for name, of in PROGRAMS.items())
-    )
+    section("programs", ((p, shutil.which(p) or "not on the PATH", use) for p, use in PROGRAMS.items()))
     section("machine", _machine())
     if lost := probes.notes():
         section("slower", ([note] for note in lost))
@@ -82,10 +80,10 @@ def _brought() -> Iterator[tuple[str, str, str]]:
         for name in registry.names[len(registry.own) :]:
             try:
                 registry[name]
-                said = "installed"
+                text = "installed"
             except ReplituneError as error:
-                said = f"BROKEN: {error.message}; {error.found}"
-            yield registry.kind, name, said
+                text = f"BROKEN: {error.message}; {error.found}"
+            yield registry.kind, name, text
 
 
 def _ready(kind: str, errors: Sequence[ReplituneError]) -> list[tuple[str, str, str]]:
@@ -120,17 +118,17 @@ def _size(number: float) -> str:
 
 
 def _folder(path: Path) -> str:
-    said = "can be written" if can_be_written(path) else "CANNOT BE WRITTEN"
-    return f"{path}: {said}, {_size(shutil.disk_usage(path).free)} free"
+    text = "can be written" if can_be_written(path) else "CANNOT BE WRITTEN"
+    return f"{path}: {text}, {_size(shutil.disk_usage(path).free)} free"
 
 
 def _cache() -> str:
     folder = cache_folder()
     compiled = len(list(folder.rglob("*.nbc"))) if folder.is_dir() else 0
-    said = f"{compiled} compiled kernels" if compiled else "empty; the first run compiles"
+    text = f"{compiled} compiled kernels" if compiled else "empty; the first run compiles"
     if folder.is_dir() and folder.stat().st_mode & 0o002:
-        said += "; OTHERS CAN WRITE THERE, and what they write is executed"
-    return f"{folder}: {said}"
+        text += "; OTHERS CAN WRITE THERE, and what they write is executed"
+    return f"{folder}: {text}"
 
 
 # ---- kinds of work
@@ -151,13 +149,13 @@ def _system(backend: str) -> list[ReplituneError]:
 def _meteor() -> list[ReplituneError]:
     from replitune.metrics.meteor_jar import find_jar, find_java
 
-    found = []
+    errors = []
     for look in (find_java, find_jar):
         try:
             look()
         except ReplituneError as error:
-            found.append(error)
-    return found
+            errors.append(error)
+    return errors
 
 
 def _slurm() -> list[ReplituneError]:

@@ -32,20 +32,20 @@ COMMANDS = {
     "score": "segment statistics of outputs, as Parquet",
     "test": "significance tests on segment statistics",
     "power": "what n replicas and N segments would detect",
-    "next": "who needs how many more runs, by the rule of adaptive replication",
+    "next": "which systems need how many more runs, by the rule of adaptive replication",
     "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
     "new": "a folder with a new experiment that runs",
     "run": "run an experiment, from its texts to the report",
-    "watch": "a run while it goes on, on the terminal or as a page",
-    "check": "validate an experiment file; with --data, look at its files, too",
+    "watch": "follow a run on the terminal or as a page",
+    "check": "validate an experiment file; with --data, its files, too",
     "train": "train a phrase-based system on parallel text",
     "tune": "weights of a system, or from n-best files of any decoder",
     "decode": "translations of one system on one test set",
     "verify": "whether results still are what the workflow made",
     "archive": "results as one file to publish, with the experiment that makes them again",
-    "clean": "what is no longer in the experiment, and away with it",
+    "clean": "list, or remove, files that are no longer in the experiment",
     "doctor": "what is installed, and what is missing for which kind of experiment",
     "job": "one job of the workflow; Snakemake's rules call it",
 }
@@ -153,9 +153,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def _from_multeval(arguments: list[str]) -> ReplituneError:
-    from replitune.cli.multeval import translated
+    from replitune.cli.multeval import translate
 
-    line, left_out = translated(arguments)
+    line, left_out = translate(arguments)
     missing = f"{', '.join(left_out)}: not here" if left_out else None
     return ReplituneError("this is a line of multeval", found=missing, fix=f"type: {line}")
 
@@ -172,13 +172,13 @@ def parser_of(name: str) -> Parser:
     # one, as rules expect; what people run by hand and wait for takes what there is; None: no use
     threads = getattr(module, "THREADS", 1)
     if threads is not None:
-        said = "all" if hasattr(module, "THREADS") else "1"
+        shown = "all" if hasattr(module, "THREADS") else "1"
         parser.add_argument(
             "--threads",
             type=_positive,
             default=threads,
             metavar="N",
-            help=f"threads to use (default {said})",
+            help=f"threads to use (default {shown})",
         )
     parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
     return parser

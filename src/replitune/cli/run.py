@@ -3,8 +3,8 @@
   replitune run experiment.yaml --cores 8
   replitune run -- --dry-run
 
-On a terminal one line says how far it is; elsewhere, and with --plain, every step is a line. What
-Snakemake says goes to results/<experiment>/logs/snakemake.log, or, where it runs no jobs (a dry
+On a terminal one line shows the progress; elsewhere, and with --plain, every step is a line. What
+Snakemake prints goes to results/<experiment>/logs/snakemake.log, or, where it runs no jobs (a dry
 run), in the end to the terminal. Ctrl-C ends everything; the same command goes on from there. What
 follows `--` goes to Snakemake.
 """
@@ -43,7 +43,7 @@ OURS = {
     "--persistence-backend": "the usual files, whose locks `run` can release",
     "--persistence-backend-db-url": "the usual files, whose locks `run` can release",
 }
-"""Options of Snakemake's that we give it, or that would hide its results from us, and what to do
+"""Options of Snakemake that `run` sets itself, or that would move its results, and what to use
 instead."""
 DEFAULTS = ("experiment.yaml", "config/config.yaml")
 SHOWN = 5
@@ -117,8 +117,8 @@ def _with_losses(engine: Engine, experiment: Experiment) -> Engine:
 
 
 def _watched(engine: Engine, experiment: Experiment, plain: bool, handle: IO[bytes], log: Path) -> int:
-    """Run it to its end, and say how it goes and how it ended. What Snakemake says is `log` from its
-    first job on: until then another one may be at work, or this one only asked something."""
+    """Run it to its end, showing its progress and how it ended. Snakemake's messages are `log` from
+    its first job on: until then another one may be at work, or this one only asked something."""
     from replitune.workflow.display import Display
     from replitune.workflow.engine import interrupt
     from replitune.workflow.events import file_of
@@ -159,7 +159,7 @@ def _watched(engine: Engine, experiment: Experiment, plain: bool, handle: IO[byt
     return 0
 
 
-def _did_nothing(display: Display, code: int, events: Path, said: Path) -> int:
+def _did_nothing(display: Display, code: int, events: Path, log: Path) -> int:
     """It has run no job: it has answered, found nothing to do, or refuses."""
     from replitune.running import locks
     from replitune.workflow.events import ERROR, EXECUTES, read_events
@@ -179,9 +179,9 @@ def _did_nothing(display: Display, code: int, events: Path, said: Path) -> int:
             fix="wait for it; or, when there is none: replitune run -- --unlock",
         )
     elif {"event": EXECUTES} in heard:
-        print(f"replitune: {last_message(said)}", file=sys.stderr)
+        print(f"replitune: {last_message(log)}", file=sys.stderr)
     else:
-        text = said.read_text("utf-8", errors="replace")
+        text = log.read_text("utf-8", errors="replace")
         print(text, end="", file=sys.stderr if code else sys.stdout)
     return 1 if code else 0
 

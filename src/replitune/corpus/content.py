@@ -27,7 +27,7 @@ class FileContent:
     keys: list[Key] | None = None
 
     @classmethod
-    def of_lines(
+    def from_lines(
         cls, path: str | Path, role: Role, lines: list[str], documents: list[str] | None = None
     ) -> FileContent:
         """A file with one stream, which is what the user says it is."""
@@ -50,10 +50,10 @@ class FileContent:
         places = {key: i for i, key in enumerate(self.keys)}
         missing = next((key for key in other.keys if key not in places), None)
         if missing is not None:
-            raise _lacks(self.path, missing, other.path)
+            raise _missing_segment(self.path, missing, other.path)
         extra = set(self.keys) - set(other.keys)
         if extra:
-            raise _lacks(other.path, min(extra), self.path)
+            raise _missing_segment(other.path, min(extra), self.path)
         order = [places[key] for key in other.keys]
         return FileContent(
             self.path,
@@ -64,7 +64,7 @@ class FileContent:
         )
 
 
-def _lacks(path: str | Path, key: Key, other: str | Path) -> ReplituneError:
+def _missing_segment(path: str | Path, key: Key, other: str | Path) -> ReplituneError:
     return ReplituneError(
         "a segment is missing",
         file=path,

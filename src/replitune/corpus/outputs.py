@@ -44,7 +44,7 @@ def read_output(path: Path, part: str | None = None, like: Path | None = None) -
     if kind == "tsv":
         return _column(path, part)
     if kind == "jsonl":
-        return _of_json(path, part, like)
+        return _json_output(path, part, like)
     if kind == "text":
         return read_lines(path)
     lines = read_wmt_system(path, part, like=like)
@@ -52,7 +52,7 @@ def read_output(path: Path, part: str | None = None, like: Path | None = None) -
     return lines
 
 
-def _of_json(path: Path, part: str | None, like: Path | None) -> list[str]:
+def _json_output(path: Path, part: str | None, like: Path | None) -> list[str]:
     from replitune.corpus.documents_jsonl import read_json_outputs
     from replitune.corpus.reader import read_testset
 

@@ -46,7 +46,7 @@ def find_losses(experiment: Experiment) -> dict[str, str]:
                 remove(folder / name)
             lost.setdefault(f"{folder}/{output}", why)
     if not ended_well(folder):
-        lost = _with_other_settings(experiment.as_looked(), known) | lost
+        lost = _with_other_settings(experiment.after_looks(), known) | lost
     return lost
 
 

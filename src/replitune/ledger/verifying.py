@@ -61,7 +61,7 @@ def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verificati
     """Look at everything in `folder`; names of inputs start at `base`."""
     manifest = read_manifest(folder)
     found = Verification()
-    experiment = experiment_of(manifest, folder.parent).in_folder(folder).as_looked()
+    experiment = experiment_of(manifest, folder.parent).in_folder(folder).after_looks()
     check_files(folder, manifest, experiment, found)
     check_records(folder, manifest, found)
     check_inputs(manifest, base, found)

@@ -40,10 +40,10 @@ def load_array(path: Path) -> NDArray[Any]:
         reason = "no such file"
     except (EOFError, OSError, ValueError) as error:
         reason = str(error)
-    raise not_whole(path, reason)
+    raise damaged_model(path, reason)
 
 
-def not_whole(path: Path, reason: str) -> ReplituneError:
+def damaged_model(path: Path, reason: str) -> ReplituneError:
     return ReplituneError(
         "the model is incomplete or damaged", file=path, found=reason, fix="train or copy it again"
     )

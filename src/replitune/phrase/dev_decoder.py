@@ -58,7 +58,7 @@ class DevDecoder:
         self._vocabulary: list[str] = []
         self._metric = metric
         self._references = metric.prepare(references)
-        self._statistics = KnownStatistics(self._of_words)
+        self._statistics = KnownStatistics(self._word_statistics)
 
     def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
         """n-best lists of the dev set; a row of statistics for each hypothesis."""
@@ -106,7 +106,7 @@ class DevDecoder:
         )
         return vars(graphs)
 
-    def _of_words(
+    def _word_statistics(
         self, segments: NDArray[Any], word_start: NDArray[np.int64], words: NDArray[np.int32]
     ) -> NDArray[Any]:
         # The decoder numbers the words of the same source alike under any weights.

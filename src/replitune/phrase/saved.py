@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel
-from replitune.phrase.arrays import load_array, not_whole, save_array
+from replitune.phrase.arrays import damaged_model, load_array, save_array
 from replitune.phrase.encode import RESERVED
 from replitune.phrase.features import GroupedLayout
 from replitune.phrase.lm import LanguageModel
@@ -176,7 +176,7 @@ class SavedModel(Generic[AnyTable]):
             lm = LanguageModel.load(folder / DECODER)
             return cls(table, lm, cls.Layout.from_groups(groups), **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
-            raise not_whole(folder, str(error).splitlines()[0]) from None
+            raise damaged_model(folder, str(error).splitlines()[0]) from None
 
     @classmethod
     def _groups(cls, folder: Path, wanted: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -39,9 +40,13 @@ def look_first() -> None:
 
         try:
             rtsys.initialize(context)
-            found = cache._load_overload(signature, context)
+            compiled = cache._load_overload(signature, context)
+        except (AttributeError, ImportError):
+            # the index names a class of an earlier version of this package, and can never be read
+            Path(cache._cache_file._index_path).unlink(missing_ok=True)
+            compiled = None
         except Exception:
-            found = None
-        return usual(cache, signature, context) if found is None else found
+            compiled = None
+        return usual(cache, signature, context) if compiled is None else compiled
 
     Cache.load_overload = load_overload

@@ -32,7 +32,7 @@ class Comet(Reader):
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         packed = Beginning.from_file(path).text.lstrip()[:1] == "{"
-        scores = list((_of_json if packed else _of_lines)(path))
+        scores = list((_json_scores if packed else _line_scores)(path))
         files = list(dict.fromkeys(file for _, file, _, _ in scores))
         runs = runs_of_files(files)
         rows = Records(path)
@@ -44,11 +44,11 @@ class Comet(Reader):
         return rows.rows(called, (f"scores of comet-score; {brief(notes)}",))
 
 
-Found = tuple[int, str, int, float]
+FileScore = tuple[int, str, int, float]
 """Line, file of translations, segment, score."""
 
 
-def _of_json(path: Path) -> Iterator[Found]:
+def _json_scores(path: Path) -> Iterator[FileScore]:
     content = json_of(path, "what comet-score writes with --to_json")
     for file, segments in content.items():
         for i, segment in enumerate(segments if isinstance(segments, list) else [segments]):
@@ -63,7 +63,7 @@ def _of_json(path: Path) -> Iterator[Found]:
             yield 1, file, i, score
 
 
-def _of_lines(path: Path) -> Iterator[Found]:
+def _line_scores(path: Path) -> Iterator[FileScore]:
     for number, line in enumerate(read_lines(path), start=1):
         match = PRINTED.fullmatch(line)
         if match is None:

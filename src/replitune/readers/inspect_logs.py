@@ -53,7 +53,7 @@ class Inspect(Reader):
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         beginning = Beginning.from_file(path)
         table = _table(beginning)
-        samples = _logged(path, beginning) if table is None else _listed(path, table, names)
+        samples = _log_samples(path, beginning) if table is None else _table_samples(path, table, names)
         rows = Records(path)
         left_out: Counter[str] = Counter()
         for line, model, task, id, run, scores in samples:
@@ -99,7 +99,7 @@ def _table(beginning: Beginning) -> type[Tabular] | None:
     return kind if scored and {"id", "epoch"} <= {*header} else None
 
 
-def _listed(path: Path, table: type[Tabular], names: ColumnNames) -> Iterator[Sample]:
+def _table_samples(path: Path, table: type[Tabular], names: ColumnNames) -> Iterator[Sample]:
     """The rows of a table. A model may have several evaluations, each with its epochs."""
     header, _ = table.header(path)
     scorers = {
@@ -135,7 +135,7 @@ def _rows(path: Path, table: type[Tabular]) -> Iterator[tuple[int, Mapping[str, 
             yield line, row
 
 
-def _logged(path: Path, beginning: Beginning) -> Iterator[Sample]:
+def _log_samples(path: Path, beginning: Beginning) -> Iterator[Sample]:
     """The samples of a log, which is of one evaluation of one model."""
     if beginning.data[:2] == b"PK":
         header, samples = _unpacked(path)

@@ -57,7 +57,7 @@ def read_scores(
             rows if system is None else rows.of_system(system)
             for rows, system in zip(files, systems, strict=True)
         ]
-    elif len(files) > 1 and not any(_says(rows, "system") for rows in files):
+    elif len(files) > 1 and not any(_has_role(rows, "system") for rows in files):
         files = _named_by_files(files)
     return runs_in_order(files)
 
@@ -68,7 +68,7 @@ def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
     numbered = []
     for rows in files:
         system = rows.whole.get("system")
-        if system is not None and not _says(rows, "replica"):
+        if system is not None and not _has_role(rows, "replica"):
             key = system, rows.whole.get("testset")
             seen[key] += 1
             rows = rows.with_whole("replica", str(seen[key]))
@@ -94,7 +94,7 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     return reader.read(beginning.path, names, metrics)
 
 
-def _says(rows: ScoreRows, role: str) -> bool:
+def _has_role(rows: ScoreRows, role: str) -> bool:
     return role in {*rows.columns, *rows.whole}
 
 
@@ -107,7 +107,7 @@ def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
 
     files = [rows.name for rows in tables]
     named: dict[str, tuple[str, str | None]] = {}
-    if any(_says(rows, "replica") for rows in tables):
+    if any(_has_role(rows, "replica") for rows in tables):
         named |= {file: (system_and_run(file)[0], None) for file in files}
     else:
         named |= runs_of_files(files)

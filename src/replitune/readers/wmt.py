@@ -37,7 +37,7 @@ class Wmt(Reader):
         seen: Counter[str] = Counter()
         for line, row in JsonLines.numbered(path):
             if "metric_scores" in row:
-                _of_document(rows, line, row)
+                _add_document(rows, line, row)
                 continue
             by_people = True
             id = str(row.get("doc_id"))
@@ -66,7 +66,7 @@ class Wmt(Reader):
         return rows.rows(called, [said_of], {"system": system})
 
 
-def _of_document(rows: Records, line: int, row: dict[str, Any]) -> None:
+def _add_document(rows: Records, line: int, row: dict[str, Any]) -> None:
     document, language = row.get("document_id"), row.get("language_pair")
     if document is None or language is None:
         raise ReplituneError(

@@ -112,7 +112,7 @@ class _Arranged:
     def _column(self, role: str) -> Coded | None:
         if role not in {*self.tables[0].columns, *self.tables[0].whole}:
             return None
-        return coded([_of_table(table, role) for table in self.tables])
+        return coded([_column_of_table(table, role) for table in self.tables])
 
     @cached_property
     def systems(self) -> Coded:
@@ -198,7 +198,7 @@ class _Arranged:
             seen = np.zeros(shape[0] * shape[1], bool)
             seen[cell] = True
             if np.count_nonzero(seen) < len(cell):
-                self._twice(cell, rows, run, where, ids, documents)
+                self._refuse_duplicates(cell, rows, run, where, ids, documents)
             grid = np.full(shape[0] * shape[1], np.nan)
             grid[cell] = scores[rows]
             values[m], there[m] = grid.reshape(shape), seen.reshape(shape)
@@ -298,7 +298,7 @@ class _Arranged:
     def _run(self, pair: NDArray[np.int64]) -> str:
         return f"{self.systems.names[pair[0]]} {self.replicas.names[pair[1]]}"
 
-    def _twice(
+    def _refuse_duplicates(
         self,
         cell: NDArray[np.int64],
         rows: Any,
@@ -378,13 +378,13 @@ class _Arranged:
         raise ReplituneError(
             "scores are missing" if keep.any() else "no segment has a score from every run",
             **self._at(int(empty[0]) if len(empty) else None),
-            found=text + self._different(there, runs),
+            found=text + self._difference(there, runs),
             expected="a score of every segment from every run of every system",
             fix="complete the table"
             + (", or leave incomplete segments out of all: --allow-missing" if keep.any() else ""),
         )
 
-    def _different(self, there: dict[int, NDArray[np.bool_]], runs: NDArray[np.int64]) -> str:
+    def _difference(self, there: dict[int, NDArray[np.bool_]], runs: NDArray[np.int64]) -> str:
         """How the segments of two systems differ, where they do as a whole."""
         seen = np.any(list(there.values()), axis=0)
         by_system = {
@@ -468,7 +468,7 @@ class _Arranged:
         return Given(testset, stores, lines, tuple(self.read_as), tuple(self.warnings))
 
 
-def _of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
+def _column_of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
     if role in table.columns:
         return table.columns[role]
     same = pa.DictionaryArray.from_arrays(np.zeros(table.rows, np.int32), [table.whole[role]])

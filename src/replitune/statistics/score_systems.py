@@ -36,7 +36,7 @@ def score_systems(
     collected = []
     hashes: dict[str, list[str]] = {}
     for name, given in systems.items():
-        files, missing = _there(name, given, allow_missing, may_be_empty)
+        files, missing = _available(name, given, allow_missing, may_be_empty)
         outputs = read_outputs(files.values(), testset.segments, references)
         texts = files and not all(isinstance(s.metric, MeanMetric) for s in scorers)
         for sentence in diagnose(name, outputs, testset.references) if texts else ():
@@ -73,7 +73,7 @@ def score_systems(
         )
 
 
-def _there(
+def _available(
     name: str, files: Mapping[Replica, str], allow_missing: bool, may_be_empty: bool
 ) -> tuple[dict[Replica, str], dict[str, str]]:
     """The outputs that could be made, and why the others could not."""

@@ -228,11 +228,11 @@ class Progress:
 
 
 def _read_result(folder: Path, metric: str) -> Result | None:
-    from replitune.report.wording import named
+    from replitune.report.wording import with_names
     from replitune.results.result import Result
 
     try:
-        return named([Result.read(folder, metric)])[0]
+        return with_names([Result.read(folder, metric)])[0]
     except (ReplituneError, OSError):
         return None  # being made again
 

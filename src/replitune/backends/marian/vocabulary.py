@@ -74,12 +74,12 @@ def _train(files: Sequence[str | Path], settings: VocabularySettings, size: int,
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        raise _explained(str(error), size, files) from None
+        raise _vocabulary_error(str(error), size, files) from None
     with atomic_open(out, "wb") as handle:
         handle.write(trained.getvalue())
 
 
-def _explained(message: str, size: int, files: Sequence[str | Path]) -> ReplituneError:
+def _vocabulary_error(message: str, size: int, files: Sequence[str | Path]) -> ReplituneError:
     limit = re.search(r"value <= (\d+)", message)
     if limit:
         return ReplituneError(

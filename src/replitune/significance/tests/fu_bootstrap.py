@@ -41,7 +41,12 @@ def fu_bootstrap(
     mean_a = replica_counts(a, strata, samples, rng) @ comparison.scores_a / a.n
     mean_b = replica_counts(b, strata, samples, rng) @ comparison.scores_b / b.n
     return contrast.of_shift(
-        mean_b - mean_a, compat, identical(comparison), few_replicas(a.n, b.n), alpha=alpha
+        mean_b - mean_a,
+        (contrast.delta, 0.0),
+        compat,
+        identical(comparison),
+        few_replicas(a.n, b.n),
+        alpha=alpha,
     )
 
 

@@ -22,6 +22,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import exp, log
 from replitune.significance.base import Note
 
 FEWEST_SYSTEMS = 5
@@ -78,10 +79,10 @@ def _moments(s2: NDArray[np.float64], d: NDArray[np.float64]) -> tuple[float, fl
     """
     from scipy.special import digamma, polygamma
 
-    e = np.log(s2) - digamma(d / 2) + np.log(d / 2)
+    e = log(s2) - digamma(d / 2) + log(d / 2)
     excess = float(np.var(e, ddof=1) - polygamma(1, d / 2).mean())
     df = min(2 * trigamma_inverse(excess), MOST) if excess > 0 else MOST
-    return float(np.exp(e.mean() + digamma(df / 2) - np.log(df / 2))), df
+    return float(exp(e.mean() + digamma(df / 2) - log(df / 2))), df
 
 
 def trigamma_inverse(y: float) -> float:

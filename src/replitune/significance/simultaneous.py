@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import eigen, gram, log1p, product
 from replitune.significance.components import Components
 from replitune.significance.critical import Scope, critical_value
 from replitune.significance.system_parts import Block
@@ -118,7 +119,7 @@ class _Family:
         self.both = np.array([both.get(name, np.zeros(B)) for name in names])  # (S, B)
         matrix = np.array([means[name] for name in names])
         self.nu = [block.nu for block in first.blocks]
-        self.shared = [matrix[:, b.units] @ matrix[:, b.units].T for b in first.blocks]
+        self.shared = [gram(matrix[:, b.units]) for b in first.blocks]
 
     def draw(self, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
         """The largest z of each draw, some draws at a time."""
@@ -147,7 +148,7 @@ class _Family:
         if self.scope != "runs":
             seg, net = np.zeros_like(runs), np.zeros_like(runs)
             for k, nu in enumerate(self.nu):
-                effect += rng.standard_normal((D, S)) @ factors[k].T
+                effect += product(rng.standard_normal((D, S)), factors[k])
                 mean_square = self._mean_square(k, D, rng)
                 inner = 0.0
                 if self.scope == "both":
@@ -162,7 +163,7 @@ class _Family:
         t2 = np.divide(gain**2, V, out=np.zeros_like(V), where=known)
         df = np.divide(V**2, below, out=np.full_like(V, MANY**2), where=below > 0)
         # Wallace (1959): the normal quantile with the tail of a t
-        z = (8 * df + 1) / (8 * df + 3) * np.sqrt(df * np.log1p(t2 / df))
+        z = (8 * df + 1) / (8 * df + 3) * np.sqrt(df * log1p(t2 / df))
         if self.sign:
             z *= np.sign(gain) * self.sign
         found: NDArray[np.float64] = z.max(axis=1)
@@ -180,7 +181,7 @@ class _Family:
 
 
 def _factor(K: NDArray[np.float64]) -> NDArray[np.float64]:
-    """F with F F' = K, or the nearest that is positive semi-definite."""
-    values, vectors = np.linalg.eigh(K)
-    found: NDArray[np.float64] = vectors * np.sqrt(np.maximum(values, 0.0))
-    return found
+    """Symmetric F with F F = K, or the nearest that is positive semi-definite: the one root that
+    does not depend on the order and the signs of eigenvectors."""
+    values, vectors = eigen(K)
+    return product(vectors * np.sqrt(np.maximum(values, 0.0)), vectors.T)

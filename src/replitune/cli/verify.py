@@ -5,7 +5,8 @@
 computes the sha256 of every file again and compares it with manifest.json (changed, missing,
 extra), looks whether inputs that are here are those that were used and whether the statistics
 were made from these translations, and derives all tests from the statistics once more. It works
-on an unpacked archive, too. Exit code 0: everything is as recorded; 2: see the list.
+on an unpacked archive, too. Exit code 0: everything is as recorded; 2: see the list. Numbers that
+differ in their last digits alone, as by another C library, are `numerical`, and no difference.
 
   replitune verify results/quickstart --against FOLDER
 
@@ -35,16 +36,18 @@ def run(options: argparse.Namespace) -> None:
     if options.against is not None:
         found = compare_runs(folder, Path(options.against))
         last = f"{found.files} files: " + (
-            f"{len(found.findings)} differ" if found.findings else "the same bytes"
+            f"{found.differences} differ"
+            if found.differences
+            else f"the same{' but for last digits' if found.findings else ' bytes'}"
         )
         lines = [*found.lines()[:-1], last]
     else:
         found = verify(folder, Path(options.corpora), options.threads)
         lines = found.lines()
     print("\n".join(lines))
-    if found.findings:
+    if found.differences:
         raise ReplituneError(
-            f"{len(found.findings)} differences, listed above",
+            f"{found.differences} differences, listed above",
             file=folder,
             fix="restore these files, or run the workflow again"
             if options.against is None

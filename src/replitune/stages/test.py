@@ -55,7 +55,7 @@ class Test(StoreStage):
 
     NAME = "test"
     LOG = "test/{testset}/{metric}"
-    VERSION = 8
+    VERSION = 9
     tests: dict[str, Any]
     design: str
     """What replicas are."""

@@ -14,7 +14,7 @@ CONFIG ?= config/config.yaml
 ARGS ?=
 RUN = $(BIN)/replitune run $(CONFIG) --cores $(CORES) $(ARGS)
 
-.PHONY: run say-run resume test say-test faults matrix lint format site dist bench paper fuzz lock clean help
+.PHONY: run say-run resume test say-test faults matrix defects lint format site dist bench paper fuzz lock clean help
 
 run: say-run $(VENV)/.installed
 	@$(RUN)
@@ -48,6 +48,10 @@ faults: $(VENV)/.installed-dev
 # The same bytes with other cores, threads, orders of jobs, kernels? ARGS="--python OTHER/bin/python"
 matrix: $(VENV)/.installed-dev
 	$(BIN)/python scripts/matrix.py $(ARGS)
+
+# Would the suite notice? Seeded defects, each in a copy of the tree. ARGS="lock order" for some.
+defects: $(VENV)/.installed-dev
+	$(BIN)/python scripts/defects.py $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

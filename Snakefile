@@ -5,4 +5,7 @@
 include: "workflow/Snakefile"
 
 
-workflow.default_target = "all"  # Snakemake takes none from a file that is included
+rule default:  # Snakemake takes no default target from a file that is included
+    default_target: True
+    input:
+        rules.all.input,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -37,5 +38,8 @@ class BuildWithWorkflow(build_py):
         made = [] if self.editable_mode else map(str, map(self.place, self.workflow_files()))
         return [*super().get_outputs(include_bytecode), *made]
 
+
+# the same files are the same wheel, whenever it is built: all are of the year in which zip's time begins
+os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 setup(cmdclass={"build_py": BuildWithWorkflow})

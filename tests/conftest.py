@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support import Ran
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
+from support import ROOT, Ran
 
 # In the background of a shell Ctrl-C is ignored, and would be by every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,6 +40,38 @@ def data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("real data is not here: REPLITUNE_DATA names no folder")
     return Path(folder)
+
+
+KERNELS = {
+    "experiment": "kernels",
+    "corpus": {"kind": "synthetic", "train": 100, "dev": 20, "tests": {"t": 20}},
+    "systems": {"phrase": {"backend": "phrase"}, "hiero": {"backend": "hiero"}},
+    "replicas": {"mert": 1, "mira": 1, "pro": 1},
+    "metrics": ["bleu", "chrf"],
+    "tests": {"methods": ["crossed", "clark", "riezler", "fu-ar"]},
+}
+"""What tests that start processes compile."""
+
+
+@pytest.fixture(scope="session")
+def kernels() -> None:
+    """Compiled once for the present sources, and not by the jobs of several tests side by side."""
+    sources = [path for path in (ROOT / "src").rglob("*.py") if b"numba" in path.read_bytes()]
+    times = sorted((path.relative_to(ROOT).as_posix(), path.stat().st_mtime_ns) for path in sources)
+    state = hashlib.sha256(repr(times).encode())
+    mark = ROOT / "src" / "replitune" / "__pycache__" / "compiled-for-tests"
+    mark.parent.mkdir(exist_ok=True)
+    with open(mark, "a+") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        handle.seek(0)
+        if handle.read() != state.hexdigest():
+            stage = Experiment(resolve(KERNELS)).stage("kernels")
+            with tempfile.TemporaryDirectory() as folder:
+                words = ["job", "kernels", "--settings", stage.json, "--threads", "2"]
+                command = [sys.executable, "-m", "replitune", *words]
+                subprocess.run(command, cwd=folder, check=True, capture_output=True)
+            handle.truncate(0)
+            handle.write(state.hexdigest())
 
 
 @pytest.fixture

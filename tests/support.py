@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import fcntl
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from replitune.cli.main import main
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import Job, jobs_of
-from replitune.experiment.stage import paths_of
+from replitune.experiment.reading import load, resolve
+from replitune.experiment.stage import Stage, paths_of
 from replitune.significance.looks.record import read_record
 
 ROOT = Path(__file__).resolve().parent.parent
 """The repository."""
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that is filled once in a session, whatever the number of test processes. Not to be
+    changed by a test."""
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / name
+    with open(shared / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            half = shared / f"{name}.half"
+            shutil.rmtree(half, ignore_errors=True)
+            half.mkdir()
+            make(half)
+            half.rename(folder)
+    return folder
 
 
 @dataclass(frozen=True)
@@ -27,6 +55,7 @@ class Ran:
 def run_in_process(experiment: Experiment) -> Experiment:
     """Run every job of an experiment in this process, in the order of the workflow and without
     Snakemake; in the current folder, where the same files are then as after a run of Snakemake's.
+    Kernels are not compiled beforehand, since it is one process that runs all.
 
     Returns the experiment with the replicas that its looks have asked for.
     """
@@ -40,8 +69,52 @@ def run_in_process(experiment: Experiment) -> Experiment:
             settled, number = record.settled, number + 1
         experiment = experiment.after(record)
     for job in jobs_of(experiment):
-        run_job(experiment, job)
+        if job.stage != "kernels":
+            run_job(experiment, job)
+    Path(experiment.at.kernels).write_text("compiled\n")
     return experiment
+
+
+def run_file(file: Path, folder: Path | None = None, **overrides: object) -> Experiment:
+    """The same of an experiment file, in its folder or another one."""
+    with contextlib.chdir(folder or file.parent):
+        return run_in_process(Experiment(load(file, **overrides)))
+
+
+def changed(experiment: dict[str, Any], **changes: object) -> dict[str, Any]:
+    """An experiment with other settings: ``tests__samples=9`` is that of `tests`."""
+    experiment = copy.deepcopy(experiment)
+    for path, value in changes.items():
+        *parents, last = path.split("__")
+        place = experiment
+        for key in parents:
+            place = place.setdefault(key, {})
+        place[last] = value
+    return experiment
+
+
+def run_again(before: dict[str, Any], after: dict[str, Any]) -> dict[str, int]:
+    """Number of jobs by stage that a change of a finished experiment runs again: those that are told
+    or read something else, and those that read what these make. (That Snakemake plans the same is a
+    test of test_workflow.py.)"""
+    told = {job.name: _told(stage) for job, stage in _stages(Experiment(resolve(before)))}
+    again: list[str] = []
+    made: set[Path] = set()
+    for job, stage in _stages(Experiment(resolve(after))):
+        if told.get(job.name) != _told(stage) or made.intersection(paths_of(stage.inputs)):
+            made.update(paths_of(stage.outputs))
+            again.append(job.stage)
+    return dict(Counter(again))
+
+
+def _stages(experiment: Experiment) -> list[tuple[Job, Stage]]:
+    """All jobs but the compilation of kernels, which nothing runs again."""
+    jobs = [job for job in jobs_of(experiment) if job.stage != "kernels"]
+    return [(job, experiment.stage(job.stage, **job.names)) for job in jobs]
+
+
+def _told(stage: Stage) -> tuple[str, object, object]:
+    return stage.json, stage.planned, stage.outputs
 
 
 def run_job(experiment: Experiment, job: Job) -> None:

@@ -38,7 +38,18 @@ def test_every_file_names_the_same_version(said: str):
 
 
 def test_every_file_names_the_same_license_and_authors():
-    assert PROJECT["license"] == CITATION["license"] == ZENODO["license"]
+    assert CITATION["license"] == ZENODO["license"] == "Apache-2.0"
+    ours, *bundled = PROJECT["license"].split(" AND ")
+    assert ours == CITATION["license"]
+    # of what the page brings
+    licences = text("src/replitune/report/templates/plot.min.js").partition("*/")[0]
+    said = {
+        "ISC": "Permission to use, copy, modify, and/or",
+        "MIT": "Permission is hereby granted, free",
+        "BSD-3-Clause": "Redistribution and use in source",
+        "Apache-2.0": "Apache License, Version 2.0",
+    }
+    assert {name for name, words in said.items() if words in licences} == {ours, *bundled}
     names = [author["name"] for author in PROJECT["authors"]]
     assert names == [author["name"] for author in CITATION["authors"]]
     assert names == [author["name"] for author in ZENODO["creators"]]
@@ -62,6 +73,23 @@ def test_versions_of_python_are_those_that_can_be_installed():
     tested = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]
     others = tested["tests"]["strategy"]["matrix"]["python"]
     assert [f"3.{minor}" for minor in said] == ["3.11", *others]
+
+
+def test_actions_are_pinned_by_commit():
+    """A tag can be moved."""
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        for action in re.findall(r"uses: *(.*)", path.read_text("utf-8")):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), f"{path.name}: {action}"
+
+
+def test_options_of_the_slurm_profile_are_known_to_every_plugin_that_is_allowed():
+    plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
+    profile = yaml.safe_load(text("workflow/profiles/slurm/config.yaml"))
+    options = {key.removeprefix("slurm-").replace("-", "_") for key in profile if key.startswith("slurm-")}
+    assert options == {"no_requeue"}
+    assert options <= plugin.ExecutorSettings.__dataclass_fields__.keys()
+    (allowed,) = [one for one in PROJECT["optional-dependencies"]["slurm"] if "executor" in one]
+    assert allowed.endswith(">=2.8")  # 2.7.1 does not know `no_requeue`
 
 
 def test_citations_of_the_paper_are_in_its_bibliography():

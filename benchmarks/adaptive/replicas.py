@@ -53,7 +53,7 @@ def stores(data: Path) -> dict[str, SegmentStatistics]:
     references = lines(data / "multi30k" / "test_2016_flickr.lc.norm.tok.en.gz")
     found = {}
     texts = {
-        name: Outputs.of(
+        name: Outputs.from_replicas(
             [
                 lines(path)
                 for path in sorted((data / "multi30k-replicas").glob(f"{name}.mert-*.test2016.gz"))

@@ -17,7 +17,7 @@ import numpy as np
 from gate import ALPHAS, HS, RATIOS, SHIFTS, Row, limits, place, read, saving
 from simulate import SCHEDULE
 
-from replitune.report.drawing import Figure, beside, render, style
+from replitune.report.drawing import Figure, add_legend, render, style
 from replitune.running.files import atomic_open
 
 HERE = Path(__file__).parent
@@ -168,7 +168,7 @@ def picture(rows: list[Row]) -> Figure:
         panels.set_ylim(0, SCHEDULE[-1] + 1)
         panels.set_xlabel("V_rep / V_seg at three runs")
         panels.set_ylabel("mean runs of each system")
-        beside(panels)
+        add_legend(panels)
 
     return Figure("", draw, size=(6.4, 3.2))
 

@@ -12,20 +12,19 @@ against the library's, and `drawn` against `summarise`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from batch import Array, Batch
 from numba import njit
 from numpy.typing import NDArray
-from scipy.special import digamma, fdtr, fdtrc, polygamma, stdtrit
+from scipy.special import fdtrc, stdtrit
 
 from replitune.metrics.base import Metric
 from replitune.significance.critical import Parts, Scope, critical_values, net_parts
 from replitune.significance.crossed_pair import FEWEST_FOR_FLAG, RUN_EFFECT, UNSTABLE
-from replitune.significance.moderation import MOST, OUTLYING
 from replitune.significance.studies.simulate import Design
-from replitune.significance.system_parts import effective_documents
+from replitune.significance.system_parts import contributing_df, effective_documents
 
 Yes = NDArray[np.bool_]
 
@@ -40,14 +39,12 @@ class Summary:
     """(T, n_b)"""
     seg: Array
     """(T,) V_seg"""
-    nu_seg: float
+    nu_seg: float | Array
     both: Array
     """(T, 2H) V_int of A by tuner, then of B."""
     units: int
     """Segments, or documents."""
     tuners: int = 1
-    others: Array | None = None
-    """(T, S - 2) variances of the runs of systems that are not compared."""
 
     @property
     def delta(self) -> Array:
@@ -101,8 +98,10 @@ def summarise(batch: Batch) -> Summary:
     nu_seg = N - 1.0
     if batch.sizes is not None:
         nu_seg = effective_documents(np.repeat(np.arange(U, dtype=np.int32), batch.sizes)) - 1
-    seg = ((means[1] - means[0]) ** 2).sum(axis=1)
-    return Summary(*batch.scores, seg, nu_seg, np.stack(both, axis=-1), U, batch.tuners)
+    d = means[1] - means[0]
+    seg = (d**2).sum(axis=1)
+    nus = np.array([contributing_df(units, nu_seg) for units in d])
+    return Summary(*batch.scores, seg, nus, np.stack(both, axis=-1), U, batch.tuners)
 
 
 def chi_square(nu: float, shape: int | tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -111,17 +110,11 @@ def chi_square(nu: float, shape: int | tuple[int, ...], rng: np.random.Generator
 
 
 def drawn(
-    design: Design,
-    trials: int,
-    rng: np.random.Generator,
-    tuners: int = 1,
-    systems: int = 2,
-    spread: float = 0.0,
+    design: Design, trials: int, rng: np.random.Generator, tuners: int = 1, spread: float = 0.0
 ) -> Summary:
     """As `summarise` of `mean_scores`, but for what segments do to both systems alike.
 
-    systems: with those that are not compared, which have as many runs as B, as noisy as B's; the
-    logarithm of the standard deviation of each system's runs has itself the sd `spread`.
+    spread: standard deviation of the logarithm of the standard deviation of a system's runs.
     """
     N, T = design.segments, trials
     shift = np.full(T, design.delta)
@@ -147,38 +140,28 @@ def drawn(
         k = n // tuners
         V_int = (k / n) ** 2 * of_output**2 / (k * N)
         both.append(V_int * chi_square((k - 1) * (N - 1), (T, tuners), rng))
-    summary = Summary(*scores, seg, N - 1.0, np.concatenate(both, axis=1), N, tuners)
-    if systems == 2:
-        return summary
-    sd = float(np.asarray(design.replica_b).flat[0])
-    more = np.exp(spread * rng.standard_normal((T, systems - 2)))
-    variance = (sd * more) ** 2 + design.noise_b**2 / N
-    d = design.n_b - 1
-    return replace(summary, others=variance * chi_square(d, (T, systems - 2), rng))
+    return Summary(*scores, seg, N - 1.0, np.concatenate(both, axis=1), N, tuners)
 
 
 # -- crossed ------------------------------------------------------------------------------
 
 
-def crossed_parts(summary: Summary, scope: Scope = "both", moderate: bool = False) -> Parts:
+def crossed_parts(summary: Summary, scope: Scope = "both") -> Parts:
     """Variance (T,), its parts (T, K), and their degrees of freedom (T, K)."""
     rep, nus = [], []
-    prior = prior_of(summary) if moderate else None
     for scores in (summary.a, summary.b):
         n = scores.shape[1]
         k = n // summary.tuners
         for h in range(summary.tuners):
             s2 = scores[:, h * k : (h + 1) * k].var(axis=1, ddof=1)
             nu = np.full(len(s2), k - 1.0)
-            if prior is not None:
-                s2, nu = prior.moderated(s2, k - 1.0)
             rep.append((k / n) ** 2 * s2 / k)
             nus.append(nu)
     return net_parts(
         np.stack(rep, axis=-1),
         np.stack(nus, axis=-1),
         summary.seg[:, np.newaxis],
-        np.array([summary.nu_seg]),
+        np.reshape(summary.nu_seg, (-1, 1)),
         summary.both.sum(axis=1, keepdims=True),
         scope,
     )
@@ -215,57 +198,6 @@ def crossed_rejections(
     t = np.abs(summary.delta) / np.sqrt(parts.variance)
     found: Yes = t > critical(parts.values, parts.nus, alpha / 2)
     return found
-
-
-@dataclass(frozen=True)
-class Priors:
-    """`significance.moderation.Prior`, of T families of systems."""
-
-    variance: Array
-    df: Array
-    df_of_all: float
-    used: Yes
-
-    def moderated(self, s2: Array, d: float) -> tuple[Array, Array]:
-        total = self.df + d
-        found = (self.df * self.variance + d * s2) / total
-        return (np.where(self.used, found, s2), np.where(self.used, np.minimum(total, self.df_of_all), d))
-
-
-def prior_of(summary: Summary) -> Priors:
-    assert summary.others is not None
-    assert summary.a.shape == summary.b.shape
-    d = summary.a.shape[1] - 1.0
-    own = [x.var(axis=1, ddof=1)[:, np.newaxis] for x in (summary.a, summary.b)]
-    s2 = np.concatenate([*own, summary.others], axis=1)
-    S = s2.shape[1]
-    variance, df = _moments(s2, d)
-    outlying = np.zeros(len(s2), bool)
-    for s in range(S):
-        usual, below = _moments(np.delete(s2, s, axis=1), d)
-        F = s2[:, s] / usual
-        outlying |= 2 * np.minimum(fdtr(d, below, F), fdtrc(d, below, F)) < OUTLYING / S
-    return Priors(variance, df, S * d, ~outlying)
-
-
-def _moments(s2: Array, d: float) -> tuple[Array, Array]:
-    """s0^2 and d0 (T,) of variances (T, S)."""
-    e = np.log(s2) - digamma(d / 2) + np.log(d / 2)
-    excess = e.var(axis=1, ddof=1) - polygamma(1, d / 2)
-    df = np.full(len(s2), MOST)
-    df[excess > 0] = np.minimum(2 * _trigamma_inverse(excess[excess > 0]), MOST)
-    return np.exp(e.mean(axis=1) + digamma(df / 2) - np.log(df / 2)), df
-
-
-def _trigamma_inverse(y: Array) -> Array:
-    x = 0.5 + 1 / y
-    for _ in range(50):
-        value = polygamma(1, x)
-        step = value * (1 - value / y) / polygamma(2, x)
-        x = x + step
-        if (np.abs(step) < 1e-12 * x).all():
-            break
-    return x
 
 
 def unstable_run(summary: Summary) -> Yes:

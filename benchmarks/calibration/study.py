@@ -46,7 +46,6 @@ from closed import (
     crossed_rejections,
     drawn,
     mixed_rejections,
-    prior_of,
     run_effect,
     summarise,
     unstable_run,
@@ -171,7 +170,7 @@ def cells() -> Iterator[Cell]:
     yield from binary_cells()
     yield from document_cells()
     yield from sample_cells()
-    yield from moderated_cells()
+    yield from unequal_noise_cells()
     yield from figure_cells()
     for n in (3, 5, 10, 20):
         yield Cell("mean", "this", n, n, "equal", 1.0, shift=3.0, resampled=True)
@@ -232,7 +231,7 @@ def sample_cells() -> Iterator[Cell]:
                 yield Cell("mean", "next", n, n, "equal", 0.0, shift, interaction=interaction)
 
 
-def moderated_cells() -> Iterator[Cell]:
+def unequal_noise_cells() -> Iterator[Cell]:
     for systems in (5, 10):
         for n in (3, 5):
             for ratio in (1.0, 10.0):
@@ -383,7 +382,7 @@ class Maker:
         if cell.whole:
             return summarise(self(trials, rng))
         tuners = TUNERS if cell.metric == "tuners" else 1
-        return drawn(self.design, trials, rng, tuners, cell.systems, cell.spread)
+        return drawn(self.design, trials, rng, tuners, cell.spread)
 
     def scores(self, trials: int, rng: np.random.Generator) -> list[NDArray[np.float64]]:
         """Segment scores (T, n, N) of A and of B."""
@@ -426,10 +425,6 @@ def closed_rejections(cell: Cell, summary: Summary, alpha: float) -> dict[str, Y
     if cell.null == "this":
         runs = crossed_parts(summary, "runs")
         found["crossed:scope=runs"] = crossed_rejections(summary, runs, alpha)
-    if cell.systems > 2:
-        moderated = crossed_parts(summary, moderate=True)
-        found["crossed:variance=moderated"] = crossed_rejections(summary, moderated, alpha)
-        found["note not-moderated"] = ~prior_of(summary).used
     alike = cell.noise == "equal" and cell.runs == "normal" and cell.systems == 2
     scored = cell.metric in ("mean", "binary", "equal documents")
     if alike and scored and cell.null == "next" and cell.ratio <= 1:

@@ -352,35 +352,6 @@ def samples(gate: pd.DataFrame) -> str:
     return table(head, rows)
 
 
-def moderated(gate: pd.DataFrame) -> str:
-    own = gate[gate["systems"] > 2]
-    rows = []
-    for systems in (5, 10):
-        for n in (3, 5):
-            at = where(own, systems=systems, n_a=n)
-            for method in ("crossed", "crossed:variance=moderated"):
-                of = where(at, method=method)
-                row = [str(systems), str(n), named(method)]
-                for ratio in (1, 10):
-                    for spread in (0, 0.15, 0.3):
-                        cells = where(of, ratio=ratio, spread=spread, noise="equal")
-                        level = rate(where(cells, shift=0), 0.05)
-                        found = where(cells, shift=3)["rate 0.05"].max()
-                        row.append(f"{level}, {number(found, 2)}")
-                    noisy = where(at, ratio=ratio, noise="thrice")
-                    entry = rate(where(noisy, method=method), 0.05)
-                    if method != "crossed":
-                        own_kept = where(noisy, method="note not-moderated")["rate 0.05"].max()
-                        entry += f" ({number(own_kept, 2)})"
-                    row.append(entry)
-                rows.append(row)
-    head = ["systems", "n", "method"]
-    for ratio in (1, 10):
-        head += [f"V_rep/V_seg {ratio}, log-sd {s}" for s in ("0", ".15", ".3")]
-        head.append(f"{ratio}, A thrice")
-    return table(head, rows)
-
-
 def mixed(gate: pd.DataFrame) -> str:
     """Levels at .05."""
     own = where(gate, metric="mean", noise="equal", shift=0, **FIRST)
@@ -616,7 +587,6 @@ def main() -> None:
         "binary": binary(gate),
         "documents": documents(gate),
         "samples": samples(gate),
-        "moderated": moderated(gate),
         "mixed": mixed(gate),
         "nested": nested(gate),
         "replicas": replicas(pd.read_csv(HERE / "replicas.csv")),

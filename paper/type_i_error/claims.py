@@ -21,7 +21,6 @@ def gate(sources: Sources) -> dict[str, bool]:
         "crossed, Cochran-Cox",
         "crossed:scope=runs",
         "crossed:scope=segments",
-        "crossed:variance=moderated",
         "evalstats",
     }
     cells = {cell.name for cell in study().cells()}

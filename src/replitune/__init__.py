@@ -19,8 +19,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'replitune' has no attribute {name!r}")
     from importlib import import_module
 
-    globals()[name] = found = getattr(import_module(_PLACES[name]), name)
-    return found
+    globals()[name] = value = getattr(import_module(_PLACES[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:

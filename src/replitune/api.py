@@ -117,7 +117,7 @@ def compare(
             result = scorer.score(system, replica_ids({"run": len(outputs)}), outputs)
             scored[scorer.metric.id].append(result)
     runs_of = {system: len(outputs) for system, outputs in texts.items()}
-    tests, read_as = _of_single_outputs(tests, settings, runs_of)
+    tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
     signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
     warnings += tokenised_twice(given.references[0], signatures)
     copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
@@ -158,7 +158,7 @@ def scores(
     ----------
     table
         A row for each system, run and segment: a DataFrame, a pyarrow table, a mapping of columns,
-        or paths of files, told by their content: CSV, TSV, JSON lines, Parquet, and what some
+        or paths of files, recognised by their content: CSV, TSV, JSON lines, Parquet, and what some
         programs write (docs/compare.md). Of files that name no system, by system the path of
         each run: ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The columns are system,
         replica (or seed, run), segment (or id) and score; perhaps metric, testset, language and
@@ -171,7 +171,7 @@ def scores(
     lower_is_better
         True, or the names of those metrics.
     allow_missing
-        Leave out segments that some run has no score of. By default they are an error.
+        Leave out segments that some run has no score of. By default that is an error.
     baseline
         The system that all others are compared with; by default every pair is.
     testset
@@ -216,12 +216,12 @@ def scores(
     _enough(given.stores[0].systems)
     read_as = given.read_as
     if given.run_level:
-        tests = _of_runs_alone(tests, settings)
+        tests = _tests_of_runs_alone(tests, settings)
         read_as += ("one score for each run: the test asks about new runs on this test set",)
     elif design == "runs":
         runs = {name: system.n for name, system in given.stores[0].systems.items()}
-        tests, said = _of_single_outputs(tests, settings, runs)
-        read_as += said
+        tests, notes = _tests_of_single_outputs(tests, settings, runs)
+        read_as += notes
     return _report(
         given.stores,
         tests,
@@ -295,7 +295,7 @@ def read(results: str | Path) -> Report:
     from replitune.stages.report import Report as ReportStage
 
     folder = Path(results)
-    experiment = experiment_of(read_manifest(folder), folder.absolute().parent).as_looked()
+    experiment = experiment_of(read_manifest(folder), folder.absolute().parent).after_looks()
     job = experiment.stage("report")
     assert isinstance(job, ReportStage)
     return Report(read_material(job, unrepeatable(folder, job.systems)))
@@ -316,7 +316,7 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
 
 
 def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
-    """The settings of the tests, checked. `scope` and `unit` are of every test that has them."""
+    """The settings of the tests, checked. `scope` and `unit` are for every test that has them."""
     from replitune.errors import ReplituneError
     from replitune.settings import read as read_settings
     from replitune.significance.settings import Baseline, TestSettings
@@ -337,7 +337,7 @@ def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
     return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
 
 
-def _of_people(tests: TestSettings) -> TestSettings:
+def _tests_of_people(tests: TestSettings) -> TestSettings:
     """The test of judgements: one run of each system, all pairs, new segments."""
     import msgspec
 
@@ -352,7 +352,7 @@ OF_TESTS = ("scope", "unit")
 
 
 def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """The same tests with these options, where they have them and were given none."""
+    """The same tests with these options, where they have them and the user gave none."""
     from replitune.errors import ReplituneError
     from replitune.registry import Entry
     from replitune.significance.registry import TESTS
@@ -373,11 +373,11 @@ def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Ent
     return tuple(changed)
 
 
-def _of_single_outputs(
+def _tests_of_single_outputs(
     tests: TestSettings, given: Mapping[str, Any], runs: Mapping[str, int]
 ) -> tuple[TestSettings, tuple[str, ...]]:
     """Where no tested pair has several runs on both sides, by default the test that asks about new
-    segments alone; and what is said of it."""
+    segments alone; and a note about it."""
     import msgspec
 
     from replitune.registry import Entry
@@ -389,12 +389,12 @@ def _of_single_outputs(
         return tests, ()
     options = {"scope": "segments", **({"unit": given["unit"]} if given.get("unit") else {})}
     methods = (Entry("crossed", options, "crossed"),)
-    said = "pairs with one run of a system: the test asks about new segments, from these runs"
-    return msgspec.structs.replace(tests, methods=methods), (said,)
+    note = "pairs with one run of a system: the test asks about new segments, from these runs"
+    return msgspec.structs.replace(tests, methods=methods), (note,)
 
 
 def _are_paths(column: Any) -> bool:
-    """Whether it is a list of names of files; some column of a table holds numbers."""
+    """Whether it is a list of file names; a table has at least one column of numbers."""
     listed = isinstance(column, list | tuple) and len(column) > 0
     return listed and all(isinstance(item, str | Path) for item in column)
 
@@ -403,7 +403,7 @@ RUNS_ALONE = ("crossed", "replica-permutation", "fu-ar", "fu-bootstrap")
 """Tests that need no segments."""
 
 
-def _of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestSettings:
+def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestSettings:
     """The tests of systems of which there is one score for each run."""
     import msgspec
 
@@ -437,7 +437,7 @@ def _enough(systems: Mapping[str, Any]) -> None:
 
 
 def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
-    """The runs of a system, where they can be."""
+    """The runs of a system, checked."""
     from replitune.errors import ReplituneError
 
     if isinstance(runs, str | Path) or not len(runs):
@@ -517,25 +517,27 @@ def _report(
     human: str | Path | None = None,
     **more: Any,
 ) -> ComparisonReport:
-    """`more`: what the report has beside results and statistics."""
+    """`more`: other fields of the report."""
     from dataclasses import replace
+
+    from threadpoolctl import threadpool_limits
 
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
-    from replitune.running.blas import one_thread
 
-    with one_thread():
+    # a sum's last digit depends on the number of threads; a notebook has as many as there are cores
+    with threadpool_limits(1, user_api="blas"):
         judged: dict[str, Any] = {}
         if human is not None:
             from replitune.meta.judged import human_statistics
 
-            found, said = human_statistics(human, stores[0])
-            more["read_as"] = (*more.get("read_as", ()), *said)
-            for store in found:
-                of_people = _of_people(tests)
-                one = compare([store], of_people, testset=testset, seed=seed, threads=1)
+            judged_stores, notes = human_statistics(human, stores[0])
+            more["read_as"] = (*more.get("read_as", ()), *notes)
+            for store in judged_stores:
+                people_tests = _tests_of_people(tests)
+                one = compare([store], people_tests, testset=testset, seed=seed, threads=1)
                 judged |= one.metrics
-            stores = [*stores, *found]
+            stores = [*stores, *judged_stores]
         comparison = compare(
             stores[: len(stores) - len(judged)],
             tests,

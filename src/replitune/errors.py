@@ -67,7 +67,7 @@ class ReplicaError(ReplituneError):
 
 
 def shortened(text: str) -> str:
-    """What a person reads of it; the rest is counted."""
+    """The beginning of a long text, and how much more there is."""
     rest = len(text) - LONGEST
     return text if rest <= 0 else f"{text[:LONGEST]}... ({rest:,} more characters)"
 
@@ -83,7 +83,7 @@ TROUBLES = {
 
 
 def machine_trouble(error: OSError) -> str | None:
-    """One message for what is wrong with the machine and not with the program."""
+    """One message for a fault of the machine, not of the program."""
     text = str(error)
     if error.errno in TROUBLES:
         what = TROUBLES[error.errno]

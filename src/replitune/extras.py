@@ -1,4 +1,4 @@
-"""Packages that only some of the work needs, and the one message of whoever lacks them."""
+"""Packages that only some tasks need, and the one message for those that are missing."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ EXTRAS = {
     "meteor": Extra("METEOR", ("pycocoevalcap",)),
     "slurm": Extra("Slurm clusters", ("snakemake_executor_plugin_slurm",)),
 }
-"""Of pyproject.toml, those that people ask for; `all` has all of them but `notice`,
-which adds a column to reports."""
+"""The extras of pyproject.toml that users ask for; `all` has all of them but `notice`, which adds a
+column to reports."""
 
 
 def to_install(*extras: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-leaf = njit(cache=True, nogil=True, _nrt=False)
+from replitune.probes.numba import uncounted
+
+leaf = njit(cache=True, nogil=True, **uncounted())
 """For a kernel that makes no array and is called from others: it does not count references to the
 arrays that it is passed or slices, which in inner loops can cost more than the work."""
 

@@ -111,8 +111,8 @@ class Registry(Generic[T]):
     def _points(self) -> dict[str, EntryPoint]:
         from importlib.metadata import entry_points
 
-        found = entry_points(group=self.group) if self.group is not None else ()
-        return {point.name: point for point in found}
+        points = entry_points(group=self.group) if self.group is not None else ()
+        return {point.name: point for point in points}
 
     @property
     def names(self) -> list[str]:
@@ -123,18 +123,27 @@ class Registry(Generic[T]):
         return name in self.own or name in self._points
 
     def __getitem__(self, name: str) -> T:
-        """What is called so."""
+        """The thing of this name."""
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
 
     def _load(self, name: str) -> T:
         if name in self.own:
-            found: T = _imported(self.own[name])
-            return found
+            built_in: T = _imported(self.own[name])
+            return built_in
         if name not in self._points:
             raise self.unknown(name)
-        brought: Any = self._points[name].load()
+        point = self._points[name]
+        try:
+            brought: Any = point.load()
+        except Exception as error:
+            raise ReplituneError(
+                f"the {self.kind} {name} of another package cannot be loaded",
+                file=f"{point.dist.name} {point.dist.version}" if point.dist else None,
+                found=f"{point.value}: {type(error).__name__}: {error}",
+                fix="install a version of it that works here, or remove it",
+            ) from error
         expected, fits = self._expected, callable(brought)
         if self._base is not None:
             expected = f"a subclass of {self._base.replace(':', '.')}"
@@ -157,9 +166,9 @@ class Registry(Generic[T]):
         )
 
     def settings(self, name: str) -> dict[str, Setting]:
-        """The options of what is called so: its own, or those of its class `Settings`."""
-        found: Any = self[name]
-        return settings_of(getattr(found, "Settings", found))
+        """The options of a thing: its own parameters, or those of its class `Settings`."""
+        named: Any = self[name]
+        return settings_of(getattr(named, "Settings", named))
 
     def entry(self, given: str | Mapping[str, Any] | Entry) -> Entry:
         """The entry that a word or a mapping names; the first mistake is raised."""
@@ -172,18 +181,18 @@ class Registry(Generic[T]):
         return entry
 
     def entries(self, given: Iterable[str | Mapping[str, Any] | Entry]) -> list[Entry]:
-        """Several, which are called differently: their ids name files and rows."""
-        found = [self.entry(one) for one in given]
-        twice = repeated(entry.id for entry in found)
+        """Several with distinct ids, which name files and rows."""
+        entries = [self.entry(one) for one in given]
+        twice = repeated(entry.id for entry in entries)
         if twice is not None:
             raise ReplituneError(
                 f"two {self.kind}s are called {twice!r}", fix="give one of them an `id` of its own"
             )
-        return found
+        return entries
 
 
 def repeated(ids: Iterable[str]) -> str | None:
-    """The first id that was there before. Some file systems do not tell upper from lower case."""
+    """The first repeated id. Case is ignored: some file systems do not tell upper from lower case."""
     seen: set[str] = set()
     for id in ids:
         if id.lower() in seen:

@@ -75,7 +75,7 @@ class _Wrong:
 
 
 WRONG: Any = _Wrong()
-"""What stands for a value that cannot be used; what is wrong with it was said."""
+"""Stands for a value that cannot be used; the mistake has been noted."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Setting:
 
     @property
     def may_be_empty(self) -> bool:
-        """Of a list with a default: whether none is a choice of its own."""
+        """Of a list with a default: whether an empty list is a choice of its own."""
         return bool(self.default) and not any(meta.min_length for meta in _metas(self.type))
 
 
@@ -102,7 +102,7 @@ class Setting:
 def settings_of(declared: Any) -> dict[str, Setting]:
     """The settings of a `Settings` class, a dataclass, or any function or class, by name."""
     hints = _hints(declared)
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     if isinstance(declared, type) and issubclass(declared, Settings):
         for item in msgspec.structs.fields(declared):
             default = inspect.Parameter.empty
@@ -111,13 +111,13 @@ def settings_of(declared: Any) -> dict[str, Setting]:
             elif item.default_factory is not msgspec.NODEFAULT:
                 default = item.default_factory()
             hint = hints[item.name]
-            found[item.encode_name] = Setting(item.encode_name, hint, default, _description(hint))
-        return found
+            settings[item.encode_name] = Setting(item.encode_name, hint, default, _description(hint))
+        return settings
     for name, parameter in inspect.signature(declared).parameters.items():
         hint = hints.get(name)
         if _metas(hint):
-            found[name] = Setting(name, hint, parameter.default, _description(hint))
-    return found
+            settings[name] = Setting(name, hint, parameter.default, _description(hint))
+    return settings
 
 
 def _hints(declared: Any) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Reading:
         return WRONG
 
     def caught(self, path: Path_, error: ReplituneError) -> Any:
-        """Note what code complained of."""
+        """Note a mistake that code found."""
         return self.wrong(path, error.message, found=error.found, expected=error.expected, fix=error.fix)
 
     def not_allowed(self, value: Any, path: Path_, expected: str) -> Any:
@@ -225,7 +225,7 @@ class Reading:
         return self.not_allowed(value, path, words_of(hint, bounds))
 
     def _read_union(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
-        """The first member that takes the value; of what has the value's form, its complaint."""
+        """The value as the first member that accepts it; else the complaint of a member of its form."""
         form = None
         for member in get_args(hint):
             attempt = Reading()
@@ -390,17 +390,17 @@ def read(hint: Any, value: Any, name: str = "") -> Any:
     """`value` as the type `hint`; the first mistake is raised. `name` is what the value is called
     in messages."""
     reading = Reading()
-    found = reading.read(hint, value, (name,) if name else ())
+    result = reading.read(hint, value, (name,) if name else ())
     if reading.mistakes:
         raise reading.mistakes[0].error()
-    return found
+    return result
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def check_arguments(function: _F) -> _F:
-    """Hold the arguments of a function to its declared settings, whoever calls it; the first
+    """Check the arguments of a function against its declared settings, whoever calls it; the first
     mistake is raised."""
     signature = inspect.signature(function)
 
@@ -488,10 +488,10 @@ def words_of(hint: Any, bounds: list[msgspec.Meta]) -> str:
     for bound in bounds:
         if bound.pattern is not None:
             return bound.description or f"a text like {bound.pattern}"
-        for name, said in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
+        for name, text in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
             limit = getattr(bound, name)
             if limit is not None:
-                limits.append(f"{said} {limit}")
+                limits.append(f"{text} {limit}")
         if bound.min_length:
             if hint is str:
                 return "a text that is not empty"
@@ -591,15 +591,15 @@ SCHEMA_WORDS = {
 
 
 def _schema_of_bounds(meta: msgspec.Meta, hint: Any) -> dict[str, Any]:
-    found = {
+    bounds = {
         word: getattr(meta, name) for name, word in SCHEMA_WORDS.items() if getattr(meta, name) is not None
     }
     what = "Length" if hint is str else "Properties" if get_origin(hint) is dict else "Items"
     if meta.min_length is not None:
-        found[f"min{what}"] = meta.min_length
+        bounds[f"min{what}"] = meta.min_length
     if meta.max_length is not None:
-        found[f"max{what}"] = meta.max_length
-    return found
+        bounds[f"max{what}"] = meta.max_length
+    return bounds
 
 
 def _plain_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -622,7 +622,7 @@ def _plain_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         }
     if isinstance(hint, type) and _is_model(hint):
         if hint.__name__ not in definitions:
-            definitions[hint.__name__] = {}  # it may stand inside of itself
+            definitions[hint.__name__] = {}  # it may contain itself
             definitions[hint.__name__] = model_schema(hint, definitions)
         return {"$ref": f"#/$defs/{hint.__name__}"}
     names = {bool: "boolean", int: "integer", float: "number", str: "string"}

@@ -224,7 +224,7 @@ def experiment(tmp_path: Path, **system: Any) -> Path:
         ({"decode": "x", "tune": "x", "weights": {"A": 1}, "nbest": "x"}, "tuned twice"),
         ({"decode": "x", "programs": ["no-such-decoder"]}, "no-such-decoder"),
         ({"train": "x"}, "`decode` is missing"),
-        ({"decode": "x", "replicas": {"mert": 2}}, "made otherwise"),
+        ({"decode": "x", "replicas": {"mert": 2}}, "replicas of other kinds"),
     ],
 )
 def test_mistakes_in_an_experiment(

@@ -101,7 +101,7 @@ assert TUNERS.names[-1] == "coin" and "coin" in list_tuners()
 assert read(ReplicaCounts, {"coin": 3}) == {"coin": 3}
 tuning = read(Annotated[Any, TUNING], {"coin": {"spread": 0.5}})
 assert tuning.tuner("coin").spread == 0.5
-assert tuning_of(tuning.of("coin"), "coin")["tuner"] == get_tuner("coin", {"spread": 0.5})
+assert tuning_of(tuning.for_tuner("coin"), "coin")["tuner"] == get_tuner("coin", {"spread": 0.5})
 moses = get_backend("b", {"backend": "moses"})
 assert "coin" in moses.prefixes and "mert-lattice" not in moses.prefixes
 
@@ -233,5 +233,5 @@ def test_one_general_number_of_replicas_serves_several_backends():
     assert [r.id for r in experiment.replicas("smt")] == ["mert-001", "mert-002"]
     assert [r.id for r in experiment.replicas("shell")] == ["seed-001", "seed-002", "seed-003"]
     assert [r.id for r in experiment.replicas("own")] == ["pro-001"]
-    with pytest.raises(ReplituneError, match="made otherwise"):
+    with pytest.raises(ReplituneError, match="replicas of other kinds"):
         resolve(settings({"smt": {"backend": "phrase"}}, replicas={"seeds": 3}))

@@ -81,8 +81,8 @@ def test_each_file_is_a_run_where_tables_tell_none(tmp_path: Path):
     ("name", "settings", "segments", "message"),
     [
         ("C", {"replicas": {"seeds": 2}}, 4, "no system is called 'C'"),
-        ("C", {"replicas": {"seeds": 2}, "called": "B"}, 5, "not what is declared"),
-        ("B", {"replicas": {"seeds": 3}}, 4, "not what is declared"),
+        ("C", {"replicas": {"seeds": 2}, "called": "B"}, 5, "other scores than declared"),
+        ("B", {"replicas": {"seeds": 3}}, 4, "other scores than declared"),
         ("B", {}, 4, "2 runs of 4 segments"),
     ],
 )

@@ -89,7 +89,7 @@ def test_all_systems_must_be_so(replitune: Callable[..., Ran], table: Path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--pairs", "base:like", "--fail-unless", "same"], "`same` needs a margin of score"),
+        (["--pairs", "base:like", "--fail-unless", "same"], "`same` needs a margin for score"),
         (["--fail-unless", "better"], "which system is to be judged?"),
         (["--pairs", "base:like", "--fail-unless", "same", "--margin", "-1"], "margin"),
         (["--pairs", "base:like", "--fail-unless", "equal"], "invalid choice"),

@@ -54,7 +54,7 @@ REFUSED = [
     (["--looks", "5", "3"], "looks do not rise"),
     (["--looks", "3", "--methods", "clark"], "looks go by `crossed`"),
     (["--looks", "3", "--methods", "crossed:scope=segments"], "scope: segments"),
-    (["--looks", "3", "--methods", "crossed:variance=moderated"], "variance: moderated"),
+    (["--looks", "3", "--methods", "crossed:noise_ratio=3"], "noise_ratio: 3"),
     (["--looks", "3", "--correction", "bh"], "no correction `bh`"),
     (["--looks", "3", "--design", "samples"], "samples have no run effect"),
 ]

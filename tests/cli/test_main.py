@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -118,6 +119,22 @@ def test_a_log_in_a_new_folder_is_written(
     monkeypatch.chdir(tmp_path)
     assert replitune("check", "x.yaml", "--log", "new/logs/a.log").code == 2
     assert "x.yaml: no such file" in (tmp_path / "new/logs/a.log").read_text()
+
+
+def test_an_output_that_knows_ascii_alone_is_no_failure(tmp_path: Path):
+    (tmp_path / "r").write_text("ä b c d\n")
+    command = [sys.executable, "-m", "replitune", "check", "x.yaml"]
+    (tmp_path / "x.yaml").write_text("experiment: \u00e4\n")
+    ran = subprocess.run(
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii:strict"},
+    )
+    assert ran.returncode == 2
+    assert b"UnicodeEncodeError" not in ran.stderr
+    assert b"\\xe4" in ran.stderr
 
 
 def test_a_full_disk_under_standard_output_is_one_message():

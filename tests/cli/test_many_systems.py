@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import replitune as r
-from replitune.cli.multeval import translated
+from replitune.cli.multeval import translate
 from replitune.cli.options import metric_words
 from replitune.report.specification import WIDTH
 from support import Ran
@@ -154,7 +154,7 @@ def test_a_line_of_multeval_is_answered_with_ours(replitune: Callable[..., Ran])
         "t.tex",
         "--fullLatexDoc",
     ]
-    line, left_out = translated(theirs)
+    line, left_out = translate(theirs)
     assert line == (
         "replitune compare --refs r0 r1 --baseline b0 b1 --system sys1=s0 s1 --metrics "
         "bleu:tokenize=none meteor:language=en --latex t.tex --latex-style multeval --samples 1000"

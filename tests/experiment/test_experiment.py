@@ -8,6 +8,7 @@ import pytest
 from replitune.corpus.outputs import expand, natural
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import jobs_of
 from replitune.experiment.reading import load, resolve
 from replitune.experiment.stage import STAGES
 from replitune.experiment.yaml_file import read_yaml
@@ -124,6 +125,14 @@ def test_a_setting_reaches_the_stages_that_depend_on_it_and_no_others():
     assert differ(tuning={**tuning, "nbest": 50}) == ["tune mert", "tune pro"]
     assert differ(tests={"samples": 99}) == ["test"]
     assert differ(allow_missing_replicas=True) == []
+
+
+def test_a_raised_version_runs_a_stage_again(monkeypatch: pytest.MonkeyPatch):
+    experiment = Experiment(load(ROOT / "config" / "config.yaml"))
+    for job in {job.stage: job for job in jobs_of(experiment)}.values():
+        before = experiment.stage(job.stage, **job.names).json
+        monkeypatch.setattr(STAGES[job.stage], "VERSION", 4711)
+        assert experiment.stage(job.stage, **job.names).json != before, job.stage
 
 
 def test_a_thousand_systems_fit_into_the_command_of_a_rule():

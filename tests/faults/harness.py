@@ -154,10 +154,12 @@ class Faults:
     def said(self) -> str:
         return (self.folder / "out.txt").read_text(errors="replace")
 
-    def resume(self) -> None:
-        """As `make resume`; ends in the bytes of the undisturbed run."""
-        self.touch_what_is_from_the_future()
+    def unlock(self) -> None:
         assert self.run("--unlock") == 0, self.said()
+
+    def resume(self) -> None:
+        """As `make resume` once there is no lock; ends in the bytes of the undisturbed run."""
+        self.touch_what_is_from_the_future()
         assert self.run("--rerun-incomplete") == 0, self.said()[-3000:]
         assert contents(self.results) == self.expected
         assert not [path for path in self.results.rglob(".*") if path.suffix in (".tmp", ".old")], "remains"

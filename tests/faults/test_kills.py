@@ -7,9 +7,12 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
+
+from support import run_file
 
 from .conftest import POINTS
-from .harness import STAGES, Faults, copied, fresh
+from .harness import EXPERIMENT, STAGES, Faults, contents, copied, fresh
 
 pytestmark = pytest.mark.workflow
 
@@ -33,15 +36,21 @@ def test_a_killed_job_of_every_stage_ends_in_the_same_bytes(whole: Path, tmp_pat
     tell(faults)
 
 
-@pytest.mark.parametrize("kind", ["SIGKILL", "SIGTERM", "Ctrl-C"])
-def test_a_stopped_run_is_resumed_to_the_same_bytes(whole: Path, tmp_path: Path, kind: str):
+def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(whole: Path, tmp_path: Path):
     faults = copied(whole, tmp_path)
-    stage = {"SIGKILL": "tune", "SIGTERM": "decode", "Ctrl-C": "score"}[kind]
-    faults.forget(stage)
-    while not faults.stop_run(stage, kind, "--rerun-incomplete"):
+    for stage, kind in (("tune", "SIGKILL"), ("decode", "SIGTERM"), ("score", "Ctrl-C")):
         faults.forget(stage)
+        while not faults.stop_run(stage, kind, "--rerun-incomplete"):
+            faults.forget(stage)
+        faults.unlock()
     faults.resume()
     tell(faults)
+
+
+def test_what_two_cores_make_is_what_is_made_without_snakemake(whole: Path, tmp_path: Path):
+    (tmp_path / "x.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
+    run_file(tmp_path / "x.yaml")
+    assert contents(tmp_path / "results" / "f") == contents(whole / "results" / "f")
 
 
 @pytest.mark.skipif(POINTS < 2, reason="many moments: make faults")
@@ -57,6 +66,6 @@ def test_many_moments(whole: Path, tmp_path: Path, stage: str):
     while (stopped := sum(faults.counts[stage, kind] for kind in set(KINDS))) < stops:
         if not faults.stop_run(stage, KINDS[stopped % len(KINDS)], "--rerun-incomplete"):
             faults.forget(stage)
-        assert faults.run("--unlock") == 0
+        faults.unlock()
     faults.resume()
     tell(faults)

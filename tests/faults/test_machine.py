@@ -177,6 +177,7 @@ def test_a_disk_that_fills_up_under_the_whole_run(whole: Path, tmp_path: Path, k
             ended = faults.run("--rerun-incomplete")
             faults.nothing_is_wrong()
             remount(folder, "size=64m")
+            faults.unlock()
             faults.resume()
             faults.counts[stage, "disk full" if ended else "disk nearly full"] += 1
             tell(faults)

@@ -93,7 +93,7 @@ def test_pruned_search_never_beats_the_unpruned_one_and_scores_what_it_says():
 def test_left_out_features_have_no_columns_and_no_influence(groups):
     rng = np.random.default_rng(11)
     model, rules, ngrams = random_model(rng, features=groups, sides=15)
-    layout = HieroLayout.of(groups)
+    layout = HieroLayout.from_groups(groups)
     weights = np.abs(rng.normal(size=layout.dimension))
     full = layout.full(weights)
     for _ in range(10):

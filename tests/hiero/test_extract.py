@@ -188,7 +188,7 @@ def test_a_grammar_is_read_as_it_was_written(tmp_path):
     assert content(again).keys() == content(grammar).keys()
     np.testing.assert_array_equal(again.scores, grammar.scores)
     (tmp_path / "scores.npy").write_bytes(b"")
-    with pytest.raises(ReplituneError, match="not whole"):
+    with pytest.raises(ReplituneError, match="incomplete or damaged"):
         Grammar.load(tmp_path)
 
 

@@ -130,7 +130,7 @@ def test_a_model_with_a_file_missing_is_refused(model: Path, tmp_path: Path):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_bytes(data)
     (copy / "trie_keys.npy").unlink()
-    with pytest.raises(ReplituneError, match="not whole"):
+    with pytest.raises(ReplituneError, match="incomplete or damaged"):
         HieroSystem(copy)
 
 

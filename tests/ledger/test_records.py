@@ -59,9 +59,16 @@ def test_what_has_changed_is_refused(results: Path, name: str):
 
 def test_files_of_others_are_not_checked(results: Path, tmp_path: Path):
     (tmp_path / "mine.txt").write_text("x")
-    (results / "decodes/t/a/seed-003.txt").write_text("not recorded")
-    found = records.checked(results, [tmp_path / "mine.txt", results / "decodes/t/a/seed-003.txt"])
-    assert list(found) == ["decodes/t/a/seed-003.txt"]
+    assert records.checked(results, [tmp_path / "mine.txt"]) == {}
+
+
+@pytest.mark.parametrize("record", [None, "", "{ half", "[]", "{}"])
+def test_what_no_record_speaks_of_is_refused(results: Path, record: str | None):
+    path = results / "decodes/t/a/seed-001.txt"
+    index = results / ".made/decodes/t/a/seed-001.txt.json"
+    index.unlink() if record is None else index.write_text(record)
+    with pytest.raises(ReplituneError, match=r"seed-001.txt: nothing says that the workflow made it"):
+        records.checked(results, [path])
 
 
 def test_results_of_two_pieces_are_refused(results: Path):
@@ -92,6 +99,7 @@ def test_a_record_is_found_by_what_was_made(tmp_path: Path, monkeypatch: pytest.
     results = Path("results/x")
     given, out = results / "corpus/t.jsonl", results / "tuning/s/mert-001"
     write_lines(given, ["text"])
+    write(results, "corpus/t", {}, {"corpus/t.jsonl": sha256_file(given)})
     write_lines(given.with_name("other.jsonl"), ["not read"])
     record = results / "logs/tune/s/mert-001.json"
     remains = out.parent / ".mert-001.7.ab.tmp"

@@ -129,10 +129,10 @@ def test_tests_of_pairs_see_through_hard_segments():
 
 def test_agreement_is_with_people_by_each_of_their_tests():
     found = study([good()], human_tests=ALL)
-    rows = found.of("agreement", alpha=0.05)
+    rows = found.rows_of("agreement", alpha=0.05)
     assert [row.human_test for row in rows] == [*ALL]
-    outcomes = {t: [row.outcome for row in found.of("pair", method=t)] for t in ALL}
-    metric = [row.outcome for row in found.of("pair", method="riezler")]
+    outcomes = {t: [row.outcome for row in found.rows_of("pair", method=t)] for t in ALL}
+    metric = [row.outcome for row in found.rows_of("pair", method="riezler")]
     for row in rows:
         same = sum(h == m for h, m in zip(outcomes[row.human_test], metric, strict=True))
         assert row.value == same / row.n == same / 10

@@ -13,7 +13,7 @@ from scipy import stats
 from meta.meta_models import quality, scores
 from replitune.errors import ReplituneError
 from replitune.meta.analysis import evaluate
-from replitune.meta.rows import SAID, MetaRow, MetaRun, MetaStudy
+from replitune.meta.rows import FIELDS, MetaRow, MetaRun, MetaStudy
 from replitune.meta.scores import Scores, human_scores
 from replitune.meta.settings import MetaSettings
 from replitune.metrics.base import MeanMetric
@@ -54,30 +54,30 @@ def bad(name: str = "bad") -> Scores:
 
 def test_every_study_has_its_rows():
     found = study([good(), bad()])
-    assert {row.study for row in found.rows} == set(SAID)
-    assert len(found.of("correlation")) == 2 * 3 * 3
-    assert len(found.of("comparison")) == 2 * 2 * 3
-    assert len(found.of("soft-pairwise")) == 2
-    assert len(found.of("agreement")) == 2 * 3
-    assert len(found.of("pair")) == 10 * (1 + 2)
+    assert {row.study for row in found.rows} == set(FIELDS)
+    assert len(found.rows_of("correlation")) == 2 * 3 * 3
+    assert len(found.rows_of("comparison")) == 2 * 2 * 3
+    assert len(found.rows_of("soft-pairwise")) == 2
+    assert len(found.rows_of("agreement")) == 2 * 3
+    assert len(found.rows_of("pair")) == 10 * (1 + 2)
 
 
 def test_a_metric_like_people_beats_noise():
     found = study([good(), bad()])
     for method in ("williams", "perm-systems", "perm-both"):
-        (better,) = found.of("comparison", method=method, metric="good", level="segment")
-        (worse,) = found.of("comparison", method=method, metric="bad", level="segment")
+        (better,) = found.rows_of("comparison", method=method, metric="good", level="segment")
+        (worse,) = found.rows_of("comparison", method=method, metric="bad", level="segment")
         assert better.p < 0.05 < 0.95 < worse.p
         assert better.value == pytest.approx(-worse.value)
-    accuracy = {row.metric: row.value for row in found.of("soft-pairwise")}
+    accuracy = {row.metric: row.value for row in found.rows_of("soft-pairwise")}
     assert accuracy["good"] > 0.95 > accuracy["bad"]
-    agreed = {row.metric: row.value for row in found.of("agreement", alpha=0.05)}
+    agreed = {row.metric: row.value for row in found.rows_of("agreement", alpha=0.05)}
     assert agreed["good"] > agreed["bad"]
 
 
 def test_williams_rows_come_from_scipys_correlations():
     found, people = study([good(), bad()]), human()
-    (row,) = found.of("comparison", method="williams", metric="good", level="system")
+    (row,) = found.rows_of("comparison", method="williams", metric="good", level="system")
     r12, r13, r23 = (
         stats.pearsonr(a.system, b.system).statistic
         for a, b in ((people, good()), (people, bad()), (good(), bad()))
@@ -116,24 +116,24 @@ def test_fluency_decides_pairs_that_adequacy_leaves_open():
     clear = human_scores("fluency", NAMES, 10 * np.arange(S)[:, None] + quality(S, N, 2))
     metric = scores("m", 10 * np.arange(S)[:, None] + quality(S, N, 3))
     found = study([metric], [open_, clear])
-    shares = {row.criterion: row.value for row in found.of("agreement", alpha=0.05)}
+    shares = {row.criterion: row.value for row in found.rows_of("agreement", alpha=0.05)}
     assert shares == {"adequacy": 0.0, "fluency": 1.0, "combined": 1.0}
 
 
 def test_the_level_for_people_can_be_another():
     close = human_scores("human", NAMES, quality(S, N, 1, 0.8))
-    at_own = study([good()], [close], alphas=(0.001,)).of("agreement")
-    at_five = study([good()], [close], alphas=(0.001,), human_alpha=0.05).of("agreement")
-    outcomes = [row.p for row in study([good()], [close]).of("pair", method="rank-sum")]
+    at_own = study([good()], [close], alphas=(0.001,)).rows_of("agreement")
+    at_five = study([good()], [close], alphas=(0.001,), human_alpha=0.05).rows_of("agreement")
+    outcomes = [row.p for row in study([good()], [close]).rows_of("pair", method="rank-sum")]
     assert sum(p <= 0.05 for p in outcomes) > sum(p <= 0.001 for p in outcomes)
     assert at_own[0].value != at_five[0].value
 
 
 def test_a_test_that_cannot_reach_alpha_is_named():
     found = study([good()], samples=99)
-    (row,) = found.of("agreement", alpha=0.001)
+    (row,) = found.rows_of("agreement", alpha=0.001)
     assert "cannot reach 0.001" in row.note
-    assert found.of("agreement", alpha=0.05)[0].note is None
+    assert found.rows_of("agreement", alpha=0.05)[0].note is None
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -142,10 +142,10 @@ def test_few_systems_give_nulls_with_notes_and_no_warning(size: int):
         return replace(given, statistics=given.statistics[:size])
 
     found = study([first(good()), first(bad())], [first(human())])
-    row = found.of("correlation", metric="good", level="system", method="pearson")[0]
+    row = found.rows_of("correlation", metric="good", level="system", method="pearson")[0]
     assert (row.value is None) == (size < 3)
-    assert found.of("comparison", method="williams", level="system")[0].p is None
-    assert (found.of("soft-pairwise")[0].value is None) == (size == 1)
+    assert found.rows_of("comparison", method="williams", level="system")[0].p is None
+    assert (found.rows_of("soft-pairwise")[0].value is None) == (size == 1)
     json.dumps(found.as_json(), allow_nan=False)
     for row in found.rows:
         assert row.value is not None or row.note
@@ -250,7 +250,7 @@ def test_the_command_writes_rows_and_json(replitune: Callable[..., Ran], store):
     assert found["schema"] == 1
     assert found["meta"]["metrics"] == ["error", "ratio"]
     assert len(found["correlation"]) == 18
-    assert len(read_rows(store / "a.parquet", MetaRow)) == sum(len(found[study]) for study in SAID)
+    assert len(read_rows(store / "a.parquet", MetaRow)) == sum(len(found[study]) for study in FIELDS)
     by = {(r["metric"], r["level"], r["method"]): r["value"] for r in found["correlation"]}
     # the error is minus twice the score: oriented, they are one metric
     assert by["error", "system", "pearson"] > 0.5
@@ -334,6 +334,6 @@ def test_wrong_options_are_refused(replitune: Callable[..., Ran], store):
 def test_corpus_metrics_with_replicas():
     systems = tuple(system(f"sys{s}", counts(2, N, seed=s, gain=s / 20)) for s in range(S))
     found = study([Scores("counts", Counts(), systems), good()], methods=("koehn", "graham"))
-    (row,) = found.of("correlation", metric="counts", level="system", method="pearson")
+    (row,) = found.rows_of("correlation", metric="counts", level="system", method="pearson")
     assert row.value > 0.5
     assert row.ci_low <= row.value <= row.ci_high

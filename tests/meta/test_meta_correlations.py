@@ -46,7 +46,7 @@ def test_the_value_is_scipys(level, coefficient):
 @pytest.mark.parametrize("level", LEVELS)
 def test_each_bootstrap_value_is_that_of_the_drawn_data(level, coefficient, resample):
     metric, human, x, z = pair()
-    draws = MetaDraws.of(np.random.default_rng(5))
+    draws = MetaDraws.from_rng(np.random.default_rng(5))
     samples = 70
     found = correlate(
         metric, human, level=level, coefficient=coefficient, resample=resample, draws=draws, samples=samples
@@ -83,14 +83,14 @@ def test_replicas_count_as_their_mean_and_can_be_chosen():
     np.testing.assert_allclose(
         given.system, [Counts().score(s.statistics.sum(axis=1)).mean() for s in systems]
     )
-    one = given.of({s.name: ["run-002"] for s in systems})
+    one = given.with_replicas({s.name: ["run-002"] for s in systems})
     np.testing.assert_allclose(one.segment[2], Counts().score(systems[2].statistics[1]))
 
 
 def test_corpus_scores_are_drawn_from_statistics():
     systems = tuple(system(f"s{s}", counts(2, 12, seed=s, gain=s / 20)) for s in range(4))
     given = Scores("counts", Counts(), systems)
-    draws = MetaDraws.of(np.random.default_rng(0))
+    draws = MetaDraws.from_rng(np.random.default_rng(0))
     found = draws.system_scores(given, 9)
     weights = draws.segments.counts(12, slice(0, 9))
     for s, item in enumerate(systems):
@@ -110,7 +110,7 @@ def test_the_interval_of_pearson_covers_about_95_percent():
             scores("h", z),
             level="segment",
             resample="segments",
-            draws=MetaDraws.of(rng),
+            draws=MetaDraws.from_rng(rng),
             samples=300,
         )
         covered += found.ci_low <= 0.6 <= found.ci_high
@@ -121,7 +121,10 @@ def test_the_interval_of_pearson_covers_about_95_percent():
 def test_a_constant_metric_has_no_value_but_a_note(level):
     _, human, x, _ = pair()
     found = correlate(
-        scores("m", np.full_like(x, 0.1)), human, level=level, draws=MetaDraws.of(np.random.default_rng(0))
+        scores("m", np.full_like(x, 0.1)),
+        human,
+        level=level,
+        draws=MetaDraws.from_rng(np.random.default_rng(0)),
     )
     assert found.value is None
     assert found.ci_low is None
@@ -141,7 +144,7 @@ def test_undefined_resamples_are_counted():
     found = correlate(
         scores("m", x),
         scores("h", z),
-        draws=MetaDraws.of(np.random.default_rng(0)),
+        draws=MetaDraws.from_rng(np.random.default_rng(0)),
         resample="systems",
         samples=300,
     )

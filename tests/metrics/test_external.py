@@ -81,12 +81,12 @@ def test_the_signature_follows_the_scores(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"score": float("inf")}, "not finite|of another kind than its column"),
-        ({"score": "good"}, "of another kind than its column"),
+        ({"score": float("inf")}, "not finite|of another type than its column"),
+        ({"score": "good"}, "of another type than its column"),
         ({"segment": -1}, "not a whole number"),
-        ({"segment": "x1"}, "not a whole number|of another kind than its column"),
+        ({"segment": "x1"}, "not a whole number|of another type than its column"),
         ({"document": "x"}, "segment 2 is in two documents"),
-        ({"segment": 1, "document": "d"}, "segment 1 is there twice"),
+        ({"segment": 1, "document": "d"}, "segment 1 occurs twice"),
     ],
 )
 def test_a_wrong_row_is_refused_with_its_place(tmp_path, name, change, said):

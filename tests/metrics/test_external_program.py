@@ -70,7 +70,7 @@ def asked(folder: Path) -> list[str]:
 
 def score(metric, hyps: list[list[str]]) -> np.ndarray:
     prepared = metric.prepare_texts([REFS], SOURCE)
-    return score_outputs(metric, Outputs.of(hyps), prepared)[0]
+    return score_outputs(metric, Outputs.from_replicas(hyps), prepared)[0]
 
 
 def test_each_distinct_text_is_scored_once_and_kept(tmp_path: Path, metric):
@@ -156,7 +156,7 @@ def test_a_program_that_hangs_ends_with_who_started_it(tmp_path: Path, number: s
 
 
 def test_a_template_without_its_places_is_refused(metric):
-    with pytest.raises(ReplituneError, match="not told the hypotheses"):
+    with pytest.raises(ReplituneError, match="does not get the hypotheses"):
         metric(command="score {reference}")
     with pytest.raises(ReplituneError, match=r"did you mean \{hypothesis\}"):
         metric(command="score {hypotheses}")

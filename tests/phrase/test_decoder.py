@@ -124,7 +124,7 @@ def test_early_discarding_changes_nothing(lift):
 def test_left_out_features_have_no_columns_and_no_influence(groups):
     rng = np.random.default_rng(11)
     model, ngrams = random_model(rng, features=groups)
-    layout = PhraseLayout.of(groups)
+    layout = PhraseLayout.from_groups(groups)
     weights = np.abs(rng.normal(size=layout.dimension))
     full = layout.full(weights)
     for _ in range(10):

@@ -12,14 +12,14 @@ from replitune.settings import read
 
 
 def test_the_default_model_has_14_features_in_moses_order():
-    layout = PhraseLayout.of()
+    layout = PhraseLayout.from_groups()
     assert layout.dimension == WIDTH == 14
     assert layout.columns.tolist() == list(range(14))
     assert list(layout.names) == list(SENSIBLE)
 
 
 def test_a_weights_file_and_a_vector_are_the_same_thing():
-    layout = PhraseLayout.of(("tm", "lm"))
+    layout = PhraseLayout.from_groups(("tm", "lm"))
     vector = np.array([0.5, 0.1, 0.2, 0.3, 0.4])
     weights = layout.to_weights(vector)
     assert weights == {"LM0": [0.5], "TranslationModel0": [0.1, 0.2, 0.3, 0.4]}
@@ -29,7 +29,7 @@ def test_a_weights_file_and_a_vector_are_the_same_thing():
 
 
 def test_columns_follow_the_model_s_order_not_the_order_of_groups():
-    assert PhraseLayout.of(("tm", "lexro")).columns.tolist() == [0, 1, 2, 3, 4, 5, 10, 11, 12, 13]
+    assert PhraseLayout.from_groups(("tm", "lexro")).columns.tolist() == [0, 1, 2, 3, 4, 5, 10, 11, 12, 13]
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_wrong_groups_are_refused(groups, message):
 )
 def test_wrong_weights_are_refused(weights, message):
     with pytest.raises(ReplituneError, match=message):
-        PhraseLayout.of(("tm", "lm")).to_vector(weights)
+        PhraseLayout.from_groups(("tm", "lm")).to_vector(weights)
 
 
 def test_there_are_weights_to_start_from_for_every_group():
     for group in GROUPS:
-        layout = PhraseLayout.of((group,))
+        layout = PhraseLayout.from_groups((group,))
         assert layout.sensible().shape == (layout.dimension,)

@@ -91,5 +91,5 @@ def test_a_damaged_model_is_named(folder, name):
     if name.startswith("decoder"):
         PhraseModel.load(folder).save_queries(folder)
     (folder / name).write_bytes((folder / name).read_bytes()[:100])
-    with pytest.raises(ReplituneError, match="not whole"):
+    with pytest.raises(ReplituneError, match="incomplete or damaged"):
         PhraseModel.load(folder)

@@ -279,7 +279,7 @@ def test_a_model_that_is_cut_off_is_refused(name: str, tmp_path: Path) -> None:
     load()
     for size in (0, 5, 100, len(whole) - 1):
         (tmp_path / "m" / name).write_bytes(whole[:size])
-        with pytest.raises(ReplituneError, match="not whole") as error:
+        with pytest.raises(ReplituneError, match="incomplete or damaged") as error:
             load()
         assert error.value.file == str(tmp_path / "m" / name)
     (tmp_path / "m" / name).unlink()

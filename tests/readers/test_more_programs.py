@@ -159,7 +159,7 @@ def test_logs_of_inspect(tmp_path: Path):
         (tmp_path / f"{model}.eval").write_bytes(with_zstandard(tmp_path / f"{model}.eval"))
     same(r.scores(sorted(tmp_path.glob("*.eval"), reverse=True), **FAST), "match")
     (tmp_path / "small.eval").write_bytes((tmp_path / "small.eval").read_bytes()[:-30])
-    with pytest.raises(r.ReplituneError, match="not a whole log of Inspect"):
+    with pytest.raises(r.ReplituneError, match="an incomplete or damaged log of Inspect"):
         r.scores(sorted(tmp_path.glob("*.eval")), **FAST)
 
 

@@ -148,7 +148,7 @@ def test_comets_json_and_lines_are_the_same(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("c.json", json.dumps(FILES, indent=4)[:-200], "not whole JSON"),
+        ("c.json", json.dumps(FILES, indent=4)[:-200], "incomplete or damaged JSON"),
         ("c.json", json.dumps(FILES, indent=4).replace('"COMET"', '"BLEU"', 3), "no COMET of a"),
         ("c.txt", "a\tSegment 0\tscore: 0.5\nwhat\n", "c.txt:2: not a line of comet-score"),
         ("c.txt", "a\tSegment 0\tscore: nan\n", "c.txt:1: a score that is not finite"),

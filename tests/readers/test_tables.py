@@ -200,12 +200,12 @@ MISTAKES = {
     "a segment is there twice": (
         lines(lambda g: [*g[:5], g[4], *g[5:]]),
         6,
-        ["there twice", "segment 3 (line 6, as on line 5)"],
+        ["occurs twice", "segment 3 (line 6, as on line 5)"],
     ),
     "twice in Parquet": (
         rows(lambda t: pd.concat([t, t[:2]]), "parquet"),
         241,
-        ["there twice", "line 241, as on line 1"],
+        ["occurs twice", "line 241, as on line 1"],
     ),
     "systems have other segments": (
         rows(lambda t: t.assign(segment=t.segment + 10 * (t.system == "new")), "jsonl"),

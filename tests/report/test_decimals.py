@@ -13,7 +13,7 @@ from replitune.report import contents
 from replitune.report.numbers import interval
 from replitune.report.terminal import print_comparison
 from replitune.report.verdict import lead_verdicts
-from replitune.report.wording import named
+from replitune.report.wording import with_names
 from replitune.results.comparing import Results, compare
 from replitune.significance.settings import TestSettings
 from replitune.statistics.store import SegmentStatistics
@@ -42,7 +42,7 @@ def compared(scale: float, segments: int = 400) -> Results:
 
 def test_scores_up_to_one_are_printed_as_finely_as_a_hundred_times_them(capsys: pytest.CaptureFixture[str]):
     fine, coarse = compared(1.0), compared(100.0)
-    (of_one,), (of_hundred,) = (named([*r.metrics.values()]) for r in (fine, coarse))
+    (of_one,), (of_hundred,) = (with_names([*r.metrics.values()]) for r in (fine, coarse))
     assert of_one.decimals == 4
     assert of_hundred.decimals == 2
     print_comparison(fine)

@@ -9,7 +9,7 @@ import pytest
 from replitune.meta.rows import MetaRow
 from replitune.report import contents
 from replitune.report.headline import headlines
-from replitune.report.ranks import by_people, places, rank_said
+from replitune.report.ranks import by_people, places, rank_text
 from report.result_models import RESULT, material, result_of
 
 MEANS = {"a": 40.0, "b": 38.0, "c": 30.0}
@@ -63,7 +63,7 @@ def test_many_systems_have_clusters_and_ranks():
     ter = replace(many(0.3, 0.2, 0.4), name="TER")
     (found,) = headlines(material(cell, replace(cell, name="chrF"), ter))
     assert found.text == "(a, b) > c by BLEU and chrF; 1 cluster by TER"
-    assert {name: (place.cluster, rank_said(place.ranks)) for name, place in places(cell).items()}
+    assert {name: (place.cluster, rank_text(place.ranks)) for name, place in places(cell).items()}
     assert {n: (p.cluster, p.ranks) for n, p in places(cell).items()} == {
         "a": (1, (1, 2)),
         "b": (1, (1, 2)),

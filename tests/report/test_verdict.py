@@ -10,7 +10,7 @@ import pytest
 from replitune.metrics.base import MeanMetric
 from replitune.report.numbers import p_value, probability, score
 from replitune.report.verdict import lead_verdicts, verdict, verdicts
-from replitune.report.wording import named
+from replitune.report.wording import with_names
 from replitune.results.comparing import compare
 from replitune.results.result import Result
 from replitune.significance.base import Note
@@ -99,7 +99,7 @@ def compared(
     chosen = TestSettings(methods=methods, samples=500, intervals=(), **settings)
     suite = {store.testset: 1 / testsets for store in stores} if testsets > 1 else {}
     found = compare(stores, chosen, testset="all" if suite else "t0", suite=suite, seed=1, design=design)
-    (result,) = named([*found.metrics.values()])
+    (result,) = with_names([*found.metrics.values()])
     return result
 
 

@@ -45,7 +45,9 @@ def right_by_hand(gram: str, runs: list[list[str]], streams: list[list[str]]) ->
 def test_words_are_counted_as_by_hand_in_every_run():
     streams = [references(), [f"{line} day" for line in references()]]
     runs = {name: [output(s, r) for r in range(3)] for s, name in enumerate(("a", "b"))}
-    found = compare_words(streams, {name: Outputs.of(lines).every() for name, lines in runs.items()})
+    found = compare_words(
+        streams, {name: Outputs.from_replicas(lines).every() for name, lines in runs.items()}
+    )
     assert len(found.grams) > 100
     assert {len(gram.split()) for gram in found.grams} == {1, 2, 3}
     for name, lines in runs.items():
@@ -65,7 +67,7 @@ def test_words_are_counted_as_by_hand_in_every_run():
 
 def test_rare_words_are_those_of_the_training_text():
     train = ["the cat", "the dog", "the sea"]
-    lines = Outputs.of([["the cat ran"], ["the dog ran"]]).every()
+    lines = Outputs.from_replicas([["the cat ran"], ["the dog ran"]]).every()
     found = compare_words([["the cat ran"]], {"a": lines}, train)
     assert found.counted_in == "the training text"
     assert dict(zip(found.classes, found.sizes, strict=True)) == {"not there": 1, "1": 1, "2 to 4": 1}
@@ -160,19 +162,21 @@ def test_intervals_of_groups_and_words_are_welchs():
     rng = np.random.default_rng(2)
     a, b = rng.normal(0, 1, (4, 6)), rng.normal(0.5, 3, (7, 6))
     a[:, 0], b[:, 0] = 1.0, 3.0  # nothing varies
-    half = half_width(Moments.of(a), Moments.of(b), 0.1)
+    half = half_width(Moments.over_runs(a), Moments.over_runs(b), 0.1)
     assert half is not None
     assert half[0] == 0
     for k in range(1, 6):
         interval = stats.ttest_ind(b[:, k], a[:, k], equal_var=False).confidence_interval(0.9)
         assert half[k] == pytest.approx((interval.high - interval.low) / 2)
-    assert half_width(Moments.of(a[:1]), Moments.of(b), 0.1) is None
+    assert half_width(Moments.over_runs(a[:1]), Moments.over_runs(b), 0.1) is None
 
 
 def test_words_that_changed_are_told_by_how_much_and_how_surely():
     streams = [references()]
     runs = {name: [output(s, r) for r in range(3)] for s, name in enumerate(("a", "b"))}
-    words = compare_words(streams, {name: Outputs.of(lines).every() for name, lines in runs.items()})
+    words = compare_words(
+        streams, {name: Outputs.from_replicas(lines).every() for name, lines in runs.items()}
+    )
     half = half_width(words.right["a"], words.right["b"], 0.05)
     assert half is not None
     delta = words.right["b"].mean - words.right["a"].mean
@@ -187,7 +191,7 @@ def test_words_that_changed_are_told_by_how_much_and_how_surely():
 def test_of_the_segments_that_differ_most_the_page_has_all_runs():
     n, texts = 200, [["x y"] * 200, ["x z"] * 200, ["x y"] * 200]
     scores = np.tile(np.arange(n, dtype=float), (3, 1))
-    runs = Runs(("run-001", "run-002", "run-003"), Outputs.of(texts).every(), scores)
+    runs = Runs(("run-001", "run-002", "run-003"), Outputs.from_replicas(texts).every(), scores)
     outputs = [Output("a", "run-001", texts[0], np.zeros(n)), Output("b", "run-001", texts[0], scores[0])]
     part = Segments("t1", "BLEU", True, 2, [["x y z"] * n], None, None, outputs, {"b": runs})
     text, ((_, shown, _),) = page_data([part], 12_000, {})

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.errors import ReplituneError
+from replitune.running import files
 from replitune.running.files import (
     atomic_open,
     new_folder,
     read_lines,
     sha256_lines,
     split_lines,
+    together,
     write_lines,
 )
 
@@ -29,6 +32,63 @@ def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, 
     if expected and expected[0].startswith("\ufeff"):
         expected[0] = expected[0][1:]  # taken for a byte order mark
     assert read_lines(path) == expected
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_name_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What would be found after a loss of power."""
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def flushed(number: int) -> None:
+        done.append(f"flush {os.path.basename(os.readlink(f'/proc/self/fd/{number}')).split('.')[-1]}")
+        fsync(number)
+
+    def renamed(old: Path, new: Path) -> None:
+        done.append(f"rename to {new.name}")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(os, "replace", renamed)
+    folder = tmp_path / "folder"
+    write_lines(folder / "a.txt", ["x"])
+    assert done == ["flush tmp", "rename to a.txt", "flush folder"]
+    done.clear()
+    with new_folder(folder / "model") as model:
+        write_lines(model / "b.txt", ["x"])  # flushed with the folder that it is in
+    assert done == ["rename to b.txt", "flush txt", "flush tmp", "rename to model", "flush folder"]
+    done.clear()
+    with together():
+        write_lines(folder / "c.txt", ["x"])
+        write_lines(folder / "d.txt", ["x"])
+    assert done == [*("flush tmp", "rename to c.txt"), *("flush tmp", "rename to d.txt"), "flush folder"]
+
+
+@pytest.mark.parametrize(
+    ("group", "file"),
+    [
+        ("0::/job/step", "job/memory.max"),
+        ("4:memory:/job/step", "memory/job/memory.limit_in_bytes"),
+        ("0::/not/seen/from/here", "memory.max"),
+    ],
+)
+def test_memory_is_that_of_the_container_or_of_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: str, file: str
+):
+    limit = tmp_path / file
+    limit.parent.mkdir(parents=True, exist_ok=True)
+    limit.write_text("734003200\n")
+    (tmp_path / "job" / "step").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "job" / "step" / "memory.max").write_text("max\n")
+    read_text = Path.read_text
+    monkeypatch.setattr(files, "CGROUPS", tmp_path)
+    monkeypatch.setattr(
+        Path,
+        "read_text",
+        lambda path, *a, **k: group if path == Path("/proc/self/cgroup") else read_text(path, *a, **k),
+    )
+    assert files.memory() == 734003200
 
 
 def test_only_line_feeds_end_lines():

@@ -16,14 +16,14 @@ import batch as batched
 import closed
 import suprema
 from bleu_model import bleu_counts
-from crossed_models import comparison, mean_statistics, system
+from crossed_models import comparison, mean_statistics
 from other_models import BAD_BY, BAD_SHARE, binary_scores, binary_units, run_effects
 from study import Cell, Maker, as_good_as, cells, document_sizes
 
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.significance.studies.simulate import Design, mean_scores
-from replitune.significance.system_parts import Analyses, effective_documents
+from replitune.significance.system_parts import effective_documents
 from replitune.significance.tests.crossed import crossed
 from significance.one_testset import run_tests
 
@@ -67,32 +67,6 @@ def test_batched_tuners_are_groups(scope):
         result = crossed(pair, scope=scope)
         assert parts.variance[t] == pytest.approx(result.se**2, rel=1e-9)
         assert rejected[t] == (result.p < 0.2)
-
-
-@pytest.mark.parametrize(("S", "sd"), [(5, 0.1), (7, 1.0), (40, 3.0)])
-def test_batched_moderation_is_moderation(S, sd):
-    """The last system's runs may be noisier: of forty, it may stand out; then none is moderated."""
-    rng = np.random.default_rng(7)
-    T, n, N = 12, 3, 40
-    sds = np.r_[np.full(S - 1, 0.1), sd][:, None, None]
-    x = rng.normal(0, 1, (T, S, n, N)) + rng.normal(0, 1, (T, S, n, 1)) * sds
-    summary = closed.summarise(batched.Batch(MeanMetric(), *(mean_statistics(x[:, s]) for s in (0, 1))))
-    others = x[:, 2:].mean(axis=-1).var(axis=-1, ddof=1)
-    parts = closed.crossed_parts(closed.replace(summary, others=others), moderate=True)
-    rejected = closed.crossed_rejections(summary, parts, 0.2)
-    said = set()
-    for t in range(T):
-        systems = {str(s): system(str(s), mean_statistics(x[t, s])) for s in range(S)}
-        metric = MeanMetric()
-        scores = [metric.score(s.sums) for s in systems.values()]
-        analyses = Analyses(lambda _, scores=scores: scores)
-        pair = comparison(x[t, 0], x[t, 1], metric)
-        result = crossed(pair, variance="moderated", analyses=analyses)
-        said |= {note.code for note in result.notes} & {"moderated", "not-moderated"}
-        assert parts.variance[t] == pytest.approx(result.se**2, rel=1e-9)
-        assert rejected[t] == (result.p < 0.2)
-    assert "moderated" in said
-    assert S < 40 or "not-moderated" in said
 
 
 def test_batched_notes_are_the_notes():
@@ -162,16 +136,6 @@ def test_drawn_summaries_are_those_of_whole_data(null, tuners):
     # of |delta| and variances, too
     table = np.abs(whole - whole.mean(axis=0))
     assert np.abs(np.corrcoef(table.T) - np.eye(table.shape[1])).max() < 4.5 / np.sqrt(T)
-
-
-def test_other_systems_runs_are_as_noisy():
-    rng = np.random.default_rng(1)
-    design = Design(3, 3, 50, 0.9, 0.3, noise_b=2.0)
-    found = closed.drawn(design, 40_000, rng, systems=5, spread=0.3)
-    assert found.others.shape == (40_000, 3)
-    of_b = found.b.var(axis=1, ddof=1)
-    assert stats.ks_2samp(of_b, found.others[:, 0]).pvalue > 1e-4
-    assert of_b.mean() == pytest.approx(0.09 * np.exp(2 * 0.09) + 4 / 50, rel=0.03)
 
 
 def test_suprema_are_levels_of_the_study():

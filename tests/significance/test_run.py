@@ -95,6 +95,10 @@ def test_nothing_else_changes_a_number() -> None:
         threads=3,
         **SETTINGS,
     )
+    pairs = (("d", "c"), ("d", "b"), ("d", "a"), ("c", "b"), ("c", "a"), ("b", "a"))
+    assert [(r.a, r.b, r.method) for r in every["m"]] == [
+        (a, b, method) for a, b in pairs for method in reversed(TESTS.names)
+    ]
     found = by_name(every["m"])
     for (a, b, method), row in alone.items():
         assert same(row, found[b, a, method].swapped())

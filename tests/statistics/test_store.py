@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
+from replitune.metrics.bleu import Bleu
 from replitune.metrics.registry import get_metric
 from replitune.statistics.store import StoreMetadata, read_metadata, read_stores, read_systems, write_store
 from replitune.statistics.systems import SystemStatistics
@@ -39,7 +40,8 @@ def system(name: str = "a", n: int = 3, N: int = 5, seed: int = 0) -> SystemStat
         name,
         tuple(f"mert-{r:03d}" for r in range(1, n + 1)),
         ("mert",) * n,
-        rng.integers(0, 2**31 - 1, (n, N, len(BLEU.statistic_names)), dtype=np.int32),
+        # matches, n-grams, words: no more matches than n-grams, no more n-grams than words
+        np.sort(rng.integers(0, 2**31 - 1, (n, N, len(BLEU.statistic_names)), dtype=np.int32)),
     )
 
 
@@ -154,6 +156,35 @@ def test_what_could_mislead_is_refused(tmp_path: Path, rows: pd.DataFrame, messa
     with pytest.raises(ReplituneError, match=message) as error:
         read_systems([path])
     assert error.value.file == str(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "expected"),
+    [
+        ("match_2", lambda values: values.__setitem__(slice(None), values * 1000), "at most `total_2`"),
+        ("match_1", lambda values: values.__setitem__(0, -1), "`match_1` of at least 0"),
+        ("total_1", lambda values: values.__setitem__(0, 2**31 - 1), "at most `hyp_len`"),
+        ("ref_len", lambda values: values.fill(0), "a `ref_len` above 0"),
+    ],
+)
+def test_statistics_that_no_text_has_are_refused(tmp_path: Path, column: str, change, expected: str):
+    one = Bleu()
+    counts = one.statistics(["a b c d e", "a c"], [["a b c d f", "a b c"]])[None]
+    change(counts[0, :, one.statistic_names.index(column)])
+    written = SystemStatistics("a", ("run-001",), (None,), counts)
+    write_store(tmp_path / "a.parquet", [written], one, metadata())
+    with pytest.raises(ReplituneError, match="that no text has") as refused:
+        read_systems([tmp_path / "a.parquet"])
+    assert expected in str(refused.value)
+
+
+def test_a_negative_score_is_possible_and_a_negative_count_is_not(tmp_path: Path):
+    path = tmp_path / "a.parquet"
+    frame(score=[-0.1, 0.2, -0.3, 0.4], count=[1, 1, 1, 1]).to_parquet(path)
+    assert read_systems([path]).systems["a"].statistics.min() == -0.3
+    frame(count=[1, 1, 1, -1]).to_parquet(path)
+    with pytest.raises(ReplituneError, match="`count` of at least 0"):
+        read_systems([path])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,9 @@
-"""Running Snakemake for real on experiments of seconds."""
+"""Running Snakemake for real on experiments of seconds.
+
+What an experiment contains is tested without Snakemake (`Snakemake.in_process`). Snakemake itself
+is started for what only it does: the order of jobs, locks, interruptions, what is run again,
+resources, checkpoints, modules.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT, made_once, run_file
 
 TINY = {
     "experiment": "tiny",
@@ -73,12 +78,27 @@ class Snakemake:
 
     def planned(self, *arguments: str, **options: object) -> dict[str, int]:
         """Number of jobs by rule that a dry run plans."""
-        text = self.run("--dry-run", *arguments, **options)
-        table = re.search(r"Job stats:\njob +count\n[- ]+\n(.*?)\n\n", text.stdout + text.stderr, re.S)
-        if table is None:
-            return {}
-        rows = (line.split() for line in table[1].splitlines())
-        return {name: int(count) for name, count in rows if name not in ("total", "all")}
+        ran = self.run("--dry-run", *arguments, **options)
+        return count_jobs(ran.stdout + ran.stderr)
+
+    def in_process(self, experiment: dict, **overrides: object) -> Snakemake:
+        """The folder with what a run makes, made without Snakemake."""
+        run_file(self.write(experiment), **overrides)
+        return self
+
+
+def count_jobs(printed: str) -> dict[str, int]:
+    """The table of jobs that Snakemake prints at first: their number by rule."""
+    table = re.search(r"Job stats:\njob +count\n[- ]+\n(.*?)\n\n", printed, re.S)
+    if table is None:
+        return {}
+    rows = (line.split() for line in table[1].splitlines())
+    return {name: int(count) for name, count in rows if name not in ("total", "all")}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled(kernels: None) -> None:
+    """Before any of these tests."""
 
 
 @pytest.fixture
@@ -89,10 +109,13 @@ def snakemake(tmp_path: Path) -> Snakemake:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     """The tiny experiment, run from scratch on two cores. Not to be changed by a test."""
-    runner = Snakemake(tmp_path_factory.mktemp("finished"))
-    runner.write(TINY)
-    runner.run()
-    return runner
+
+    def make(folder: Path) -> None:
+        runner = Snakemake(folder)
+        runner.write(TINY)
+        (folder / "printed.txt").write_text(runner.run().stderr)
+
+    return Snakemake(made_once(tmp_path_factory, "finished", make))
 
 
 def same_bytes(folder: Path) -> dict[str, str]:
@@ -102,7 +125,7 @@ def same_bytes(folder: Path) -> dict[str, str]:
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for name in kept
         for path in sorted((folder / name).rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != ".snakemake_timestamp"
     }
 
 

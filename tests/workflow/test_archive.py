@@ -1,4 +1,4 @@
-"""verify and archive on results that Snakemake really made, and the archive run again."""
+"""verify and archive on the results of a whole experiment, and the archive run again by Snakemake."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ import pytest
 from replitune.cli.main import main
 
 from .conftest import Snakemake, manifest
-
-pytestmark = pytest.mark.workflow
 
 REPLICAS = {"mert": 2, "mira": 3}
 SEGMENTS = 24
@@ -62,7 +60,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     (corpora / "scores").mkdir()
     (corpora / "scores" / "comet.tsv").write_text("".join(f"{row}\n" for row in rows))
     absolute = str(corpora / text("dev.ref"))
-    runner.write(
+    return runner.in_process(
         {
             "experiment": "given",
             "corpora": str(corpora),
@@ -90,12 +88,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
             "studies": {
                 "power": {"replicas": [3]},
                 "replication": {"sizes": [2], "repeats": 3, "methods": ["crossed"]},
+                "calibrate": {"sizes": [2], "trials": 2, "samples": 20, "methods": ["crossed"]},
                 "meta": {"human": "people.tsv", "samples": 99, "ci_samples": 99},
             },
         }
     )
-    runner.run()
-    return runner
 
 
 def corpora_of(original: Snakemake) -> str:
@@ -131,6 +128,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.workflow
 def test_an_archive_makes_the_same_statistics_tests_and_tables_again(
     original: Snakemake, unpacked: Path, replitune
 ):
@@ -177,8 +175,11 @@ def test_the_same_results_give_the_same_archive(
 ):
     monkeypatch.chdir(original.folder)
     out = tmp_path / "again.tar.gz"
+    remains = tmp_path / ".again.tar.gz.4711.0123abcd.tmp"
+    remains.write_text("of an archive that was killed")
     corpora = corpora_of(original)
     assert replitune("archive", "results/given", "--corpora", corpora, "--out", out).code == 0
+    assert not remains.exists()
     ran = replitune("archive", "results/given", "--out", out)
     assert ran.code == 2
     assert "say with --corpora" in ran.err
@@ -254,7 +255,8 @@ def test_a_changed_p_is_found_even_if_the_manifest_was_changed_with_it(copy: Pat
     (copy / "manifest.json").write_text(json.dumps(said))
     ran = replitune("verify", copy)
     assert ran.code == 2
-    (line,) = [line for line in ran.out.splitlines() if line.startswith("differs")]
+    assert "differs  tests/t/chrf-w.parquet: .made" in ran.out
+    (line,) = [line for line in ran.out.splitlines() if ": row " in line]
     assert "row 2 (plain, lexro, clark): p is" in line
     assert repr(p[1]) in line
 
@@ -275,6 +277,15 @@ def test_changed_statistics_no_longer_give_the_tests(copy: Path, replitune):
     ran = replitune("verify", copy)
     assert ran.code == 2
     assert "tests/t/comet: cannot be derived" in ran.out
+
+
+@pytest.mark.parametrize("name", ["/proc/kmsg", "../elsewhere", "/dev/zero"])
+def test_inputs_that_a_manifest_names_elsewhere_are_not_read(copy: Path, replitune, name: str):
+    """`/proc/kmsg` never ends."""
+    said = manifest(copy)
+    said["scores_given"]["comet"] = {name: "0" * 64}
+    (copy / "manifest.json").write_text(json.dumps(said))
+    assert " that are not here" in replitune("verify", copy).out
 
 
 def test_changed_results_are_not_archived(copy: Path, tmp_path: Path, replitune):

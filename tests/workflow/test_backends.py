@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import shutil
@@ -9,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
 from replitune.running.files import read_lines
+from support import run_again, run_file
 
-from .conftest import Snakemake, manifest, same_bytes
-
-pytestmark = pytest.mark.workflow
+from .conftest import Snakemake, count_jobs, same_bytes
 
 NOISE = (
     "awk -v seed=$(cat {trained}/seed) 'BEGIN {srand(seed)} "
@@ -62,12 +64,10 @@ def give_outputs(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
-    """The experiment, run from scratch on two cores."""
+    """The experiment's results. Not to be changed by a test."""
     runner = Snakemake(tmp_path_factory.mktemp("mixed"))
     give_outputs(runner.folder)
-    runner.write(MIXED)
-    runner.run()
-    return runner
+    return runner.in_process(MIXED)
 
 
 def test_each_system_has_the_replicas_and_files_of_its_backend(mixed: Snakemake):
@@ -88,14 +88,20 @@ def test_each_system_has_the_replicas_and_files_of_its_backend(mixed: Snakemake)
     assert len(set(seeds)) == 2
     decoded = read_lines(results / "decodes" / "t" / "shell" / "seed-001.txt")
     assert len(decoded) == 12
-    log = (results / "logs" / "tune" / "shell" / "seed-001.log").read_text()
+
+
+@pytest.mark.workflow
+def test_resources_of_a_system_reach_the_jobs_of_this_system_only(mixed: Snakemake, tmp_path: Path):
+    replica = "results/mixed/tuning/shell/seed-001"
+    runner = Snakemake(tmp_path / "copy")
+    shutil.copytree(mixed.folder, runner.folder)
+    shutil.rmtree(runner.folder / replica)
+    runner.run("--rerun-incomplete", replica)  # (a target after --configfile would be one more)
+    log = (runner.folder / "results/mixed/logs/tune/shell/seed-001.log").read_text()
     assert log.endswith("\n2\n"), "OMP_NUM_THREADS is the rule's threads"
-    said = manifest(results)
-    assert said["jobs"]["tune/shell/seed-001"]["threads"] == "2"
-
-
-def test_resources_of_a_system_reach_the_jobs_of_this_system_only(mixed: Snakemake):
-    plan = mixed.run("--dry-run", "--forceall")
+    record = json.loads((runner.folder / "results/mixed/logs/tune/shell/seed-001.json").read_text())
+    assert record["threads"] == "2"
+    plan = runner.run("--dry-run", "--forceall")
     text = plan.stdout + plan.stderr
     jobs = [part for part in text.split("\n\n") if "resources:" in part]
     assert jobs
@@ -112,11 +118,11 @@ def test_a_changed_command_runs_again_what_depends_on_it(mixed: Snakemake):
     last = {"report": 1, "manifest": 1}
 
     def plan(**settings: object) -> dict[str, int]:
-        changed = copy.deepcopy(MIXED)
-        changed["systems"]["shell"].update(settings)
-        mixed.write(changed, "changed.yaml")
-        planned = mixed.planned(configfile="changed.yaml")
-        return {key: planned[key] for key in planned if key not in last}
+        after = copy.deepcopy(MIXED)
+        after["systems"]["shell"].update(settings)
+        with contextlib.chdir(mixed.folder):  # where outputs are given
+            again = run_again(MIXED, after)
+        return {key: again[key] for key in again if key not in last}
 
     assert plan() == {}
     assert plan(resources={"threads": 1}) == {}
@@ -126,7 +132,10 @@ def test_a_changed_command_runs_again_what_depends_on_it(mixed: Snakemake):
     assert plan(revision=2) == {"train": 1, **again}
 
 
-def test_a_failed_replica_stops_its_own_system_and_says_why(snakemake: Snakemake, replitune):
+@pytest.mark.workflow
+def test_a_failed_replica_stops_its_own_system_and_says_why(
+    snakemake: Snakemake, replitune, monkeypatch: pytest.MonkeyPatch
+):
     snakemake.write(failing(False))
     ran = snakemake("--keep-going")
     assert ran.returncode == 1
@@ -142,7 +151,8 @@ def test_a_failed_replica_stops_its_own_system_and_says_why(snakemake: Snakemake
     # allowed: what there is is not made again, and the rest is tested
     before = same_bytes(results)
     snakemake.write(failing(True))
-    snakemake.run()
+    jobs = count_jobs(snakemake.run().stderr)
+    assert (jobs["train_replica"], jobs["decode"]) == (1, 1)
     after = same_bytes(results)
     assert {name: after[name] for name in before} == before
     record = json.loads((results / "tuning" / "shell" / "seed-002" / "failed.json").read_text())
@@ -153,7 +163,7 @@ def test_a_failed_replica_stops_its_own_system_and_says_why(snakemake: Snakemake
     assert "diverged" in page
     log = (results / "logs" / "score" / "t" / "bleu" / "shell.log").read_text()
     assert "1 of 3 replicas are missing: seed-002" in log
-    assert "Nothing to be done" in snakemake.run().stderr
+    assert snakemake.planned() == {}
 
     # an archive knows which replicas are missing, and is run again like any other
     archive = snakemake.folder / "failing.tar.gz"
@@ -161,26 +171,23 @@ def test_a_failed_replica_stops_its_own_system_and_says_why(snakemake: Snakemake
     assert ran.code == 0, ran.err
     shutil.unpack_archive(archive, snakemake.folder, filter="data")
     again = Snakemake(snakemake.folder / "failing")
-    again.run(configfile="experiment.yaml")
+    run_file(again.folder / "experiment.yaml")
     ran = replitune("verify", again.folder / "results" / "failing", "--against", again.folder)
     assert ran.code == 0, ran.out + ran.err
     assert "shell seed-002 on t" in (again.folder / "results/failing/report.html").read_text()
 
     # no longer allowed: the record is refused, not scored
-    snakemake.write(failing(False))
-    ran = snakemake("--keep-going", "--forcerun", "score")
-    assert ran.returncode == 1
-    assert "could not be made" in ran.stderr
+    stage = Experiment(resolve(failing(False))).stage("score", testset="t", metric="bleu", system="shell")
+    monkeypatch.chdir(snakemake.folder)
+    ran = replitune("job", "score", "--settings", stage.json)
+    assert ran.code == 2
+    assert "could not be made" in ran.err
 
 
-def test_a_missing_program_is_named_before_anything_runs_but_not_in_a_dry_run(snakemake: Snakemake):
+@pytest.mark.workflow
+def test_a_missing_program_stops_neither_a_dry_run_nor_jobs_without_it(snakemake: Snakemake):
     experiment = failing(False)
     experiment["systems"]["shell"]["programs"] = ["no-such-decoder"]
     snakemake.write(experiment)
     snakemake.run("--dry-run")
-    ran = snakemake()
-    assert ran.returncode == 1
-    assert "the program no-such-decoder is not on the PATH" in ran.stderr
-    assert "Traceback" not in ran.stderr
-    assert not (snakemake.folder / "results" / "failing" / "corpus").exists()
     snakemake.run("--nolock", "results/failing/corpus/t.jsonl")

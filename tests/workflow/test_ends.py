@@ -10,10 +10,18 @@ import subprocess
 import time
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
-from .conftest import TINY, Snakemake
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import jobs_of
+from replitune.experiment.reading import resolve
+from replitune.ledger.runs import read_run
+from replitune.running.locks import Owner
+from replitune.running.processes import machine, mark_of
+
+from .conftest import TINY, Snakemake, same_bytes
 
 pytestmark = pytest.mark.workflow
 
@@ -44,7 +52,7 @@ def test_a_missing_program_ends_the_run_and_leaves_no_lock(snakemake: Snakemake)
         assert "Traceback" not in ran.stderr
     assert not list((snakemake.folder / "results").rglob("*.jsonl")), "before the first job"
     snakemake.write(with_program("cat"))
-    snakemake.run()
+    snakemake.run("--rerun-incomplete", "results/tiny/decodes/t1/b/seed-001.txt")
 
 
 def test_what_failed_jobs_said_comes_last(snakemake: Snakemake):
@@ -136,9 +144,50 @@ def test_a_run_killed_at_the_end_of_the_kernels_forgets_nothing(snakemake: Snake
     """Snakemake would make the kernels again, and end well without anything else."""
     snakemake.write(TINY)
     snakemake.run("--until", "kernels")
+    results = snakemake.folder / "results" / "tiny"
+    # as `kill -9` leaves it
+    dead = subprocess.Popen(["sleep", "100"])
+    owner = Owner(machine(), dead.pid, mark_of(dead.pid) or "")
+    dead.kill()
+    dead.wait()
+    (results / ".run.lock").write_bytes(msgspec.json.encode(owner))
     marks = snakemake.folder / ".snakemake" / "incomplete"
     marks.mkdir(exist_ok=True)
     name = base64.urlsafe_b64encode(b"results/tiny/.kernels").decode()
     (marks / name).write_text("")
     planned = snakemake.planned("--rerun-incomplete")
     assert planned["kernels"] == planned["report"] == planned["manifest"] == 1
+
+
+def test_sigterm_lets_running_jobs_end(snakemake: Snakemake):
+    """Snakemake's handler takes a lock that the interrupted thread has most of the time here."""
+    go = snakemake.folder / "go"
+    program = f"touch begun; while [ ! -e {go} ]; do sleep 0.1; done; cat {{source}}"
+    experiment = with_program("cat")
+    experiment["systems"]["b"]["decode"] = program
+    snakemake.write(experiment)
+    with snakemake.start("--until", "decode") as process:
+        while not (snakemake.folder / "begun").exists():
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.terminate()
+        time.sleep(1)
+        go.touch()
+        _, err = process.communicate(timeout=300)
+    assert process.returncode != 0
+    assert "the run was stopped" in err, err[-2000:]
+    assert list((snakemake.folder / "results/tiny/decodes/t1/b").glob("*.txt"))
+
+
+def test_without_undocumented_parts_of_snakemake_a_run_is_the_same(
+    finished: Snakemake, snakemake: Snakemake, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("REPLITUNE_WITHOUT_PROBES", "1")
+    snakemake.write(TINY)
+    ran = snakemake.run()
+    for library in ("numba", "pyarrow", "snakemake"):
+        assert f"warning: without undocumented parts of {library}: " in ran.stderr
+    results = snakemake.folder / "results" / "tiny"
+    assert same_bytes(results) == same_bytes(finished.folder / "results" / "tiny")
+    names = {job.name for job in jobs_of(Experiment(resolve(TINY)))}
+    assert read_run(results).planned == names

@@ -384,6 +384,13 @@ def test_a_folder_that_is_removed_is_said_on_the_page(server: Server, results: F
     assert "nothing says which" in json.loads(server.state())["error"]
 
 
+def test_a_folder_that_is_renamed_meanwhile_is_named(results: Folder):
+    live = Live(results.folder)
+    results.folder.rename(results.folder.with_name("other"))
+    with pytest.raises(ReplituneError, match="no such folder"):
+        live.look()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("words", [["--serve", "0"], []])
 def test_ctrl_c_ends_it_without_a_word(results: Folder, words: list[str], number: signal.Signals):

@@ -6,9 +6,8 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +19,6 @@ from replitune.significance.looks.record import Record, read_record
 
 from ..faults.harness import command_of, descendants
 from .conftest import Snakemake, manifest
-
-pytestmark = pytest.mark.workflow
 
 # words are lost, other ones in each run; the second run fails
 DECODE = (
@@ -63,9 +60,7 @@ def prepared(folder: Path) -> Snakemake:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     """Not to be changed by a test."""
-    runner = prepared(tmp_path_factory.mktemp("undisturbed"))
-    runner.run()
-    return runner
+    return prepared(tmp_path_factory.mktemp("undisturbed")).in_process(ADAPTIVE)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -114,17 +109,12 @@ def test_a_system_of_two_files_stays_where_it_is_and_the_report_says_so(undistur
     assert "Numbers of replicas were decided by looks" in page
 
 
-def test_the_manifest_has_the_looks_and_the_results_verify(undisturbed: Snakemake):
+def test_the_manifest_has_the_looks_and_the_results_verify(undisturbed: Snakemake, replitune):
     files = manifest(undisturbed.folder / "results" / "f")["files"]
     assert "looks/1.json" in files
-    ran = subprocess.run(
-        [sys.executable, "-m", "replitune", "verify", "results/f"],
-        cwd=undisturbed.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    with contextlib.chdir(undisturbed.folder):
+        ran = replitune("verify", "results/f")
+    assert ran.code == 0, ran.out + ran.err
 
 
 def kill_when(runner: Snakemake, moment: Callable[[list[int]], bool]) -> bool:
@@ -145,6 +135,7 @@ def kill_when(runner: Snakemake, moment: Callable[[list[int]], bool]) -> bool:
     return False
 
 
+@pytest.mark.workflow
 def test_killed_in_a_look_and_between_looks_it_ends_in_the_same_bytes(
     undisturbed: Snakemake, tmp_path: Path
 ):
@@ -166,35 +157,31 @@ def test_killed_in_a_look_and_between_looks_it_ends_in_the_same_bytes(
     assert contents(tmp_path) == contents(undisturbed.folder)
 
 
-def test_another_schedule_starts_the_record_over_and_says_so(undisturbed: Snakemake, tmp_path: Path):
+def test_another_schedule_starts_the_record_over_and_says_so(
+    undisturbed: Snakemake, tmp_path: Path, replitune, monkeypatch: pytest.MonkeyPatch
+):
     """The job itself, on the batches that there are."""
-    import shutil
-
     shutil.copytree(undisturbed.folder / "results", tmp_path / "results")
     log = undisturbed.folder / "results/f/logs/look/1.json"
     command = json.loads(log.read_text())["command"]
     told = json.loads(command[command.index("--settings") + 1])
     told["plan"]["doubt"] = 0.05
-    ran = subprocess.run(
-        [sys.executable, "-m", "replitune", "job", "look", "--settings", json.dumps(told)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "the record starts over" in ran.stderr
+    monkeypatch.chdir(tmp_path)
+    ran = replitune("job", "look", "--settings", json.dumps(told))
+    assert ran.code == 0
+    assert "the record starts over" in ran.err
     begun = read_record(tmp_path / "results/f/looks/1.json")
     assert [one.plan.doubt for one in begun.abandoned] == [0.1]
     assert begun.abandoned[0].looks == len(record_of(undisturbed.folder).looks)
     assert not (tmp_path / "results/f/looks/2.json").exists()
     # the same again, as after an interruption, forgets nothing and adds nothing
-    again = subprocess.run(ran.args, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "starts over" not in again.stderr
+    again = replitune("job", "look", "--settings", json.dumps(told))
+    assert again.code == 0
+    assert "starts over" not in again.err
     assert read_record(tmp_path / "results/f/looks/1.json") == begun
 
 
-def test_with_looks_planned_a_fixed_number_has_no_such_jobs(tmp_path: Path):
-    runner = prepared(tmp_path)
-    assert set(runner.planned()) & {"batch", "look"} == {"batch", "look"}
-    runner.write({**ADAPTIVE, "replicas": {"seeds": 2}})
-    assert not set(runner.planned()) & {"batch", "look"}
+@pytest.mark.workflow
+def test_only_with_looks_planned_there_are_such_jobs(tmp_path: Path):
+    """(Of an experiment without, test_workflow.py counts the jobs.)"""
+    assert set(prepared(tmp_path).planned()) & {"batch", "look"} == {"batch", "look"}

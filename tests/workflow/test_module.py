@@ -11,7 +11,9 @@ import matplotlib
 import pytest
 import yaml
 
-from .conftest import ROOT, Snakemake, same_bytes
+from support import ROOT, run_file
+
+from .conftest import Snakemake, same_bytes
 
 pytestmark = pytest.mark.workflow
 
@@ -99,23 +101,18 @@ def outer(tmp_path: Path) -> Snakemake:
     return Snakemake(folder, folder / "workflow" / "Snakefile")
 
 
-def plain(tmp_path: Path) -> dict[str, str]:
-    """What the experiment makes when nothing is between it and Snakemake."""
-    runner = Snakemake(smallest(tmp_path / "plain"))
-    runner.run(configfile="config/config.yaml")
-    return same_bytes(runner.folder / "results" / "given")
-
-
 def test_a_deployed_workflow_makes_the_same_bytes(hosted: None, outer: Snakemake, tmp_path: Path):
     outer.snakefile.write_text(DEPLOYED)
     outer.run(configfile=None)
     results = outer.folder / "results" / "given"
     made = same_bytes(results)
     assert len(made) > 20
-    assert made == plain(tmp_path)
+    plain = smallest(tmp_path / "plain")
+    run_file(plain / "config" / "config.yaml", folder=plain)
+    assert made == same_bytes(plain / "results" / "given")
     assert (results / "report.html").is_file()
     assert (results / "manifest.json").is_file()
-    assert "Nothing to be done" in outer.run(configfile=None).stderr
+    assert outer.planned(configfile=None) == {}
 
 
 def test_two_experiments_in_one_workflow_and_one_file(outer: Snakemake):

@@ -16,7 +16,7 @@ import yaml
 from replitune.workflow.engine import Engine
 from support import Ran
 
-from .conftest import TINY
+from .conftest import TINY, Snakemake
 
 pytestmark = pytest.mark.workflow
 
@@ -139,12 +139,35 @@ def test_a_run_that_is_ended_leaves_no_process_and_goes_on(tmp_path: Path, numbe
     assert not list((tmp_path / ".snakemake").glob("locks/*"))
 
 
+def test_the_lock_of_a_live_snakemake_is_respected(tmp_path: Path):
+    """A run was killed, and somebody goes on with Snakemake itself."""
+    go = tmp_path / "go"
+    waiting = with_program(f"touch begun; while [ ! -e {go} ]; do sleep 0.1; done; cat {{source}}")
+    killed = start(tmp_path, waiting)
+    wait_for(lambda: (tmp_path / "begun").exists())
+    killed.kill()
+    killed.communicate()
+    wait_for(lambda: not processes(tmp_path))
+    (tmp_path / "begun").unlink()
+    snakemake = Snakemake(tmp_path)
+    snakemake.run("--unlock", configfile="experiment.yaml")
+    with snakemake.start("--rerun-incomplete", configfile="experiment.yaml") as alive:
+        wait_for(lambda: (tmp_path / "begun").exists())
+        ran = run(tmp_path, waiting)
+        assert (ran.code, "another run is at work" in ran.err) == (2, True), ran.err
+        assert "Nothing" not in run(tmp_path, waiting, "--", "--dry-run").out, "asking is allowed"
+        go.touch()
+        _, err = alive.communicate()
+        assert alive.returncode == 0, err[-3000:]
+
+
 def test_options_of_snakemake_are_not_lost():
-    engine = Engine(Path("x.yaml"), Path("p"), ["scale=small"], "3", ["--config", "seed=4", "--forceall"])
+    options = ["--config", "seed=4", "--logger", "theirs", "--forceall"]
+    engine = Engine(Path("x.yaml"), Path("p"), Path("r"), ["scale=small"], "3", options)
     words = engine.command
-    assert words.count("--config") == 1
+    assert words.count("--config") == words.count("--logger") == 1
+    where = words.index("--logger")
+    assert words[where : where + 3] == ["--logger", "replitune", "theirs"]
     where = words.index("--config")
     assert words[where : where + 3] == ["--config", "scale=small", "seed=4"]
     assert words[-1] == "--forceall"
-    assert not engine.answers
-    assert Engine(Path("x"), Path("p"), options=["-n"]).answers

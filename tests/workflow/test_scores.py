@@ -6,17 +6,14 @@ from __future__ import annotations
 import random
 
 import pandas as pd
-import pytest
 
 import replitune as r
 from readers.tables import frame
 
-pytestmark = pytest.mark.workflow
-
 
 def test_the_workflow_finds_what_compare_finds(snakemake):
     frame().to_csv(snakemake.folder / "t.csv", index=False)
-    snakemake.write(
+    snakemake.in_process(
         {
             "experiment": "s",
             "seed": 3,
@@ -29,7 +26,6 @@ def test_the_workflow_finds_what_compare_finds(snakemake):
             "tests": {"samples": 99, "methods": ["crossed", "clark"]},
         }
     )
-    snakemake.run()
     found = r.read(snakemake.folder / "results" / "s").to_frame()
     same = r.scores(frame(), testset="t", seed=3, samples=99, methods=["crossed", "clark"]).to_frame()
     columns = ["a", "b", "method", "delta", "p", "ci_low", "ci_high", "n_a", "segments"]
@@ -46,7 +42,7 @@ def test_an_experiment_may_have_two_language_pairs(snakemake):
             texts = [" ".join(w if draw.random() > wrong else "x" for w in line.split()) for line in lines]
             (snakemake.folder / f"{system}.{name}").write_text("\n".join([*texts, ""]))
     of = {"a": ["t", "u"], "b": ["t"], "c": ["u"]}
-    snakemake.write(
+    snakemake.in_process(
         {
             "experiment": "s",
             "corpus": {"kind": "files", "tests": {n: {"references": f"{n}.ref"} for n in "tu"}},
@@ -62,7 +58,6 @@ def test_an_experiment_may_have_two_language_pairs(snakemake):
             "tests": {"samples": 99, "methods": ["riezler"]},
         }
     )
-    snakemake.run()
     found = r.read(snakemake.folder / "results" / "s").to_frame()
     compared = set(zip(found["testset"], found["a"], found["b"], strict=True))
     assert compared == {("t", "a", "b"), ("u", "a", "c")}

@@ -1,16 +1,15 @@
-"""Studies in a real run: each has a job, and a changed setting runs again what depends on it."""
+"""Studies of an experiment: each has a job, and a changed setting runs again what depends on it."""
 
 from __future__ import annotations
 
-import copy
 import random
 from pathlib import Path
 
 import pytest
 
-from .conftest import Snakemake, manifest
+from support import changed, run_again
 
-pytestmark = pytest.mark.workflow
+from .conftest import Snakemake, manifest
 
 WORDS = ["the", "cat", "dog", "sat", "ran", "on", "a", "mat", "old", "bridge", "in", "rain"]
 EXPERIMENT = {
@@ -42,21 +41,12 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
             (runner.folder / f"{name}.{run}.txt").write_text(text)
         judged += [f"{name},{i},{rng.gauss(-share, 1)}" for i in range(20)]
     (runner.folder / "human scores.csv").write_text("\n".join(judged) + "\n")
-    runner.write({**EXPERIMENT, "corpora": str(runner.folder)})
-    runner.run()
-    return runner
+    return runner.in_process({**EXPERIMENT, "corpora": str(runner.folder)})
 
 
 def planned(runner: Snakemake, **changes: object) -> dict[str, int]:
-    experiment = {**copy.deepcopy(EXPERIMENT), "corpora": str(runner.folder)}
-    for path, value in changes.items():
-        *parents, last = path.split("__")
-        place = experiment
-        for key in parents:
-            place = place[key]
-        place[last] = value
-    runner.write(experiment, "changed.yaml")
-    return runner.planned(configfile="changed.yaml")
+    experiment = {**EXPERIMENT, "corpora": str(runner.folder)}
+    return run_again(experiment, changed(experiment, **changes))
 
 
 def test_every_study_leaves_its_files(studied: Snakemake):
@@ -79,13 +69,13 @@ def test_every_study_leaves_its_files(studied: Snakemake):
 def test_a_changed_study_runs_again_alone(studied: Snakemake):
     last = {"report": 1, "manifest": 1}
     assert planned(studied) == {}
-    changed = planned(
+    again = planned(
         studied,
         studies__power__power=0.9,
         studies__replication__repeats=6,
         studies__meta__resample="systems",
     )
-    assert changed == {"power": 1, "replication": 1, "meta": 1, **last}
+    assert again == {"power": 1, "replication": 1, "meta": 1, **last}
     assert planned(studied, studies__calibrate=False, studies__power=False) == last
     assert planned(studied, tests__margin={"bleu": 1.0}) == {"test": 1, "power": 1, **last}
     assert planned(studied, tests__alpha=0.01) == {"test": 1, "power": 1, "replication": 1, **last}

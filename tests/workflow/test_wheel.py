@@ -70,6 +70,14 @@ def test_a_wheel_holds_the_whole_workflow_once(wheel: Path):
     assert not [name for name in names if name.startswith(("tests", "results"))]
 
 
+def test_the_same_files_are_the_same_wheel(wheel: Path):
+    before, sources = wheel.read_bytes(), wheel.parents[1]
+    for path in sources.rglob("*"):
+        os.utime(path, (2e9, 2e9))
+    shutil.rmtree(sources / "build", ignore_errors=True)
+    assert build(sources, "wheel").read_bytes() == before
+
+
 def test_new_and_a_dry_run_work_from_the_unpacked_wheel(wheel: Path, tmp_path: Path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}

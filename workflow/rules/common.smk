@@ -1,7 +1,6 @@
 # The experiment, and what its rules have in common: a rule says which files a stage makes; the
 # settings of its jobs and what they read come from `EXPERIMENT.stage(...)`.
 
-import base64
 import re
 from functools import lru_cache
 
@@ -17,9 +16,8 @@ def read_experiment():
     """The validated experiment."""
     with one_message():
         require_one_version()
-        require_places()
         experiment = Experiment(
-            resolve(config, find_source(workflow.configfiles, config))
+            resolve(config, find_source(probe.config_files(workflow), config))
         )
         experiment.outputs  # looks for files of systems that are on disk
         require_writable(".snakemake")
@@ -29,16 +27,17 @@ def read_experiment():
 EXPERIMENT = read_experiment()
 AT = EXPERIMENT.at
 
-# Compiled once, before jobs start side by side; its age means nothing to them.
+# Compiled once, before jobs start side by side; its age does not matter to them.
 KERNELS = ancient(AT.kernels)
 
 
 def forget_if_half_made(name):
-    """A run was killed between a job's end and Snakemake's word of it. Snakemake 9 would make the
-    file again, and forget all that depends on it where it is an ancient one."""
-    marker = base64.urlsafe_b64encode(name.encode()).decode()
-    if Path(".snakemake/incomplete", marker).exists():
-        Path(name).unlink(missing_ok=True)
+    """A run was killed here after a job ended and before Snakemake noted it. Snakemake 9 would make
+    the file again, and forget what depends on it, since it is ancient."""
+    run = EXPERIMENT.folder / RUN
+    if locks.died_here(EXPERIMENT.folder / locks.RUN) and run.exists():
+        if Path(name).exists() and Path(name).stat().st_mtime >= run.stat().st_mtime:
+            Path(name).unlink()
 
 
 forget_if_half_made(AT.kernels)
@@ -63,7 +62,7 @@ def command(stage, option=""):
 
 
 def failure_option(wildcards, output):
-    """Made from `output`, so that a change alone makes nothing again."""
+    """Takes `output`, so that a change of the option alone runs nothing again."""
     return "--allow-failures" if EXPERIMENT.settings.allow_missing_replicas else ""
 
 

@@ -1,5 +1,5 @@
 # decodes/<testset>/<system>/<replica>.txt: one line per segment; one job for all test sets, which
-# leaves those as they are of which nothing has changed.
+# leaves unchanged ones as they are.
 
 
 rule decode:

@@ -1,9 +1,11 @@
 # How a run begins and ends: one message for a mistake, last on the terminal, and no lock.
 
+import atexit
 import importlib.util
+import signal
 import tempfile
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 # a workflow that uses this one as a module gets it from its repository, without the library
 if importlib.util.find_spec("replitune") is None:
@@ -13,12 +15,22 @@ if importlib.util.find_spec("replitune") is None:
         f" {sys.executable}"
     )
 
-from replitune import __version__
+from replitune import __version__, probes
 from replitune.errors import ReplituneError
+from replitune.experiment.jobs import jobs_of
 from replitune.experiment.plan import cautions
 from replitune.ledger.records import check_origins
-from replitune.ledger.runs import write_run
+from replitune.ledger.runs import NAME as RUN, write_run
+from replitune.probes import snakemake as probe
+from replitune.running import locks
 from replitune.running.failures import last_words
+from replitune.running.files import flush_all
+from replitune.workflow.display import words
+from replitune.workflow.events import Listener, failed_logs, forget_earlier
+
+HEARD = Listener()
+UNTIL_THE_END = ExitStack()
+atexit.register(UNTIL_THE_END.close)
 
 
 @contextmanager
@@ -55,87 +67,113 @@ def require_one_version():
         )
 
 
-def require_places():
-    """Jobs are told where their files are, so Snakemake must not put them elsewhere."""
-    if workflow.modifier.path_modifier.replace_prefix("results") != "results":
+def require_places(page):
+    """Settings tell jobs where their files are, so Snakemake must not put them elsewhere."""
+    if page != AT.page:
         raise ReplituneError(
             "a module with `prefix` or `replace_prefix`: its jobs would not find their files",
             fix="leave it out; every experiment has a folder of its own, results/<experiment>/",
         )
 
 
-def working_systems(dag):
+def planned_jobs():
+    """What this run is to do; by what is missing, where Snakemake does not say."""
+    jobs = probe.planned(workflow)
+    if jobs is not None:
+        return jobs
+    missing = [j for j in jobs_of(EXPERIMENT) if not is_done(AT.record(j.name))]
+    return [probe.Planned(AT.log(j.name), j.names) for j in missing]
+
+
+def is_done(record):
+    """Whether a job has ended well. Snakemake makes an empty record at its begin."""
+    return Path(record).exists() and Path(record).stat().st_size > 0
+
+
+def working_systems(jobs):
     """The systems of this experiment with something to train, tune or decode. (The names of rules
     may be others, and jobs those of another experiment, where this workflow is a module.)
     """
     folders = tuple(
         f"{EXPERIMENT.folder}/logs/{stage}/" for stage in ("train", "tune", "decode")
     )
-    jobs = [
-        job
-        for job in dag.needrun_jobs()
-        if str(job.log.get("text", "")).startswith(folders)
-    ]
-    systems = {dict(job.wildcards.items()).get("system") for job in jobs}
+    systems = {
+        job.wildcards.get("system") for job in jobs if job.log.startswith(folders)
+    }
     return sorted(systems - {None})
 
 
-def before_first_job(dag):
-    """Programs and extras are there for the systems that have something to do, and results can be
-    written."""
-    if errors := EXPERIMENT.missing(working_systems(dag)):
+def before_first_job():
+    """Check that the systems with something to do have their programs and extras, that results can
+    be written, and that no other run is at work on them."""
+    jobs = planned_jobs()
+    if errors := EXPERIMENT.missing(working_systems(jobs)):
         raise SystemExit("\n".join(f"replitune: {error}" for error in errors))
     with one_message():
         require_writable(EXPERIMENT.folder)
-    leave_word(dag)
-    # SIGTERM is handled in the thread that may have this lock, and would wait for it for ever
-    workflow.scheduler._lock = threading.RLock()
-    if workflow.local_exec:
-        # One machine has no need of so many jobs a second at most, and while there is such a limit
-        # every job that has ended wakes the scheduler once a second until the run ends.
-        workflow.scheduler.job_rate_limiter = None
-    for caution in cautions(EXPERIMENT):
+        UNTIL_THE_END.enter_context(
+            locks.held(
+                EXPERIMENT.folder / locks.RUN, "another run is at work in this folder"
+            )
+        )
+    leave_word(jobs)
+    BEFORE.update(manifest=made(AT.manifest))
+    call_in_a_thread(signal.SIGTERM)
+    probe.start_at_once(workflow)
+    for caution in [*cautions(EXPERIMENT), *probes.notes()]:
         print(f"warning: {caution}", file=sys.stderr)
 
 
-def leave_word(dag):
-    """Which experiment this is and what is to be done, for those who watch. The numbers do not
-    depend on it."""
-    logs = [str(job.log.get("text", "")) for job in dag.needrun_jobs()]
-    amount = workflow.resource_settings
+BEFORE = {}
+
+
+def made(name):
+    """What tells a file from one that is made later, whatever the clock says."""
     try:
-        write_run(EXPERIMENT, logs, amount.nodes or amount.cores or 1)
+        status = Path(name).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def call_in_a_thread(number):
+    """Snakemake's handler waits for a lock. The interrupted thread may hold it, and would wait for
+    ever."""
+    handler = signal.getsignal(number)
+    if callable(handler):
+        signal.signal(
+            number, lambda *args: threading.Thread(target=handler, args=args).start()
+        )
+
+
+def leave_word(jobs):
+    """Record which experiment this is and what is to be done, for `replitune watch`. The numbers do
+    not depend on it."""
+    try:
+        write_run(EXPERIMENT, [job.log for job in jobs], probe.parallel(workflow))
+        forget_earlier(EXPERIMENT.folder)
     except OSError as error:
         print(f"warning: watchers are not told of this run: {error}", file=sys.stderr)
 
 
 def after_last_job():
-    """Every result was made from the present version of its inputs, whatever the clock said.
+    """Flush Snakemake's records to the disk, as results are; and check that every result was made
+    from the present version of its inputs, whatever the clock.
 
-    Not asked of a run that was told to make only some."""
-    asked = workflow.dag_settings
-    if asked.until or asked.omit_from or asked.batch:
-        return
-    if not any(AT.manifest in job.output for job in workflow.dag.jobs):
+    No check for a run that was to make only some, and made no manifest."""
+    flush_all(Path.cwd())
+    if made(AT.manifest) in (None, BEFORE.get("manifest")):
         return
     with one_message():
         check_origins(EXPERIMENT.folder.absolute())
 
 
-def after_failure():
-    """What the failed jobs said comes last, and what to do next."""
-    failed = [
-        job
-        for found in workflow.scheduler.failed
-        for job in (found.jobs if found.is_group() else [found])
-    ]
-    said = last_words(
-        {
-            f"{job.message or job.rule.name} ({log})": log
-            for job in failed
-            for log in [job.log.get("text")]
-            if log
-        }
-    )
-    workflow.logger_manager.logfile_hint()
-    raise SystemExit(said)
+def after_failure(log):
+    """Print the messages of the failed jobs last, and what to do next."""
+    failed = {
+        f"{words(name.removesuffix('.log').split('/', 3)[-1])} ({name})": name
+        for name in failed_logs(HEARD.events)
+        if not is_done(Path(name).with_suffix(".json"))  # of a group, others may be
+    }
+    print("Complete log(s):", *[log] if isinstance(log, str) else log, file=sys.stderr)
+    raise SystemExit(last_words(failed))

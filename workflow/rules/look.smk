@@ -1,6 +1,6 @@
-# looks/: of an experiment that decides how many replicas it needs. A look reads the statistics of
-# the replicas so far, batch by batch, and says which systems get more; Snakemake then goes on with
-# these, and with the next look.
+# looks/: for an experiment that decides how many replicas it needs. A look reads the statistics of
+# the replicas so far, batch by batch, and decides which systems get more; Snakemake then makes
+# these, and the next look.
 
 
 rule batch:
@@ -32,7 +32,7 @@ checkpoint look:
     input:
         unpack(job_inputs("look")),
     output:
-        # kept while the job runs: a look knows when another plan was given up
+        # kept while the job runs: a look reads whether another plan was abandoned
         update([AT.look("{look}"), AT.look("{look}", ".parquet")]),
     log:
         **logs("look", "{look}"),

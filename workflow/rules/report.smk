@@ -11,7 +11,7 @@ rule report:
         unpack(job_inputs("report")),
     output:
         page=AT.page,
-        # which there are, the report says, from what the experiment has
+        # the report decides which there are, from what the experiment has
         tables=report(
             directory(AT.tables),
             patterns=["{name}.csv"],

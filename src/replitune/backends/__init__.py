@@ -1,1 +1,1 @@
-"""What makes the translations of a system."""
+"""Backends: what makes a system's translations."""

@@ -58,7 +58,7 @@ USED = {
     "train_replica": ("train", "tune", *SHARED),
     "decode": ("train", "tune", "decode", "nbest", "weights", "weights_format", *SHARED),
 }
-"""Settings by stage; `train` and `tune` tell later ones what there is."""
+"""Settings by stage; later stages need to know whether there is `train` or `tune`."""
 
 
 class CommandSettings(SystemSettings):
@@ -120,7 +120,7 @@ class Command(Backend):
     @property
     def prefixes(self) -> tuple[str, ...]:
         if self.settings.has("tune") and self.settings.replicas:
-            # a tuner of its own; the experiment's general numbers are of replitune's
+            # the system tunes itself; the experiment's general numbers are for replitune's tuners
             return ("seeds", *TUNERS.names)
         return list_tuners() if self.settings.has("weights") else ("seeds",)
 
@@ -196,16 +196,16 @@ class Command(Backend):
         return True
 
     def missing(self) -> list[ReplituneError]:
-        found = missing_program("bash", "install bash")
+        errors = missing_program("bash", "install bash")
         for name in self.settings.programs:
-            found += missing_program(name, f"install it, or correct `programs` of system {self.system}")
+            errors += missing_program(name, f"install it, or correct `programs` of system {self.system}")
         for name in self.settings.files:
-            found += missing_file(
+            errors += missing_file(
                 name,
                 f"get it, or correct `files` of system {self.system}; a relative name starts "
                 f"at {Path.cwd()}",
             )
-        return found
+        return errors
 
     # ---- work
 

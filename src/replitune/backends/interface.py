@@ -86,11 +86,10 @@ class ReplicaJob(Job):
     """`tune`: weights.json (or .ini lines). `train_replica`: a folder, which does not exist yet."""
     replica: Replica
     work: Path | None = None
-    """For the checkpoint of a job that is under way: outside declared outputs, kept when a job
+    """For the checkpoint of a running job: outside declared outputs, kept when a job
     is killed. Empty or removed when the job is done."""
     common: Path | None = None
-    """A folder for what the replicas of the system can take over from each other; losing it loses
-    time only."""
+    """A folder for what replicas of the system can reuse from each other; losing it costs only time."""
     history: Path | None = None
     """`tune`: where history.parquet goes."""
     metric: str = "bleu"
@@ -175,12 +174,12 @@ class Backend:
         self.system = system
         self.settings = settings
 
-    # ---- what it says of itself: light, and without looking at the disk
+    # ---- description: light, without disk access
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """The keys of `replicas:` that say something to this system; of the experiment's general
-        `replicas:` it takes what is among these."""
+        """The keys of `replicas:` that this system has a use for; it ignores others in the experiment's
+        general `replicas:`."""
         return ("seeds",)
 
     @property
@@ -221,16 +220,15 @@ class Backend:
         return "tune" in self.stages
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
-        """`complain` of what single settings cannot say, once for each mistake. `experiment` is
-        the mapping of the whole, defaults filled in. Parts that stages read, and replicas, are
-        checked already."""
+        """`complain` once for each mistake that single settings cannot show. `experiment` is the whole
+        mapping, defaults filled in. Parts that stages read, and replicas, are checked already."""
 
     def missing(self) -> list[ReplituneError]:
         """Programs, extras and files of the site without which jobs would fail; each error says
         what to install. Asked by `replitune check` and before the first job, not in a dry run."""
         return []
 
-    # ---- what it does: one method, one job
+    # ---- work: one method per job
 
     def warm_up(self, folder: Path, tuners: Sequence[str], metric: str) -> None:
         """Run once what is compiled, and each of these tuners around it; `folder` is empty, or has
@@ -264,8 +262,8 @@ class Backend:
 
 
 class Given(Backend):
-    """Translations that are on disk: the files are the replicas, and no stage makes them. One
-    job per (system, test set) takes over all replicas."""
+    """Translations that exist on disk: the files are the replicas, and no stage makes them. One job per
+    (system, test set) takes over all replicas."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -278,7 +276,7 @@ class Given(Backend):
     @property
     @abstractmethod
     def testsets(self) -> list[str]:
-        """Those that there are translations for."""
+        """The test sets that have translations."""
 
     @abstractmethod
     def testset_settings(self, testset: str) -> Mapping[str, Any]:
@@ -308,7 +306,7 @@ T = TypeVar("T")
 
 
 def needed(part: T | None, option: str) -> T:
-    """A part that this job must have been given."""
+    """A part that this job cannot do without."""
     if part is None:
         raise ReplituneError(f"this system needs --{option}", fix=f"give it as --{option}")
     return part

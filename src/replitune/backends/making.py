@@ -1,5 +1,5 @@
-"""One replica of a system: made, and its translations. Of one that could not be made, where that is
-allowed, a record that it could not."""
+"""Makes one replica of a system, and its translations. Where that is allowed, a replica that cannot be
+made leaves a record of the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replitune.running.files import write_lines
 
 
 def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> None:
-    """Tune or train one replica; of one that could not be made, write that it could not."""
+    """Tune or train one replica; if that is not possible, write the record of it."""
     seeded = "train_replica" in backend.stages
     try:
         if seeded:
@@ -31,7 +31,7 @@ def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> N
 
 
 def write_translations(backend: Backend, job: DecodeJob, out: Path, *, allow_failure: bool) -> None:
-    """Write the translations of one replica; of one that could not be made, that it could not."""
+    """Write the translations of one replica; if that is not possible, the record of it."""
     before = read_failure(job.tuned) if job.tuned is not None else None
     if before is not None:
         if not allow_failure:

@@ -146,10 +146,10 @@ class Moses(Backend):
             wanted += TRAINING
         if not self.uses_our_tuners:
             wanted += ["mert-moses.pl", "extractor", "evaluator", *TUNING.values()]
-        found = [error for name in wanted for error in missing_program(self.program(name), INSTALL)]
+        errors = [error for name in wanted for error in missing_program(self.program(name), INSTALL)]
         if self.settings.ini is not None:
-            found += missing_file(self.settings.ini, f"correct `ini` of system {self.system}")
-        return found
+            errors += missing_file(self.settings.ini, f"correct `ini` of system {self.system}")
+        return errors
 
     # ---- work
 

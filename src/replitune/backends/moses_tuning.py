@@ -108,8 +108,8 @@ def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
 
 def tuned_weights(ini: Path, features: dict[str, list[float]]) -> dict[str, list[float]]:
     """The tuned features of an ini file; what cannot be tuned stays in the model's own."""
-    found = read_weights(ini)
-    weights = {name: found.get(name, []) for name in features}
+    written = read_weights(ini)
+    weights = {name: written.get(name, []) for name in features}
     for name, values in weights.items():
         if len(values) != len(features[name]) or not all(map(math.isfinite, values)):
             raise ReplicaError(
@@ -124,8 +124,8 @@ def tuned_weights(ini: Path, features: dict[str, list[float]]) -> dict[str, list
 def _decoded_by(work: Path, weights: dict[str, list[float]], decodings: int) -> int | None:
     """The iteration that decoded with these weights (the last ones were used in none)."""
     for number in range(decodings, 0, -1):
-        found = read_weights(work / f"run{number}.moses.ini")
-        if all(found.get(name) == values for name, values in weights.items()):
+        used = read_weights(work / f"run{number}.moses.ini")
+        if all(used.get(name) == values for name, values in weights.items()):
             return number - 1
     return None
 
@@ -136,7 +136,7 @@ def iterations(work: Path, dev: TestSet, nbest: int) -> list[Iteration]:
     metric = get_objective("bleu")
     prepared = metric.prepare(dev.references)
     segments = np.arange(dev.segments)
-    found: list[Iteration] = []
+    rows: list[Iteration] = []
     pool = 0
     for number in range(1, 1000):
         ini, out = work / f"run{number}.moses.ini", work / f"run{number}.out"
@@ -157,7 +157,7 @@ def iterations(work: Path, dev: TestSet, nbest: int) -> list[Iteration]:
         new = len(read_lines(work / f"run{number}.best{nbest}.out.gz"))
         pool += new
         times = [path.stat().st_mtime for path in (ini, out, after)]
-        found.append(
+        rows.append(
             Iteration(
                 number - 1,
                 float(metric.score(sums)),
@@ -169,7 +169,7 @@ def iterations(work: Path, dev: TestSet, nbest: int) -> list[Iteration]:
                 times[2] - times[1],
             )
         )
-    return found
+    return rows
 
 
 def _pool_score(ini: Path) -> float | None:
@@ -200,7 +200,7 @@ def _mertdir(system: Moses) -> Path:
 
 
 def _full(program: str) -> Path:
-    found = shutil.which(program)
-    if found is None:
-        raise ReplituneError(f"the program {program} is not there, or cannot be run")
-    return Path(found).absolute()
+    path = shutil.which(program)
+    if path is None:
+        raise ReplituneError(f"the program {program} is missing or cannot be run")
+    return Path(path).absolute()

@@ -1,4 +1,4 @@
-"""Decoders outside: our tuners' view of a program that writes n-best lists in Moses' format."""
+"""External decoders: our tuners' view of a program that writes n-best lists in Moses' format."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class NBestDecoder:
 
 
 def read_written(nbest: Path, segments: int) -> Any:
-    """What a program has just written: a bad list is the replica's failure, not the user's."""
+    """Read what a program has just written: a bad list is a failed replica, not the user's mistake."""
     if not nbest.exists():
         raise ReplicaError("the decoder wrote no n-best file", expected=str(nbest))
     try:

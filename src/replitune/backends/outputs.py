@@ -104,7 +104,7 @@ class OutputFiles(Given):
             if testset in self.testsets and testset in self.settings.without:
                 complain(
                     (*here, "without"),
-                    f"system {self.system} has files for test set {testset}, and is said to be without",
+                    f"system {self.system} has files for test set {testset} and names it under `without`",
                 )
 
     def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:
@@ -113,8 +113,8 @@ class OutputFiles(Given):
     def _named(self, testset: str, corpora: Path) -> dict[Replica, tuple[Path, str | None]]:
         """The file of each replica, and which of its outputs."""
         what = f"system {self.system}, test set {testset}"
-        found = output_files(what, self.settings.files[testset], corpora)
-        return {replica: split_path(path) for replica, path in found.items()}
+        paths = output_files(what, self.settings.files[testset], corpora)
+        return {replica: split_path(path) for replica, path in paths.items()}
 
     def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
         like = self.settings.like.get(testset)

@@ -62,9 +62,9 @@ class ScoreFiles(Given):
 
     def testset_settings(self, testset: str) -> Mapping[str, Any]:
         own = self.settings
-        found: dict[str, Any] = {"files": {testset: own.files[testset]}, "columns": own.columns}
-        found |= {} if own.called is None else {"called": own.called}
-        return found | ({} if own.replicas is None else {"replicas": own.replicas})
+        settings: dict[str, Any] = {"files": {testset: own.files[testset]}, "columns": own.columns}
+        settings |= {} if own.called is None else {"called": own.called}
+        return settings | ({} if own.replicas is None else {"replicas": own.replicas})
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         here = ("systems", self.system)
@@ -119,20 +119,20 @@ class ScoreFiles(Given):
             rows.only("system", called) if "system" in rows.columns else rows.of_system(called)
             for rows in tables
         ]
-        found = arrange(runs_in_order(own), testset=chosen)
-        (system,) = found.stores[0].systems
-        runs = found.stores[0].systems[system].replicas
-        if len(runs) != len(replicas) or len(found.segments) != segments:
+        scores = arrange(runs_in_order(own), testset=chosen)
+        (system,) = scores.stores[0].systems
+        runs = scores.stores[0].systems[system].replicas
+        if len(runs) != len(replicas) or len(scores.segments) != segments:
             raise ReplituneError(
-                f"not what is declared: {what}",
+                f"other scores than declared: {what}",
                 file=paths[0],
-                found=f"{len(runs)} runs of {len(found.segments)} segments",
+                found=f"{len(runs)} runs of {len(scores.segments)} segments",
                 expected=f"{len(replicas)} runs of {segments} segments",
                 fix="`replicas: {seeds: N}` says how many runs the tables have; the test set is "
                 "read from a table of the same segments",
             )
-        ids = [line.rpartition("\t")[2] for line in found.segments]
-        by_metric = {store.metric.id: store.systems[system].statistics[..., 0] for store in found.stores}
+        ids = [line.rpartition("\t")[2] for line in scores.segments]
+        by_metric = {store.metric.id: store.systems[system].statistics[..., 0] for store in scores.stores}
         return {
             replica: [
                 score_line(id, {name: float(s[r, i]) for name, s in by_metric.items()})

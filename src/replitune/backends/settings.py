@@ -44,16 +44,16 @@ class Counts(Kind):
             return reading.wrong(
                 path, "numbers of replicas are not allowed", found=shown(value), expected=self.words
             )
-        found, good = {}, True
+        numbers, good = {}, True
         keys = [*self.keys, *self.beside]
         for key, given in value.items():
             if key not in keys:
                 good = bool(reading.unknown(key, keys, path))
                 continue
             kind = self.beside[key].type if key in self.beside else Number
-            found[key] = reading.read(kind, given, (*path, key))
-            good = good and found[key] is not WRONG
-        return found if good else WRONG
+            numbers[key] = reading.read(kind, given, (*path, key))
+            good = good and numbers[key] is not WRONG
+        return numbers if good else WRONG
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         number = {"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS}

@@ -23,8 +23,8 @@ METHODS = ("crossed", "clark", "riezler", "fu-ar")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_options(parser, pairs=False)
-    said = f"tests to calibrate, with options as TEST:key=value,... (default {' '.join(METHODS)})"
-    add_settings(parser, CalibrateSettings, *SETTINGS, help={"methods": said})
+    text = f"tests to calibrate, with options as TEST:key=value,... (default {' '.join(METHODS)})"
+    add_settings(parser, CalibrateSettings, *SETTINGS, help={"methods": text})
     parser.add_argument("--out", metavar="FILE.parquet", help="write the rows (one metric)")
 
 

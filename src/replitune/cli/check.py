@@ -1,10 +1,10 @@
-"""Validate an experiment file and say what it would do.
+"""Validate an experiment file and print what it would do.
 
   replitune check config/config.yaml --data
 
-Everything that is wrong is said at once. With --data its files are read, too: whether they are
-there, are text, and have as many lines as what they belong to; and it says which jobs would run,
-and what they would cost, judging by earlier runs.
+All mistakes are reported at once. With --data its files are checked, too: whether they exist, are
+text, and have as many lines as what they belong to; and the jobs that would run are listed with
+their cost, judging by earlier runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT.yaml", help="the experiment file")
     parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
     parser.add_argument("--corpora", metavar="DIR", help="folder of downloaded corpora")
-    parser.add_argument("--data", action="store_true", help="look at its files, and say what it would run")
+    parser.add_argument("--data", action="store_true", help="check its files, too, and list what would run")
     parser.add_argument(
         "--results",
         default="results",
@@ -68,6 +68,6 @@ def run(options: argparse.Namespace) -> None:
         total = f"{sum(known):>11,.0f}" if known else "          ?"
         print(f"  {'in all':<12} {sum(cost.jobs for cost in stages):>5}   {total}")
         if experiment.looks is not None:
-            print("  the most that there may be: looks may ask for less")
+            print("  the most that is possible: looks may ask for less")
         if len(known) < len(stages):
-            print("  ?: no earlier run in the results says what these jobs cost")
+            print("  ?: no earlier run in the results tells what these jobs cost")

@@ -1,11 +1,11 @@
-"""What is below the results and no longer in the experiment, with sizes; and away with it.
+"""List, or remove, the files of a results folder that are no longer in the experiment.
 
   replitune clean results/quickstart
   replitune clean results/quickstart --remove
 
 A metric, system, test set or replica that was taken out of an experiment leaves its files behind
 (they are in no report, manifest or archive), and a run that is killed leaves half-made copies. Both
-are listed, and, with --remove, removed. What the experiment has is said by its last run. Only what
+are listed, and removed with --remove. The last run says what the experiment has. Only what
 replitune has written, and nobody has changed since, is touched; no symbolic link is followed.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 THREADS = None
 SHOWN = 10
-"""Files that are kept and named; the others are counted."""
+"""Files that are kept and listed by name; the others are counted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,42 +34,40 @@ def run(options: argparse.Namespace) -> None:
     from replitune.ledger.runs import newest
 
     folder = newest(Path("results")) if options.folder is None else Path(options.folder)
-    found = leftovers(folder)
+    left = leftovers(folder)
     groups = {
-        "no longer in the experiment": found.gone,
-        "half-made, of runs that were killed": found.half_made,
+        "no longer in the experiment": left.gone,
+        "half-made, left by runs that were killed": left.half_made,
     }
     for title, sizes in groups.items():
         if sizes:
-            print(f"{title}: {counted(len(sizes), sum(sizes.values()))}")
-            for name, files, size in rows(sizes, found.there):
-                print(f"  {amount(size):>10} {files:>6}  {name}")
-    if found.kept:
-        print(f"not of the experiment, and kept: {counted(len(found.kept))}")
-        for name, why in list(found.kept.items())[:SHOWN]:
+            print(f"{title}: {files_text(len(sizes), sum(sizes.values()))}")
+            for name, files, size in rows(sizes, left.there):
+                print(f"  {size_text(size):>10} {files:>6}  {name}")
+    if left.kept:
+        print(f"not the experiment's, and kept: {files_text(len(left.kept))}")
+        for name, why in list(left.kept.items())[:SHOWN]:
             print(f"  {name}: {why}")
-        if len(found.kept) > SHOWN:
-            print(f"  ... and {len(found.kept) - SHOWN} more")
-    if not (found.gone or found.half_made):
+        if len(left.kept) > SHOWN:
+            print(f"  ... and {len(left.kept) - SHOWN} more")
+    if not (left.gone or left.half_made):
         print(f"{folder}: nothing to remove")
     elif options.remove:
-        files, freed = remove(found)
-        print(f"{folder}: removed {counted(files, freed)}")
+        files, freed = remove(left)
+        print(f"{folder}: removed {files_text(files, freed)}")
     else:
-        print(
-            f"{folder}: {counted(len(found.gone) + len(found.half_made), found.size)}; "
-            "--remove removes them"
-        )
+        files = len(left.gone) + len(left.half_made)
+        print(f"{folder}: {files_text(files, left.size)}; --remove removes them")
     if not options.remove and (working := why_at_work(folder)) is not None:
         print(f"note: {working}: what is half-made is not listed, and nothing can be removed")
 
 
-def counted(files: int, size: int | None = None) -> str:
-    said = f"{files} file" if files == 1 else f"{files} files"
-    return said if size is None else f"{said}, {amount(size)}"
+def files_text(files: int, size: int | None = None) -> str:
+    text = f"{files} file" if files == 1 else f"{files} files"
+    return text if size is None else f"{text}, {size_text(size)}"
 
 
-def amount(size: float) -> str:
+def size_text(size: float) -> str:
     """``1.2 MB``"""
     for unit in ("bytes", "KB", "MB", "GB"):
         if size < 1000:

@@ -62,14 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scores",
         nargs="+",
         metavar="FILE",
-        help="files of scores instead of texts, told by their content: CSV, TSV, JSON lines, "
-        "Parquet, and others; NAME=FILE FILE ... of files that name no system",
+        help="files of scores instead of texts, recognised by content: CSV, TSV, JSON lines, "
+        "Parquet, and others; NAME=FILE FILE ... where files name no system",
     )
     parser.add_argument(
         "--baseline",
         nargs="+",
         metavar="H",
-        help="outputs of the runs of the baseline, NAME=H with its name; of a table of scores, its name",
+        help="outputs of the runs of the baseline, NAME=H to name it; with --scores, its name in the table",
     )
     parser.add_argument(
         "--system",
@@ -83,8 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         nargs="+",
         metavar="M",
-        help="metrics, with options as METRIC:key=value,... (default: bleu); of a table of scores, "
-        "those of it that are wanted, or its columns (default: all)",
+        help="metrics, with options as METRIC:key=value,... (default: bleu); with --scores, "
+        "which metrics, or columns, of the table to use (default: all)",
     )
     parser.add_argument(
         "--human",
@@ -96,8 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--testset",
         metavar="NAME",
-        help="name of the test set; it names random streams (default testset); of a table of "
-        "scores with several, the one that is wanted",
+        help="name of the test set; it names random streams (default testset); with "
+        "--scores, which one of several to use",
     )
     columns = ", ".join(settings_of(ColumnNames))
     parser.add_argument(
@@ -111,12 +111,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lower-is-better",
         nargs="*",
         metavar="METRIC",
-        help="of these metrics of a table of scores, or of all",
+        help="with --scores: lower is better for these metrics, or for all",
     )
     parser.add_argument(
         "--allow-missing",
         action="store_true",
-        help="leave segments out that some run of a table of scores has no score for",
+        help="with --scores: leave out segments that some run has no score for",
     )
     parser.add_argument(
         "--pairs",
@@ -127,13 +127,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scope",
         metavar="both|runs|segments",
-        help="of what a small p of the tests that have this option speaks (default both; of single "
+        help="what a small p generalises to, for tests with this option (default both; for single "
         "outputs segments)",
     )
     parser.add_argument(
         "--unit",
         metavar="auto|segment|document",
-        help="what is new in a new test set, of the tests that have this option (default auto)",
+        help="what is drawn anew in a new test set, for tests with this option (default auto)",
     )
     add_settings(parser, TestSettings, *SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
@@ -142,7 +142,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-unless",
         choices=get_args(Rule),
         help="exit with 3 unless every system is this against the baseline, or the second of two "
-        "against the first, under every metric; the last line of the output says so as JSON",
+        "against the first, under every metric; the last line of output is the decision as JSON",
     )
     parser.add_argument(
         "--looks",
@@ -180,7 +180,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.html:
         needs("plots", "--html")
-    report = (_of_scores if options.scores else _of_texts)(options, api)
+    report = (_compare_scores if options.scores else _compare_texts)(options, api)
     record = None if options.looks is None else report.looks(options.looks or SCHEDULE)
     for path, write in (
         (options.stats_dir, report.write_store),
@@ -209,17 +209,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_looks(report: ComparisonReport, record: Record) -> None:
-    from replitune.report.terminal_looks import PLANNED, look_table, stopped
+    from replitune.report.terminal_looks import PLANNED, look_table, savings
 
     cell = report.results[0]
     print(f"\nlooks by {cell.name}, p adjusted for looks and pairs\n")
     print(look_table(record, cell.decimals))
-    print(f"\n{stopped(record)}")
+    print(f"\n{savings(record)}")
     print(f"note: {PLANNED}", file=sys.stderr)
 
 
-def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
-    """Of references and outputs."""
+def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
+    """Compare by references and outputs."""
     for option, given in (
         ("--columns", options.columns),
         ("--lower-is-better", options.lower_is_better is not None),
@@ -242,8 +242,8 @@ def _of_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
     return report
 
 
-def _of_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
-    """Of a table of numbers."""
+def _compare_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
+    """Compare by a table of scores."""
     for option, given in (
         ("--refs", options.refs),
         ("--system", options.system),
@@ -287,7 +287,7 @@ def _score_files(words: list[str]) -> list[str] | dict[str, list[str]]:
 
 
 def _shared(options: argparse.Namespace) -> dict[str, Any]:
-    """What is the same of texts and of numbers."""
+    """Arguments that texts and numbers share."""
     pairs = {} if options.pairs is None else {"pairs": pairs_of(options.pairs)}
     return {
         "seed": options.seed,

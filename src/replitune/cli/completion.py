@@ -5,11 +5,11 @@ eval "$(replitune --completion bash)"
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from replitune.cli.parser import Parser
 from replitune.errors import ReplituneError
 
 
@@ -25,7 +25,7 @@ class Option:
     """Without any, files are offered."""
 
 
-def options_of(parser: argparse.ArgumentParser) -> list[Option]:
+def options_of(parser: Parser) -> list[Option]:
     return [
         Option(
             tuple(action.option_strings),
@@ -33,13 +33,11 @@ def options_of(parser: argparse.ArgumentParser) -> list[Option]:
             action.nargs != 0,
             tuple(map(str, action.choices or ())),
         )
-        for action in parser._actions
+        for action in parser.options
     ]
 
 
-def completion(
-    shell: str, commands: Mapping[str, str], parsers: Mapping[str, argparse.ArgumentParser]
-) -> str:
+def completion(shell: str, commands: Mapping[str, str], parsers: Mapping[str, Parser]) -> str:
     """What a shell is to read. `commands` with their sentences."""
     if shell not in SHELLS:
         raise ReplituneError(f"no completion for {shell!r}", expected=", ".join(SHELLS))
@@ -50,11 +48,11 @@ def completion(
 def bash(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> str:
     """Words of a command, and of an option that has choices; otherwise bash offers files."""
     cases, values = [], []
-    for name, found in options.items():
-        words = [option for each in found for option in each.names]
-        words += [choice for each in found if not each.names for choice in each.choices]
+    for name, own in options.items():
+        words = [option for each in own for option in each.names]
+        words += [choice for each in own if not each.names for choice in each.choices]
         cases.append(f"    {name}) words={shlex.quote(' '.join(words))} ;;")
-        for each in found:
+        for each in own:
             if each.names and each.takes:
                 after = "|".join(f"{name}:{option}" for option in each.names)
                 values.append(f"    {after}) words={shlex.quote(' '.join(each.choices))} ;;")
@@ -83,19 +81,19 @@ def bash(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> st
 
 def zsh(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> str:
     cases = []
-    for name, found in options.items():
+    for name, own in options.items():
         rows = []
-        for each in found:
+        for each in own:
             value = f":value:({' '.join(each.choices)})" if each.choices else ":file:_files"
             for option in each.names:
-                said = each.help.translate(str.maketrans("[]:", "() "))
-                rows.append(shlex.quote(f"*{option}[{said}]{value if each.takes else ''}"))
+                text = each.help.translate(str.maketrans("[]:", "() "))
+                rows.append(shlex.quote(f"*{option}[{text}]{value if each.takes else ''}"))
             if not each.names:
                 rows.append(shlex.quote(f"*{value}"))
-        rows = rows if any(not each.names for each in found) else [*rows, "'*:file:_files'"]
+        rows = rows if any(not each.names for each in own) else [*rows, "'*:file:_files'"]
         cases.append(f"    {name}) _arguments {' '.join(rows)} ;;")
     described = [
-        shlex.quote(f"{name}:{said.replace(':', ' ')}") for name, said in {**commands, **TOP}.items()
+        shlex.quote(f"{name}:{text.replace(':', ' ')}") for name, text in {**commands, **TOP}.items()
     ]
     return "\n".join(
         [
@@ -120,14 +118,14 @@ def zsh(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> str
 
 def fish(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> str:
     rows = [
-        f"complete -c replitune -n __fish_use_subcommand -f -a {name} -d {_fish(said)}"
-        for name, said in commands.items()
+        f"complete -c replitune -n __fish_use_subcommand -f -a {name} -d {_fish(text)}"
+        for name, text in commands.items()
     ]
-    for option, said in TOP.items():
-        rows.append(f"complete -c replitune -n __fish_use_subcommand -l {option[2:]} -d {_fish(said)}")
-    for name, found in options.items():
+    for option, text in TOP.items():
+        rows.append(f"complete -c replitune -n __fish_use_subcommand -l {option[2:]} -d {_fish(text)}")
+    for name, own in options.items():
         begin = f"complete -c replitune -n '__fish_seen_subcommand_from {name}'"
-        for each in found:
+        for each in own:
             choices = f"-a {_fish(' '.join(each.choices))}" if each.choices else ""
             value = f" {'-x' if choices else '-r'}" if each.takes else ""
             words = [

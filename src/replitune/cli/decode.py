@@ -13,18 +13,20 @@ from pathlib import Path
 from replitune.backends.interface import DecodeJob
 from replitune.backends.making import write_translations
 from replitune.cli.options import add_seed, assignments, safe_name
+from replitune.cli.parser import Parser
 from replitune.cli.systems import add_replica_options, add_system_options, chosen_system, path_of
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     add_system_options(parser)
     add_replica_options(parser, "seed-001")
     parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
-    text = parser.add_mutually_exclusive_group(required=True)
-    text.add_argument("--source", metavar="FILE", help="source text, one segment a line")
-    text.add_argument("--testset", metavar="FILE", help="prepared test set")
+    parser.add_one_of(
+        ("--source", {"metavar": "FILE", "help": "source text, one segment a line"}),
+        ("--testset", {"metavar": "FILE", "help": "prepared test set"}),
+    )
     parser.add_argument(
         "--weights",
         metavar="PATH",
@@ -39,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="search settings: stack, pop_limit, beam, distortion_limit, options",
     )
     parser.add_argument("--nbest", type=int, metavar="N", help="n best distinct translations")
-    parser.add_argument("--nbest-out", metavar="FILE", help="in Moses' format")
-    parser.add_argument("--name", default="testset", metavar="NAME", help="of the test set")
+    parser.add_argument("--nbest-out", metavar="FILE", help="where to write them, in Moses' format")
+    parser.add_argument("--name", default="testset", metavar="NAME", help="name of the test set")
     add_seed(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help="the translations")
 

@@ -3,7 +3,7 @@
   replitune doctor
 
 prints versions, extras, programs, the machine, whether results can be written here, and for each
-kind of work whether it can be done, or what to install first.
+kind of work whether it can be done or what to install first.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import argparse
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-import replitune
+from replitune import probes
 from replitune.errors import ReplituneError
 from replitune.extras import EXTRAS, lacking, missing, to_install
+from replitune.running.kernels import cache_folder, can_be_written
 
 PROGRAMS = {
     "java": "METEOR",
@@ -36,13 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.ledger.provenance import versions
+    from replitune.probes.numba import is_known
 
+    is_known()
     print(", ".join(f"{name} {version}" for name, version in versions().items()))
     section("extras", ((name, *_extra(name)) for name in EXTRAS))
-    section(
-        "programs", ((name, shutil.which(name) or "not on the PATH", of) for name, of in PROGRAMS.items())
-    )
+    section("programs", ((p, shutil.which(p) or "not on the PATH", use) for p, use in PROGRAMS.items()))
     section("machine", _machine())
+    if lost := probes.notes():
+        section("slower", ([note] for note in lost))
+    if brought := list(_brought()):
+        section("of other packages", brought)
     section("what can be done", (row for kind, look in KINDS.items() for row in _ready(kind, look())))
 
 
@@ -62,6 +67,25 @@ def _extra(name: str) -> tuple[str, str]:
     return "missing", f"{EXTRAS[name].purpose}: {to_install(name)}"
 
 
+def _brought() -> Iterator[tuple[str, str, str]]:
+    """What entry points bring, and what of it cannot be loaded."""
+    from replitune.backends.registry import BACKENDS
+    from replitune.metrics.registry import METRICS
+    from replitune.readers.registry import READERS
+    from replitune.report.contents import FIGURES, TABLES
+    from replitune.significance.registry import INTERVALS, TESTS
+    from replitune.tuners import TUNERS
+
+    for registry in (METRICS, TESTS, INTERVALS, TUNERS, BACKENDS, READERS, TABLES, FIGURES):
+        for name in registry.names[len(registry.own) :]:
+            try:
+                registry[name]
+                text = "installed"
+            except ReplituneError as error:
+                text = f"BROKEN: {error.message}; {error.found}"
+            yield registry.kind, name, text
+
+
 def _ready(kind: str, errors: Sequence[ReplituneError]) -> list[tuple[str, str, str]]:
     """A row, and one more for everything else that is missing; the same advice is given once."""
     if not errors:
@@ -76,13 +100,13 @@ def _ready(kind: str, errors: Sequence[ReplituneError]) -> list[tuple[str, str, 
 
 def _machine() -> list[tuple[str, str]]:
     from replitune.ledger.provenance import cpu_type
+    from replitune.running.files import memory
 
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return [
         ("processor", cpu_type()),
         ("cores", str(cores)),
-        ("memory", _size(memory)),
+        ("memory", _size(memory())),
         ("kernels' cache", _cache()),
         ("results", _folder(Path.cwd())),
         ("temporary files", _folder(Path(tempfile.gettempdir()))),
@@ -94,27 +118,17 @@ def _size(number: float) -> str:
 
 
 def _folder(path: Path) -> str:
-    said = "can be written" if _is_writable(path) else "CANNOT BE WRITTEN"
-    return f"{path}: {said}, {_size(shutil.disk_usage(path).free)} free"
-
-
-def _is_writable(path: Path) -> bool:
-    try:
-        tempfile.TemporaryFile(dir=path).close()
-    except OSError:
-        return False
-    return True
+    text = "can be written" if can_be_written(path) else "CANNOT BE WRITTEN"
+    return f"{path}: {text}, {_size(shutil.disk_usage(path).free)} free"
 
 
 def _cache() -> str:
-    """Where numba keeps compiled code: beside ours, or where that cannot be written."""
-    package = Path(replitune.__file__).parent
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or package)
-    if not _is_writable(folder):
-        folder = Path.home() / ".cache" / "numba"
+    folder = cache_folder()
     compiled = len(list(folder.rglob("*.nbc"))) if folder.is_dir() else 0
-    said = f"{compiled} compiled kernels" if compiled else "empty; the first run compiles"
-    return f"{folder}: {said}"
+    text = f"{compiled} compiled kernels" if compiled else "empty; the first run compiles"
+    if folder.is_dir() and folder.stat().st_mode & 0o002:
+        text += "; OTHERS CAN WRITE THERE, and what they write is executed"
+    return f"{folder}: {text}"
 
 
 # ---- kinds of work
@@ -135,13 +149,13 @@ def _system(backend: str) -> list[ReplituneError]:
 def _meteor() -> list[ReplituneError]:
     from replitune.metrics.meteor_jar import find_jar, find_java
 
-    found = []
+    errors = []
     for look in (find_java, find_jar):
         try:
             look()
         except ReplituneError as error:
-            found.append(error)
-    return found
+            errors.append(error)
+    return errors
 
 
 def _slurm() -> list[ReplituneError]:

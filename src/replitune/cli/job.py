@@ -1,9 +1,9 @@
-"""One job of the workflow, as its rules call it.
+"""Run one job of the workflow, as its rules do.
 
   replitune job STAGE --settings JSON
 
-The JSON has the fields of a stage (`replitune.experiment.stage`): what the job is told, with the
-names of what it reads and writes. People have the other commands, which call the same functions.
+The JSON has the fields of a stage (`replitune.experiment.stage`), with the names of what it reads and
+writes. People have the other commands, which call the same functions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from replitune.experiment.stage import STAGES, Conditions, Stage, paths_of
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     stages = STAGES.names
     parser.add_argument("stage", metavar="STAGE", choices=stages, help=", ".join(stages))
-    parser.add_argument("--settings", required=True, metavar="JSON", help="what this job is told, as JSON")
+    parser.add_argument("--settings", required=True, metavar="JSON", help="settings of this job, as JSON")
     parser.add_argument(
         "--allow-failures",
         action="store_true",
-        help="where a replica alone cannot be made, go on without it",
+        help="when a single replica cannot be made, go on without it",
     )
     parser.add_argument("--record", metavar="FILE", help="write how this job ran, as JSON")
 

@@ -22,7 +22,9 @@ from types import FrameType
 from typing import Any, TextIO
 
 from replitune import __version__
+from replitune.cli.parser import Parser
 from replitune.errors import ReplituneError, machine_trouble, nearest
+from replitune.running.kernels import prepare_cache
 from replitune.running.light import start_lightly
 
 COMMANDS = {
@@ -30,20 +32,20 @@ COMMANDS = {
     "score": "segment statistics of outputs, as Parquet",
     "test": "significance tests on segment statistics",
     "power": "what n replicas and N segments would detect",
-    "next": "who needs how many more runs, by the rule of adaptive replication",
+    "next": "which systems need how many more runs, by the rule of adaptive replication",
     "replication": "what fewer replicas could have shown, drawn from those you have",
     "calibrate": "how often each test rejects where there is no difference",
     "meta": "correlation of metrics with people, and which metric correlates better",
     "new": "a folder with a new experiment that runs",
     "run": "run an experiment, from its texts to the report",
-    "watch": "a run while it goes on, on the terminal or as a page",
-    "check": "validate an experiment file; with --data, look at its files, too",
+    "watch": "follow a run on the terminal or as a page",
+    "check": "validate an experiment file; with --data, its files, too",
     "train": "train a phrase-based system on parallel text",
     "tune": "weights of a system, or from n-best files of any decoder",
     "decode": "translations of one system on one test set",
     "verify": "whether results still are what the workflow made",
     "archive": "results as one file to publish, with the experiment that makes them again",
-    "clean": "what is no longer in the experiment, and away with it",
+    "clean": "list, or remove, files that are no longer in the experiment",
     "doctor": "what is installed, and what is missing for which kind of experiment",
     "job": "one job of the workflow; Snakemake's rules call it",
 }
@@ -52,6 +54,9 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may know ASCII alone
+            stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, _terminate)
     if "REPLITUNE_RUN" in os.environ:  # a job: it ends with the run that started it
         from replitune.running.supervisor import watch
@@ -117,6 +122,7 @@ def _run(arguments: list[str]) -> int:
         )
     _limit_threads(arguments)
     start_lightly()
+    prepare_cache()
     module = importlib.import_module(f"replitune.cli.{name}")
     parser = parser_of(name)
     given, rest = arguments[1:], []
@@ -147,17 +153,17 @@ def _run(arguments: list[str]) -> int:
 
 
 def _from_multeval(arguments: list[str]) -> ReplituneError:
-    from replitune.cli.multeval import translated
+    from replitune.cli.multeval import translate
 
-    line, left_out = translated(arguments)
+    line, left_out = translate(arguments)
     missing = f"{', '.join(left_out)}: not here" if left_out else None
     return ReplituneError("this is a line of multeval", found=missing, fix=f"type: {line}")
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(name: str) -> Parser:
     """The options of one command; docs/commands.md is made from them."""
     module = importlib.import_module(f"replitune.cli.{name}")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"replitune {name}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -166,13 +172,13 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     # one, as rules expect; what people run by hand and wait for takes what there is; None: no use
     threads = getattr(module, "THREADS", 1)
     if threads is not None:
-        said = "all" if hasattr(module, "THREADS") else "1"
+        shown = "all" if hasattr(module, "THREADS") else "1"
         parser.add_argument(
             "--threads",
             type=_positive,
             default=threads,
             metavar="N",
-            help=f"threads to use (default {said})",
+            help=f"threads to use (default {shown})",
         )
     parser.add_argument("--log", metavar="FILE", help="also write messages to this file")
     return parser

@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
     )
-    said = {"human": "judgements: of adequacy, or of both", "fluency": "judgements of fluency"}
-    add_settings(parser, MetaSettings, *SETTINGS, help=said)
+    texts = {"human": "judgements: of adequacy, or of both", "fluency": "judgements of fluency"}
+    add_settings(parser, MetaSettings, *SETTINGS, help=texts)
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--metrics", nargs="+", metavar="ID", help="only these, in this order")
     parser.add_argument("--testset", metavar="NAME", help="only this test set")

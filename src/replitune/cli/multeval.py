@@ -1,4 +1,4 @@
-"""What somebody types who comes from multeval, as a line of ours."""
+"""A command line of multeval, translated for `replitune compare`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ OPTIONS = {
 }
 
 
-def translated(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """The line, and the options of multeval that have no place in it."""
+def translate(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The line, and the options of multeval that it leaves out."""
     given: dict[str, list[str]] = {}
     option = ""
     for word in arguments[1:]:

@@ -35,9 +35,9 @@ THREADS = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    said = "; ".join(f"{name}: {template.about}" for name, template in TEMPLATES.items())
+    text = "; ".join(f"{name}: {template.about}" for name, template in TEMPLATES.items())
     parser.add_argument("folder", metavar="DIR", help="where to write it")
-    parser.add_argument("--from", dest="template", choices=tuple(TEMPLATES), help=said)
+    parser.add_argument("--from", dest="template", choices=tuple(TEMPLATES), help=text)
     parser.add_argument("--refs", nargs="+", metavar="R", help="references of outputs you have")
     parser.add_argument(
         "--system",

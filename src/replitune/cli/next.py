@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, TestSettings, *TESTED)
     add_settings(parser, PlanningSettings, "cpu_per_run")
     parser.add_argument(
-        "--manifest", metavar="FILE", help="manifest.json of an experiment that tells the prices"
+        "--manifest", metavar="FILE", help="manifest.json of an experiment, to take prices from"
     )
 
 
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
         stores, suite = stores_of_suite(options.store, options.suite)
     else:
         stores = one_testset(options.store, options.testset)
-    stores = of_metric(stores, options.metric)
+    stores = stores_of_metric(stores, options.metric)
     if options.systems is not None:
         stores = [with_systems(store, options.systems) for store in stores]
     advice = advise(stores, tests, settings, most, suite)
@@ -85,8 +85,8 @@ def _decimals(store: SegmentStatistics, record: Record) -> int:
     )
 
 
-def of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> list[SegmentStatistics]:
-    """Those of the one that decides."""
+def stores_of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> list[SegmentStatistics]:
+    """The stores of the metric that decides."""
     known = list(dict.fromkeys(store.metric.id for store in stores))
     chosen = [store for store in stores if id in (None, store.metric.id)]
     if len({store.metric.id for store in chosen}) != 1:
@@ -100,18 +100,18 @@ def of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> list[Segme
 
 
 def _prices(options: argparse.Namespace, systems: list[str]) -> dict[str, float]:
-    """CPU seconds of one run of each system, of those where something tells them."""
+    """CPU seconds of one run of each system, where they are known."""
     from replitune.ledger.prices import prices_of
 
     planning = PlanningSettings(**given_settings(options, PlanningSettings, "cpu_per_run"))
     if planning.cpu_per_run is not None:
         return dict.fromkeys(systems, planning.cpu_per_run)
-    found: dict[str, float] = {}
+    prices: dict[str, float] = {}
     for name in systems if options.manifest is not None else ():
         try:
-            found[name] = prices_of(options.manifest, [name], segment=1.0).run
+            prices[name] = prices_of(options.manifest, [name], segment=1.0).run
         except ReplituneError as error:
             if "is not known" not in error.message:
                 raise
             print(f"note: {error.message}: nothing was tuned or trained", file=sys.stderr)
-    return found
+    return prices

@@ -24,7 +24,7 @@ def add_settings(
         setting = known[name]
         hint, default = bare(setting.type), setting.default
         words: dict[str, Any] = {"default": None, "dest": name}
-        said = (help or {}).get(name, setting.description)
+        text = (help or {}).get(name, setting.description)
         if hint is bool:
             words["action"] = "store_true"
         else:
@@ -32,9 +32,9 @@ def add_settings(
             if is_list(hint) or get_origin(hint) is dict:
                 words["nargs"] = "*" if setting.may_be_empty else "+"
             if default is not Parameter.empty and default not in (None, (), {}):
-                said = f"{said.rstrip('.')} (default {shown_default(default)})."
+                text = f"{text.rstrip('.')} (default {shown_default(default)})."
         option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, help=said.replace("%", "%%"), **words)
+        parser.add_argument(option, help=text.replace("%", "%%"), **words)
 
 
 def bare(hint: Any) -> Any:
@@ -96,15 +96,15 @@ def given_settings(options: argparse.Namespace, declared: Any, *names: str) -> d
 
 def named_values(words: Sequence[str], hint: Any, option: str) -> dict[str, Any]:
     """``NAME=X ...`` as a mapping."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.rpartition("=")
         if not equals or not name:
             raise ReplituneError(f"{option}: {word!r} has no value", expected="NAME=X")
-        if name in found:
+        if name in values:
             raise ReplituneError(f"{option}: {name!r} is given twice")
-        found[name] = from_text(hint, text)
-    return found
+        values[name] = from_text(hint, text)
+    return values
 
 
 def typed(hint: Any, word: str) -> Any:
@@ -140,14 +140,14 @@ def assignments(words: Sequence[str], declared: Any, option: str) -> dict[str, A
 def metric_words(words: Sequence[str] | None) -> list[str]:
     """``bleu chrf`` or ``bleu,chrf``: after a comma comes another metric, or ``key=value`` of the
     one before."""
-    found: list[str] = []
+    metrics: list[str] = []
     for word in words or ():
         for number, part in enumerate(word.split(",")):
             if number and "=" in part.partition(":")[0]:
-                found[-1] += f",{part}"
+                metrics[-1] += f",{part}"
             elif part:
-                found.append(part)
-    return found
+                metrics.append(part)
+    return metrics
 
 
 def pairs_of(words: Sequence[str]) -> Any:

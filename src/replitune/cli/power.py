@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, TestSettings, "alpha", "paired_replicas")
     add_settings(parser, PlanningSettings, *PLANNING)
     parser.add_argument(
-        "--manifest", metavar="FILE", help="manifest.json of an experiment that tells the prices"
+        "--manifest", metavar="FILE", help="manifest.json of an experiment, to take prices from"
     )
     parser.add_argument("--out", metavar="FILE.parquet", help="power curves as rows")
 
@@ -73,9 +73,9 @@ def _cells(options: argparse.Namespace) -> list[Cell]:
 
     if options.suite is None:
         return [Cell(store.testset, [store], [1.0]) for store in chosen_stores(options)]
-    found, suite = stores_of_suite(options.store, options.suite)
+    every, suite = stores_of_suite(options.store, options.suite)
     by_metric: dict[str, list[SegmentStatistics]] = {}
-    for store in found:
+    for store in every:
         chosen = store if options.systems is None else with_systems(store, options.systems)
         by_metric.setdefault(store.metric.id, []).append(chosen)
     return [Cell("suite", stores, [*suite.values()]) for stores in by_metric.values()]
@@ -94,10 +94,10 @@ def _prices(manifest: str | None, planning: PlanningSettings, settings: PowerSet
             fix="give the difference with --delta",
         )
 
-    def of(systems: Sequence[str], testset: str) -> Prices:
+    def prices_of_pair(systems: Sequence[str], testset: str) -> Prices:
         return prices_of(manifest, systems, testset, run=run, segment=segment)
 
-    return of
+    return prices_of_pair
 
 
 def _plans(words: Sequence[str] | None) -> list[Plan] | None:

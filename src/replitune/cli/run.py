@@ -3,27 +3,32 @@
   replitune run experiment.yaml --cores 8
   replitune run -- --dry-run
 
-On a terminal one line says how far it is; elsewhere, and with --plain, every step is a line. What
-Snakemake says goes to results/<experiment>/logs/snakemake.log, or, where it runs no jobs (a dry
-run), to the terminal. Ctrl-C ends everything; the same command goes on from there. What follows
-`--` goes to Snakemake.
+On a terminal one line shows the progress; elsewhere, and with --plain, every step is a line. What
+Snakemake prints goes to results/<experiment>/logs/snakemake.log, or, where it runs no jobs (a dry
+run), in the end to the terminal. Ctrl-C ends everything; the same command goes on from there. What
+follows `--` goes to Snakemake.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
+import secrets
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from replitune.errors import ReplituneError
 from replitune.extras import needs
+from replitune.running.failures import last_message
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.workflow.display import Display
     from replitune.workflow.engine import Engine
 
 THREADS = None
@@ -35,10 +40,14 @@ OURS = {
     "--workflow-profile": "--profile",
     "-d": "cd",
     "--directory": "cd",
+    "--persistence-backend": "the usual files, whose locks `run` can release",
+    "--persistence-backend-db-url": "the usual files, whose locks `run` can release",
 }
-"""Options of Snakemake's that we give it, or that would hide its results from us, and what to do
+"""Options of Snakemake that `run` sets itself, or that would move its results, and what to use
 instead."""
 DEFAULTS = ("experiment.yaml", "config/config.yaml")
+SHOWN = 5
+"""Results that are named."""
 PERIOD = 0.3
 """Seconds between two looks."""
 
@@ -63,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     needs("workflow")
     from replitune.experiment.experiment import Experiment
     from replitune.experiment.reading import load
-    from replitune.workflow.engine import Engine, alone
+    from replitune.workflow.engine import Engine
 
     for word in options.rest:
         if (instead := OURS.get(word.partition("=")[0])) is not None:
@@ -74,64 +83,107 @@ def run(options: argparse.Namespace) -> int:
     engine = Engine(
         file,
         _profile(options.profile, file),
+        experiment.folder,
         [f"{key}={value}" for key, value in given.items() if value is not None],
         options.cores,
         options.rest,
     )
-    if engine.answers:
-        with engine.start(sys.stdout.fileno()) as program:
-            return 1 if program.process.wait() else 0
-    with alone() as killed:
-        if killed:
-            engine.unlock()
-        return _watched(engine, experiment, options.plain)
-
-
-def _watched(engine: Engine, experiment: Experiment, plain: bool) -> int:
-    """Run it to its end, and say how it goes and how it ended."""
-    from replitune.workflow.display import Display
-    from replitune.workflow.engine import interrupt
-    from replitune.workflow.progress import Progress
-
+    engine.release()
+    engine = _with_losses(engine, experiment)
     log = experiment.folder / "logs" / "snakemake.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "wb") as handle:
-        log.touch()  # what its jobs write is newer
-        display = Display(Progress(experiment, log.stat().st_mtime_ns), plain=plain)
-        with engine.start(handle.fileno()) as program:
-            try:
-                while program.process.poll() is None:
-                    display.update()
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        program.process.wait(PERIOD)
-                display.update()
-            except (KeyboardInterrupt, SystemExit) as stopped:
-                display.close()
-                print("replitune: stopping what runs ...", file=sys.stderr, flush=True)
-                interrupt(program)
-                if isinstance(stopped, SystemExit):
-                    raise
-                print(f"replitune: stopped; to go on: {_again()}", file=sys.stderr)
-                return 130
+    draft = log.with_name(f".{log.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(draft, "wb") as handle:
+            return _watched(engine, experiment, options.plain, handle, log)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _with_losses(engine: Engine, experiment: Experiment) -> Engine:
+    """That makes again what was lost since it was made."""
+    from replitune.ledger.losses import find_losses
+
+    if not (lost := find_losses(experiment)):
+        return engine
+    rest = f", and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    shown = [f"{name} ({why})" for name, why in lost.items()][:SHOWN]
+    print(f"results that are made again: {', '.join(shown)}{rest}", flush=True)
+    options = list(engine.options)
+    asked = [i for i, word in enumerate(options, 1) if word in ("-R", "--forcerun")]
+    place = asked[-1] if asked else len(options)
+    options[place:place] = lost if asked else ["--forcerun", *lost]
+    return replace(engine, options=options)
+
+
+def _watched(engine: Engine, experiment: Experiment, plain: bool, handle: IO[bytes], log: Path) -> int:
+    """Run it to its end, showing its progress and how it ended. Snakemake's messages are `log` from
+    its first job on: until then another one may be at work, or this one only asked something."""
+    from replitune.workflow.display import Display
+    from replitune.workflow.engine import interrupt
+    from replitune.workflow.events import file_of
+    from replitune.workflow.progress import Progress
+
+    progress = Progress(experiment, os.fstat(handle.fileno()).st_mtime_ns)  # what jobs write is newer
+    display = Display(progress, plain=plain)
+    draft = Path(handle.name)
+
+    def look() -> None:
+        display.update()
+        if draft.exists() and progress.run is not None and progress.run.process == program.process.pid:
+            draft.rename(log)
+
+    with engine.start(handle.fileno()) as program:
+        try:
+            while program.process.poll() is None:
+                look()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    program.process.wait(PERIOD)
+            look()
+        except (KeyboardInterrupt, SystemExit) as stopped:
+            display.close()
+            print("replitune: stopping what runs ...", file=sys.stderr, flush=True)
+            interrupt(program)
+            if isinstance(stopped, SystemExit):
+                raise
+            print(f"replitune: stopped; to go on: {_again()}", file=sys.stderr)
+            return 130
     display.close()
-    if program.process.returncode != 0:
-        print(_last_words(log), file=sys.stderr)
+    code, events = program.process.returncode, file_of(experiment.folder, program.process.pid)
+    if draft.exists():
+        return _did_nothing(display, code, events, draft)
+    if code != 0:
+        print(f"replitune: {last_message(log)}\n  log:      {log}", file=sys.stderr)
         return 1
     display.finish()
     return 0
 
 
-def _last_words(log: Path) -> str:
-    """Our message at the end of Snakemake's log, or the end of what it says itself."""
-    from replitune.running.failures import last_message
+def _did_nothing(display: Display, code: int, events: Path, log: Path) -> int:
+    """It has run no job: it has answered, found nothing to do, or refuses."""
+    from replitune.running import locks
+    from replitune.workflow.events import ERROR, EXECUTES, read_events
 
-    if "Directory cannot be locked" in log.read_text("utf-8", errors="replace"):
+    heard = read_events(events)
+    events.unlink(missing_ok=True)
+    if code == 0 and {"event": EXECUTES} in heard:
+        display.finish()
+    elif code != 0 and locks.is_held(events.with_name(locks.RUN)):
+        raise ReplituneError(
+            "another run is at work in this folder", file=Path.cwd(), fix="wait for it, or end it"
+        )
+    elif {"event": ERROR, "exception": "LockException"} in heard:
         raise ReplituneError(
             "Snakemake is at work in this folder, or was killed",
             file=Path.cwd(),
             fix="wait for it; or, when there is none: replitune run -- --unlock",
         )
-    return f"replitune: {last_message(log)}\n  log:      {log}"
+    elif {"event": EXECUTES} in heard:
+        print(f"replitune: {last_message(log)}", file=sys.stderr)
+    else:
+        text = log.read_text("utf-8", errors="replace")
+        print(text, end="", file=sys.stderr if code else sys.stdout)
+    return 1 if code else 0
 
 
 def _again() -> str:

@@ -54,18 +54,18 @@ def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
 
 
 def stores_of_suite(store: str, words: Sequence[str]) -> tuple[list[SegmentStatistics], dict[str, float]]:
-    """What each metric says of each test set of a suite, and their weights.
+    """The statistics of each metric on each test set of a suite, and the weights of these.
     ``TESTSET[=WEIGHT] ...``, or all."""
-    found: dict[str, list[SegmentStatistics]] = {}
+    by_testset: dict[str, list[SegmentStatistics]] = {}
     for item in read_stores(store):
-        found.setdefault(item.testset, []).append(item)
+        by_testset.setdefault(item.testset, []).append(item)
     weights: dict[str, float] = {}
-    for word in words or found:
+    for word in words or by_testset:
         name, _, text = word.partition("=")
         weights[name] = read(Weight, from_text(Weight, text or "1"), f"--suite {name}")
-        if name not in found:
+        if name not in by_testset:
             raise ReplituneError(
-                f"no test set {name!r} in this store", file=store, expected=", ".join(found)
+                f"no test set {name!r} in this store", file=store, expected=", ".join(by_testset)
             )
     if len(weights) < 2:
         raise ReplituneError(
@@ -73,7 +73,7 @@ def stores_of_suite(store: str, words: Sequence[str]) -> tuple[list[SegmentStati
         )
     total = sum(weights.values())
     suite = {name: weight / total for name, weight in weights.items()}
-    return [item for name in suite for item in found[name]], suite
+    return [item for name in suite for item in by_testset[name]], suite
 
 
 def add_suite(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""What `train`, `tune` and `decode` share: the system that they work for."""
+"""What `train`, `tune` and `decode` share: the choice of a system."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_system_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backend", default="phrase", metavar="NAME", help="what makes the system (phrase)"
     )
-    parser.add_argument("--settings", metavar="JSON", help="of the system, as in an experiment file")
+    parser.add_argument("--settings", metavar="JSON", help="the system's settings, as in experiments")
     parser.add_argument(
         "--system", default="system", metavar="NAME", help="name of the system; it names random streams"
     )
@@ -31,7 +31,7 @@ def add_replica_options(parser: argparse.ArgumentParser, otherwise: str | None =
     parser.add_argument(
         "--allow-failure",
         action="store_true",
-        help="where this replica alone cannot be made, write that instead, and end well",
+        help="when only this replica cannot be made, write the reason in its place and exit with 0",
     )
 
 

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--algorithm", choices=TUNERS.names, help="the tuner")
     parser.add_argument("--metric", default="bleu", metavar="M", help="what to tune for")
     parser.add_argument("--init", metavar="FILE", help="weights to start from")
-    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="of the algorithm")
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="tuner settings")
     parser.add_argument(
         "--loop",
         nargs="*",
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="distinct translations of each segment per iteration (default %(default)s)",
     )
     parser.add_argument("--features", nargs="+", metavar="GROUP", help="feature groups in use")
-    parser.add_argument("--search", nargs="*", default=[], metavar="KEY=VALUE", help="of the decoder")
+    parser.add_argument("--search", nargs="*", default=[], metavar="KEY=VALUE", help="decoder settings")
     add_seed(parser)
     parser.add_argument("--work", metavar="DIR", help="checkpoint; a killed run goes on from it")
     parser.add_argument("--history", metavar="FILE.parquet", help="a row per iteration")

@@ -1,10 +1,10 @@
-"""Whether results still are what the workflow made.
+"""Check that results are still what the workflow made.
 
   replitune verify results/quickstart
 
 computes the sha256 of every file again and compares it with manifest.json (changed, missing,
-extra), looks whether inputs that are here are those that were used and whether the statistics
-were made from these translations, and derives all tests from the statistics once more. It works
+extra), checks that the inputs that are here are those that were used and that the statistics were
+made from these translations, and derives all tests from the statistics once more. It works
 on an unpacked archive, too. Exit code 0: everything is as recorded; 2: see the list. Numbers that
 differ in their last digits alone, as by another C library, are `numerical`, and no difference.
 
@@ -34,20 +34,20 @@ def run(options: argparse.Namespace) -> None:
 
     folder = Path(options.folder)
     if options.against is not None:
-        found = compare_runs(folder, Path(options.against))
-        last = f"{found.files} files: " + (
-            f"{found.differences} differ"
-            if found.differences
-            else f"the same{' but for last digits' if found.findings else ' bytes'}"
+        checked = compare_runs(folder, Path(options.against))
+        last = f"{checked.files} files: " + (
+            f"{checked.differences} differ"
+            if checked.differences
+            else f"the same{' but for last digits' if checked.findings else ' bytes'}"
         )
-        lines = [*found.lines()[:-1], last]
+        lines = [*checked.lines()[:-1], last]
     else:
-        found = verify(folder, Path(options.corpora), options.threads)
-        lines = found.lines()
+        checked = verify(folder, Path(options.corpora), options.threads)
+        lines = checked.lines()
     print("\n".join(lines))
-    if found.differences:
+    if checked.differences:
         raise ReplituneError(
-            f"{found.differences} differences, listed above",
+            f"{checked.differences} differences, listed above",
             file=folder,
             fix="restore these files, or run the workflow again"
             if options.against is None

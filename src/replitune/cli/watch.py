@@ -1,4 +1,4 @@
-"""What there is to see of a run: stages, replicas, tuning, time left, errors, the verdict so far.
+"""Follow a run: stages, replicas, tuning, time left, errors, the verdict so far.
 
   replitune watch results/quickstart
   replitune watch results/quickstart --serve
@@ -42,14 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "8642 on; 0: any)",
     )
     parser.add_argument(
-        "--once", action="store_true", help="print it once, whole; so it is without a terminal"
+        "--once", action="store_true", help="print it once, whole; the default without a terminal"
     )
     parser.add_argument(
         "--every",
         type=float,
         default=2.0,
         metavar="SECONDS",
-        help="between two looks of the terminal (default %(default)s)",
+        help="seconds between updates of the terminal (default %(default)s)",
     )
 
 

@@ -1,1 +1,1 @@
-"""Reading texts; the made-up language pair."""
+"""Reading texts; the synthetic language pair."""

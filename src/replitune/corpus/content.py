@@ -27,7 +27,7 @@ class FileContent:
     keys: list[Key] | None = None
 
     @classmethod
-    def of_lines(
+    def from_lines(
         cls, path: str | Path, role: Role, lines: list[str], documents: list[str] | None = None
     ) -> FileContent:
         """A file with one stream, which is what the user says it is."""
@@ -50,10 +50,10 @@ class FileContent:
         places = {key: i for i, key in enumerate(self.keys)}
         missing = next((key for key in other.keys if key not in places), None)
         if missing is not None:
-            raise _lacks(self.path, missing, other.path)
+            raise _missing_segment(self.path, missing, other.path)
         extra = set(self.keys) - set(other.keys)
         if extra:
-            raise _lacks(other.path, min(extra), self.path)
+            raise _missing_segment(other.path, min(extra), self.path)
         order = [places[key] for key in other.keys]
         return FileContent(
             self.path,
@@ -64,7 +64,7 @@ class FileContent:
         )
 
 
-def _lacks(path: str | Path, key: Key, other: str | Path) -> ReplituneError:
+def _missing_segment(path: str | Path, key: Key, other: str | Path) -> ReplituneError:
     return ReplituneError(
         "a segment is missing",
         file=path,
@@ -74,7 +74,7 @@ def _lacks(path: str | Path, key: Key, other: str | Path) -> ReplituneError:
 
 
 def require_same_documents(first: FileContent, other: FileContent) -> None:
-    """Two files that both tell the documents tell the same."""
+    """Refuse two files that disagree about the documents."""
     if first.documents is None or other.documents is None:
         return
     for number, (mine, theirs) in enumerate(zip(first.documents, other.documents, strict=True), start=1):
@@ -88,13 +88,13 @@ def require_same_documents(first: FileContent, other: FileContent) -> None:
             )
 
 
-def take_names(found: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
-    """Every wanted name is there; the message lists what is."""
+def take_names(names: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
+    """Refuse a wanted name that does not exist; the message lists those that do."""
     for name in wanted:
-        if name not in found:
+        if name not in names:
             raise ReplituneError(
                 f"no such {what}",
                 file=path,
                 found=name,
-                expected=f"one of {', '.join(found)}" if found else f"a file with a {what}",
+                expected=f"one of {', '.join(names)}" if names else f"a file with a {what}",
             )

@@ -43,7 +43,7 @@ OUTPUT = (
     "prediction",
     "text",
 )
-"""Keys of what a system wrote, the first that is there."""
+"""Keys of a system's output; the first that is present is read."""
 
 
 def split_part(path: str | Path) -> tuple[Path, str | None]:
@@ -130,12 +130,11 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
             expected=f"one of the keys {', '.join(OUTPUT)}",
         )
     if isinstance(first[key], dict):
-        return [
-            _in_order(file, [(n, r.get("doc_id"), _of(file, n, r, key, part)) for n, r in rows], documents)
-        ]
+        paragraphs = [(n, row.get("doc_id"), _text_of_system(file, n, row, key, part)) for n, row in rows]
+        return [_in_order(file, paragraphs, documents)]
     if "doc_id" in first and isinstance(first[key], str):
-        found = [(n, row.get("doc_id"), _text(file, n, row, key)) for n, row in rows]
-        return [_in_order(file, found, documents)]
+        paragraphs = [(n, row.get("doc_id"), _text(file, n, row, key)) for n, row in rows]
+        return [_in_order(file, paragraphs, documents)]
     if isinstance(first[key], str):
         return [[_one_line(_text(file, n, row, key)) for n, row in rows]]
     samples = len(first[key]) if isinstance(first[key], list) else 0
@@ -160,7 +159,7 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
     return [runs[int(part) - 1]]
 
 
-def _of(path: Path, line: int, row: dict[str, Any], key: str, part: str | None) -> str:
+def _text_of_system(path: Path, line: int, row: dict[str, Any], key: str, part: str | None) -> str:
     """The text of one of several systems."""
     texts: Any = row.get(key)
     names = list(texts) if isinstance(texts, dict) else []
@@ -176,14 +175,14 @@ def _of(path: Path, line: int, row: dict[str, Any], key: str, part: str | None) 
 
 
 def _in_order(
-    path: Path, found: Sequence[tuple[int, Any, str]], documents: Sequence[str] | None
+    path: Path, paragraphs: Sequence[tuple[int, Any, str]], documents: Sequence[str] | None
 ) -> list[str]:
     """Paragraphs of documents in the order of the test set."""
     by_id: dict[str, tuple[int, list[str]]] = {}
-    for line, id, text in found:
+    for line, id, text in paragraphs:
         if str(id) in by_id:
             raise ReplituneError(
-                f"document {id} is there twice",
+                f"document {id} occurs twice",
                 file=path,
                 line=line,
                 found=f"also on line {by_id[str(id)][0]}",

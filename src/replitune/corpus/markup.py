@@ -79,13 +79,13 @@ class MarkupFile:
 
     def content(self, role: Role, names: Sequence[str] | None) -> FileContent:
         """As a file of references (all, or those named) or of a source."""
-        found = self.names("reference")
+        references = self.names("reference")
         chosen: Sequence[str] = []
         if role == "reference":
-            if not found:
+            if not references:
                 raise ReplituneError("no reference in this file", file=self.path, found=self._content())
-            chosen = found if names is None else names
-            take_names(found, chosen, "reference", self.path)
+            chosen = references if names is None else names
+            take_names(references, chosen, "reference", self.path)
         sources = self.names("source")
         if not sources and role == "source":
             raise ReplituneError("no source in this file", file=self.path, found=self._content())
@@ -99,17 +99,17 @@ class MarkupFile:
 
     def system(self, name: str | None) -> list[str]:
         """The segments of a system; without a name, of the only one."""
-        found = self.names("hypothesis")
+        systems = self.names("hypothesis")
         if name is None:
-            if len(found) == 1:
-                return self.texts("hypothesis", found[0])
+            if len(systems) == 1:
+                return self.texts("hypothesis", systems[0])
             raise ReplituneError(
-                "which system?" if found else "no system in this file",
+                "which system?" if systems else "no system in this file",
                 file=self.path,
-                found=", ".join(found) if found else self._content(),
+                found=", ".join(systems) if systems else self._content(),
                 expected="the name of one system",
             )
-        take_names(found, [name], "system", self.path)
+        take_names(systems, [name], "system", self.path)
         return self.texts("hypothesis", name)
 
     def _content(self) -> str:

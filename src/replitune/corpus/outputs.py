@@ -44,7 +44,7 @@ def read_output(path: Path, part: str | None = None, like: Path | None = None) -
     if kind == "tsv":
         return _column(path, part)
     if kind == "jsonl":
-        return _of_json(path, part, like)
+        return _json_output(path, part, like)
     if kind == "text":
         return read_lines(path)
     lines = read_wmt_system(path, part, like=like)
@@ -52,7 +52,7 @@ def read_output(path: Path, part: str | None = None, like: Path | None = None) -
     return lines
 
 
-def _of_json(path: Path, part: str | None, like: Path | None) -> list[str]:
+def _json_output(path: Path, part: str | None, like: Path | None) -> list[str]:
     from replitune.corpus.documents_jsonl import read_json_outputs
     from replitune.corpus.reader import read_testset
 
@@ -90,8 +90,8 @@ def expand(pattern: str, base: Path) -> list[Path]:
         if any(character in word for character in "*?["):
             match = MANY.fullmatch(word)
             part = "" if match is None or match["part"] is None else f"#{match['part']}"
-            found = glob.glob(str(base / word.removesuffix(part)), recursive=True)
-            paths += [Path(name + part) for name in sorted(found, key=natural)]
+            matching = glob.glob(str(base / word.removesuffix(part)), recursive=True)
+            paths += [Path(name + part) for name in sorted(matching, key=natural)]
         else:
             paths.append(base / word)
     return paths

@@ -13,7 +13,7 @@ from replitune.running.files import read_lines
 
 def read_plain(path: str | Path, role: Role) -> FileContent:
     """One stream, a segment a line; blank lines are blank segments."""
-    return FileContent.of_lines(path, role, read_lines(path))
+    return FileContent.from_lines(path, role, read_lines(path))
 
 
 def read_blank_separated(path: str | Path, role: Role) -> FileContent:
@@ -32,7 +32,7 @@ def read_blank_separated(path: str | Path, role: Role) -> FileContent:
             inside = True
         segments.append(line)
         documents.append(str(document))
-    return FileContent.of_lines(path, role, segments, documents)
+    return FileContent.from_lines(path, role, segments, documents)
 
 
 def read_prepared_content(path: str | Path, role: Role) -> FileContent:

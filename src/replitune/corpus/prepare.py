@@ -142,8 +142,8 @@ def read_files(name: str, given: TestSetFiles, base: str | Path) -> tuple[TestSe
 def write_inputs(given: Corpus | Mapping[str, Any], folder: str | Path, *, seed: int) -> list[str]:
     """Join the accounts of all texts into inputs.json; returns warnings.
 
-    Segments of a test set that occur in the training data are counted. A source with its
-    reference is warned of, and so are many sources or references (one in twenty): short ones
+    Segments of a test set that occur in the training data are counted. There is a warning when a source
+    occurs with its reference, or when more than one in twenty sources or references do: short ones
     occur twice by chance.
     """
     folder = Path(folder)

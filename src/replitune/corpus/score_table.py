@@ -10,7 +10,7 @@ import numpy as np
 from replitune.corpus.content import FileContent
 from replitune.errors import ReplituneError
 from replitune.readers.coding import coded, in_order
-from replitune.readers.interface import few
+from replitune.readers.interface import brief
 from replitune.readers.registry import read_file
 from replitune.readers.settings import ColumnNames
 
@@ -41,11 +41,11 @@ def read_segments(path: str | Path) -> FileContent:
             raise ReplituneError(
                 f"{named.distinct} test sets in one table",
                 file=file,
-                found=few(named.names),
+                found=brief(named.names),
                 fix=f"choose one: {file.name}#{named.names[0]}",
             )
         if testset is not None and testset not in named.names:
-            raise ReplituneError("no such test set", file=file, found=testset, expected=few(named.names))
+            raise ReplituneError("no such test set", file=file, found=testset, expected=brief(named.names))
         if testset is not None:
             kept = named.codes == named.names.index(testset)
             there = np.zeros(len(pairs), bool)

@@ -189,8 +189,8 @@ class FilesCorpus(Settings, frozen=True, kw_only=True):
     def described(self) -> Iterator[tuple[tuple[str, ...], TestSetFiles]]:
         """Dev and the test sets that have files of their own, and the parts of those that are
         joined, each with its place below `corpus`."""
-        found = [] if self.dev is None else [((DEV,), self.dev)]
-        for place, testset in [*found, *((("tests", name), it) for name, it in self.tests.items())]:
+        files = [] if self.dev is None else [((DEV,), self.dev)]
+        for place, testset in [*files, *((("tests", name), it) for name, it in self.tests.items())]:
             for below, one in testset.described.items():
                 yield (*place, *below), one
 
@@ -216,7 +216,7 @@ _T = TypeVar("_T", str, Column)
 
 
 def as_list(given: _T | list[_T] | None) -> list[_T]:
-    """One or several as a list; none where there is none."""
+    """One or several as a list; empty for None."""
     if isinstance(given, list):
         return given
     return [] if given is None else [given]
@@ -251,7 +251,7 @@ def only(corpus: _C, *texts: str) -> _C:
 
 
 def files_of(corpus: Corpus, text: str) -> list[str]:
-    """The names of the files that a text is made from; none of what is fetched or made up."""
+    """The names of the files that a text is made from; a fetched or synthetic text has none."""
     if isinstance(corpus, SyntheticCorpus):
         return []
     given = {TRAIN: corpus.train, DEV: corpus.dev}.get(text) or corpus.tests.get(text)

@@ -27,7 +27,7 @@ def read_tsv(path: str | Path, role: Role, columns: Columns) -> FileContent:
     table = read_table_of_segments(path, has_header if columns.header is None else columns.header)
     rows = [row for _, row in table.rows]
     if not table.width:
-        return FileContent.of_lines(path, role, [])
+        return FileContent.from_lines(path, role, [])
     if not named:
         columns = _recognise(table.header, path)
     references = as_list(columns.references)

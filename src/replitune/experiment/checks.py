@@ -1,4 +1,4 @@
-"""What settings cannot say one by one: whether they go together.
+"""Whether settings go together, which none of them can tell alone.
 
 `CHECKS` says which parts of the experiment each check looks at; it is left out when one of them is
 wrong by itself.
@@ -49,7 +49,7 @@ def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> N
     if absent:
         complain(
             path,
-            "pairs of systems some of which have no translations of some test sets",
+            "pairs are named, but some systems lack translations of some test sets",
             found=", ".join(absent),
             expected="all",
         )
@@ -130,8 +130,8 @@ def studies_fit(complain: Complain, studies: Any, metrics: Sequence[Entry], corp
 def scores_fit(complain: Complain, metrics: Sequence[Entry], corpus: Any) -> None:
     for number, entry in enumerate(metrics):
 
-        def here(path: Path_, *said: Any, number: int = number, **fields: Any) -> Any:
-            return complain((path[0], number, *path[1:]), *said, **fields)
+        def here(path: Path_, *message: Any, number: int = number, **fields: Any) -> Any:
+            return complain((path[0], number, *path[1:]), *message, **fields)
 
         check_scores(entry, list(corpus.tests), here)
 
@@ -152,19 +152,19 @@ def texts_are_there(complain: Complain, systems: Mapping[str, Any], corpus: Any)
             if wanted and not may_have_source(given):
                 lacking.setdefault(("corpus", *where), []).append(name)
     for path, names in lacking.items():
-        some = f"system {names[0]}" if len(names) == 1 else f"systems {', '.join(names)}"
+        subject = f"system {names[0]}" if len(names) == 1 else f"systems {', '.join(names)}"
         needs = "needs" if len(names) == 1 else "need"
         if path[1] in PARTS and len(path) == 2 and not getattr(corpus, str(path[1])):
             part = str(path[1])
-            complain(("corpus",), f"{some} {needs} {PARTS[part]}", fix=f"name them as corpus.{part}")
+            complain(("corpus",), f"{subject} {needs} {PARTS[part]}", fix=f"name them as corpus.{part}")
         else:
-            complain(path, f"{some} {needs} the source of {path[-1]}", fix="name it as `source`")
+            complain(path, f"{subject} {needs} the source of {path[-1]}", fix="name it as `source`")
 
 
 def systems_fit(
     complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], corpus: Any, tuning: Any
 ) -> None:
-    """What each backend says of its system, and the replicas that it can make."""
+    """What each backend finds wrong with its system, and the replicas that it can make."""
     experiment = {"corpus": plain(corpus), "tuning": plain(tuning)}
     for name, backend in backends_of(systems).items():
         own = systems[name].replicas
@@ -173,7 +173,7 @@ def systems_fit(
         if known and (not counts or set(counts) - set(known)):
             complain(
                 ("systems", name, "replicas") if own else ("replicas",),
-                f"system {name} has backend {backend.name}, whose replicas are made otherwise",
+                f"system {name} has backend {backend.name}, which makes replicas of other kinds",
                 found=", ".join(
                     f"{key}: {n}" for key, n in (own or replicas).items() if isinstance(n, int)
                 ),
@@ -198,25 +198,25 @@ def shares_are_equal(
     try:
         pairs = pairs_of_systems(tests.pairs, list(systems))
     except ReplituneError:
-        return  # which was said of the pairs
+        return  # reported by `pairs_exist`
     for a, b in pairs:
         if a not in made or b not in made:
             continue
         path = ("systems", b, "replicas")
-        found = "; ".join(f"{name}: {said(made[name])}" for name in (a, b))
+        counts = "; ".join(f"{name}: {counts_text(made[name])}" for name in (a, b))
         if strict and not same_shares(made[a], made[b]):
             complain(
                 path,
                 f"systems {a} and {b} have different shares of each tuner",
-                found=found,
+                found=counts,
                 expected="the same proportions, since replicas are exchanged within their tuner",
-                fix=f"give both the same replicas, or say `strata: none` of {', '.join(strict)}",
+                fix=f"give both the same replicas, or set `strata: none` for {', '.join(strict)}",
             )
         elif paired and made[a] != made[b]:
             complain(
                 path,
                 f"replicas of {a} and {b} do not pair by id",
-                found=found,
+                found=counts,
                 expected="the same replicas in both systems",
                 fix="leave paired_replicas off, or give both systems the same replicas",
             )
@@ -226,7 +226,7 @@ def takes_strata(entry: Entry) -> bool:
     return "strata" in TESTS.settings(entry.name) and entry.options.get("strata") != "none"
 
 
-def said(counts: Mapping[str, int]) -> str:
+def counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {key}" for key, n in counts.items())
 
 
@@ -238,7 +238,7 @@ def replicas_are_there(
 
     every = backends_of(systems)
     if any(isinstance(backend, Given) for backend in every.values()):
-        return  # their replicas are files, which nobody has looked for yet
+        return  # their replicas are files, which are looked for later
     ids = {
         replica.id
         for backend in every.values()
@@ -273,7 +273,7 @@ def looks_fit(
                 complain(
                     ("replicas", key),
                     f"replicas.{key} without `until: settled`",
-                    fix=f"say `until: settled`, or leave `{key}` out",
+                    fix=f"add `until: settled`, or leave `{key}` out",
                 )
         return
     require_followed(complain, tests, looks, replicas.get("design", "runs"))
@@ -287,7 +287,7 @@ def looks_fit(
     if looks.testset is None and len(corpus.tests) > 1:
         complain(
             ("replicas",),
-            "it is not said which test set decides",
+            "no test set is named as the one that decides",
             found=", ".join(tested),
             expected="one of them",
             fix="name it as replicas.testset; a suite is one verdict over several",
@@ -311,8 +311,8 @@ def _schedule_fits(
     for place, counts in unlike.items():
         complain(
             place,
-            "every look takes a system on by as many replicas of each kind",
-            found=said(counts),
+            "every look adds the same number of replicas of each kind",
+            found=counts_text(counts),
             expected="the same number of each",
         )
     most = {name: max(counts.values()) for name, counts in made.items() if counts}
@@ -325,21 +325,21 @@ def _schedule_fits(
     elif max(most.values()) <= schedule[0]:
         complain(
             ("replicas",),
-            f"the first look, at {schedule[0]}, is at all that there may be",
+            f"the first look, at {schedule[0]}, already has all replicas",
             found=f"at most {max(most.values())}",
             fix="allow more, or leave `until` out",
         )
     elif "looks" in replicas and schedule[-1] > max(most.values()):
         complain(
             path,
-            f"a look at {schedule[-1]}, and no system may have as many replicas",
+            f"a look at {schedule[-1]}, but no system may have so many replicas",
             found=f"at most {max(most.values())}",
             fix="allow more, or leave that look out",
         )
 
 
 def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
-    """What `replicas` say of looks; None: their numbers are fixed."""
+    """The settings of looks in `replicas`; None: the numbers are fixed."""
     if replicas.get("until") is None:
         return None
     known = settings_of(LookSettings)
@@ -362,7 +362,7 @@ CHECKS: tuple[tuple[Callable[..., None], tuple[str, ...]], ...] = (
 )
 
 
-# ---- what they look at
+# ---- what the checks use
 
 
 def may_have_source(given: TestSetFiles) -> bool:

@@ -48,8 +48,8 @@ class Experiment:
         self._given = outputs
         if outputs is not None:
             self.outputs = {
-                system: {testset: {Replica(id): Path(id) for id in ids} for testset, ids in found.items()}
-                for system, found in outputs.items()
+                system: {testset: {Replica(id): Path(id) for id in ids} for testset, ids in files.items()}
+                for system, files in outputs.items()
             }
         self.name = settings.experiment
         self.seed = settings.seed
@@ -59,8 +59,8 @@ class Experiment:
     @cached_property
     def plain(self) -> dict[str, Any]:
         """All settings, defaults filled in, as they would stand in a file."""
-        found: dict[str, Any] = plain(self.settings)
-        return found
+        settings: dict[str, Any] = plain(self.settings)
+        return settings
 
     # ---- names
 
@@ -126,8 +126,8 @@ class Experiment:
 
     def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
         """Programs, extras and files that these systems lack, each named once."""
-        found = [error for system in systems for error in self.backends[system].missing()]
-        return list({str(error): error for error in found}.values())
+        errors = [error for system in systems for error in self.backends[system].missing()]
+        return list({str(error): error for error in errors}.values())
 
     def systems_with(self, stage: str) -> list[str]:
         """The systems that have a stage."""
@@ -163,12 +163,12 @@ class Experiment:
     @cached_property
     def outputs(self) -> dict[str, dict[str, dict[Replica, Path]]]:
         """Files of systems that are on disk: system -> test set -> replica -> file."""
-        found: dict[str, dict[str, dict[Replica, Path]]] = {}
+        given: dict[str, dict[str, dict[Replica, Path]]] = {}
         for system, backend in self.backends.items():
             if not isinstance(backend, Given):
                 continue
-            found[system] = {testset: backend.files(testset, self.corpora) for testset in backend.testsets}
-            first, *others = found[system].items()
+            given[system] = {testset: backend.files(testset, self.corpora) for testset in backend.testsets}
+            first, *others = given[system].items()
             for testset, files in others:
                 if list(files) != list(first[1]):
                     raise ReplituneError(
@@ -177,12 +177,12 @@ class Experiment:
                         expected=f"{len(first[1])}, as for {first[0]}",
                         fix="give the output of every replica on every test set",
                     )
-        return found
+        return given
 
     @property
     def given_outputs(self) -> list[tuple[str, str]]:
         """(system, test set) of translations that are on disk."""
-        return [(system, testset) for system, found in self.outputs.items() for testset in found]
+        return [(system, testset) for system, testsets in self.outputs.items() for testset in testsets]
 
     # ---- texts
 
@@ -217,14 +217,14 @@ class Experiment:
 
     def all_score_files(self, id: str) -> list[Path]:
         """The files that a metric reads scores from, of all systems on all test sets."""
-        found = (
+        paths = (
             path
             for testset in self.testsets
             if self.scored(id, testset)
             for system in self.decoding(testset)
             for path in self.score_files(id, testset, system)
         )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(paths))
 
     # ---- tests
 
@@ -273,15 +273,15 @@ class Experiment:
 
     def after(self, record: Record) -> Experiment:
         """The same with the replicas that looks have asked for."""
-        found = Experiment(self.settings, self.folder.parent, record, self._given)
-        return found.in_folder(self.folder)
+        experiment = Experiment(self.settings, self.folder.parent, record, self._given)
+        return experiment.in_folder(self.folder)
 
     def in_folder(self, folder: Path) -> Experiment:
         """With results in this folder, whatever it is called."""
         self.folder, self.at = folder, Places(str(folder))
         return self
 
-    def as_looked(self) -> Experiment:
+    def after_looks(self) -> Experiment:
         """The same with the replicas that the looks on disk have asked for."""
         if self.looks is None:
             return self
@@ -328,14 +328,14 @@ class Experiment:
     def human_files(self, testset: str) -> dict[str, str]:
         """Files of human scores of a test set: `human`, and perhaps `fluency`."""
         meta = self.settings.studies.meta
-        found: dict[str, str] = {}
+        files: dict[str, str] = {}
         for key in ("human", "fluency"):
             given = getattr(meta, key, None)
             if isinstance(given, str):
                 given = {self.tests[0]: given}
             if given and testset in given:
-                found[key] = str(self.corpora / given[testset])
-        return found if "human" in found else {}
+                files[key] = str(self.corpora / given[testset])
+        return files if "human" in files else {}
 
     def stage(self, name: str, **names: str) -> Stage:
         """The job of a stage: ``stage("decode", system="a", replica="mert-001")``."""

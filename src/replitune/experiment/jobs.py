@@ -1,4 +1,4 @@
-"""Every job of an experiment, and every file: what is no output of these is not the experiment's.
+"""Every job of an experiment, and every file: one that no job writes is not the experiment's.
 
 Light on purpose: the Snakefile imports it.
 """
@@ -40,21 +40,27 @@ class Belongings:
     outputs: frozenset[str]
     """Files, and folders with all that is in them."""
 
+    def output_of(self, name: str) -> str | None:
+        """The file, or the folder made as a whole, that a result is or is in; None: it is not the
+        experiment's."""
+        parts = name.split("/")
+        above = ("/".join(parts[:n]) for n in range(len(parts), 0, -1))
+        return next((one for one in above if one in self.outputs), None)
+
     def has(self, name: str) -> bool:
         """Whether a result is one of the experiment's."""
-        parts = name.split("/")
-        return any("/".join(parts[:n]) in self.outputs for n in range(len(parts), 0, -1))
+        return self.output_of(name) is not None
 
 
 def belongings(experiment: Experiment) -> Belongings:
     """The one place that says which files are the experiment's: the outputs of its jobs. With
     looks, of as many replicas as there may be until no system gets more."""
-    looked = experiment.as_looked()
-    if looked.record is not None and not looked.record.settled:
-        looked = experiment
-    jobs = list(jobs_of(looked))
-    outputs = {path for job in jobs for path in _outputs(looked, job)}
-    below = f"{looked.folder}/"
+    present = experiment.after_looks()
+    if present.record is not None and not present.record.settled:
+        present = experiment
+    jobs = list(jobs_of(present))
+    outputs = {path for job in jobs for path in _outputs(present, job)}
+    below = f"{present.folder}/"
     return Belongings(
         frozenset(job.name for job in jobs), frozenset(path.removeprefix(below) for path in outputs)
     )

@@ -23,7 +23,7 @@ class Cost:
     stage: str
     jobs: int
     seconds: float | None
-    """None where no earlier run says it."""
+    """None where no earlier run tells."""
 
 
 def count_jobs(experiment: Experiment) -> dict[str, int]:
@@ -56,8 +56,8 @@ def _mean_seconds(manifests: list[Path]) -> dict[str, float]:
 
 
 def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
-    """Everything that is wrong with the files of an experiment: those that are not there, are not
-    text, or have another number of lines than what they belong to."""
+    """All mistakes in the files of an experiment: those that are missing, are not text, or have
+    another number of lines than what they belong to."""
     segments: dict[str, int] = {}
     for part in experiment.corpus_parts:
         yield from _caught(lambda part=part: segments.update({part: _segments(experiment, part)}))
@@ -98,12 +98,12 @@ def _segments(experiment: Experiment, part: str) -> int:
 
 
 def cautions(experiment: Experiment) -> list[str]:
-    """What is allowed, and seldom meant."""
+    """What is allowed but seldom intended."""
     corpus = experiment.settings.corpus
-    found = []
+    texts = []
     if isinstance(corpus, FilesCorpus) and corpus.dev is not None:
         dev = set(corpus.dev.reference_files)
-        found += [
+        texts += [
             f"dev is also test set {name}: its scores are of the text that systems are tuned on"
             for name, given in corpus.tests.items()
             if dev & set(given.files)
@@ -121,8 +121,8 @@ def cautions(experiment: Experiment) -> list[str]:
         if not _is_inside(Path(file), experiment.corpora)
     ]
     if outside:
-        found.append(f"{outside[0]} lies outside of the corpora: `replitune archive` will not pack it")
-    return [*found, *peeking(experiment)]
+        texts.append(f"{outside[0]} lies outside the corpora: `replitune archive` will not pack it")
+    return [*texts, *peeking(experiment)]
 
 
 def peeking(experiment: Experiment) -> list[str]:

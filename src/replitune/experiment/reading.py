@@ -1,7 +1,7 @@
 """Reading an experiment file: YAML -> chosen scale -> settings and defaults -> cross-checks.
 
-Everything that is wrong is said at once; every complaint names the file, the line, what was found,
-what is allowed, and the nearest spelling.
+All mistakes are reported at once; each with the file, the line, what was found, what is allowed,
+and the nearest spelling.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def resolve(data: Mapping[str, Any], source: Source | None = None) -> Experiment
         if override is None:
             source.stop([_unknown_scale(chosen, list(scales))])
         if isinstance(override, Mapping):
-            settings, found = examine(merge(data, override))
-            source.stop([_in_scale(mistake, chosen, override) for mistake in found])
+            settings, wrong = examine(merge(data, override))
+            source.stop([_in_scale(mistake, chosen, override) for mistake in wrong])
             assert settings is not None
             return msgspec.structs.replace(settings, experiment=f"{settings.experiment}-{chosen}")
     settings, mistakes = examine(data)
     known = {(mistake.path, mistake.message) for mistake in mistakes}
     for name, override in scales.items():
-        if isinstance(override, Mapping):  # otherwise that was said of `scales`
+        if isinstance(override, Mapping):  # otherwise reported for `scales`
             mistakes = mistakes + [
                 _in_scale(mistake, name, override)
                 for mistake in examine(merge(data, override))[1]
@@ -79,8 +79,8 @@ def _in_scale(mistake: Mistake, name: str, override: Mapping[str, Any]) -> Mista
             break
         place, path = place[key], (*path, key)
     where = ("scales", name, *path) if path else mistake.path
-    said = f"scale {name}: {mistake.message}"
-    return Mistake(where, said, mistake.found, mistake.expected, mistake.fix)
+    message = f"scale {name}: {mistake.message}"
+    return Mistake(where, message, mistake.found, mistake.expected, mistake.fix)
 
 
 def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:

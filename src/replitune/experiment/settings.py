@@ -37,12 +37,12 @@ class Systems(Kind):
         named = Annotated[dict[Name, Any], about(min_length=1)]
         if reading.read(named, value, path) is WRONG and not isinstance(value, dict):
             return WRONG
-        found = {}
+        systems = {}
         for name, given in value.items():
             settings = self.one.read(reading, given, (*path, name))
             if settings is not WRONG:
-                found[name] = settings
-        return found
+                systems[name] = settings
+        return systems
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         return {

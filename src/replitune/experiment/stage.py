@@ -1,4 +1,4 @@
-"""What a stage of the workflow is: what each of its jobs is told, reads and writes, and its work.
+"""A stage of the workflow: the settings, inputs and outputs of each of its jobs, and its work.
 
 A rule passes the settings of a job as JSON, `replitune job STAGE --settings JSON`, and the command
 reads them back and calls `run`; there is no other way from the rules to the library. The settings
@@ -34,7 +34,7 @@ Files = dict[str, str | list[str]]
 """Paths by what they are to the job."""
 
 Names = Mapping[str, str]
-"""What a job is of: system, replica, test set, ..."""
+"""What a job is about: system, replica, test set, ..."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,36 +43,36 @@ class Conditions:
 
     threads: int = 1
     allow_failures: bool = False
-    """Where a replica alone cannot be made, go on without it."""
+    """When a single replica cannot be made, go on without it."""
     record: str | None = None
-    """Where it is written how the job ran."""
+    """The file for the record of how the job ran."""
 
 
 class Stage(Settings):
-    """What one job is told, with what it reads, writes and does."""
+    """The settings of one job, with what it reads, writes and does."""
 
     NAME: ClassVar[str]
     LOG: ClassVar[str]
-    """Name of a job and of its log, with the names of what it is of: ``tune/{system}/{replica}``."""
+    """Name of a job and of its log, with the names of what it is about: ``tune/{system}/{replica}``."""
     VERSION: ClassVar[int] = 1
     """Raised by hand when the stage can write other bytes for the same settings: Snakemake does
     not see changes of library code."""
     KEPT: ClassVar[bool] = False
     """Whether what it made before stays where it is when all that it depends on is as it was."""
     WAITS_FOR_LOOKS: ClassVar[bool] = False
-    """Whether it is known only after the looks what its jobs are told."""
+    """Whether the settings of its jobs are known only after the looks."""
     folder: str
     """results/<experiment>"""
     seed: int
     """The experiment's."""
     version: str
-    """Of the stage, and of the backend where there is one; only for a change to be seen."""
+    """Of the stage, and of the backend where there is one; it shows a change to Snakemake."""
 
     # ---- what the experiment says
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:
-        """What each of its jobs in an experiment is of."""
+        """The names of what each of its jobs in an experiment is about."""
         return [{}]
 
     @classmethod
@@ -82,7 +82,7 @@ class Stage(Settings):
 
     @classmethod
     def create(cls, experiment: Experiment, /, *, backend_version: str = "", **settings: Any) -> Self:
-        """With these settings; `backend_version`: of the one that does the work."""
+        """The job with these settings, and the version of the backend that does the work."""
         return cls(
             folder=str(experiment.folder),
             seed=experiment.seed,
@@ -122,8 +122,8 @@ class Stage(Settings):
 
     @property
     def planned(self) -> Files:
-        """The inputs that Snakemake is to know: what other jobs make, and data files that are
-        there. When they are not, the job itself says so; a dry run needs no data."""
+        """The inputs for Snakemake: what other jobs make, and data files that exist. The job itself
+        reports those that do not, so a dry run needs no data."""
         return {
             name: [path for path in paths if self._is_made(path) or Path(path).exists()]
             if isinstance(paths, list)

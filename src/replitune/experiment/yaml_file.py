@@ -1,4 +1,4 @@
-"""An experiment file as plain values: where each stands, and what no value may be."""
+"""An experiment file as plain values: the line of each, and values that are not allowed."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _require_small(node: Any, file: str | Path) -> None:
 
 def require_plain(reading: Reading, value: Any, path: Path_ = ()) -> None:
     """Text, finite numbers, yes and no, lists and mappings; keys are text."""
-    found = expected = None
+    shown = expected = None
     if isinstance(value, Mapping):
         for key, item in value.items():
             if isinstance(key, str):
@@ -192,15 +192,15 @@ def require_plain(reading: Reading, value: Any, path: Path_ = ()) -> None:
             require_plain(reading, item, (*path, index))
     elif isinstance(value, str):
         if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
-            found, expected = ascii(value), "text without NUL and half surrogate pairs"
+            shown, expected = ascii(value), "text without NUL and half surrogate pairs"
     elif isinstance(value, float):
         if not math.isfinite(value):
-            found, expected = str(value), "a finite number"
+            shown, expected = str(value), "a finite number"
     elif isinstance(value, int):
         if abs(value) >= 2**63:
-            found, expected = "a number of more than 63 bits", "a smaller one"
+            shown, expected = "a number of more than 63 bits", "a smaller one"
     elif value is not None:
-        found, expected = str(value), "text, a number, true or false; dates in quotes"
+        shown, expected = str(value), "text, a number, true or false; dates in quotes"
     if expected is not None:
         name = joined(path, "the experiment").encode("ascii", "backslashreplace").decode()
-        reading.wrong(path, f"{name} is not allowed", found=str(found)[:80], expected=expected)
+        reading.wrong(path, f"{name} is not allowed", found=str(shown)[:80], expected=expected)

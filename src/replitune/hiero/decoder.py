@@ -42,7 +42,7 @@ class Decoder:
         self, model: HieroModel, weights: NDArray[np.float64], settings: HieroSearchSettings | None = None
     ) -> None:
         """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
-        scores 0, and of equal hypotheses the first found is kept."""
+        scores 0, and of equal hypotheses the first is kept."""
         self.model = model
         self.settings = settings or HieroSearchSettings()
         self.weights = np.array(weights, np.float64)
@@ -69,7 +69,7 @@ class Decoder:
         return self._map(best, len(matched), threads)
 
     def derivations(self, lines: Sequence[str] | Matched, threads: int = 1) -> list[Derivation]:
-        """How `decode` comes to the translation of each line."""
+        """The derivation of each line's translation."""
         matched, weighted = self._prepare(lines)
         spelling = Spelling(self.model, matched, weighted)
 
@@ -100,20 +100,20 @@ class Decoder:
                 rows, arcs, tables, self._automaton, self._terms.begin, size, 2 * words, distinct
             )
 
-        found = self._map(list_of, len(matched), threads)
-        return NBest.of(found, self.weights, self.model.layout, self._vocabulary(matched))
+        lists = self._map(list_of, len(matched), threads)
+        return NBest.from_lists(lists, self.weights, self.model.layout, self._vocabulary(matched))
 
     def forests(
         self, lines: Sequence[str] | Matched, density: float, threads: int = 1
     ) -> tuple[Forests, list[str]]:
-        """Of the forest of each line so many edges per source word, those of the best derivations;
-        the vocabulary of their words."""
+        """The forests of the lines, with `density` edges per source word, those of the best
+        derivations; the vocabulary of their words."""
         matched, weighted = self._prepare(lines)
         tables = weighted.rules, weighted.scores, weighted.target, weighted.unknown
         columns = self.model.layout.columns
         table, end = weighted.rules.table, len(weighted.rules.table) - 1
 
-        def of(i: int) -> Forest:
+        def forest_of_line(i: int) -> Forest:
             words = int(matched.start[i + 1] - matched.start[i])
             if words == 0:
                 none = np.zeros((0, len(columns)))
@@ -129,7 +129,7 @@ class Decoder:
             at = np.arange(start[-1]) + np.repeat(begin - start[:-1], stop - begin)
             return Forest(head, one, two, start, weighted.target[at], features[:, columns], int(nodes))
 
-        return Forests.pack(self._map(of, len(matched), threads)), self._vocabulary(matched)
+        return Forests.pack(self._map(forest_of_line, len(matched), threads)), self._vocabulary(matched)
 
     def _prepare(self, lines: Sequence[str] | Matched) -> tuple[Matched, Weighted]:
         matched = lines if isinstance(lines, Matched) else self.match(lines)

@@ -1,4 +1,4 @@
-"""The derivation of a translation as a person looks at it: which rule stands for which words."""
+"""The derivation of a translation for people to look at: which rule stands for which words."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ PIECE = 22
 
 
 class Tries(NamedTuple):
-    """What was found, each thing once. Sides are sequences of symbols; a rule is a source side and,
-    as symbol, a target side; links of a rule, `aligned`, are a rule and a node of `masks`."""
+    """The extracted sides and rules, each once. Sides are sequences of symbols; a rule is a source side
+    and, as symbol, a target side; links of a rule, `aligned`, are a rule and a node of `masks`."""
 
     source: Growing
     target: Growing
@@ -301,17 +301,17 @@ def _extract(sources, targets, links, limits, begin, fill, start, tries, count, 
         sources_of_links = link_source[link_start[i] : link_start[i + 1]]
         targets_of_links = link_target[link_start[i] : link_start[i + 1]]
         while True:
-            found = phrases_of(
+            n_phrases = phrases_of(
                 n_source, n_target, sources_of_links, targets_of_links, longest, tight, ends, phrases
             )
-            if found <= len(phrases):
+            if n_phrases <= len(phrases):
                 break
-            phrases, order = np.empty((2 * found, 4), np.int64), np.empty(2 * found, np.int64)
-            holes = np.empty(2 * found, np.int64)
-        _by_begin(phrases, found, n_source, first, order)
+            phrases, order = np.empty((2 * n_phrases, 4), np.int64), np.empty(2 * n_phrases, np.int64)
+            holes = np.empty(2 * n_phrases, np.int64)
+        _by_begin(phrases, n_phrases, n_source, first, order)
         at = start[i]
         source, target = source_words[source_start[i] :], target_words[target_start[i] :]
-        for p in range(found):
+        for p in range(n_phrases):
             while True:
                 made, _ = _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules)
                 if made <= len(rules) or not fill:

@@ -1,4 +1,4 @@
-"""Forests: everything a search found, with the features of every edge.
+"""Forests: all that a search kept, with the features of every edge.
 
 A node is a hypothesis after recombination, an edge a rule with hypotheses in its gaps. The features
 of a derivation's edges add up to its own, the language model's too: an edge has what its words, and

@@ -150,7 +150,7 @@ def _start(lazy, row, rows, arcs):
         arc = np.int64(arcs[arc].next)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _next(lazy, row, rows, arcs, rules, target, distinct):
     """The next derivation of a hypothesis behind those that are known, NO_MORE or NO_ROOM."""
     derivations, waiting, counts = lazy.derivations, lazy.waiting, lazy.counts
@@ -304,24 +304,24 @@ def nbest(rows, arcs, weighted, automaton, begin, size, most, distinct):
     room = 16 * size + 4 * most + 1024
     while True:
         lazy = _new_lazy(len(rows), room)
-        found = 0
+        count = 0
         last = np.int64(0)
         chosen = np.empty(size, np.int64)
-        while found < size:
+        while count < size:
             last = _next(lazy, len(rows) - 1, rows, arcs, rules, target, distinct)
             if last < 0:
                 break
-            chosen[found] = last
-            found += 1
+            chosen[count] = last
+            count += 1
         if last != NO_ROOM:
             break
         room *= 2
-    word_start = np.zeros(found + 1, np.int64)
+    word_start = np.zeros(count + 1, np.int64)
     words = np.empty(4096, np.int32)
-    features = np.zeros((found, WIDTH))
-    copied = np.zeros(found, np.int64)
+    features = np.zeros((count, WIDTH))
+    copied = np.zeros(count, np.int64)
     stack = np.empty((most + 8, 2), np.int64)
-    for i in range(found):
+    for i in range(count):
         while True:
             end, copied[i] = _read(
                 lazy, chosen[i], weighted, automaton, begin, stack, words, word_start[i], features[i]
@@ -331,4 +331,4 @@ def nbest(rows, arcs, weighted, automaton, begin, size, most, distinct):
             words = np.concatenate((words, np.empty(end, np.int32)))
             features[i] = 0.0
         word_start[i + 1] = end
-    return word_start, words[: word_start[found]], features, copied
+    return word_start, words[: word_start[count]], features, copied

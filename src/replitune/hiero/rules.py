@@ -58,7 +58,7 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighted:
-    """The rules of a batch, and what they are outside the search.
+    """The rules of a batch, and their scores and words outside the search.
 
     scores: (O, 4) float32, as in the grammar, unweighted
     target: of all symbols, ids in the target vocabulary, from its size on copied words; -1, -2
@@ -124,7 +124,7 @@ def _read_prefix(automaton, extends, symbols, rule):
 
 @njit(cache=True)
 def _fill(automaton, extends, weights, scores, isolated, unknown, start, rules):
-    """Everything of RULE."""
+    """All fields of RULE."""
     table, symbols = rules.table, rules.symbols
     for o in range(len(table)):
         rule = table[o]

@@ -22,14 +22,14 @@ BLOCK = 1 << 20
 
 
 def make_grammar(
-    source: Encoded, target: Encoded, links: Links, found: Extracted, settings: HieroSettings
+    source: Encoded, target: Encoded, links: Links, extracted: Extracted, settings: HieroSettings
 ) -> Grammar:
     """Score the rules, and keep the best of each source side.
 
-    Best is the largest p(e|f), then lex(e|f), then the target side that was found first.
+    Best is the largest p(e|f), then lex(e|f), then the target side that was extracted first.
     """
-    source_side, target_side, count = found.source_side, found.target_side, found.count
-    nodes = len(found.source.parent)
+    source_side, target_side, count = extracted.source_side, extracted.target_side, extracted.count
+    nodes = len(extracted.source.parent)
     scores = np.empty((len(count), 4), np.float32)
     totals = np.bincount(target_side, weights=count), np.bincount(source_side, weights=count)
     if settings.good_turing:
@@ -40,9 +40,9 @@ def make_grammar(
     for begin in range(0, len(count), BLOCK):
         block = slice(begin, begin + BLOCK)
         scores[block, 1], scores[block, 3] = weights_of(
-            *_words(found.source, source_side[block], 1),
-            *_words(found.target, target_side[block], TARGET_WORD),
-            found.links[block],
+            *_words(extracted.source, source_side[block], 1),
+            *_words(extracted.target, target_side[block], TARGET_WORD),
+            extracted.links[block],
             settings.max_span,
             table,
         )
@@ -53,15 +53,15 @@ def make_grammar(
         first = np.repeat(np.cumsum(sizes) - sizes, sizes)
         order = order[np.arange(len(order)) - first < settings.max_options]
         sizes = np.minimum(sizes, settings.max_options)
-    trie = table_of(*found.source, nodes)
+    trie = table_of(*extracted.source, nodes)
     return Grammar(
         source.vocab,
         target.vocab,
-        *found.source,
+        *extracted.source,
         trie.keys,
         trie.children,
         starts(sizes),
-        *_sides(found.target, target_side[order], TARGET_WORD),
+        *_sides(extracted.target, target_side[order], TARGET_WORD),
         scores[order],
     )
 

@@ -63,12 +63,12 @@ class Terms(NamedTuple):
 class Space(NamedTuple):
     """Room for the search of one cell.
 
-    cubes: (>= ways,) CUBE; found: (4 * pops,) promises; hypotheses: (pops,) HYPOTHESIS; slots:
+    cubes: (>= ways,) CUBE; promises: (4 * pops,) promises; hypotheses: (pops,) HYPOTHESIS; slots:
     (a power of two > 2 * pops,), the hypothesis with a hash, or -1; used: (pops,) slots; totals,
     order: (pops,); path: room for the LM; counts: (HYPOTHESES, ARCS)"""
 
     cubes: NDArray[np.void]
-    found: NDArray[np.float64]
+    promises: NDArray[np.float64]
     hypotheses: NDArray[np.void]
     slots: NDArray[np.int32]
     used: NDArray[np.int64]
@@ -82,10 +82,10 @@ HYPOTHESES, ARCS = 0, 1
 
 
 @leaf
-def _scan(cubes, count, rules, rows, pops, least, found):
+def _scan(cubes, count, rules, rows, pops, least, promises):
     """Collect the promises of all combinations that are at least `least` or, when there are too
     many of them, at least a higher bound that `pops` of them still reach: (number, the bound)."""
-    room = len(found)
+    room = len(promises)
     n = 0
     for c in range(count):
         cube = cubes[c]
@@ -99,10 +99,10 @@ def _scan(cubes, count, rules, rows, pops, least, found):
                 if base < least:
                     break
                 if n == room:
-                    least = kth_largest(found, n, pops)
+                    least = kth_largest(promises, n, pops)
                     n = pops
                 if base >= least:
-                    found[n] = base
+                    promises[n] = base
                     n += 1
                 continue
             if base + rows[one].score + best_two < least:
@@ -113,10 +113,10 @@ def _scan(cubes, count, rules, rows, pops, least, found):
                     break
                 if twos == 0:
                     if n == room:
-                        least = kth_largest(found, n, pops)
+                        least = kth_largest(promises, n, pops)
                         n = pops
                     if value >= least:
-                        found[n] = value
+                        promises[n] = value
                         n += 1
                     continue
                 for b in range(two, two + twos):
@@ -124,31 +124,31 @@ def _scan(cubes, count, rules, rows, pops, least, found):
                     if promise < least:
                         break
                     if n == room:
-                        least = kth_largest(found, n, pops)
+                        least = kth_largest(promises, n, pops)
                         n = pops
                     if promise >= least:
-                        found[n] = promise
+                        promises[n] = promise
                         n += 1
     return n, least
 
 
 @leaf
-def _least_promise(cubes, count, rules, rows, pops, spread, found):
+def _least_promise(cubes, count, rules, rows, pops, spread, promises):
     """(promise of the `pops`-th best combination, how many with just this promise are among them,
     the best promise). spread: a guess of how far the first is below the last."""
     best = -np.inf
     for c in range(count):
         best = max(best, cubes[c].top)
-    n, _ = _scan(cubes, count, rules, rows, pops, best - spread, found)
+    n, _ = _scan(cubes, count, rules, rows, pops, best - spread, promises)
     if n < pops and spread < np.inf:
-        n, _ = _scan(cubes, count, rules, rows, pops, best - 3.0 * spread, found)
+        n, _ = _scan(cubes, count, rules, rows, pops, best - 3.0 * spread, promises)
         if n < pops:
-            n, _ = _scan(cubes, count, rules, rows, pops, -np.inf, found)
+            n, _ = _scan(cubes, count, rules, rows, pops, -np.inf, promises)
     taken = min(n, pops)
-    least = kth_largest(found, n, taken)
+    least = kth_largest(promises, n, taken)
     equal = taken
     for i in range(taken):
-        if found[i] > least:
+        if promises[i] > least:
             equal -= 1
     return least, equal, best
 
@@ -308,7 +308,7 @@ def _store(space, rows, base):
 def _search_cell(count, rules, rows, base, automaton, extends, terms, pops, spread, space, arcs, keep):
     """The hypotheses of a cell with `count` cubes, into rows[base:]: (their number, how far the
     worst combination that was tried promised less than the best)."""
-    least, equal, best = _least_promise(space.cubes, count, rules.table, rows, pops, spread, space.found)
+    least, equal, best = _least_promise(space.cubes, count, rules.table, rows, pops, spread, space.promises)
     _fill(count, least, equal, rules, rows, automaton, extends, terms.lm, space, arcs, keep)
     return _store(space, rows, base), best - least
 

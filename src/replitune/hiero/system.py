@@ -34,14 +34,14 @@ class HieroSystem(TrainedSystem):
     def derivations(
         self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
     ) -> list[Derivation]:
-        """How each line's best translation is made."""
-        found: list[Derivation] = self.decoder(weights).derivations(self.match(lines), threads)
-        return found
+        """The derivation of each line's best translation."""
+        derivations: list[Derivation] = self.decoder(weights).derivations(self.match(lines), threads)
+        return derivations
 
     def search_graphs(
         self, lines: Sequence[str] | Matched, weights: NDArray[np.float64], density: float, threads: int = 1
     ) -> tuple[Forests, list[str]]:
-        found: tuple[Forests, list[str]] = self.decoder(weights).forests(
+        forests: tuple[Forests, list[str]] = self.decoder(weights).forests(
             self.split(lines), density, threads
         )
-        return found
+        return forests

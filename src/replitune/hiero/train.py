@@ -37,17 +37,17 @@ def _train_grammar(
     settings: HieroSettings, source: Encoded, target: Encoded, links: Links, folder: Path, say: Progress
 ) -> dict[str, int]:
     """Extract, score and save the grammar."""
-    found = extract_rules(source, target, links, settings)
-    if found.extracted == 0:
+    rules = extract_rules(source, target, links, settings)
+    if rules.extracted == 0:
         raise ReplituneError(
             "no rule can be extracted",
             found=f"{len(source)} pairs with {len(links.source)} word links",
             fix="train on more text",
         )
-    grammar = make_grammar(source, target, links, found, settings)
+    grammar = make_grammar(source, target, links, rules, settings)
     say(
-        f"{found.extracted} rules extracted ({settings.extraction}), {len(found.count)} distinct, "
+        f"{rules.extracted} rules extracted ({settings.extraction}), {len(rules.count)} distinct, "
         f"{len(grammar.scores)} kept"
     )
     grammar.save(folder)
-    return {"extracted": found.extracted, "distinct": len(found.count), "rules": len(grammar.scores)}
+    return {"extracted": rules.extracted, "distinct": len(rules.count), "rules": len(grammar.scores)}

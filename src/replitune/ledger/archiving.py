@@ -25,7 +25,7 @@ from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.ledger.manifest import NAME, difference, experiment_of, read_manifest, stays_inside
-from replitune.ledger.records import PAGE
+from replitune.ledger.records import PAGE, remove_remains
 from replitune.replicas import Replica
 from replitune.running.files import atomic_open
 
@@ -76,6 +76,7 @@ def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[st
     ):
         for name in sorted(members):
             _add(tar, f"{experiment.name}/{name}", members[name])
+    remove_remains(out)
     return sorted(members)
 
 

@@ -24,12 +24,10 @@ from replitune.ledger.manifest import NAME as MANIFEST
 from replitune.ledger.manifest import experiment_in
 from replitune.ledger.records import FOLDERS, PAGE, maker
 from replitune.ledger.runs import NAME as RUN
-from replitune.ledger.runs import read_run, require_results
-from replitune.running.files import sha256_file
+from replitune.ledger.runs import ended_well, read_run, require_results
+from replitune.running.files import HALF_MADE, sha256_file
 from replitune.running.locks import any_at_work
 
-HALF_MADE = re.compile(r"\..+\.\d+\.[0-9a-f]{8}\.(?:tmp|old)")
-"""Names that `running.files` gives."""
 ABOUT = (".made/", "logs/", "benchmarks/")
 WORK = re.compile(r"tuning/([^/]+)/\.work/([^/]+)/(.+)")
 FIRST = re.compile(r"tuning/([^/]+)/\.work/first-(?:lists|graphs)\.npz")
@@ -89,7 +87,7 @@ def why_at_work(folder: Path) -> str | None:
     if any_at_work(folder):
         return "a job is at work in this folder"
     run = read_run(folder)
-    if run is None or run.goes_on is False or _time(folder / MANIFEST) >= _time(folder / RUN):
+    if run is None or run.goes_on is False or ended_well(folder):
         return None
     if run.goes_on:
         return "Snakemake is at work in this folder"

@@ -55,7 +55,7 @@ def write_manifest(folder: Path, given: Mapping[str, Any]) -> None:
 
 def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """What is to be written: every file of the experiment below `folder` with its hash."""
-    experiment = Experiment(without_scales(given), results=folder.parent).as_looked()
+    experiment = Experiment(without_scales(given), results=folder.parent).after_looks()
     own = belongings(experiment)
     files = check_results(folder.absolute(), filter(own.has, result_files(folder)))
     jobs = {name: record for name, record in records(folder).items() if name in own.jobs}

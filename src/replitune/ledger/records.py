@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from replitune.errors import ReplituneError
 from replitune.ledger.provenance import cpu_type, printable, versions
-from replitune.running.files import atomic_open, remove, sha256_file, written
+from replitune.running.files import atomic_open, remove, sha256_file, together, written
 
 FOLDERS = (
     "corpus",
@@ -140,15 +140,16 @@ def recording(
         "inputs": read,
         "outputs": made,
     }
-    with atomic_open(record) as handle:
-        json.dump(account, handle, indent=1, ensure_ascii=False)
-        handle.write("\n")
-    _write_benchmark(results, _name(results, record), account)
-    for name, sha256 in made.items():
-        origin, part = work.origins.get(name, ("", ""))
-        known = Maker(sha256, _name(results, record), origin, work.parts.get(part, 0.0))
-        with atomic_open(_index(results, name)) as handle:
-            json.dump(known._asdict(), handle)
+    with together():
+        with atomic_open(record) as handle:
+            json.dump(account, handle, indent=1, ensure_ascii=False)
+            handle.write("\n")
+        _write_benchmark(results, _name(results, record), account)
+        for name, sha256 in made.items():
+            origin, part = work.origins.get(name, ("", ""))
+            known = Maker(sha256, _name(results, record), origin, work.parts.get(part, 0.0))
+            with atomic_open(_index(results, name)) as handle:
+                json.dump(known._asdict(), handle)
     for path in written:
         remove_remains(path)
 
@@ -194,6 +195,12 @@ def records(results: Path) -> dict[str, dict[str, Any]]:
     return {name: record for name, record in found.items() if record}
 
 
+def sha256_in(record: object, name: str) -> str | None:
+    """What the record of a job says of one of its outputs."""
+    outputs = record.get("outputs") if isinstance(record, dict) else None
+    return outputs.get(name) if isinstance(outputs, dict) else None
+
+
 def names(results: Path, paths: Iterable[Path]) -> list[str]:
     """Names of the results among files and in folders."""
     found: dict[str, None] = {}
@@ -236,12 +243,12 @@ def checked(results: Path, paths: Iterable[Path]) -> dict[str, str]:
     for name in names(results, paths):
         found[name] = sha256 = sha256_file(results / name)
         made = maker(results, name)
-        if made is not None and sha256 != made.sha256:
+        if made is None or sha256 != made.sha256:
             raise ReplituneError(
-                "is not what the workflow made",
+                "is not what the workflow made" if made else "nothing says that the workflow made it",
                 file=os.path.relpath(results / name),
-                found=f"sha256 {sha256}",
-                expected=f"sha256 {made.sha256}, as when it was made",
+                found=f"sha256 {sha256}" if made else f"no record of it in {_index(results, name).parent}",
+                expected=f"sha256 {made.sha256}, as when it was made" if made else None,
                 fix=f"rm -r {os.path.relpath(_whole(results, name))}, and run again; "
                 "it is made anew, and all that depends on it",
             )

@@ -77,6 +77,14 @@ def write_run(experiment: Experiment, logs: Iterable[str], parallel: int) -> Non
     remove_remains(experiment.folder / NAME)
 
 
+def ended_well(folder: Path) -> bool:
+    """Whether the last run came to its end: the manifest, which is made last, is newer."""
+    try:
+        return (folder / "manifest.json").stat().st_mtime_ns >= (folder / NAME).stat().st_mtime_ns
+    except OSError:
+        return False
+
+
 def read_run(folder: Path) -> Run | None:
     """The last one, where it has left word; what is of another version has not."""
     try:

@@ -1,4 +1,4 @@
-"""Metrics of metrics: everything that `replitune meta` says about metrics and humans.
+"""Metrics of metrics: everything that `replitune meta` computes about metrics and humans.
 
 Streams are keyed by (test set, study), never by the metric: all metrics see the same resamples
 and the same coins, and adding a metric changes no number of another.
@@ -79,12 +79,12 @@ def _validate(metrics: Sequence[Scores], humans: Sequence[Scores]) -> None:
 
 
 def _correlations(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list[MetaRow]:
-    draws = MetaDraws.of(run.stream("bootstrap"))
+    draws = MetaDraws.from_rng(run.stream("bootstrap"))
     rows = []
     for metric in metrics:
         for level in LEVELS:
             for coefficient in COEFFICIENTS:
-                found = correlate(
+                correlation = correlate(
                     metric,
                     human,
                     level=level,
@@ -100,14 +100,14 @@ def _correlations(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> lis
                         coefficient,
                         metric=metric.name,
                         level=level,
-                        value=found.value,
-                        ci_low=found.ci_low,
-                        ci_high=found.ci_high,
-                        n=found.n,
-                        resampled=found.resampled,
-                        samples=found.samples,
+                        value=correlation.value,
+                        ci_low=correlation.ci_low,
+                        ci_high=correlation.ci_high,
+                        n=correlation.n,
+                        resampled=correlation.resampled,
+                        samples=correlation.samples,
                         seed=run.seed,
-                        note=found.note,
+                        note=correlation.note,
                     )
                 )
     return rows
@@ -136,7 +136,7 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list
                 )
             a, b = sorted((x, y), key=lambda scores: scores.name)
             for method, exchange in EXCHANGES.items():
-                found = perm_both(
+                exchanged = perm_both(
                     a.segment,
                     b.segment,
                     human.segment,
@@ -145,7 +145,7 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list
                     exchange=exchange,
                     samples=run.settings.samples,
                 )
-                for result, metric, other in ((found, a, b), (found.turned(), b, a)):
+                for result, metric, other in ((exchanged, a, b), (exchanged.swapped(), b, a)):
                     rows.append(
                         row(
                             method,
@@ -184,18 +184,18 @@ def _soft_pairwise(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> li
     p_human = p_of(human)
     rows = []
     for metric in metrics:
-        found = soft_pairwise_accuracy(p_human, p_of(metric))
+        accuracy = soft_pairwise_accuracy(p_human, p_of(metric))
         rows.append(
             MetaRow(
                 "soft-pairwise",
                 human.name,
                 "soft-pairwise-accuracy",
                 metric=metric.name,
-                value=found.value,
-                n=found.pairs,
+                value=accuracy.value,
+                n=accuracy.pairs,
                 samples=run.settings.samples,
                 seed=run.seed,
-                note=found.note,
+                note=accuracy.note,
             )
         )
     return rows

@@ -68,9 +68,9 @@ def _quotient(
     """xz / sqrt(xx zz) within [-1, 1]; NaN where it is not defined."""
     xz, xx, zz = np.broadcast_arrays(xz, xx, zz)
     defined = (xx > 0) & (zz > 0)
-    found = np.full(xz.shape, np.nan)
-    found[defined] = xz[defined] / (np.sqrt(xx[defined]) * np.sqrt(zz[defined]))
-    return np.clip(found, -1.0, 1.0)
+    quotients = np.full(xz.shape, np.nan)
+    quotients[defined] = xz[defined] / (np.sqrt(xx[defined]) * np.sqrt(zz[defined]))
+    return np.clip(quotients, -1.0, 1.0)
 
 
 def many_items(
@@ -89,7 +89,7 @@ def many_items(
             np.unique(z, return_inverse=True)[1][order].astype(np.int64),
             np.ascontiguousarray(w[:, order], dtype=np.int64),
         )
-    found = np.empty(len(w))
+    values = np.empty(len(w))
     ranked = coefficient == "spearman"
     order_x, order_z = (_Order(x), _Order(z)) if ranked else (None, None)
     for start in range(0, len(w), BLOCK):
@@ -97,8 +97,8 @@ def many_items(
         part = w[rows].astype(np.float64)
         a = x if order_x is None else order_x.ranks(part)
         b = z if order_z is None else order_z.ranks(part)
-        found[rows] = _pearson(a, b, part)
-    return found
+        values[rows] = _pearson(a, b, part)
+    return values
 
 
 def _pearson(x: NDArray[np.float64], z: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -127,9 +127,9 @@ class _Order:
         """(B, m) mid-ranks of the items when each counts as often as it was drawn, w (B, m)."""
         groups = np.add.reduceat(w[:, self.order], self.starts, axis=1)
         ranks = np.cumsum(groups, axis=1) - (groups - 1) / 2
-        found = np.empty(w.shape)
-        found[:, self.order] = np.repeat(ranks, self.sizes, axis=1)
-        return found
+        by_item = np.empty(w.shape)
+        by_item[:, self.order] = np.repeat(ranks, self.sizes, axis=1)
+        return by_item
 
 
 @njit(cache=True)
@@ -141,7 +141,7 @@ def _tau_b(x, z, weights):  # type: ignore[no-untyped-def]
     """
     m = len(x)
     groups = z.max() + 1
-    found = np.empty(len(weights))
+    taus = np.empty(len(weights))
     tree = np.empty(groups + 1, dtype=np.int64)
     at = np.empty(groups, dtype=np.int64)
     for b in range(len(weights)):
@@ -181,10 +181,10 @@ def _tau_b(x, z, weights):  # type: ignore[no-untyped-def]
         pairs = 0.5 * total * (total - 1)
         if pairs > tied_x and pairs > tied_z:
             tau = score / (np.sqrt(pairs - tied_x) * np.sqrt(pairs - tied_z))
-            found[b] = min(1.0, max(-1.0, tau))
+            taus[b] = min(1.0, max(-1.0, tau))
         else:
-            found[b] = np.nan
-    return found
+            taus[b] = np.nan
+    return taus
 
 
 class Averages:
@@ -227,16 +227,16 @@ class Averages:
         if self.signs is None:
             pairs = w[:, self.first] * w[:, self.second]
             return _quotient(*(pairs @ product for product in self.products))
-        found = np.empty((len(w), len(self.present)))
+        values = np.empty((len(w), len(self.present)))
         for b, row in enumerate(w):
             ranks_x, ranks_z = (signs @ row / 2 for signs in self.signs)
             counted = self.present * row
-            found[b] = _quotient(
+            values[b] = _quotient(
                 (counted * ranks_x * ranks_z).sum(axis=1),
                 (counted * ranks_x * ranks_x).sum(axis=1),
                 (counted * ranks_z * ranks_z).sum(axis=1),
             )
-        return found
+        return values
 
     def __call__(
         self, systems: NDArray, segments: NDArray

@@ -73,12 +73,12 @@ class HumanJudgements:
 
     def replicas(self) -> dict[str, list[str]] | None:
         """Which replicas of each system were judged; None when the file does not say."""
-        found: dict[str, dict[str, None]] = {}
+        judged: dict[str, dict[str, None]] = {}
         for row in (row for rows in self.judgements.values() for row in rows):
             if row.replica is None:
                 return None
-            found.setdefault(row.system, {})[row.replica] = None
-        return {system: sorted(names) for system, names in found.items()}
+            judged.setdefault(row.system, {})[row.replica] = None
+        return {system: sorted(names) for system, names in judged.items()}
 
 
 def read_human(
@@ -91,7 +91,7 @@ def read_human(
     criterion
         What the scores are of, where the file does not say.
     score
-        The column of scores, where it is not to be found by its name.
+        The column of scores, where its name is not a usual one.
     """
     path = Path(path)
     text = read_text(path)
@@ -102,7 +102,7 @@ def read_human(
         return HumanJudgements(path, {criterion or "human": list(_by_order(path, text))})
     table = read_table(path, text)
     columns = _columns(table, score)
-    found: dict[str, list[Judgement]] = {}
+    judgements: dict[str, list[Judgement]] = {}
     control: dict[str, int] = {}
     empty = 0
     for line, row in table.rows:
@@ -114,7 +114,7 @@ def read_human(
             if value is None:
                 empty += 1
                 continue
-            found.setdefault(name, []).append(
+            judgements.setdefault(name, []).append(
                 Judgement(
                     line,
                     row[columns["system"]],
@@ -124,7 +124,7 @@ def read_human(
                     row[columns["annotator"]] if "annotator" in columns else None,
                 )
             )
-    if not found:
+    if not judgements:
         raise ReplituneError(
             "no judgement in this file",
             file=path,
@@ -137,7 +137,7 @@ def read_human(
         notes.append(f"{path}: items that are quality control are left out: {listed}")
     if empty:
         notes.append(f"{path}: {empty} rows without a score")
-    return HumanJudgements(path, found, tuple(notes))
+    return HumanJudgements(path, judgements, tuple(notes))
 
 
 def _no_header(first: str) -> bool:
@@ -170,7 +170,7 @@ def _columns(table: Table, score: str | None) -> dict[str, int]:
     """Places of the columns; those of scores are called `score`, `adequacy` and `fluency`."""
     path, header = table.path, table.header
     plain = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in header]
-    found: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for what, names in NAMES.items():
         matches = [i for i, name in enumerate(plain) if name in names]
         if len(matches) > 1:
@@ -182,17 +182,17 @@ def _columns(table: Table, score: str | None) -> dict[str, int]:
                 fix="rename or remove one",
             )
         if matches:
-            found[what] = matches[0]
+            columns[what] = matches[0]
     if score is not None:
-        found["score"] = table.place(score)
+        columns["score"] = table.place(score)
     elif "adequacy" in plain or "fluency" in plain:
-        found.update({name: plain.index(name) for name in ("adequacy", "fluency") if name in plain})
+        columns.update({name: plain.index(name) for name in ("adequacy", "fluency") if name in plain})
     else:
         known = [name for name in SCORES if name in plain]
         if known:
-            found["score"] = plain.index(known[0])
-    missing = [what for what in ("system", "segment") if what not in found]
-    if not {"score", "adequacy", "fluency"} & found.keys():
+            columns["score"] = plain.index(known[0])
+    missing = [what for what in ("system", "segment") if what not in columns]
+    if not {"score", "adequacy", "fluency"} & columns.keys():
         missing.append("score")
     if missing:
         raise ReplituneError(
@@ -203,7 +203,7 @@ def _columns(table: Table, score: str | None) -> dict[str, int]:
             expected="system, segment and score",
             fix="give the file a header; --score-column names a column of scores",
         )
-    return found
+    return columns
 
 
 def _scores(

@@ -18,7 +18,7 @@ def standardise(judgements: HumanJudgements) -> HumanJudgements:
     As Graham et al. (2014): people use scales differently. Annotators without spread tell
     nothing, and their judgements are left out and counted.
     """
-    found: dict[str, list[Judgement]] = {}
+    scaled: dict[str, list[Judgement]] = {}
     lost = 0
     for criterion, rows in judgements.judgements.items():
         by_annotator: dict[str, list[float]] = {}
@@ -35,7 +35,7 @@ def standardise(judgements: HumanJudgements) -> HumanJudgements:
             name: float(np.std(scores, ddof=1)) if min(scores) < max(scores) else 0.0
             for name, scores in by_annotator.items()
         }
-        found[criterion] = [
+        scaled[criterion] = [
             Judgement(
                 row.line,
                 row.system,
@@ -47,9 +47,9 @@ def standardise(judgements: HumanJudgements) -> HumanJudgements:
             for row in rows
             if row.annotator is not None and spreads[row.annotator] > 0
         ]
-        lost += len(rows) - len(found[criterion])
+        lost += len(rows) - len(scaled[criterion])
     note = f"{judgements.path}: {lost} judgements by annotators whose scores do not vary left out"
-    return HumanJudgements(judgements.path, found, (*judgements.notes, *([note] if lost else [])))
+    return HumanJudgements(judgements.path, scaled, (*judgements.notes, *([note] if lost else [])))
 
 
 def cell_means(

@@ -57,9 +57,9 @@ def rank_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> HumanTest:
     everything = np.concatenate([a, b])
     if everything.min() == everything.max():
         return HumanTest(n_a * n_b / 2, 0, 1.0, n_a + n_b, "all scores are equal")
-    found = mannwhitneyu(b, a, alternative="two-sided", method="auto")
-    u = float(found.statistic)
-    return HumanTest(u, int(np.sign(u - n_a * n_b / 2)), float(found.pvalue), n_a + n_b)
+    test = mannwhitneyu(b, a, alternative="two-sided", method="auto")
+    u = float(test.statistic)
+    return HumanTest(u, int(np.sign(u - n_a * n_b / 2)), float(test.pvalue), n_a + n_b)
 
 
 def signed_rank(a: NDArray[np.float64], b: NDArray[np.float64]) -> HumanTest:
@@ -108,7 +108,7 @@ def _permutation(human: Scores, run: MetaRun) -> list[HumanTest]:
                 found=f"{human.systems[i]} and {human.systems[j]}",
                 fix="set human_tests to rank-sum",
             )
-    found = run_tests(
+    results = run_tests(
         [
             TestSetScores(
                 {human.name: (human.metric, {item.name: item for item in human.statistics})},
@@ -128,5 +128,5 @@ def _permutation(human: Scores, run: MetaRun) -> list[HumanTest]:
     )
     return [
         HumanTest(None, verdict(result, 1.0, True) or 0, result.p, n)
-        for result, n in zip(found, both, strict=True)
+        for result, n in zip(results, both, strict=True)
     ]

@@ -24,14 +24,14 @@ from replitune.statistics.systems import SystemStatistics
 def human_statistics(
     path: str | Path, like: SegmentStatistics
 ) -> tuple[list[SegmentStatistics], list[str]]:
-    """Of each criterion of the file, the judged systems of `like` on its segments; and what is to
-    be said of it."""
+    """Of each criterion of the file, the judged systems of `like` on its segments; and notes
+    about it."""
     ranked = _ranking(path, list(like.systems))
     if ranked is not None:
         return [], [ranked]
     given = read_human(path)
-    names, said = _names(given, list(like.systems))
-    found = []
+    names, notes = _names(given, list(like.systems))
+    stores = []
     for criterion, rows in given.judgements.items():
         rows = [replace(row, system=names[row.system]) for row in rows if row.system in names]
         systems = [name for name in like.systems if any(row.system == name for row in rows)]
@@ -45,15 +45,15 @@ def human_statistics(
                 expected=", ".join(like.systems),
             )
         if first:
-            said.append(f"{path}: segments are counted from 1")
+            notes.append(f"{path}: segments are counted from 1")
         one = HumanJudgements(Path(path), {criterion: rows})
         cells = cell_means(one, criterion, systems, np.arange(like.segments), first=first)
-        found.append(_store(criterion, systems, cells, like))
-    return found, [*given.notes, *said]
+        stores.append(_store(criterion, systems, cells, like))
+    return stores, [*given.notes, *notes]
 
 
 def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
-    """What a file of one score for each system says, and no segments: an order, without a test."""
+    """The order by a file of one score for each system, which has no segments and so no test."""
     text = read_text(path)
     first = next(iter(split_lines(text)), "")
     header = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in re.split(r"[\t ,]+", first)]
@@ -64,14 +64,14 @@ def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
         return None
     table = read_table(path, text)
     column = next(i for i, name in enumerate(header) if name in NAMES["system"])
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for line, row in table.rows:
         value = score_of(table.path, line, row[header.index(score)])
         name = row[column] if row[column] in systems else re.sub(r"\.\d+$", "", row[column])
         if value is not None and name in systems:
-            found[name] = value
-    order = sorted(found, key=lambda name: (-found[name], name))
-    listed = ", ".join(f"{name} {found[name]:.3g}" for name in order) or "none of the systems"
+            scores[name] = value
+    order = sorted(scores, key=lambda name: (-scores[name], name))
+    listed = ", ".join(f"{name} {scores[name]:.3g}" for name in order) or "none of the systems"
     return f"{path}: scores of systems, which have no test; best first: {listed}"
 
 
@@ -85,7 +85,7 @@ def _store(
         name: SystemStatistics(name, ("run-001",), (None,), np.ascontiguousarray(numbers[s : s + 1]))
         for s, name in enumerate(systems)
     }
-    (reference, *_) = {said.reference_sha256 for said in like.metadata.values()} or {""}
+    (reference, *_) = {known.reference_sha256 for known in like.metadata.values()} or {""}
     metadata = StoreMetadata(
         metric=Entry("mean", {}, criterion).word,
         id=criterion,
@@ -106,7 +106,7 @@ def _store(
 
 def _names(given: HumanJudgements, systems: Sequence[str]) -> tuple[Mapping[str, str], list[str]]:
     """What judged systems are called here: WMT adds the number of a submission, ``NAME.123``."""
-    names, said, others = {}, [], []
+    names, notes, others = {}, [], []
     for name in sorted({row.system for rows in given.judgements.values() for row in rows}):
         plain = re.sub(r"\.\d+$", "", name)
         if name in systems or plain in systems:
@@ -114,10 +114,10 @@ def _names(given: HumanJudgements, systems: Sequence[str]) -> tuple[Mapping[str,
         else:
             others.append(name)
     if any(name != here for name, here in names.items()):
-        said.append(f"{given.path}: numbers at the ends of names are left out (NAME.123)")
+        notes.append(f"{given.path}: numbers at the ends of names are left out (NAME.123)")
     if others:
-        said.append(f"{given.path}: judged and not compared: {', '.join(others)}")
+        notes.append(f"{given.path}: judged and not compared: {', '.join(others)}")
     missing = [name for name in systems if name not in names.values()]
     if missing:
-        said.append(f"{given.path}: not judged: {', '.join(missing)}")
-    return names, said
+        notes.append(f"{given.path}: not judged: {', '.join(missing)}")
+    return names, notes

@@ -92,7 +92,7 @@ def load(
     if replicas is not None:
         for metric in metrics:
             _check_replicas(metric, replicas, judgements[0])
-        metrics = [metric.of(replicas) for metric in metrics]
+        metrics = [metric.with_replicas(replicas) for metric in metrics]
     elif any(item.n > 1 for item in metrics[0].statistics):
         notes.append(
             "the judgements do not say which replica was judged (a column `replica`): a system's "
@@ -112,8 +112,8 @@ def _judged_segments(data: MetaData, given: HumanJudgements) -> MetaData:
             fix="leave `segments: judged` out: then all segments count",
         )
     return MetaData(
-        [metric.on(judged) for metric in data.metrics],
-        [human.on(judged) for human in data.humans],
+        [metric.on_segments(judged) for metric in data.metrics],
+        [human.on_segments(judged) for human in data.humans],
         codes(data.documents[judged].tolist()),
         (*data.notes, f"{judged.sum()} of {len(judged)} segments, those that people judged"),
     )
@@ -131,14 +131,14 @@ def _judged_replicas(
     judgements: Sequence[HumanJudgements], names: Sequence[str]
 ) -> dict[str, list[str]] | None:
     """Of each system, from all files; None when one of them does not say."""
-    found: dict[str, set[str]] = {name: set() for name in names}
+    by_system: dict[str, set[str]] = {name: set() for name in names}
     for given in judgements:
-        said = given.replicas()
-        if said is None:
+        judged = given.replicas()
+        if judged is None:
             return None
         for name in names:
-            found[name] |= set(said.get(name, ()))
-    return {name: sorted(replicas) for name, replicas in found.items()}
+            by_system[name] |= set(judged.get(name, ()))
+    return {name: sorted(replicas) for name, replicas in by_system.items()}
 
 
 def _check_replicas(metric: Scores, replicas: dict[str, list[str]], given: HumanJudgements) -> None:

@@ -62,7 +62,7 @@ class MetaDraws:
     )
 
     @classmethod
-    def of(cls, rng: np.random.Generator) -> MetaDraws:
+    def from_rng(cls, rng: np.random.Generator) -> MetaDraws:
         return cls(SegmentDraws.of(rng), SegmentDraws.of(rng))
 
     def system_scores(self, scores: Scores, samples: int) -> NDArray[np.float64]:
@@ -92,8 +92,8 @@ def correlate(
         return replace(observed, note=join_notes(reason, note))
     if draws is None:
         return observed
-    found = _resampled(metric, human, level, coefficient, draws, resample, samples)
-    defined = found[~np.isnan(found)]
+    drawn = _resampled(metric, human, level, coefficient, draws, resample, samples)
+    defined = drawn[~np.isnan(drawn)]
     undefined = samples - len(defined)
     low = high = None
     if 2 * len(defined) > samples:
@@ -127,11 +127,11 @@ def value_of(metric: Scores, human: Scores, level: str, coefficient: str) -> tup
         n = int(present.sum())
         if n < FEWEST[level]:
             return None, n
-        found = many_items(metric.segment[present], human.segment[present], coefficient)
-        return _float(found[0]), n
+        values = many_items(metric.segment[present], human.segment[present], coefficient)
+        return _float(values[0]), n
     averages = Averages(metric.segment, human.segment, present, coefficient)
-    found, used = averages(np.ones((1, len(present))), np.ones((1, present.shape[1])))
-    return _float(found[0]), int(used[0])
+    values, used = averages(np.ones((1, len(present))), np.ones((1, present.shape[1])))
+    return _float(values[0]), int(used[0])
 
 
 def _float(value: NDArray[np.float64] | float) -> float | None:
@@ -151,7 +151,7 @@ def _resampled(
     S, N = metric.segment.shape
     present = metric.present & human.present
     averages = Averages(metric.segment, human.segment, present, coefficient)
-    found = np.empty(samples)
+    values = np.empty(samples)
     for rows in blocks(samples, BLOCK):
         B = rows.stop - rows.start
         systems = np.ones((B, S), dtype=np.int32)
@@ -167,24 +167,24 @@ def _resampled(
                 else draws.system_scores(scores, samples)[rows]
                 for scores in (metric, human)
             )
-            found[rows] = _of_systems(x, z, coefficient, systems)
+            values[rows] = _system_values(x, z, coefficient, systems)
         elif level == "segment":
             weights = (systems[:, :, np.newaxis] * segments[:, np.newaxis, :])[:, present]
-            found[rows] = many_items(metric.segment[present], human.segment[present], coefficient, weights)
+            values[rows] = many_items(metric.segment[present], human.segment[present], coefficient, weights)
         else:
-            found[rows], _ = averages(systems, segments)
-    return found
+            values[rows], _ = averages(systems, segments)
+    return values
 
 
-def _of_systems(
+def _system_values(
     x: NDArray[np.float64], z: NDArray[np.float64], coefficient: str, weights: NDArray
 ) -> NDArray[np.float64]:
     """(B,) of corpus scores (B, S); none where a drawn system has no score."""
     unknown = np.isnan(x) | np.isnan(z)
-    found = few_items(np.nan_to_num(x), np.nan_to_num(z), coefficient, weights)
-    found = np.broadcast_to(found, (len(weights),)).copy()
-    found[(unknown & (weights > 0)).any(axis=1)] = np.nan
-    return found
+    values = few_items(np.nan_to_num(x), np.nan_to_num(z), coefficient, weights)
+    values = np.broadcast_to(values, (len(weights),)).copy()
+    values[(unknown & (weights > 0)).any(axis=1)] = np.nan
+    return values
 
 
 def _missing(metric: Scores, human: Scores, level: str) -> str | None:

@@ -48,9 +48,9 @@ def agreements(
         threads=run.threads,
     )
     for metric in metrics:
-        found = results[metric.name]
-        for method in dict.fromkeys(result.method for result in found):
-            tests_of = [result for result in found if result.method == method]
+        of_metric = results[metric.name]
+        for method in dict.fromkeys(result.method for result in of_metric):
+            tests_of = [result for result in of_metric if result.method == method]
             rows += _metric_pairs(metric, tests_of, run)
             rows += _agreements(metric, tests_of, judged, run)
     return rows
@@ -141,13 +141,13 @@ def _agreements(metric: Scores, tests: Sequence[TestResult], judged: Judged, run
 
 def _human_outcomes(judged: Mapping[str, Sequence[HumanTest]], alpha: float) -> dict[str, list[int | None]]:
     """By criterion; combined (Graham et al. 2014) where adequacy and fluency were judged."""
-    found: dict[str, list[int | None]] = {
+    outcomes: dict[str, list[int | None]] = {
         criterion: [None if test.p is None else test.outcome(alpha) for test in tests]
         for criterion, tests in judged.items()
     }
     if "adequacy" in judged and "fluency" in judged:
-        found["combined"] = [
+        outcomes["combined"] = [
             combined_outcome(*tests, alpha)
             for tests in zip(judged["adequacy"], judged["fluency"], strict=True)
         ]
-    return found
+    return outcomes

@@ -52,7 +52,7 @@ class PermBothResult:
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """(samples,) of delta under H0, without the exchanges that have no coefficient."""
 
-    def turned(self) -> PermBothResult:
+    def swapped(self) -> PermBothResult:
         """The same exchanges, with the metrics in the other order."""
         if self.delta is None or self.distribution is None:
             return self
@@ -114,10 +114,10 @@ def perm_both(
     for bits in _every(units) if exact else coin_flips(units, samples, rng):
         first, second = statistic(bits if units == n else bits[:, unit])
         parts.append(first - second)
-    found = np.concatenate(parts)[: None if exact else samples]
-    defined = found[~np.isnan(found)]
+    deltas = np.concatenate(parts)[: None if exact else samples]
+    defined = deltas[~np.isnan(deltas)]
     p = _p(delta, defined, alternative, exact)
-    lost = len(found) - len(defined)
+    lost = len(deltas) - len(defined)
     share = 2 if alternative == "two-sided" else 1
     smallest = min(1.0, share * 0.5 ** min(units, 1000))
     return PermBothResult(
@@ -127,10 +127,10 @@ def perm_both(
         delta,
         p,
         n,
-        len(found),
+        len(deltas),
         exact,
         p_min=smallest if exact else max(smallest, 1 / (samples + 1)),
-        note=f"{lost} of {len(found)} exchanges have no coefficient" if lost else None,
+        note=f"{lost} of {len(deltas)} exchanges have no coefficient" if lost else None,
         distribution=defined,
     )
 
@@ -185,7 +185,7 @@ def _statistic(
     cells: NDArray[np.bool_],
 ) -> Statistic:
     if level == "system":
-        return _of_systems(coefficient, a, b, human, cells)
+        return _statistic_of_systems(coefficient, a, b, human, cells)
     if level == "segment" and coefficient == "pearson":
         return _pearson_of_cells(a[cells], b[cells], human[cells])
     z = np.where(cells, human, 0.0)
@@ -197,17 +197,17 @@ def _statistic(
         return float(averages(np.ones((1, len(z))), np.ones((1, z.shape[1])))[0][0])
 
     def statistic(bits: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        found = np.empty((2, len(bits)))
+        values = np.empty((2, len(bits)))
         swap = np.zeros(cells.shape, dtype=bool)
         for row, coins in enumerate(bits):
             swap[cells] = coins
-            found[:, row] = one(np.where(swap, b, a)), one(np.where(swap, a, b))
-        return found[0], found[1]
+            values[:, row] = one(np.where(swap, b, a)), one(np.where(swap, a, b))
+        return values[0], values[1]
 
     return statistic
 
 
-def _of_systems(
+def _statistic_of_systems(
     coefficient: str,
     a: NDArray[np.float64],
     b: NDArray[np.float64],

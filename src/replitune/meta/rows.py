@@ -1,4 +1,4 @@
-"""What a study of metrics says: rows for tables, Parquet and JSON."""
+"""The results of a study of metrics: rows for tables, Parquet and JSON."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class MetaStudy:
     rows: list[MetaRow]
     notes: tuple[str, ...] = ()
 
-    def of(self, study: str, **wanted: Any) -> list[MetaRow]:
+    def rows_of(self, study: str, **wanted: Any) -> list[MetaRow]:
         """The rows of a study with these values."""
         return [
             row
@@ -113,11 +113,11 @@ class MetaStudy:
                     {
                         key: value
                         for key, value in asdict(row).items()
-                        if key != "study" and (value is not None or key in SAID[study])
+                        if key != "study" and (value is not None or key in FIELDS[study])
                     }
-                    for row in self.of(study)
+                    for row in self.rows_of(study)
                 ]
-                for study in SAID
+                for study in FIELDS
             },
         }
 
@@ -140,7 +140,7 @@ def join_notes(*notes: str | None) -> str | None:
     return "; ".join(note for note in notes if note) or None
 
 
-SAID: dict[str, tuple[str, ...]] = {
+FIELDS: dict[str, tuple[str, ...]] = {
     "correlation": ("value", "ci_low", "ci_high", "note"),
     "comparison": ("value", "p", "note"),
     "soft-pairwise": ("value", "note"),

@@ -53,13 +53,13 @@ class Scores:
 
     def resampled(self, segments: SegmentDraws, samples: int) -> NDArray[np.float64]:
         """(samples, S) corpus scores on bootstrap test sets."""
-        found = np.empty((samples, len(self.statistics)))
+        values = np.empty((samples, len(self.statistics)))
         for s, item in enumerate(self.statistics):
             for rows, sums in segments.sums(item.statistics, samples):
-                found[rows, s] = self.corpus_scores(sums).mean(axis=1)
-        return found
+                values[rows, s] = self.corpus_scores(sums).mean(axis=1)
+        return values
 
-    def of(self, replicas: Mapping[str, Sequence[str]]) -> Scores:
+    def with_replicas(self, replicas: Mapping[str, Sequence[str]]) -> Scores:
         """The same with only some replicas of each system."""
         chosen = []
         for item in self.statistics:
@@ -74,7 +74,7 @@ class Scores:
             )
         return replace(self, statistics=tuple(chosen))
 
-    def on(self, segments: NDArray[np.bool_]) -> Scores:
+    def on_segments(self, segments: NDArray[np.bool_]) -> Scores:
         """The same on some of the segments (N,)."""
         chosen = tuple(
             replace(item, statistics=np.ascontiguousarray(item.statistics[:, segments]))

@@ -76,9 +76,9 @@ def exchange_p(scores: Scores, *, rng: np.random.Generator, samples: int = 1000)
         moved = (coins.astype(np.float64) @ columns).reshape(BLOCK, -1, K)[: samples - start]
         if complete:
             moved = moved[:, second] - moved[:, first]
-        found = scores.corpus_scores(x + moved) - scores.corpus_scores(y - moved)
-        as_large += (found >= delta - slack).sum(axis=0)
-        as_small += (found <= delta + slack).sum(axis=0)
+        exchanged = scores.corpus_scores(x + moved) - scores.corpus_scores(y - moved)
+        as_large += (exchanged >= delta - slack).sum(axis=0)
+        as_small += (exchanged <= delta + slack).sum(axis=0)
     p = np.full((S, S), np.nan)
     known = ~np.isnan(delta)
     p[first[known], second[known]] = (as_large[known] + 1) / (samples + 1)

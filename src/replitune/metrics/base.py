@@ -7,7 +7,7 @@ After sacrebleu's Metric, Signature and Score, with one change: scores are compu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -41,12 +41,15 @@ class Metric(ABC):
     integer_statistics: bool = True
     """Counts (int32 in the store), or float64."""
 
+    signed_statistics: tuple[str, ...] | None = None
+    """Those that may be negative; None: none where they are counts, all where they are not."""
+
     needs_text: bool = True
     """False when scores come from a file and not from hypotheses."""
 
     has_kernels: ClassVar[bool] = True
-    """Whether a workflow scores a few lines by it, if it needs text, before its jobs start side by
-    side: what it compiles is compiled once."""
+    """Whether a workflow scores a few lines with it (if it needs text) before jobs start in parallel,
+    so that its kernels are compiled once."""
 
     def __init__(self, id: str | None = None) -> None:
         self.id = id or self.name
@@ -80,6 +83,10 @@ class Metric(ABC):
         """Statistics (N, K) of one system output."""
         return self.segment_statistics(hyps, np.arange(len(hyps)), self.prepare(refs))
 
+    def bounds(self) -> Iterable[tuple[str, str]]:
+        """Pairs of statistics of which the first is at most the second, in every segment."""
+        return ()
+
     @abstractmethod
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         """Corpus scores (...) of sums (..., K). Finite for every sum, 0 segments included."""
@@ -103,6 +110,7 @@ class MeanMetric(Metric):
     name = "mean"
     statistic_names = ("score", "count")
     integer_statistics = False
+    signed_statistics = ("score",)
     needs_text = False
 
     @check_arguments

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -121,6 +121,11 @@ class Bleu(Metric):
             out[batch, -1] = reference_length(lengths, references.lengths[segments[batch]], self.ref_length)
         return out
 
+    def bounds(self) -> Iterable[tuple[str, str]]:
+        for n in range(1, self.max_ngram_order + 1):
+            yield f"match_{n}", f"total_{n}"
+            yield f"total_{n}", "hyp_len"
+
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         return self._evaluate(sums)[0]
 
@@ -174,10 +179,10 @@ class Bleu(Metric):
     def kink(self, sums: NDArray[Any], spread: NDArray[np.float64]) -> str | None:
         """BLEU has a corner at hypothesis length = reference length, and at zero matches."""
         z = np.asarray(sums, dtype=np.float64)
-        said = []
+        corners = []
         variance = spread[-2, -2] + spread[-1, -1] - 2 * spread[-2, -1]
         if abs(z[-2] - z[-1]) <= 2 * np.sqrt(max(variance, 0.0)):
-            said.append(
+            corners.append(
                 f"hypothesis length {z[-2]:.0f} is within 2 standard errors "
                 f"of the reference length {z[-1]:.0f}"
             )
@@ -185,8 +190,8 @@ class Bleu(Metric):
         orders = 1 if self.smooth_method == "add-k" else self.max_ngram_order
         for n in range(orders):
             if z[n] <= 2 * np.sqrt(max(spread[n, n], 0.0)):
-                said.append(f"{z[n]:.0f} matching {n + 1}-grams are within 2 standard errors of zero")
-        return f"BLEU is not smooth here: {', '.join(said)}" if said else None
+                corners.append(f"{z[n]:.0f} matching {n + 1}-grams are within 2 standard errors of zero")
+        return f"BLEU is not smooth here: {', '.join(corners)}" if corners else None
 
 
 class BleuPlusOne(MeanMetric):

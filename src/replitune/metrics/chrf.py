@@ -8,7 +8,7 @@ recalls averaged over the orders (0..100).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -97,6 +97,11 @@ class Chrf(Metric):
             f"case:{case}|eff:{effective_order}|nc:{self.char_order}|nw:{self.word_order}"
             f"|space:{space}{beta}"
         )
+
+    def bounds(self) -> Iterable[tuple[str, str]]:
+        for hyp, ref, match in zip(*(iter(self.statistic_names),) * 3, strict=True):
+            yield match, hyp
+            yield match, ref
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> CodePoints:
         return code_points(list(map(self._cased, by_segment(refs))), len(refs))

@@ -98,7 +98,7 @@ class External(MeanMetric):
                 expected=system,
             )
         for replica in replicas:
-            cells = _of_replica(content.path, system, replica, replicas, by_replica)
+            cells = _replica_cells(content.path, system, replica, replicas, by_replica)
             last = int(cells[0].max())
             if last >= n_segments:
                 raise ReplituneError(
@@ -121,11 +121,11 @@ class External(MeanMetric):
                     found=f"{len(lines)} lines",
                     expected=f"{n_segments}, one for each segment",
                 )
-            found = [score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)]
-            yield np.arange(n_segments), np.array(found, dtype=np.float64)
+            scores = [score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)]
+            yield np.arange(n_segments), np.array(scores, dtype=np.float64)
 
 
-def _of_replica(
+def _replica_cells(
     path: Path, system: str, replica: str, replicas: Sequence[str], by_replica: Mapping[str, Cells]
 ) -> Cells:
     if replica in by_replica:

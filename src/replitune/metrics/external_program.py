@@ -1,9 +1,9 @@
-"""Metrics that another program computes: any command, and COMET and BLEURT by pymarian.
+"""Metrics that another program computes: any command, or COMET and BLEURT by pymarian.
 
 A program gets the texts as files, a segment a line, and gives a score a line. It is run once for
-each distinct (source, hypothesis, references) of all replicas, in batches, and what a batch gave is
-kept by the content of its texts: another replica, another experiment, and a run that was stopped go
-on from there.
+each distinct (source, hypothesis, references) of all replicas, in batches, and the scores of a batch
+are kept by the content of its texts: another replica, another experiment and an interrupted run reuse
+them.
 """
 
 from __future__ import annotations
@@ -67,28 +67,28 @@ class ProgramMetric(MeanMetric):
         self.cache = Path(cache) if cache else default_cache()
         self.threads = (resources.threads if resources else None) or 1
 
-    # ---- what a program is
+    # ---- programs
 
     @property
     @abstractmethod
     def identity(self) -> str:
-        """All that decides a score beside the texts."""
+        """All that determines a score, except the texts."""
 
     @property
     @abstractmethod
     def reads_source(self) -> bool:
-        """Whether it is given the source as well."""
+        """Whether it reads the source, too."""
 
     @abstractmethod
     def command(self, files: Mapping[str, Any]) -> str:
-        """The line for the shell. `files`: by the names in `PLACES`; without `output` in it, the
-        scores are what it prints."""
+        """The shell command. `files`: by the names in `PLACES`; if it does not use `output`, the scores
+        are read from standard output."""
 
     def explain(self, error: ReplituneError) -> ReplituneError:
         """What a failed program needs, where that is known."""
         return error
 
-    # ---- a metric
+    # ---- metrics
 
     def signature(self) -> str:
         return f"{super().signature()}|program:{_sha256(self.identity)[:16]}"
@@ -126,28 +126,28 @@ class ProgramMetric(MeanMetric):
 
     @property
     def folder(self) -> Path:
-        """What is kept of this program with these settings."""
+        """The kept scores of this program with these settings."""
         return self.cache / _sha256(self.identity)[:32]
 
     def _known(self) -> dict[str, float]:
-        """Kept scores by the content of their texts. A damaged line is as if it was not there."""
-        found: dict[str, float] = {}
+        """Kept scores by the content of their texts, without damaged lines."""
+        scores: dict[str, float] = {}
         for path in sorted(self.folder.glob("*.tsv")):
             for line in read_lines(path):
                 key, _, score = line.partition("\t")
                 value = number_of(score)
                 if len(key) == 64 and value is not None:
-                    found[key] = value
-        return found
+                    scores[key] = value
+        return scores
 
     def _scored(self, batch: Sequence[tuple[str, Texts]]) -> dict[str, float]:
-        """Run the program, and keep what it gave before anything else is done."""
+        """Run the program, and save its scores at once."""
         scores = self._run([texts for _, texts in batch])
-        found = {key: score for (key, _), score in zip(batch, scores, strict=True)}
-        name = _sha256("\n".join(found))[:32]
+        by_key = {key: score for (key, _), score in zip(batch, scores, strict=True)}
+        name = _sha256("\n".join(by_key))[:32]
         with atomic_open(self.folder / f"{name}.tsv") as handle:
-            handle.write("".join(f"{key}\t{score!r}\n" for key, score in found.items()))
-        return found
+            handle.write("".join(f"{key}\t{score!r}\n" for key, score in by_key.items()))
+        return by_key
 
     def _run(self, texts: Sequence[Texts]) -> list[float]:
         with tempfile.TemporaryDirectory(prefix="replitune-metric-") as temporary:
@@ -238,7 +238,7 @@ class CommandMetric(ProgramMetric):
         filled(command, dict.fromkeys(PLACES, "x"), f"metric {self.id}")
         if not uses(command, "hypothesis"):
             raise ReplituneError(
-                f"metric {self.id}: the program is not told the hypotheses",
+                f"metric {self.id}: the program does not get the hypotheses",
                 found=command,
                 expected="a place {hypothesis}",
             )
@@ -260,7 +260,7 @@ FIELDS = {
     "comet-qe": ("source", "hypothesis"),
     "bleurt": ("hypothesis", "reference"),
 }
-"""What models of a type read."""
+"""The inputs of each type of model."""
 
 Like = Literal["comet", "comet-qe", "bleurt"]
 Model = Annotated[
@@ -333,7 +333,7 @@ class MarianMetric(ProgramMetric):
 
 
 DIGITS = 6
-"""After the point, of each score."""
+"""Decimals of each score."""
 
 PROGRAM = "REPLITUNE_PYMARIAN_EVAL"
 """Environment variable: another program with the options of pymarian-eval."""

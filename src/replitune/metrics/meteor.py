@@ -255,10 +255,10 @@ class Meteor(Metric):
         linear = product(np.asarray(sums, dtype=np.float64), self._linear)
         hyp_match, ref_match, hyp_len, ref_len, matched, chunks = np.moveaxis(linear, -1, 0)
         # F = 1 / ((1 - alpha) / P + alpha / R), with P = hyp_match / hyp_len and R alike
-        some = (hyp_match > 0) & (ref_match > 0)
+        matches = (hyp_match > 0) & (ref_match > 0)
         zero = np.zeros_like(matched)
-        one_by_hyp = np.divide(1.0, hyp_match, out=zero.copy(), where=some)
-        one_by_ref = np.divide(1.0, ref_match, out=zero.copy(), where=some)
+        one_by_hyp = np.divide(1.0, hyp_match, out=zero.copy(), where=matches)
+        one_by_ref = np.divide(1.0, ref_match, out=zero.copy(), where=matches)
         hyp_share = (1 - parameters.alpha) * one_by_hyp
         ref_share = parameters.alpha * one_by_ref
         below = hyp_share * hyp_len + ref_share * ref_len

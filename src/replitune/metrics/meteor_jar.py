@@ -159,9 +159,9 @@ class Worker:
         self._process.kill()
         self._process.wait()
         self._errors.seek(0)
-        said = self._errors.read().decode("utf-8", "replace").splitlines()
-        said += [row for row in printed if row[0].isalpha()]
-        message = "; ".join(row.strip() for row in said if row[:1].isalpha())[:500]
+        rows = self._errors.read().decode("utf-8", "replace").splitlines()
+        rows += [row for row in printed if row[0].isalpha()]
+        message = "; ".join(row.strip() for row in rows if row[:1].isalpha())[:500]
         short_of_memory = "OutOfMemory" in message or "heap" in message
         return ReplituneError(
             f"METEOR failed: {message or 'it ended without a message'}",

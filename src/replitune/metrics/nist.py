@@ -58,6 +58,7 @@ class Nist(Metric):
     name = "nist"
     title = "NIST"
     integer_statistics = False
+    signed_statistics = ()
 
     @check_arguments
     def __init__(

@@ -57,7 +57,7 @@ def matched_information(
     """Information (J, order) of the n-grams that each hypothesis shares with its references."""
     result = np.zeros((segments.size, order))
     allowed = np.zeros(information.size, dtype=np.int32)  # the largest count in one reference
-    found = np.zeros(information.size, dtype=np.int32)
+    counts = np.zeros(information.size, dtype=np.int32)
     for h in range(segments.size):
         first = segments[h] * nrefs
         for k in range(first, first + nrefs):
@@ -68,10 +68,10 @@ def matched_information(
                     for at in range(start, min(ref_starts[k + 1], start + order)):
                         node = child(keys, nodes, node, refs[at])
                         if forget:
-                            found[node] = 0
+                            counts[node] = 0
                         else:
-                            found[node] += 1
-                            allowed[node] = max(allowed[node], found[node])
+                            counts[node] += 1
+                            allowed[node] = max(allowed[node], counts[node])
         for start in range(hyp_starts[h], hyp_starts[h + 1]):
             node = ROOT
             for at in range(start, min(hyp_starts[h + 1], start + order)):

@@ -69,7 +69,7 @@ def output_file(file: str | Path, system: str, replica: str) -> Path:
 def check_scores(
     entry: Entry, tests: Sequence[str], complain: Complain, path: Path_ = ("metrics",)
 ) -> None:
-    """Every test set has scores of its own."""
+    """Complain of a test set without scores of its own."""
     scores = scores_named(entry)
     if scores is None:
         return

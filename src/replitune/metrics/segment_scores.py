@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.readers.coding import WHOLE, Coded, coded, in_rows, together
-from replitune.readers.interface import ScoreRows, few
+from replitune.readers.interface import ScoreRows, brief
 from replitune.readers.registry import read_file
 from replitune.readers.settings import ColumnNames
 
@@ -52,7 +52,7 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
         named = f"system {system.names[system.codes[row]]}, replica "
         named += f"{replica.names[replica.codes[row]]}, segment {numbers[row]}"
         raise ReplituneError(
-            f"{named} is there twice", file=path, line=rows.line([row])[0], expected="one score each"
+            f"{named} occurs twice", file=path, line=rows.line([row])[0], expected="one score each"
         )
     values = in_rows([rows.columns["score"]])
     scores: dict[str, dict[str, Cells]] = {}
@@ -66,27 +66,27 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
 
 
 def _coded(rows: ScoreRows, role: str) -> Coded:
-    """A column, or what holds for all rows; a file that tells no runs is of one of each system."""
+    """A column, or the value of all rows; a file without runs has one run of each system."""
     if role in rows.columns:
         return coded([rows.columns[role]])
     return Coded(np.zeros(rows.rows, np.int32), [rows.whole.get(role, "1")])
 
 
 def _rows_of(rows: ScoreRows, metric: str | None) -> NDArray[np.int64]:
-    """The rows of the metric; of a file that says but one, or none, all."""
+    """The rows of the metric; all rows where a file has only one, or names none."""
     if "metric" not in rows.columns:
         return np.arange(rows.rows)
-    found = coded([rows.columns["metric"]])
-    if found.distinct == 1:
+    metrics = coded([rows.columns["metric"]])
+    if metrics.distinct == 1:
         return np.arange(rows.rows)
-    if metric not in found.names:
+    if metric not in metrics.names:
         raise ReplituneError(
-            f"{found.distinct} metrics in one file",
+            f"{metrics.distinct} metrics in one file",
             file=rows.name,
-            found=few(found.names),
-            fix=f"choose one by its name: external:file=...,id={found.names[0]}",
+            found=brief(metrics.names),
+            fix=f"choose one by its name: external:file=...,id={metrics.names[0]}",
         )
-    return np.flatnonzero(found.codes == found.names.index(metric))
+    return np.flatnonzero(metrics.codes == metrics.names.index(metric))
 
 
 def _numbers(rows: ScoreRows, segment: Coded) -> NDArray[np.int64]:

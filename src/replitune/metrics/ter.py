@@ -37,6 +37,7 @@ class Ter(Metric):
     statistic_names = ("num_edits", "ref_length")
     higher_is_better = False
     integer_statistics = False
+    signed_statistics = ()
 
     @check_arguments
     def __init__(

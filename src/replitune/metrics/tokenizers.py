@@ -65,17 +65,17 @@ class Tokenizer:
 
     @cached_property
     def signature(self) -> str:
-        return self.name if self.name in _OURS else str(self._theirs.signature())
+        return self.name if self.name in _OURS else str(self._delegate.signature())
 
     @cached_property
-    def _theirs(self) -> Any:
+    def _delegate(self) -> Any:
         return _sacrebleu_tokenizer(self.name)
 
     @cached_property
     def _tokenize(self) -> _Lines:
         if self.name in _OURS:
             return _OURS[self.name]
-        tokenize = self._theirs
+        tokenize = self._delegate
         return lambda lines: [tokenize(line.rstrip()).split() for line in lines]
 
 
@@ -88,7 +88,7 @@ def _sacrebleu_tokenizer(name: str) -> Any:
     if name in _SENTENCEPIECE:
         _require_sentencepiece_model(name)
     try:
-        return import_module("sacrebleu.metrics.bleu")._get_tokenizer(name)()
+        return import_module("sacrebleu.metrics.bleu").BLEU(tokenize=name).tokenizer
     except (ImportError, RuntimeError):
         raise ReplituneError(
             f"tokeniser {name!r} needs a package that is not installed",

@@ -82,7 +82,7 @@ def align(
 
 
 def _finish(worker: Program, say: Progress) -> None:
-    """Tell the steps of one direction until it is done."""
+    """Report the steps of one direction until it is done."""
 
     def each_line(line: str) -> None:
         step, _, planned = line.partition(" ")

@@ -94,7 +94,7 @@ def write_arpa(model: NgramModel, path: str | Path) -> None:
 
 
 def read_arpa(path: str | Path) -> NgramModel:
-    """Read an ARPA file, gz or plain, ours or anybody's.
+    """Read an ARPA file, gz or plain, from any program.
 
     Missing back-offs are 0; -inf is -99; <UNK> is <unk>, which is added with -100 when it is
     missing; text before \\data\\ is comment. A positive log probability, an unknown word in an

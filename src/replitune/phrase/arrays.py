@@ -14,8 +14,7 @@ from replitune.running.files import atomic_open
 
 
 def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
-    """(n + 1,) where each of n stretches begins that lie one behind the other, and where the last
-    ends."""
+    """(n + 1,) where each of n consecutive stretches begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
@@ -38,13 +37,13 @@ def load_array(path: Path) -> NDArray[Any]:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
-        found = "no such file"
+        reason = "no such file"
     except (EOFError, OSError, ValueError) as error:
-        found = str(error)
-    raise not_whole(path, found)
+        reason = str(error)
+    raise damaged_model(path, reason)
 
 
-def not_whole(path: Path, found: str) -> ReplituneError:
+def damaged_model(path: Path, reason: str) -> ReplituneError:
     return ReplituneError(
-        "the model is not whole", file=path, found=found, fix="train it again, or copy all of it"
+        "the model is incomplete or damaged", file=path, found=reason, fix="train or copy it again"
     )

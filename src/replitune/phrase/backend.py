@@ -167,15 +167,15 @@ class Embedded(Backend):
         lines = job.source
         system = self.load(needed(job.model, "model"))
         weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
-        found: list[str] = []
+        translations: list[str] = []
         with say.bar("decode", len(lines), "lines") as done:
             for start in range(0, len(lines), BLOCK):
-                found += system.translate(lines[start : start + BLOCK], weights, job.threads)
-                done(len(found))
+                translations += system.translate(lines[start : start + BLOCK], weights, job.threads)
+                done(len(translations))
         if job.nbest is not None and job.nbest_out is not None:
             lists = system.nbest(lines, weights, job.nbest, job.threads)
             lists.write(job.nbest_out)
-        return found
+        return translations
 
 
 class Phrase(Embedded):

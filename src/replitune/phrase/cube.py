@@ -162,7 +162,7 @@ def search(sentence, size, pops):
     grids = new_grids(n, size)
     lists = np.empty((3, 3), np.int64)
     spread = np.inf
-    found = np.empty(4 * pops)
+    promises = np.empty(4 * pops)
 
     new = stack.scratch[0]
     ways.mask[0, :] = 0
@@ -175,7 +175,7 @@ def search(sentence, size, pops):
     stack.used[0] = 1
 
     for k in range(n + 1):
-        least, equal, best = least_promise(grids, k, options.cells, pops, spread, found)
+        least, equal, best = least_promise(grids, k, options.cells, pops, spread, promises)
         if k > 1:
             spread = 1.1 * (best - least)  # inf while there are few cells
         coverages = with_room(coverages, pops)

@@ -55,30 +55,30 @@ class NBest:
     layout: GroupedLayout
 
     @classmethod
-    def of(
+    def from_lists(
         cls,
-        found: Sequence[tuple[NDArray[Any], ...]],
+        lists: Sequence[tuple[NDArray[Any], ...]],
         weights: NDArray[np.float64],
         layout: GroupedLayout,
         vocabulary: list[str],
     ) -> NBest:
         """The lists of all lines: of each (word_start, words, values of all known features, copied
         words), as `replitune.phrase.kbest` gives them."""
-        sizes = [len(copied) for _, _, _, copied in found]
+        sizes = [len(copied) for _, _, _, copied in lists]
         width = sum(arity for _, _, arity in layout.known)
-        features = np.concatenate([np.zeros((0, width)), *(values for _, _, values, _ in found)])
+        features = np.concatenate([np.zeros((0, width)), *(values for _, _, values, _ in lists)])
         features = features[:, layout.columns]
         score = np.zeros(len(features))
         for column, weight in enumerate(weights):  # not @: BLAS may depend on the batch
             score += features[:, column] * weight
-        lengths = [_NO_WORDS, *(np.diff(start) for start, _, _, _ in found)]
+        lengths = [_NO_WORDS, *(np.diff(start) for start, _, _, _ in lists)]
         return cls(
-            segment=np.repeat(np.arange(len(found), dtype=np.int32), sizes),
+            segment=np.repeat(np.arange(len(lists), dtype=np.int32), sizes),
             features=features,
             score=score,
-            copied=np.concatenate([_NO_WORDS, *(copied for _, _, _, copied in found)]).astype(np.int32),
+            copied=np.concatenate([_NO_WORDS, *(copied for _, _, _, copied in lists)]).astype(np.int32),
             word_start=starts(np.concatenate(lengths)),
-            words=np.concatenate([_NO_WORDS, *(words for _, words, _, _ in found)]),
+            words=np.concatenate([_NO_WORDS, *(words for _, words, _, _ in lists)]),
             vocabulary=vocabulary,
             layout=layout,
         )
@@ -119,7 +119,7 @@ class Decoder:
         self, model: PhraseModel, weights: NDArray[np.float64], settings: SearchSettings | None = None
     ) -> None:
         """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
-        scores 0, and of equal hypotheses the first found is kept."""
+        scores 0, and of equal hypotheses the first is kept."""
         self.model = model
         self.settings = settings or SearchSettings()
         self.weights = np.array(weights, np.float64)
@@ -165,11 +165,11 @@ class Decoder:
             if batch.start[i] == batch.start[i + 1]:
                 return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int)
             rows, first, arcs = self._search(batch, i, memo, keep=True)
-            found = rows, arcs, first[-2], batch.options, batch.target_words, batch.tables
-            return nbest_of(*found, self._automaton, self._terms, size, distinct)
+            graph = rows, arcs, first[-2], batch.options, batch.target_words, batch.tables
+            return nbest_of(*graph, self._automaton, self._terms, size, distinct)
 
-        found = self._map(list_of, len(batch), threads)
-        return NBest.of(found, self.weights, self.model.layout, self._vocabulary(batch))
+        lists = self._map(list_of, len(batch), threads)
+        return NBest.from_lists(lists, self.weights, self.model.layout, self._vocabulary(batch))
 
     def graphs(
         self, lines: Sequence[str], threads: int = 1, density: float | None = None
@@ -181,7 +181,7 @@ class Decoder:
         columns = self.model.layout.columns
         word_start, target = batch.options.word_start, batch.target_words
 
-        def of(i: int, memo: NDArray[np.void]) -> SearchGraph:
+        def graph_of_line(i: int, memo: NDArray[np.void]) -> SearchGraph:
             if batch.start[i] == batch.start[i + 1]:
                 none = np.zeros(0, np.int32)
                 features = np.zeros((0, len(columns)))
@@ -213,7 +213,7 @@ class Decoder:
                 vocabulary=vocabulary,
             )
 
-        return self._map(of, len(batch), threads)
+        return self._map(graph_of_line, len(batch), threads)
 
     def _vocabulary(self, batch: Batch) -> list[str]:
         return [*self.model.table.target_vocab, *batch.copied]

@@ -18,12 +18,12 @@ from replitune.tuning.loop import Decoded
 
 
 class System(Protocol):
-    """What it needs of a system; `lines` are the dev set's, in the system's own form."""
+    """The methods of a system that it calls; `lines` are the dev set's, in the system's own form."""
 
     def nbest(self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1) -> NBest: ...
 
     Graphs: type[SearchGraphs]
-    """Of what `search_graphs` gives, with an argument for each of its arrays."""
+    """The class of what `search_graphs` returns, with an argument for each of its arrays."""
 
     def search_graphs(
         self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
@@ -50,8 +50,7 @@ class DevDecoder:
     ) -> None:
         """`size` distinct translations of each segment; with `density`, search graphs with so
         many arcs per source word and of each only the best path, whatever `size` is. `source`: the
-        lines of the dev set, as `system` takes them. `first`: where replicas find the decoding
-        that they have in common."""
+        lines of the dev set, as `system` takes them. `first`: the decoding that replicas share."""
         self.density = density
         self._first = first
         self.system, self.source = system, source
@@ -59,45 +58,45 @@ class DevDecoder:
         self._vocabulary: list[str] = []
         self._metric = metric
         self._references = metric.prepare(references)
-        self._statistics = KnownStatistics(self._of_words)
+        self._statistics = KnownStatistics(self._word_statistics)
 
     def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
         """n-best lists of the dev set; a row of statistics for each hypothesis."""
         first = self._first if iteration == 0 else None
         kept = None if first is None else first.load(weights)
         if kept is not None:
-            found = self._known(kept)
+            arrays = self._known(kept)
         else:
-            found = self._lists(weights) if self.density is None else self._graphs(weights)
+            arrays = self._lists(weights) if self.density is None else self._graphs(weights)
             if first is not None:
                 words = "\n".join(self._vocabulary).encode()
-                first.save(weights, {**found, "vocabulary": np.frombuffer(words, np.uint8)})
+                first.save(weights, {**arrays, "vocabulary": np.frombuffer(words, np.uint8)})
         if self.density is None:
-            return Decoded(found["segments"], found["features"], found["statistics"])
-        graphs = self.system.Graphs(**found)
+            return Decoded(arrays["segments"], arrays["features"], arrays["statistics"])
+        graphs = self.system.Graphs(**arrays)
         best = graphs.envelope(weights, np.zeros(len(weights)))
         statistics = self._statistics(best.segments, best.word_start, best.words)
         return Decoded(best.segments, best.features, statistics, graphs, self._statistics)
 
     def _known(self, kept: Arrays) -> Arrays:
-        """What another run has kept, as if it had been found here."""
-        found = dict(kept)
-        self._vocabulary = bytes(found.pop("vocabulary")).decode().split("\n")
+        """The arrays that another run kept, used as this run's own."""
+        arrays = dict(kept)
+        self._vocabulary = bytes(arrays.pop("vocabulary")).decode().split("\n")
         if self.density is None:
             self._statistics.learn(
-                found["segments"], found["word_start"], found["words"], found["statistics"]
+                arrays["segments"], arrays["word_start"], arrays["words"], arrays["statistics"]
             )
-        return found
+        return arrays
 
     def _lists(self, weights: NDArray[np.float64]) -> Arrays:
-        found = self.system.nbest(self.source, weights, self.size, self.threads)
-        self._vocabulary = found.vocabulary
+        nbest = self.system.nbest(self.source, weights, self.size, self.threads)
+        self._vocabulary = nbest.vocabulary
         return {
-            "segments": found.segment,
-            "word_start": found.word_start,
-            "words": found.words,
-            "features": found.features,
-            "statistics": self._statistics(found.segment, found.word_start, found.words),
+            "segments": nbest.segment,
+            "word_start": nbest.word_start,
+            "words": nbest.words,
+            "features": nbest.features,
+            "statistics": self._statistics(nbest.segment, nbest.word_start, nbest.words),
         }
 
     def _graphs(self, weights: NDArray[np.float64]) -> Arrays:
@@ -107,7 +106,7 @@ class DevDecoder:
         )
         return vars(graphs)
 
-    def _of_words(
+    def _word_statistics(
         self, segments: NDArray[Any], word_start: NDArray[np.int64], words: NDArray[np.int32]
     ) -> NDArray[Any]:
         # The decoder numbers the words of the same source alike under any weights.

@@ -64,7 +64,7 @@ def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) ->
     assert 1 <= longest <= LONGEST_PHRASE
     start = np.zeros(len(source) + 1, np.int64)
 
-    def found(fill: bool) -> Occurrences:
+    def occurrences(fill: bool) -> Occurrences:
         room = int(start[-1])
         begins, lengths = np.empty((2, room), np.int16), np.empty((2, room), np.int8)
         masks = np.empty(room, np.uint64)
@@ -72,8 +72,8 @@ def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) ->
         _extract(source.start, target.start, links, longest, fill, out)
         return out
 
-    found(False)
-    return found(True)
+    occurrences(False)
+    return occurrences(True)
 
 
 @leaf
@@ -146,11 +146,11 @@ def _extract(source_start, target_start, links, longest, fill, out):
         sources = link_source[link_start[i] : link_start[i + 1]]
         targets = link_target[link_start[i] : link_start[i + 1]]
         while True:
-            found = phrases_of(n_source, n_target, sources, targets, longest, False, ends, phrases)
-            if found <= len(phrases) or not fill:
+            number = phrases_of(n_source, n_target, sources, targets, longest, False, ends, phrases)
+            if number <= len(phrases) or not fill:
                 break
-            phrases = np.empty((2 * found, 4), np.int64)
-        for p in range(found if fill else 0):
+            phrases = np.empty((2 * number, 4), np.int64)
+        for p in range(number if fill else 0):
             s1, s2, t1, t2 = phrases[p, 0], phrases[p, 1], phrases[p, 2], phrases[p, 3]
             mask = np.uint64(0)
             for k in range(len(sources)):
@@ -163,7 +163,7 @@ def _extract(source_start, target_start, links, longest, fill, out):
             target_begin[used + p] = t1
             target_length[used + p] = t2 - t1 + 1
             masks[used + p] = mask
-        used += found
+        used += number
         start[i + 1] = used
 
 
@@ -189,20 +189,20 @@ def phrase_ids(side: Encoded, longest: int) -> tuple[NDArray[np.int32], NDArray[
     return rank, base
 
 
-def count_pairs(source: Encoded, target: Encoded, found: Occurrences, longest: int = 7) -> PhrasePairs:
+def count_pairs(source: Encoded, target: Encoded, extracted: Occurrences, longest: int = 7) -> PhrasePairs:
     """Sort the occurrences into distinct phrase pairs and count them."""
-    segment = np.repeat(np.arange(len(source)), np.diff(found.start))
+    segment = np.repeat(np.arange(len(source)), np.diff(extracted.start))
 
     def ids(side: Encoded, begin: NDArray, length: NDArray) -> tuple[NDArray[np.int64], int]:
         rank, base = phrase_ids(side, longest)
         where = side.start[segment] + begin
         return base[length - 1] + rank[length - 1, where], int(base[-1])
 
-    source_id, n_source = ids(source, found.source_begin, found.source_length)
-    target_id, n_target = ids(target, found.target_begin, found.target_length)
+    source_id, n_source = ids(source, extracted.source_begin, extracted.source_length)
+    target_id, n_target = ids(target, extracted.target_begin, extracted.target_length)
     key = source_id * n_target + target_id
-    order = np.lexsort((found.links, key))
-    key, links = key[order], found.links[order]
+    order = np.lexsort((extracted.links, key))
+    key, links = key[order], extracted.links[order]
     new_pair = np.ones(len(key), bool)
     new_pair[1:] = key[1:] != key[:-1]
     new_run = new_pair.copy()

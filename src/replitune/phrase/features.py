@@ -63,7 +63,7 @@ class GroupedLayout(Layout):
         return {name: group for name, group, _ in cls.known}[feature]
 
     @classmethod
-    def of(cls, groups: Sequence[str] | None = None) -> Self:
+    def from_groups(cls, groups: Sequence[str] | None = None) -> Self:
         """The features of some groups, or of all."""
         groups = cls.all_groups if groups is None else groups
         kept = [(name, arity) for name, group, arity in cls.known if group in groups]

@@ -1,5 +1,5 @@
 """The first decoding of a tuning run, under the start weights: the same for all replicas of a
-system, so whoever does it leaves it to the others."""
+system, so the first one to do it saves it for the others."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ SIZE = hashlib.sha256().digest_size
 
 class FirstDecoding:
     """A file of arrays that are good for certain start weights (F,) and for what `mark` stands for:
-    model, dev set, settings. Another's, or a damaged one, is as good as none, and is replaced."""
+    model, dev set, settings. A damaged file, or one made for something else, is ignored and
+    replaced."""
 
     def __init__(self, path: Path, start: NDArray[np.float64], mark: str) -> None:
         self.path, self.start, self.mark = path, start, mark
 
     def load(self, weights: NDArray[np.float64]) -> Arrays | None:
-        """What was saved, if it is for these weights."""
+        """The saved arrays, if they are for these weights."""
         if not np.array_equal(weights, self.start):
             return None
         try:
@@ -44,7 +45,7 @@ class FirstDecoding:
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
         data = buffer.getvalue()
-        # Of two replicas at once one may sweep away what the other is writing: no harm.
+        # Of two replicas at once, one may remove the other's temporary file: no harm.
         with contextlib.suppress(FileNotFoundError), atomic_open(self.path, "wb") as handle:
             handle.write(self._digest(data) + data)
 

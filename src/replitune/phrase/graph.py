@@ -1,4 +1,4 @@
-"""Search graphs: everything a search found, with the features of every arc.
+"""Search graphs: all that a search kept, with the features of every arc.
 
 A node is a hypothesis after recombination, an arc the translation of one more source phrase. The
 features of the arcs of a path add up to the features of its derivation, so a tuner can find the

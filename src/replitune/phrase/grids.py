@@ -99,10 +99,10 @@ def grids_with_room(grids, tables, members):
 
 
 @leaf
-def _scan(grids, k, cells, pops, least, found):
+def _scan(grids, k, cells, pops, least, promises):
     """The most promising cells, above `least`, of the grids into stack k.
 
-    Fills `found` (> pops,) with promises and returns how many. Whenever it is full it is cut down
+    Fills `promises` (> pops,) with promises and returns how many. Whenever it is full it is cut down
     to the best `pops`, and less promising cells are left out from then on."""
     count = 0
     members = grids.members
@@ -119,12 +119,12 @@ def _scan(grids, k, cells, pops, least, found):
                 promise = value + cells[turn, at].promise
                 if promise <= least:
                     break
-                if count == len(found):
-                    least = kth_largest(found, count, pops)
+                if count == len(promises):
+                    least = kth_largest(promises, count, pops)
                     count = pops
                     if promise <= least:
                         break
-                found[count] = promise
+                promises[count] = promise
                 count += 1
                 at += 1
             if at == begin:
@@ -134,7 +134,7 @@ def _scan(grids, k, cells, pops, least, found):
 
 
 @leaf
-def least_promise(grids, k, cells, pops, spread, found):
+def least_promise(grids, k, cells, pops, spread, promises):
     """Of the cells of the grids into stack k: (promise of the `pops`-th most promising, -inf where
     there are fewer; how many with just this promise are among the `pops`; promise of the best).
 
@@ -147,19 +147,19 @@ def least_promise(grids, k, cells, pops, spread, found):
         top = grids.members[grid.first].promise + grid.future
         best = max(best, top + cells[grid.turn, grid.begin].promise)
         g = np.int64(grid.next)
-    count = _scan(grids, k, cells, pops, best - spread, found)
+    count = _scan(grids, k, cells, pops, best - spread, promises)
     for _ in range(3):
         if count < pops and spread < np.inf:
             spread *= 1.5
-            count = _scan(grids, k, cells, pops, best - spread, found)
+            count = _scan(grids, k, cells, pops, best - spread, promises)
     if count < pops and spread < np.inf:
-        count = _scan(grids, k, cells, pops, -np.inf, found)
+        count = _scan(grids, k, cells, pops, -np.inf, promises)
     if count < pops:
         return -np.inf, 0, best
-    least = kth_largest(found, count, pops)
+    least = kth_largest(promises, count, pops)
     equal = pops
     for i in range(pops):
-        if found[i] > least:
+        if promises[i] > least:
             equal -= 1
     return least, equal, best
 
@@ -182,7 +182,7 @@ def _members(rows, row, next_row, base, start, end, forward, terms, grids):
 
     Fills grids.scanned and grids.turns, in order; returns (how many, whether some of them end
     behind the phrase, so that another one from `start` could be a swap)."""
-    found, turns = grids.scanned, grids.turns
+    scanned, turns = grids.scanned, grids.turns
     count = 0
     ahead = False
     while row >= 0:
@@ -193,8 +193,8 @@ def _members(rows, row, next_row, base, start, end, forward, terms, grids):
             value = last.score - terms.distortion * jump
             if last.option >= 0:
                 value += forward[last.option, turn]
-            found[count].row = row
-            found[count].promise = value
+            scanned[count].row = row
+            scanned[count].promise = value
             turns[count] = turn
             count += 1
             ahead |= last.start > start
@@ -206,34 +206,34 @@ def _members(rows, row, next_row, base, start, end, forward, terms, grids):
 def _gather(grids, base, count, turn, keep):
     """Append those of one orientation to the members, best first, equal ones in order, then their
     followers; (how many are no followers, how many are)."""
-    found, turns, members = grids.scanned, grids.turns, grids.members
+    scanned, turns, members = grids.scanned, grids.turns, grids.members
     kinds, best = grids.kinds, grids.best
     for j in range(count):
         if turns[j] != turn:
             continue
-        kind = kinds[found[j].row - base]
+        kind = kinds[scanned[j].row - base]
         other = best[kind]
-        found[j].follower = -1
+        scanned[j].follower = -1
         if other < 0:
             best[kind] = j
-        elif found[j].promise > found[other].promise:
-            found[j].follower = other
+        elif scanned[j].promise > scanned[other].promise:
+            scanned[j].follower = other
             best[kind] = j
         else:
-            found[j].follower = found[other].follower
-            found[other].follower = j
+            scanned[j].follower = scanned[other].follower
+            scanned[other].follower = j
     first = grids.used[1]
     stop = first
     for j in range(count):
-        if turns[j] != turn or best[kinds[found[j].row - base]] != j:
+        if turns[j] != turn or best[kinds[scanned[j].row - base]] != j:
             continue
-        best[kinds[found[j].row - base]] = -1
-        value = found[j].promise
+        best[kinds[scanned[j].row - base]] = -1
+        value = scanned[j].promise
         i = stop
         while i > first and members[i - 1].promise < value:
             members[i] = members[i - 1]
             i -= 1
-        members[i] = found[j]
+        members[i] = scanned[j]
         stop += 1
     used = stop
     for i in range(first, stop):
@@ -241,12 +241,12 @@ def _gather(grids, base, count, turn, keep):
         members[i].follower = -1
         last = i
         while keep and j >= 0:
-            members[used] = found[j]
+            members[used] = scanned[j]
             members[used].follower = -1
             members[last].follower = used
             last = used
             used += 1
-            j = found[j].follower
+            j = scanned[j].follower
     grids.used[1] = used
     return stop - first, used - stop
 

@@ -86,8 +86,8 @@ def nbest(rows, arcs, final, options, target_words, tables, automaton, terms, si
     words = np.empty(4096, np.int32)
     features = np.zeros((size, WIDTH))
     copied = np.zeros(size, np.int64)
-    found = 0
-    while found < size:
+    count = 0
+    while count < size:
         path = next_path(state, rows, arcs, final, options.spelling, options.power, distinct)
         if path == NO_ROOM:
             state = paths_with_room(state)
@@ -95,15 +95,15 @@ def nbest(rows, arcs, final, options, target_words, tables, automaton, terms, si
         if path == NO_MORE:
             break
         length = _trace(state, path, phrases)
-        at = word_start[found]
+        at = word_start[count]
         stop = at + _count_words(option_start, phrases, length)
         if stop > len(words):
             words = np.concatenate((words, np.empty(stop, np.int32)))
         _spell(option_start, target_words, phrases, length, words, at)
-        copied[found] = path_features(phrases, length, options, tables, automaton, terms, features, found)
-        found += 1
-        word_start[found] = stop
-    return word_start[: found + 1], words[: word_start[found]], features[:found], copied[:found]
+        copied[count] = path_features(phrases, length, options, tables, automaton, terms, features, count)
+        count += 1
+        word_start[count] = stop
+    return word_start[: count + 1], words[: word_start[count]], features[:count], copied[:count]
 
 
 @njit(cache=True, nogil=True)

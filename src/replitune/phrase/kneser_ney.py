@@ -88,8 +88,8 @@ def discounts(counts: NDArray[np.int64]) -> tuple[float, float, float] | None:
     if min(n1, n2, n3) == 0:
         return None
     y = n1 / (n1 + 2 * n2)
-    found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
-    return found if all(0 < value <= k for k, value in enumerate(found, 1)) else None
+    estimates = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+    return estimates if all(0 < value <= k for k, value in enumerate(estimates, 1)) else None
 
 
 def count_orders(encoded: Encoded, order: int) -> list[CountedOrder]:

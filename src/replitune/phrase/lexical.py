@@ -61,16 +61,16 @@ def lexical_table(source: Encoded, target: Encoded, links: Links) -> LexicalTabl
 
 
 def lexical_weights(
-    source: Encoded, target: Encoded, found: Occurrences, examples: NDArray[np.int64], table: LexicalTable
+    source: Encoded, target: Encoded, pairs: Occurrences, examples: NDArray[np.int64], table: LexicalTable
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Natural logs of lex(f|e) and lex(e|f), each (P,), for the given occurrences (P,)."""
-    segment = np.searchsorted(found.start, examples, side="right") - 1
+    segment = np.searchsorted(pairs.start, examples, side="right") - 1
     return weights_of(
-        (source.words, source.start[segment] + found.source_begin[examples]),
-        found.source_length[examples],
-        (target.words, target.start[segment] + found.target_begin[examples]),
-        found.target_length[examples],
-        found.links[examples],
+        (source.words, source.start[segment] + pairs.source_begin[examples]),
+        pairs.source_length[examples],
+        (target.words, target.start[segment] + pairs.target_begin[examples]),
+        pairs.target_length[examples],
+        pairs.links[examples],
         LONGEST_PHRASE,
         table,
     )

@@ -75,10 +75,10 @@ def find(automaton, state, word):
     tags = automaton.tags
     i, tag = _slot(key, automaton.slots)
     while True:
-        found = tags[i]
-        if found == np.uint8(0):
+        stored = tags[i]
+        if stored == np.uint8(0):
             return np.int64(-1)
-        if found == tag and nodes[first + i].key == key:
+        if stored == tag and nodes[first + i].key == key:
             return first + i
         i += 1
         if i == automaton.slots:

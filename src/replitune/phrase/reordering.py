@@ -28,12 +28,12 @@ MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 
 
 def orientations(
-    source: Encoded, target: Encoded, links: Links, found: Occurrences
+    source: Encoded, target: Encoded, links: Links, occurrences: Occurrences
 ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Orientation of every occurrence towards the previous and the next phrase, each (M,)."""
-    backward = np.empty(len(found.links), np.int8)
-    forward = np.empty(len(found.links), np.int8)
-    _orientations(source.start, target.start, links, found, backward, forward)
+    backward = np.empty(len(occurrences.links), np.int8)
+    forward = np.empty(len(occurrences.links), np.int8)
+    _orientations(source.start, target.start, links, occurrences, backward, forward)
     return backward, forward
 
 
@@ -47,9 +47,9 @@ def _decide(link_mono: bool, link_swap: bool, corner_mono: bool, corner_swap: bo
 
 
 @njit(cache=True)
-def _orientations(source_start, target_start, links, found, backward, forward):
+def _orientations(source_start, target_start, links, occurrences, backward, forward):
     link_start, link_source, link_target = links
-    start, source_begin, source_length, target_begin, target_length, _ = found
+    start, source_begin, source_length, target_begin, target_length, _ = occurrences
     rows, columns = 0, 0
     for i in range(len(source_start) - 1):
         rows = max(rows, target_start[i + 1] - target_start[i] + 2)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel
-from replitune.phrase.arrays import load_array, not_whole, save_array
+from replitune.phrase.arrays import damaged_model, load_array, save_array
 from replitune.phrase.encode import RESERVED
 from replitune.phrase.features import GroupedLayout
 from replitune.phrase.lm import LanguageModel
@@ -33,9 +33,9 @@ class SavedTable:
     """
 
     what: ClassVar[str]
-    """What it is, with an article."""
+    """Its description for messages, with an article."""
     file: ClassVar[str]
-    """The file that says that the others are whole."""
+    """The file that shows that the others are complete."""
     format: ClassVar[int] = 1
 
     source_vocab: list[str]
@@ -44,7 +44,7 @@ class SavedTable:
     @property
     @abstractmethod
     def sizes(self) -> dict[str, int]:
-        """What `file` says for people."""
+        """What `file` holds for human readers."""
 
     @classmethod
     def _arrays(cls) -> list[str]:
@@ -64,12 +64,12 @@ class SavedTable:
     def load(cls, folder: str | Path) -> Self:
         """Memory-map what `save` wrote."""
         folder = Path(folder)
-        found = json.loads(read_text(folder / cls.file)).get("format")
-        if found != cls.format:
+        written = json.loads(read_text(folder / cls.file)).get("format")
+        if written != cls.format:
             raise ReplituneError(
                 f"unknown format of {cls.what}",
                 file=folder / cls.file,
-                found=str(found),
+                found=str(written),
                 expected=str(cls.format),
                 fix="train again with this version",
             )
@@ -111,7 +111,7 @@ class SavedModel(Generic[AnyTable]):
         cls, table: AnyTable, lm: LanguageModel | None, features: tuple[str, ...] | None = None
     ) -> Self:
         """Join a table with a language model (None where `features` has no lm)."""
-        layout = cls.Layout.of(features)
+        layout = cls.Layout.from_groups(features)
         if "lm" not in layout.groups:
             lm = LanguageModel.uniform(table.target_vocab)
         elif lm is None:
@@ -173,9 +173,10 @@ class SavedModel(Generic[AnyTable]):
                 lm = LanguageModel.build(NgramModel.load(folder / "lm")) if "lm" in groups else None
                 return cls.build(table, lm, groups)
             arrays = {name: load_array(folder / DECODER / f"{name}.npy") for name in cls._computed()}
-            return cls(table, LanguageModel.load(folder / DECODER), cls.Layout.of(groups), **arrays)
+            lm = LanguageModel.load(folder / DECODER)
+            return cls(table, lm, cls.Layout.from_groups(groups), **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
-            raise not_whole(folder, str(error).splitlines()[0]) from None
+            raise damaged_model(folder, str(error).splitlines()[0]) from None
 
     @classmethod
     def _groups(cls, folder: Path, wanted: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def phrase_table(
     source: Encoded,
     target: Encoded,
     links: Links,
-    found: Occurrences,
+    occurrences: Occurrences,
     pairs: PhrasePairs,
     *,
     good_turing: bool = False,
@@ -55,19 +55,19 @@ def phrase_table(
     """
     count = discounted(pairs.count) if good_turing else pairs.count.astype(np.float64)
     lex_fe, lex_ef = lexical_weights(
-        source, target, found, pairs.example, lexical_table(source, target, links)
+        source, target, occurrences, pairs.example, lexical_table(source, target, links)
     )
     p_fe = log(count / pairs.target_count[pairs.target_phrase])
     p_ef = log(count / pairs.source_count[pairs.source_phrase])
     scores = np.stack([p_fe, lex_fe, p_ef, lex_ef], axis=1).astype(np.float32)
-    backward, forward = orientations(source, target, links, found)
+    backward, forward = orientations(source, target, links, occurrences)
     reordering = reordering_scores(pairs, backward, forward, smoothing).astype(np.float32)
 
     # source phrases in the order of their word ids: ids are by length first
     first = np.flatnonzero(np.diff(pairs.source_phrase, prepend=-1))
     sizes = np.diff(first, append=len(pairs.count))
     source_words, source_length = _words(
-        source, found, found.source_begin, found.source_length, pairs.example[first]
+        source, occurrences, occurrences.source_begin, occurrences.source_length, pairs.example[first]
     )
     phrase_order = np.lexsort(source_words.T[::-1])
     rank = np.empty(len(first), np.int64)
@@ -80,7 +80,7 @@ def phrase_table(
         order = order[np.arange(len(order)) - begin < max_options]
         sizes = np.minimum(sizes, max_options)
     target_words, target_length = _words(
-        target, found, found.target_begin, found.target_length, pairs.example[order]
+        target, occurrences, occurrences.target_begin, occurrences.target_length, pairs.example[order]
     )
     source_words = source_words[phrase_order]
     return PhraseTable(
@@ -97,10 +97,10 @@ def phrase_table(
 
 
 def _words(
-    side: Encoded, found: Occurrences, begin: NDArray, length: NDArray, examples: NDArray[np.int64]
+    side: Encoded, occurrences: Occurrences, begin: NDArray, length: NDArray, examples: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
     """The words of the phrases at `examples`, as rows filled up with -1, and their lengths."""
-    segment = np.searchsorted(found.start, examples, side="right") - 1
+    segment = np.searchsorted(occurrences.start, examples, side="right") - 1
     at = side.start[segment] + begin[examples]
     lengths = length[examples]
     longest = int(lengths.max(initial=0))

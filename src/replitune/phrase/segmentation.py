@@ -27,7 +27,7 @@ END_OF_WORD = "</w>"
 
 @dataclass(frozen=True)
 class Splitter(ABC):
-    """Splits words one by one, and knows what it has split."""
+    """Splits words one by one, and remembers their parts."""
 
     _known: dict[str, list[str]] = field(
         default_factory=dict, init=False, repr=False, compare=False, kw_only=True
@@ -113,9 +113,9 @@ class CompoundSplitter(Splitter):
                     if count < self.min_count:
                         continue
                     for n, (product, lengths, parts) in best[begin].items():
-                        found = (product * count, (*lengths, len(part)), [*parts, part])
-                        if n + 1 not in best[end] or found[:2] > best[end][n + 1][:2]:
-                            best[end][n + 1] = found
+                        candidate = (product * count, (*lengths, len(part)), [*parts, part])
+                        if n + 1 not in best[end] or candidate[:2] > best[end][n + 1][:2]:
+                            best[end][n + 1] = candidate
         answer, frequency, number = [word], self.counts.get(word, 0), 1
         for n, (product, _, parts) in sorted(best[length].items()):
             # geometric means compared without roots: a ** (1 / m) < b ** (1 / n)
@@ -269,7 +269,7 @@ class Splitters:
         return cls(load_segmentation(source) if source.exists() else None, pieces)
 
     def save(self, folder: str | Path) -> None:
-        """Write what there is into a model folder."""
+        """Write those that exist into a model folder."""
         for splitter, name in ((self.source, SOURCE_FILE), (self.target, TARGET_FILE)):
             if splitter is not None:
                 splitter.save(Path(folder) / name)

@@ -58,8 +58,8 @@ class TrainedSystem:
     def nbest(self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1) -> NBest:
         """The best derivation of each of `size` distinct translations of each line; `joined` makes
         text of its words."""
-        found: NBest = self.decoder(weights).nbest(self.split(lines), size, distinct=True, threads=threads)
-        return found
+        best: NBest = self.decoder(weights).nbest(self.split(lines), size, distinct=True, threads=threads)
+        return best
 
     @abstractmethod
     def search_graphs(

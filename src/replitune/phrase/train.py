@@ -55,13 +55,13 @@ def train_phrase_system(
 
 @dataclass(frozen=True)
 class ModelKind:
-    """What tells the models of one backend from others'."""
+    """How the models of one backend differ from others'."""
 
     backend: str
     features: dict[str, int]
     """Names and numbers of values."""
     table: Callable[[Encoded, Encoded, Links, Path, Progress], dict[str, int]]
-    """Writes what is learnt of the linked pairs into a folder; says and counts what it did."""
+    """Writes what is learnt from the linked pairs into a folder; reports and counts it."""
 
 
 def train_system(
@@ -146,7 +146,7 @@ def clean(source: list[list[str]], target: list[list[str]], max_length: int, max
 
 
 def _count_cleaned(total: int, pairs: Cleaned, settings: TrainingSettings, say: Progress) -> dict[str, int]:
-    """Say and return what became of the pairs."""
+    """Report and return how many pairs were kept and dropped."""
     say(
         f"{total} pairs: {len(pairs.source)} kept; dropped {pairs.empty} with an empty side, "
         f"{pairs.long} longer than {settings.max_length} words, {pairs.ratio} with a length "
@@ -185,7 +185,7 @@ def learn_splitters(
 
 
 def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
-    """Refuse target words that models, n-best lists or BPE would take for their own marks."""
+    """Refuse target words that models, n-best lists or BPE use as marks."""
     taken = (*RESERVED, "|||")
     for line, words in enumerate(segments, 1):
         for word in words:
@@ -208,7 +208,7 @@ def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
 def _align_and_train(
     kind: ModelKind, pairs: Cleaned, settings: TrainingSettings, folder: Path, threads: int, say: Progress
 ) -> dict[str, int]:
-    """Align the words, and learn what the kind of model learns of it."""
+    """Align the words, and learn what this kind of model learns from the links."""
     source, target = encode(pairs.source), encode(pairs.target, RESERVED)
     directed = align(
         source,
@@ -233,20 +233,20 @@ def _train_table(
     settings: PhraseSettings, source: Encoded, target: Encoded, links: Links, folder: Path, say: Progress
 ) -> dict[str, int]:
     """Extract, score and save the phrase table."""
-    found = extract(source, target, links, settings.max_phrase_length)
-    if len(found.links) == 0:
+    occurrences = extract(source, target, links, settings.max_phrase_length)
+    if len(occurrences.links) == 0:
         raise ReplituneError(
             "no phrase pair can be extracted",
             found=f"{len(source)} pairs with {len(links.source)} word links",
             fix="train on more text",
         )
-    distinct = count_pairs(source, target, found, settings.max_phrase_length)
-    say(f"{len(found.links)} phrase pairs extracted, {len(distinct.count)} distinct")
+    distinct = count_pairs(source, target, occurrences, settings.max_phrase_length)
+    say(f"{len(occurrences.links)} phrase pairs extracted, {len(distinct.count)} distinct")
     table = phrase_table(
         source,
         target,
         links,
-        found,
+        occurrences,
         distinct,
         good_turing=settings.good_turing,
         smoothing=settings.reordering_smoothing,
@@ -255,7 +255,7 @@ def _train_table(
     table.save(folder)
     say(f"{len(table.scores)} translation options of {len(table.option_start) - 1} phrases")
     return {
-        "extracted": len(found.links),
+        "extracted": len(occurrences.links),
         "distinct": len(distinct.count),
         "source_phrases": len(table.option_start) - 1,
         "options": len(table.scores),

@@ -1,1 +1,1 @@
-"""Numbers that others computed: their files, told by content, as segment statistics."""
+"""Scores that other programs computed, as segment statistics; files are recognised by their content."""

@@ -59,7 +59,7 @@ def natural(text: str) -> list[tuple[int, int, str]]:
 def coded(columns: Sequence[pa.ChunkedArray]) -> Coded:
     """The column of one table, or of several one after the other."""
     if all(pa.types.is_integer(column.type) for column in columns):
-        return _of_numbers(np.concatenate([np.asarray(column, np.int64) for column in columns]))
+        return _coded_numbers(np.concatenate([np.asarray(column, np.int64) for column in columns]))
     kind = pa.dictionary(pa.int32(), pa.string())
     chunks = [
         chunk
@@ -80,11 +80,11 @@ def coded(columns: Sequence[pa.ChunkedArray]) -> Coded:
         place = np.cumsum(used, dtype=np.int32) - 1
         codes, texts = place[codes], [text for text, u in zip(texts, used, strict=True) if u]
     if all(map(WHOLE.fullmatch, texts)):
-        return _of_numbers(np.array(texts, np.int64)[codes])
+        return _coded_numbers(np.array(texts, np.int64)[codes])
     return Coded(codes, texts)
 
 
-def _of_numbers(values: NDArray[np.int64]) -> Coded:
+def _coded_numbers(values: NDArray[np.int64]) -> Coded:
     """In one pass where they are close together, as segments are."""
     low, high = int(values.min()), int(values.max())
     if high - low > 4 * len(values) + 1000:
@@ -99,7 +99,7 @@ def _of_numbers(values: NDArray[np.int64]) -> Coded:
 
 def together(first: Coded, second: Coded) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Pairs of ids: codes (R,) in the order of (first, second), and the pairs (P, 2)."""
-    joined = _of_numbers(first.codes.astype(np.int64) * second.distinct + second.codes)
+    joined = _coded_numbers(first.codes.astype(np.int64) * second.distinct + second.codes)
     pairs = np.asarray(joined.ids)
     return joined.codes, np.stack([pairs // second.distinct, pairs % second.distinct], axis=1)
 

@@ -1,4 +1,4 @@
-"""Which column of a table is what: as it is said, or as it is called."""
+"""Which column of a table holds what: as the user says, or by its name."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ CALLED = {
     "testset": "testset dataset task benchmark",
     "language": "language lang lp languagepair langpair langs",
 }
-"""Names of columns that tell what they are; blanks, case and signs do not count."""
+"""Names of columns by role; blanks, case and punctuation are ignored."""
 
 WORDS = {"replica": "run", "testset": "test set"}
-"""What people call them."""
+"""Their names in messages."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The column of each thing that a table has."""
+    """The columns of a table by role."""
 
     ids: Mapping[str, str]
-    """By what they are."""
+    """The column of each role but the score."""
     scores: tuple[str, ...]
-    """One, or of a table with a column for each metric several."""
+    """Several in a table with a column for each metric."""
     read_as: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """What each column is, and what it is called."""
+        """Role and name of each column."""
         return [*self.ids.items(), *(("score", name) for name in self.scores)]
 
 
@@ -66,18 +66,18 @@ def choose(
     for role, words in CALLED.items():
         if role in columns:
             continue
-        found = [name for name in free if plain(name) in words.split()]
-        exact = [name for name in found if plain(name) == role]
-        if len(found) > 1 and len(exact) != 1:
+        likely = [name for name in free if plain(name) in words.split()]
+        exact = [name for name in likely if plain(name) == role]
+        if len(likely) > 1 and len(exact) != 1:
             raise ReplituneError(
                 f"several columns could be the {WORDS.get(role, role)}",
                 file=file,
-                found=", ".join(found),
-                fix=f"say which: --columns {role}={found[0]}",
+                found=", ".join(likely),
+                fix=f"say which: --columns {role}={likely[0]}",
             )
-        if found:
-            guessed[role] = (exact or found)[0]
-    said = [
+        if likely:
+            guessed[role] = (exact or likely)[0]
+    guesses = [
         f"{WORDS.get(role, role)} is `{name}`"
         for role, name in guessed.items()
         if plain(name) not in (role, WORDS.get(role))
@@ -86,22 +86,22 @@ def choose(
     score = columns.pop("score", None)
     wanted = metrics and all(name in header for name in metrics)
     if given.score is None and "metric" not in columns and wanted:
-        return Choice(columns, tuple(dict.fromkeys(metrics)), _together(said))
+        return Choice(columns, tuple(dict.fromkeys(metrics)), _together(guesses))
     if score is not None:
-        return Choice(columns, (score,), _together(said))
+        return Choice(columns, (score,), _together(guesses))
     only = _only_number(header, first, set(columns.values()), file)
-    return Choice(columns, (only,), _together([*said, f"score is `{only}`"]))
+    return Choice(columns, (only,), _together([*guesses, f"score is `{only}`"]))
 
 
-def _together(said: Sequence[str]) -> tuple[str, ...]:
-    return (", ".join(said),) if said else ()
+def _together(guesses: Sequence[str]) -> tuple[str, ...]:
+    return (", ".join(guesses),) if guesses else ()
 
 
 def called_like(role: str, header: Sequence[str]) -> str | None:
-    """The one column whose name tells what it is."""
-    found = [name for name in header if plain(name) in CALLED[role].split()]
-    exact = [name for name in found if plain(name) == role]
-    return (exact or found)[0] if len(found) == 1 or len(exact) == 1 else None
+    """The one column whose name fits the role."""
+    likely = [name for name in header if plain(name) in CALLED[role].split()]
+    exact = [name for name in likely if plain(name) == role]
+    return (exact or likely)[0] if len(likely) == 1 or len(exact) == 1 else None
 
 
 def plain(name: str) -> str:
@@ -121,7 +121,7 @@ def _known(name: str, header: Sequence[str], role: str, file: str) -> str:
 
 
 def _only_number(header: Sequence[str], first: Mapping[str, Any], taken: set[str], file: str) -> str:
-    """The one column of numbers that is nothing else."""
+    """The one column of numbers that has no other role."""
     left = [
         name
         for name in header

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replitune.errors import ReplituneError
-from replitune.readers.interface import Beginning, Reader, ScoreRows, few
+from replitune.readers.interface import Beginning, Reader, ScoreRows, brief
 from replitune.readers.names import runs_of_files
 from replitune.readers.records import Records, json_of
 from replitune.readers.settings import ColumnNames
@@ -31,24 +31,24 @@ class Comet(Reader):
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-        packed = Beginning.of(path).text.lstrip()[:1] == "{"
-        found = list((_of_json if packed else _of_lines)(path))
-        files = list(dict.fromkeys(file for _, file, _, _ in found))
+        packed = Beginning.from_file(path).text.lstrip()[:1] == "{"
+        scores = list((_json_scores if packed else _line_scores)(path))
+        files = list(dict.fromkeys(file for _, file, _, _ in scores))
         runs = runs_of_files(files)
         rows = Records(path)
-        for line, file, segment, score in found:
+        for line, file, segment, score in scores:
             system, run = runs[file]
             rows.add(line, score, system=system, replica=run, segment=segment)
-        said = [f"{file} is {system} run {run}" for file, (system, run) in runs.items()]
+        notes = [f"{file} is {system} run {run}" for file, (system, run) in runs.items()]
         called = {"system": "file", "replica": "file", "score": KEY.lower()}
-        return rows.rows(called, (f"scores of comet-score; {few(said)}",))
+        return rows.rows(called, (f"scores of comet-score; {brief(notes)}",))
 
 
-Found = tuple[int, str, int, float]
+FileScore = tuple[int, str, int, float]
 """Line, file of translations, segment, score."""
 
 
-def _of_json(path: Path) -> Iterator[Found]:
+def _json_scores(path: Path) -> Iterator[FileScore]:
     content = json_of(path, "what comet-score writes with --to_json")
     for file, segments in content.items():
         for i, segment in enumerate(segments if isinstance(segments, list) else [segments]):
@@ -63,10 +63,10 @@ def _of_json(path: Path) -> Iterator[Found]:
             yield 1, file, i, score
 
 
-def _of_lines(path: Path) -> Iterator[Found]:
+def _line_scores(path: Path) -> Iterator[FileScore]:
     for number, line in enumerate(read_lines(path), start=1):
-        found = PRINTED.fullmatch(line)
-        if found is None:
+        match = PRINTED.fullmatch(line)
+        if match is None:
             if "\tscore: " in line or not line.strip():  # the mean of a file
                 continue
             raise ReplituneError(
@@ -76,7 +76,7 @@ def _of_lines(path: Path) -> Iterator[Found]:
                 found=line[:80],
                 expected="FILE<tab>Segment 0<tab>score: 0.8123",
             )
-        score = number_of(found[3])
+        score = number_of(match[3])
         if score is None:
             raise ReplituneError("a score that is not finite", file=path, line=number, found=line)
-        yield number, found[1], int(found[2]), score
+        yield number, match[1], int(match[2]), score

@@ -62,22 +62,22 @@ class Generations(Reader):
                 for k, score in enumerate(scores, start=1):
                     value = float(score) if isinstance(score, bool) else number_of(score)
                     rows.add(line, value, replica=k, metric=name, **own)
-        said = [f"{samples} samples of each prompt are its runs"]
+        notes = [f"{samples} samples of each prompt are its runs"]
         if not ids.get("segment"):
-            said.append("prompts are known by their order")
-        return rows.rows({**ids, "metric": lists[0] if lists else "metric"}, said)
+            notes.append("prompts are known by their order")
+        return rows.rows({**ids, "metric": lists[0] if lists else "metric"}, notes)
 
 
 def _lists(row: Any) -> list[str]:
     """Keys of lists of numbers, as many in each."""
     if not isinstance(row, dict):
         return []
-    found = {
+    lengths = {
         name: len(value)
         for name, value in row.items()
         if isinstance(value, list) and value and all(isinstance(item, bool | int | float) for item in value)
     }
-    return list(found) if len(set(found.values())) == 1 else []
+    return list(lengths) if len(set(lengths.values())) == 1 else []
 
 
 def _id(path: Path, line: int, row: dict[str, Any], key: str) -> Any:

@@ -29,7 +29,7 @@ WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 
 PREFIX = "score_"
 
 ZSTANDARD, LOCAL_HEADER = 93, 30
-"""Of zip files: the number of a way to pack, and the bytes before the name of a packed file."""
+"""In zip files: the number of a compression method, and the bytes before a file's name."""
 
 TABLES: tuple[type[Tabular], ...] = (Parquet, JsonLines, Separated)
 
@@ -51,9 +51,9 @@ class Inspect(Reader):
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-        beginning = Beginning.of(path)
+        beginning = Beginning.from_file(path)
         table = _table(beginning)
-        samples = _logged(path, beginning) if table is None else _listed(path, table, names)
+        samples = _log_samples(path, beginning) if table is None else _table_samples(path, table, names)
         rows = Records(path)
         left_out: Counter[str] = Counter()
         for line, model, task, id, run, scores in samples:
@@ -65,9 +65,9 @@ class Inspect(Reader):
                 own = {"system": model} if model else {}
                 own |= {"testset": task} if task else {}
                 rows.add(line, score, segment=id, replica=run, metric=scorer, **own)
-        said = ["samples of Inspect; each epoch is a run"]
+        notes = ["samples of Inspect; each epoch is a run"]
         for scorer, count in left_out.items():
-            said.append(f"{scorer} left out where it is no number ({count:,})")
+            notes.append(f"{scorer} left out where it is no number ({count:,})")
         called = {
             "system": "model",
             "segment": "id",
@@ -75,7 +75,7 @@ class Inspect(Reader):
             "testset": "task",
             "metric": "scores",
         }
-        return rows.rows(called, said)
+        return rows.rows(called, notes)
 
 
 def _number(value: Any) -> float | None:
@@ -87,20 +87,20 @@ def _number(value: Any) -> float | None:
 
 
 def _table(beginning: Beginning) -> type[Tabular] | None:
-    """Of which kind a table of samples is; None: it is no such table."""
+    """The format of a table of samples; None if the file is not one."""
     kind = next((table for table in TABLES if table.recognises(beginning)), None)
     if kind is None or (kind is not Parquet and "epoch" not in beginning.text):
         return None
     try:
         header, _ = kind.header(beginning.path)
     except ReplituneError:
-        return None  # JSON of another kind, or damaged, which another reader says
+        return None  # other or damaged JSON: for another reader to report
     scored = any(name.startswith(PREFIX) for name in header)
     return kind if scored and {"id", "epoch"} <= {*header} else None
 
 
-def _listed(path: Path, table: type[Tabular], names: ColumnNames) -> Iterator[Sample]:
-    """The rows of a table. Of one model there may be several evaluations, of as many epochs."""
+def _table_samples(path: Path, table: type[Tabular], names: ColumnNames) -> Iterator[Sample]:
+    """The rows of a table. A model may have several evaluations, each with its epochs."""
     header, _ = table.header(path)
     scorers = {
         name: name.removeprefix(PREFIX)
@@ -135,7 +135,7 @@ def _rows(path: Path, table: type[Tabular]) -> Iterator[tuple[int, Mapping[str, 
             yield line, row
 
 
-def _logged(path: Path, beginning: Beginning) -> Iterator[Sample]:
+def _log_samples(path: Path, beginning: Beginning) -> Iterator[Sample]:
     """The samples of a log, which is of one evaluation of one model."""
     if beginning.data[:2] == b"PK":
         header, samples = _unpacked(path)
@@ -170,7 +170,7 @@ def _unpacked(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             return _member(packed, start), [_member(packed, name) for name in parts]
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
         raise ReplituneError(
-            "not a whole log of Inspect",
+            "an incomplete or damaged log of Inspect",
             file=path,
             found=str(error),
             expected="an .eval file with header.json and samples",

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ENOUGH = 1 << 16
-"""Bytes of a file by which it is told what it is."""
+"""First bytes of a file, by which its format is recognised."""
 
 FEW = 3
-"""As many examples of a mistake are shown."""
+"""How many examples of a mistake are shown."""
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a file begins with."""
+    """The first bytes of a file."""
 
     path: Path
     data: bytes
-    """Unpacked."""
+    """Decompressed."""
 
     @classmethod
-    def of(cls, path: str | Path) -> Beginning:
+    def from_file(cls, path: str | Path) -> Beginning:
         path = Path(path)
         try:
             if path.is_dir():
@@ -59,7 +59,7 @@ class Beginning:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Whole lines with content; of a file of one long line its beginning."""
+        """Complete lines that are not blank; if the file is one long line, its beginning."""
         lines = self.text.split("\n")
         if len(self.data) >= ENOUGH and len(lines) > 1:
             lines.pop()
@@ -80,7 +80,7 @@ class ScoreRows:
     called: Mapping[str, str]
     """What each column is called there."""
     read_as: tuple[str, ...] = ()
-    """What was guessed, for people to see."""
+    """What was guessed, to be shown to the user."""
     is_file: bool = True
     whole: Mapping[str, str] = field(default_factory=dict)
     """What holds for all rows, where there is no column: `system`, `replica`, `testset`."""
@@ -107,7 +107,7 @@ class ScoreRows:
             raise ReplituneError(
                 f"no {role} is called {name!r}",
                 file=self.name,
-                found=few(known),
+                found=brief(known),
                 fix="did you mean " + str(nearest(name, list(map(str, known)))) + "?"
                 if nearest(name, list(map(str, known)))
                 else None,
@@ -119,7 +119,7 @@ class ScoreRows:
         )
 
     def of_system(self, system: str) -> ScoreRows:
-        """A name that was given for a file that does not tell one, or tells another."""
+        """The rows of the system `system`, whatever name the file has for it."""
         own = self.columns.get("system")
         if own is not None and len(own.unique()) > 1:
             raise ReplituneError(
@@ -129,8 +129,8 @@ class ScoreRows:
                 fix="leave the name out",
             )
         columns = {role: column for role, column in self.columns.items() if role != "system"}
-        said = tuple(text for text in self.read_as if "system is" not in text)
-        return replace(self.with_whole("system", system), columns=columns, read_as=said)
+        notes = tuple(text for text in self.read_as if "system is" not in text)
+        return replace(self.with_whole("system", system), columns=columns, read_as=notes)
 
 
 class Reader(ABC):
@@ -144,11 +144,11 @@ class Reader(ABC):
     @staticmethod
     @abstractmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-        """The whole file, or folder. `names`: of columns, where they are given. `metrics`: those
-        that are wanted, where some are; a reader may read others, too."""
+        """The whole file, or folder. `names`: of columns, where the user gave them. `metrics`: those
+        that are wanted, if any were named; a reader may read others as well."""
 
 
-def few(items: Sequence[object], whole: int | None = None, separator: str = "; ") -> str:
+def brief(items: Sequence[object], whole: int | None = None, separator: str = "; ") -> str:
     """The first three, and how many more there are."""
     shown = separator.join(map(str, items[:FEW]))
     rest = (len(items) if whole is None else whole) - min(len(items), FEW)

@@ -23,7 +23,7 @@ KINDS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), bool: pa.bo
 
 
 class JsonLines(Tabular):
-    """The first line tells the columns."""
+    """The first line names the columns."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -31,7 +31,7 @@ class JsonLines(Tabular):
 
     @staticmethod
     def header(path: Path) -> tuple[list[str], dict[str, Any]]:
-        lines = Beginning.of(path).lines
+        lines = Beginning.from_file(path).lines
         first = _row(path, 1, lines[0] if lines else "")
         return list(first), first
 

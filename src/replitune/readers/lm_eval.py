@@ -69,8 +69,8 @@ class LmEval(Reader):
                 if not isinstance(value, bool | int | float):
                     left_out[name] += 1
                     continue
-                of = row.get("filter") or "none"
-                metric = name if of == "none" else f"{name}.{of}"
+                filter_name = row.get("filter") or "none"
+                metric = name if filter_name == "none" else f"{name}.{filter_name}"
                 rows.add(number, _float(value), segment=row["doc_id"], metric=metric)
         if not len(rows):
             raise ReplituneError(
@@ -80,16 +80,16 @@ class LmEval(Reader):
             )
         task = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT[\d.:-]+$", "", path.name.partition(".jsonl")[0])
         system = path.absolute().parent.name
-        said = [f"samples of lm-evaluation-harness; system is the folder, `{system}`"]
+        notes = [f"samples of lm-evaluation-harness; system is the folder, `{system}`"]
         for name, count in left_out.items():
-            said.append(f"{name} left out, which has no number for a sample ({count:,})")
+            notes.append(f"{name} left out, which has no number for a sample ({count:,})")
         if answers > 1:
-            said.append(
+            notes.append(
                 f"{answers} answers to each question; the scores are of what its filter "
                 "leaves of them, by default of the first alone"
             )
         called = {"segment": "doc_id", "metric": "metrics"}
-        return rows.rows(called, said, {"system": system, "testset": task})
+        return rows.rows(called, notes, {"system": system, "testset": task})
 
 
 def _float(value: bool | int | float) -> float:

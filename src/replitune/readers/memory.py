@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from replitune.errors import ReplituneError
 from replitune.readers.columns import choose
-from replitune.readers.interface import ScoreRows, few
+from replitune.readers.interface import ScoreRows, brief
 from replitune.readers.settings import ColumnNames
 from replitune.readers.tabular import rows_of
 
@@ -19,10 +19,10 @@ NAME = "the table"
 
 def rows_in_memory(table: Any, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
     """The rows of a DataFrame, a pyarrow table, or a mapping of columns; they count from 0."""
-    found = _as_arrow(table)
-    first = found.slice(0, 1).to_pylist()
-    choice = choose(found.column_names, first[0] if first else {}, names, NAME, metrics)
-    return rows_of(found, choice, NAME, list, is_file=False)
+    arrow = _as_arrow(table)
+    first = arrow.slice(0, 1).to_pylist()
+    choice = choose(arrow.column_names, first[0] if first else {}, names, NAME, metrics)
+    return rows_of(arrow, choice, NAME, list, is_file=False)
 
 
 def _as_arrow(table: Any) -> pa.Table:
@@ -39,12 +39,12 @@ def _as_arrow(table: Any) -> pa.Table:
         )
     for name, column in table.items():
         try:
-            # NaN of pandas is nothing
+            # pandas' NaN is a missing value
             columns[str(name)] = pa.array(column, from_pandas=True)
         except (pa.ArrowException, TypeError) as error:
             raise ReplituneError(
                 f"column `{name}` holds values of several kinds",
-                found=few(_of_each_kind(column)) or str(error).split("\n")[0],
+                found=brief(_of_each_kind(column)) or str(error).split("\n")[0],
                 expected="texts or numbers, not both",
             ) from None
     try:
@@ -55,11 +55,11 @@ def _as_arrow(table: Any) -> pa.Table:
 
 def _of_each_kind(column: Any) -> list[str]:
     """The first value of each kind, with its row."""
-    found: dict[type, str] = {}
+    examples: dict[type, str] = {}
     for row, value in enumerate(column):
         if value is not None:
-            found.setdefault(type(value), f"row {row}: {value!r}")
-    return list(found.values())
+            examples.setdefault(type(value), f"row {row}: {value!r}")
+    return list(examples.values())
 
 
 def columns_of_arrays(

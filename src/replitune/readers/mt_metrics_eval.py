@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replitune.errors import ReplituneError
-from replitune.readers.interface import Beginning, Reader, ScoreRows, few
+from replitune.readers.interface import Beginning, Reader, ScoreRows, brief
 from replitune.readers.records import Records
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
@@ -21,7 +21,7 @@ LINE = re.compile(r"(\S+)[\t ](\S+)")
 
 
 class MtMetricsEval(Reader):
-    """A metric is called as its file: ``COMET-refA``, and as people judged: ``human.mqm``."""
+    """A metric has the name of its file, ``COMET-refA``; human judgements are ``human.mqm``."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -49,30 +49,30 @@ class MtMetricsEval(Reader):
                     language=_language(file),
                     **own,
                 )
-        said = [f"{len(wanted)} files of mt-metrics-eval, {few([f.name for f in wanted])}"]
-        return rows.rows({"score": "score"}, said, {"testset": _root(wanted[0]).name})
+        notes = [f"{len(wanted)} files of mt-metrics-eval, {brief([f.name for f in wanted])}"]
+        return rows.rows({"score": "score"}, notes, {"testset": _root(wanted[0]).name})
 
 
 def _one_file(path: Path) -> ScoreRows:
     rows = Records(path)
-    found = list(_scores(path))
-    segments = max(segment for *_, segment in found)
-    for line, system, score, segment in found:
+    scores = list(_scores(path))
+    segments = max(segment for *_, segment in scores)
+    for line, system, score, segment in scores:
         rows.add(line, score, system=system, **({"segment": segment} if segments else {}))
     name = re.sub(r"\.(?:seg|sys)\.score(?:\.gz)?$", "", path.name)
     return rows.rows({"score": name}, ["a system and a score on each line"])
 
 
 def _cells(line: str) -> tuple[str, float | None] | None:
-    found = LINE.fullmatch(line.strip())
-    if found is None or number_of(found[1]) is not None:
+    match = LINE.fullmatch(line.strip())
+    if match is None or number_of(match[1]) is not None:
         return None
-    score = number_of(found[2])
-    return (found[1], score) if score is not None or found[2] in ("None", "nan") else None
+    score = number_of(match[2])
+    return (match[1], score) if score is not None or match[2] in ("None", "nan") else None
 
 
 def _scores(path: Path) -> Iterator[tuple[int, str, float | None, int]]:
-    """Line, system, score, and which segment of the system it is."""
+    """Line, system, score, and the number of the segment."""
     seen: Counter[str] = Counter()
     for number, line in enumerate(read_lines(path), start=1):
         cells = _cells(line)
@@ -90,13 +90,13 @@ def _scores(path: Path) -> Iterator[tuple[int, str, float | None, int]]:
         raise ReplituneError(
             "systems have different numbers of scores",
             file=path,
-            found=few([f"{system}: {n}" for system, n in seen.items()]),
+            found=brief([f"{system}: {n}" for system, n in seen.items()]),
             expected="a line for each segment of each system, None where there is no score",
         )
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Of a folder of files, or of a test set."""
+    """The files of scores in a folder of them, or in that of a test set."""
     patterns = ("*", "metric-scores/*/*", "human-scores/*")
     for pattern in patterns:
         yield from sorted(folder.glob(pattern + SUFFIX))
@@ -122,7 +122,7 @@ def _root(file: Path) -> Path:
 
 
 def _documents(file: Path) -> list[str] | None:
-    """Of each segment, where the folder of the test set says."""
+    """The document of each segment, if the folder of the test set has them."""
     path = _root(file) / "documents" / f"{_language(file)}.docs"
     if not path.exists():
         return None

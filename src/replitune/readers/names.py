@@ -17,17 +17,17 @@ def system_and_run(file: str) -> tuple[str, str | None]:
     """``out/new.run2.txt`` is run 2 of new."""
     name = file.replace("\\", "/").rstrip("/").rpartition("/")[2]
     stem = ENDS.sub("", name) or name
-    found = RUN.fullmatch(stem)
-    return (found[1], found[2] or found[3]) if found else (stem, None)
+    match = RUN.fullmatch(stem)
+    return (match[1], match[2] or match[3]) if match else (stem, None)
 
 
 def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
     """System and run of each; where two would be the same, each file is a system."""
     read = {file: system_and_run(file) for file in files}
-    found = {file: (system, run or "1") for file, (system, run) in read.items()}
-    if len(set(found.values())) < len(files):
+    runs = {file: (system, run or "1") for file, (system, run) in read.items()}
+    if len(set(runs.values())) < len(files):
         return {file: (file, "1") for file in files}
-    return found
+    return runs
 
 
 def stem(path: Path) -> str:

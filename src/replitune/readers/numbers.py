@@ -29,10 +29,10 @@ class Numbers(Reader):
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         rows = Records(path)
         cells = [line.strip() for line in read_lines(path)]
-        said = ["a score on each line"]
+        notes = ["a score on each line"]
         if _ends_with_the_mean(cells):
             cells.pop()
-            said.append("the last line is the mean of the others, and left out")
+            notes.append("the last line is the mean of the others, and left out")
         for number, cell in enumerate(cells, start=1):
             score = number_of(cell)
             if score is None and cell not in ABSENT:
@@ -44,16 +44,16 @@ class Numbers(Reader):
                     expected="a number on each line",
                 )
             rows.add(number, score, segment=number - 1)
-        return rows.rows({"segment": "line"}, said)
+        return rows.rows({"segment": "line"}, notes)
 
 
 def _ends_with_the_mean(cells: Sequence[str]) -> bool:
-    """To the digits that are written; two scores may have a mean by chance."""
+    """The mean is compared to the digits that are written; of two scores it may be one by chance."""
     scores = [number_of(cell) for cell in cells]
     known = [score for score in scores if score is not None]
     if len(known) < max(len(scores), 4):
         return False
     *others, last = known
     digits = len(cells[-1].partition(".")[2])
-    # the mean is of more digits than are written of each
+    # the mean was computed from more digits than are written
     return len(set(others)) > 1 and abs(sum(others) / len(others) - last) <= 1.01 * 10.0**-digits

@@ -17,7 +17,7 @@ from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 
 LONGEST = 40
-"""Characters of a prompt that may be part of the name of a system."""
+"""Longest prompt that can be part of a system's name, in characters."""
 
 
 class Promptfoo(Reader):
@@ -36,21 +36,21 @@ class Promptfoo(Reader):
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         content = json_of(path, "what `promptfoo eval --output results.json` writes")
-        found = content.get("results") if isinstance(content, dict) else None
-        found = found.get("results") if isinstance(found, dict) else found
-        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        results = content.get("results") if isinstance(content, dict) else None
+        results = results.get("results") if isinstance(results, dict) else results
+        if not isinstance(results, list) or not all(isinstance(item, dict) for item in results):
             raise ReplituneError(
                 "no list of results", file=path, expected="results.results, a result for each test"
             )
-        for number, item in enumerate(found, start=1):
+        for number, item in enumerate(results, start=1):
             of_kind(dict, item.get("namedScores"), path, number, "namedScores")
-        prompts = list(dict.fromkeys(_prompt(item) for item in found))
-        each = [set(item.get("namedScores") or ()) for item in found]
+        prompts = list(dict.fromkeys(_prompt(item) for item in results))
+        each = [set(item.get("namedScores") or ()) for item in results]
         named = set.intersection(*each) if each else set()
         tests: dict[str, int] = {}
         runs: Counter[tuple[str, int]] = Counter()
         rows, errors = Records(path), 0
-        for number, item in enumerate(found):
+        for number, item in enumerate(results):
             system = _provider(item)
             if len(prompts) > 1:
                 text = _prompt(item)
@@ -72,10 +72,10 @@ class Promptfoo(Reader):
                     segment=test,
                     metric=metric,
                 )
-        said = [f"results of promptfoo; tests: {len(tests)}, prompts: {len(prompts)}"]
+        notes = [f"results of promptfoo; tests: {len(tests)}, prompts: {len(prompts)}"]
         if errors:
-            said.append(f"{errors} results that ended in an error have no score")
-        return rows.rows({"system": "provider", "segment": "vars", "metric": "score"}, said)
+            notes.append(f"{errors} results that ended in an error have no score")
+        return rows.rows({"system": "provider", "segment": "vars", "metric": "score"}, notes)
 
 
 def _provider(item: dict[str, Any]) -> str:

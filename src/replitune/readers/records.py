@@ -27,7 +27,7 @@ class Records:
         self.ids: dict[str, list[str]] = {}
 
     def add(self, line: int, score: float | None, **ids: object) -> None:
-        """`ids`: by what they are, those of `ColumnNames`. No score, or NaN: it is missing."""
+        """`ids`: by role, as in `ColumnNames`. A score of None or NaN is missing."""
         if score is not None and not math.isfinite(score):
             if math.isinf(score):
                 raise ReplituneError(
@@ -45,7 +45,7 @@ class Records:
     def rows(
         self, called: Mapping[str, str], read_as: Sequence[str] = (), whole: Mapping[str, str] | None = None
     ) -> ScoreRows:
-        """`called`: what ids are called in the file, where that is another name."""
+        """`called`: the file's own names of the ids, where they differ."""
         if not self.places:
             raise ReplituneError("no scores in this file", file=self.path)
         kind = pa.dictionary(pa.int32(), pa.string())
@@ -65,7 +65,7 @@ class Records:
 
 
 class Numbering(dict[Any, str]):
-    """Runs that a file names by something long, by their order: 1, 2, ..."""
+    """Numbers 1, 2, ... for runs that have long names in the file."""
 
     def __missing__(self, key: object) -> str:
         self[key] = number = str(len(self) + 1)
@@ -76,12 +76,12 @@ WORDS: dict[type, str] = {dict: "an object {...}", list: "a list [...]"}
 
 
 def of_kind(kind: type[T], value: Any, path: Path, line: int, what: str) -> T:
-    """A part of a JSON value, which is an object or a list; none is an empty one."""
+    """Part of a JSON value that must be an object or a list; null counts as an empty one."""
     if value is None:
         return kind()
     if not isinstance(value, kind):
         raise ReplituneError(
-            f"`{what}` is not what it should be",
+            f"`{what}` has the wrong type",
             file=path,
             line=line,
             found=repr(value)[:60],
@@ -96,7 +96,7 @@ def json_of(path: Path, expected: str) -> Any:
         return json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise ReplituneError(
-            "not whole JSON",
+            "incomplete or damaged JSON",
             file=path,
             line=getattr(error, "lineno", None),
             found=str(error),

@@ -48,30 +48,30 @@ def read_scores(
 ) -> list[ScoreRows]:
     """Every file by the reader that knows it. `systems`: of each file, where it is known.
 
-    Files of one system that do not tell their runs are its runs, in their order; of several files
-    that name no system, their names tell it.
+    Files of one system without runs are its runs, in their order; where several files name no system,
+    it is taken from the names of the files.
     """
-    found = [read_file(path, names, metrics) for path in paths]
+    files = [read_file(path, names, metrics) for path in paths]
     if systems is not None:
-        found = [
+        files = [
             rows if system is None else rows.of_system(system)
-            for rows, system in zip(found, systems, strict=True)
+            for rows, system in zip(files, systems, strict=True)
         ]
-    elif len(found) > 1 and not any(_says(rows, "system") for rows in found):
-        found = _named_by_files(found)
-    return runs_in_order(found)
+    elif len(files) > 1 and not any(_has_role(rows, "system") for rows in files):
+        files = _named_by_files(files)
+    return runs_in_order(files)
 
 
-def runs_in_order(found: Sequence[ScoreRows]) -> list[ScoreRows]:
-    """Files of one system that do not tell their runs as its runs."""
+def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
+    """Number the files of one system that have no runs as its runs."""
     seen: Counter[tuple[str, str | None]] = Counter()
     numbered = []
-    for rows in found:
+    for rows in files:
         system = rows.whole.get("system")
-        if system is not None and not _says(rows, "replica"):
-            of = system, rows.whole.get("testset")
-            seen[of] += 1
-            rows = rows.with_whole("replica", str(seen[of]))
+        if system is not None and not _has_role(rows, "replica"):
+            key = system, rows.whole.get("testset")
+            seen[key] += 1
+            rows = rows.with_whole("replica", str(seen[key]))
         numbered.append(rows)
     return numbered
 
@@ -80,7 +80,7 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     """One file, or folder, by the reader that knows it."""
     from replitune.readers.interface import Beginning
 
-    beginning = Beginning.of(path)
+    beginning = Beginning.from_file(path)
     # those of other packages first: ours take any table
     order = sorted(READERS.names, key=lambda name: name in READERS.own)
     reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
@@ -94,34 +94,34 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     return reader.read(beginning.path, names, metrics)
 
 
-def _says(rows: ScoreRows, role: str) -> bool:
+def _has_role(rows: ScoreRows, role: str) -> bool:
     return role in {*rows.columns, *rows.whole}
 
 
-def _named_by_files(found: Sequence[ScoreRows]) -> list[ScoreRows]:
-    """`new.run2.csv` is run 2 of new; where files tell their runs, each is a system."""
+def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
+    """`new.run2.csv` is run 2 of new; where files have runs, each is a system."""
     from dataclasses import replace
 
-    from replitune.readers.interface import few
+    from replitune.readers.interface import brief
     from replitune.readers.names import runs_of_files, system_and_run
 
-    files = [rows.name for rows in found]
+    files = [rows.name for rows in tables]
     named: dict[str, tuple[str, str | None]] = {}
-    if any(_says(rows, "replica") for rows in found):
+    if any(_has_role(rows, "replica") for rows in tables):
         named |= {file: (system_and_run(file)[0], None) for file in files}
     else:
         named |= runs_of_files(files)
     if len(set(named.values())) == len(files) == len({name for name, _ in named.values()}):
-        said = f"each file is a system: {', '.join(name for name, _ in named.values())}"
+        note = f"each file is a system: {', '.join(name for name, _ in named.values())}"
     else:
         listed = [f"{system} {run}" for system, run in named.values()]
-        said = f"systems and runs by the names of files: {few(listed, separator=', ')}"
+        note = f"systems and runs by the names of files: {brief(listed, separator=', ')}"
     renamed = []
-    for rows in found:
+    for rows in tables:
         system, run = named[rows.name]
         rows = rows.with_whole("system", system)
         rows = rows if run is None else rows.with_whole("replica", run)
-        renamed.append(replace(rows, read_as=(*rows.read_as, said)))
+        renamed.append(replace(rows, read_as=(*rows.read_as, note)))
     return renamed
 
 

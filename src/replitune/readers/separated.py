@@ -21,7 +21,7 @@ SEPARATORS = "\t,;"
 
 
 class Separated(Tabular):
-    """The header tells what separates the columns: tabs, or else commas or semicolons."""
+    """The header shows what separates the columns: tabs, or else commas or semicolons."""
 
     IS_TEXT = True
 
@@ -35,7 +35,7 @@ class Separated(Tabular):
 
     @staticmethod
     def header(path: Path) -> tuple[list[str], dict[str, Any]]:
-        lines = Beginning.of(path).lines
+        lines = Beginning.from_file(path).lines
         rows = csv.reader(lines, delimiter=_separator(lines[0]) or ",")
         try:
             names = next(rows, [])
@@ -47,7 +47,7 @@ class Separated(Tabular):
 
     @staticmethod
     def load(path: Path, choice: Choice) -> pa.Table:
-        separator = _separator(Beginning.of(path).lines[0]) or ","
+        separator = _separator(Beginning.from_file(path).lines[0]) or ","
         text = pa.dictionary(pa.int32(), pa.string())
         with opened(path) as source:
             return pyarrow.csv.read_csv(

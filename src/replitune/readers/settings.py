@@ -8,7 +8,7 @@ from replitune.settings import Settings, about
 
 
 class ColumnNames(Settings):
-    """Of a table of scores; what is not given is guessed, and the guess said."""
+    """The columns of a table of scores; what is not given is guessed, and the guess is reported."""
 
     system: Annotated[str | None, about("The system.")] = None
     replica: Annotated[str | None, about("The run: its number, its seed.")] = None

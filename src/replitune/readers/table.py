@@ -58,7 +58,7 @@ def read_table_of_segments(path: str | Path, has_header: bool) -> Table:
 
 
 def read_table(path: str | Path, text: str | None = None) -> Table:
-    """A table with a header, whose first line tells what separates its columns. Lines without
+    """A table with a header, whose first line shows what separates its columns. Lines without
     content are no rows, and blanks around a cell mean nothing."""
     text = read_text(path) if text is None else text
     lines = split_lines(text)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from replitune.errors import ReplituneError
 from replitune.readers.columns import Choice, choose
-from replitune.readers.interface import Reader, ScoreRows, few
+from replitune.readers.interface import Reader, ScoreRows, brief
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 from replitune.running.files import GZIP_MAGIC, read_bytes
@@ -28,10 +28,10 @@ Numbered = tuple[int, dict[str, Any]]
 
 
 class Tabular(Reader):
-    """A table of one kind of files."""
+    """A table in one file format."""
 
     IS_TEXT: ClassVar[bool] = False
-    """Whether all cells are texts, also those of numbers."""
+    """Whether all cells are text, numbers included."""
 
     @classmethod
     def read(cls, path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
@@ -90,22 +90,22 @@ class Tabular(Reader):
                         wrong.append(f"line {number}: {column} is {cell!r}")
         if whole:
             raise ReplituneError(
-                "a cell of another kind than its column",
+                "a cell of another type than its column",
                 file=path,
                 line=first_line,
-                found=few(wrong, whole),
+                found=brief(wrong, whole),
                 expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in each "
                 "other column",
             )
 
     @classmethod
     def lines(cls, path: Path, rows: Sequence[int]) -> list[int]:
-        """The lines of some rows."""
-        wanted, found = set(rows), {}
+        """The line of each of these rows."""
+        wanted, lines = set(rows), {}
         for row, (number, _) in enumerate(cls.numbered(path)):
             if row in wanted:
-                found[row] = number
-        return [found[row] for row in rows]
+                lines[row] = number
+        return [lines[row] for row in rows]
 
 
 def no_rows(file: str | None) -> ReplituneError:
@@ -135,12 +135,12 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
 
     def refuse(what: str, bad: pa.ChunkedArray, expected: str) -> None:
         rows = pc.indices_nonzero(bad).to_pylist()
-        some = line(rows[:3])
+        numbers = line(rows[:3])
         raise ReplituneError(
             what,
             file=name if is_file else None,
-            line=some[0] if is_file else None,
-            found=f"{place} {few(some, len(rows))}",
+            line=numbers[0] if is_file else None,
+            found=f"{place} {brief(numbers, len(rows))}",
             expected=expected,
         )
 
@@ -172,7 +172,7 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
 def _one_below_the_other(
     rows: ScoreRows, metrics: Sequence[str], scores: Sequence[pa.ChunkedArray]
 ) -> ScoreRows:
-    """Of a table with a column for each metric: `rows` has no scores yet."""
+    """The rows of a table with a column for each metric; `rows` has no scores yet."""
     size, line = len(scores[0]), rows.line
     columns = {
         role: pa.chunked_array(column.chunks * len(metrics), column.type)
@@ -188,7 +188,7 @@ def _one_below_the_other(
     return replace(
         rows,
         columns=columns,
-        line=lambda found: line([row % size for row in found]),
+        line=lambda positions: line([row % size for row in positions]),
         called={**rows.called, "metric": ", ".join(metrics)},
     )
 
@@ -204,7 +204,7 @@ def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.Chunke
         raise ReplituneError(
             "the scores are not numbers",
             file=file,
-            found=f"column `{called}` of {kind}: {few([repr(x) for x in column[:4].to_pylist()])}",
+            found=f"column `{called}` of {kind}: {brief([repr(x) for x in column[:4].to_pylist()])}",
             expected="numbers",
             fix=f"is `{called}` the score? --columns score=NAME says which",
         )
@@ -214,25 +214,25 @@ def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.Chunke
 
 
 def _ids(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedArray:
-    """Whole numbers, or texts by number; `pa.ArrowException` where a text is no UTF-8, which only
-    some of the readers of pyarrow look at."""
+    """Whole numbers, or texts by number; `pa.ArrowException` where a text is not UTF-8, which only some
+    of pyarrow's readers check."""
     kind = column.type
-    if pa.types.is_floating(kind):  # as pandas has whole numbers beside nothing
+    if pa.types.is_floating(kind):  # pandas stores whole numbers so where some are missing
         try:
             return column.cast(pa.int64())
         except pa.ArrowException:
             pass
     if pa.types.is_integer(kind):
         return column.cast(pa.int64())
-    of = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_dictionary(kind) and pa.types.is_integer(of):
-        return column.cast(of).cast(pa.int64())
-    texts = (pa.types.is_string(of), pa.types.is_large_string(of), pa.types.is_string_view(of))
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_dictionary(kind) and pa.types.is_integer(values):
+        return column.cast(values).cast(pa.int64())
+    texts = (pa.types.is_string(values), pa.types.is_large_string(values), pa.types.is_string_view(values))
     if not any(texts):
         raise ReplituneError(
             f"column `{called}` is neither text nor whole numbers",
             file=file,
-            found=f"{kind}: {few([repr(x) for x in column[:4].to_pylist()])}",
+            found=f"{kind}: {brief([repr(x) for x in column[:4].to_pylist()])}",
         )
     ids = column.cast(pa.dictionary(pa.int32(), pa.string()))
     for chunk in ids.chunks:

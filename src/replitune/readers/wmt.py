@@ -1,5 +1,5 @@
 """JSON lines of WMT25 and after: a document a line, with the scores of each of its paragraphs under
-each metric (``automatic_scores/SYSTEM.jsonl``); or a segment a line, with what people said of each
+each metric (``automatic_scores/SYSTEM.jsonl``); or a segment a line, with the human judgements of each
 system (``wmt25-genmt-humeval.jsonl``)."""
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 
 PARTS = "_#_"
-"""Between language pair, domain, document and segment in an id."""
+"""Separates language pair, domain, document and segment in an id."""
 
 
 class Wmt(Reader):
-    """The language pair tells the test set."""
+    """The language pair is the test set."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -37,7 +37,7 @@ class Wmt(Reader):
         seen: Counter[str] = Counter()
         for line, row in JsonLines.numbered(path):
             if "metric_scores" in row:
-                _of_document(rows, line, row)
+                _add_document(rows, line, row)
                 continue
             by_people = True
             id = str(row.get("doc_id"))
@@ -46,8 +46,8 @@ class Wmt(Reader):
             document = PARTS.join(rest[:2]) or id
             seen[id] += 1
             segment = id if seen[id] == 1 else f"{id}#{seen[id]}"
-            for system, said in of_kind(dict, row.get("scores"), path, line, "scores").items():
-                for metric, score in of_kind(dict, said, path, line, system).items():
+            for system, scores in of_kind(dict, row.get("scores"), path, line, "scores").items():
+                for metric, score in of_kind(dict, scores, path, line, system).items():
                     if isinstance(score, float | int) and not isinstance(score, bool):
                         rows.add(
                             line,
@@ -66,7 +66,7 @@ class Wmt(Reader):
         return rows.rows(called, [said_of], {"system": system})
 
 
-def _of_document(rows: Records, line: int, row: dict[str, Any]) -> None:
+def _add_document(rows: Records, line: int, row: dict[str, Any]) -> None:
     document, language = row.get("document_id"), row.get("language_pair")
     if document is None or language is None:
         raise ReplituneError(

@@ -1,4 +1,4 @@
-"""Tables and figures by name. Each says itself, from what there is, whether it applies.
+"""Tables and figures by name. Each decides from the data whether it applies.
 
 A new one is a function and a line here; other packages bring theirs as entry points.
 """
@@ -80,8 +80,8 @@ LATEX_TABLES: dict[LatexStyle, tuple[str, ...]] = {
 
 def tables(material: Material) -> dict[str, Table]:
     """By name, those that apply."""
-    found = {name: TABLES[name](material) for name in TABLES.names}
-    return {name: table for name, table in found.items() if table is not None}
+    every = {name: TABLES[name](material) for name in TABLES.names}
+    return {name: table for name, table in every.items() if table is not None}
 
 
 def figures(material: Material) -> dict[str, Figure]:

@@ -87,8 +87,8 @@ def of_each_cell(figure: Callable[[Material, Result], Figure | None]) -> Callabl
 
     @wraps(figure)
     def figures(material: Material) -> Figures:
-        found = {f"{c.testset}.{c.metric}": figure(material, c) for c in material.cells}
-        return {about: drawn for about, drawn in found.items() if drawn is not None}
+        by_cell = {f"{c.testset}.{c.metric}": figure(material, c) for c in material.cells}
+        return {about: drawn for about, drawn in by_cell.items() if drawn is not None}
 
     return figures
 
@@ -98,17 +98,17 @@ def style(index: int, *names: str) -> dict[str, Any]:
     return {name: STYLES[name][index % len(STYLES[name])] for name in ("color", *names)}
 
 
-def beside(axes: Any, **options: Any) -> None:
+def add_legend(axes: Any, **options: Any) -> None:
     """The legend to the right of the axes."""
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5), **options)
 
 
 LONGEST = 24
-"""Characters of a name in a picture; of longer ones the rest is left out, as `…` says."""
+"""Characters of a name in a picture; longer ones are cut, and end in `…`."""
 
 
 def _shorten(canvas: Any) -> None:
-    """Names that would leave no room for what is drawn."""
+    """Shorten names that would leave no room for the picture."""
     from matplotlib.ticker import FuncFormatter
 
     def short(text: str) -> str:

@@ -11,7 +11,7 @@ from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.numbers import interval, p_equation, score, signed
 from replitune.report.planning import detectable
-from replitune.report.ranks import places, rank_said
+from replitune.report.ranks import places, rank_text
 from replitune.report.wording import INTERVALS
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
@@ -62,9 +62,9 @@ def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, TestR
                 mec=ink,
                 mfc=ink if sure else "white",
             )
-            said = f"{signed(test.delta, cell.decimals)} "
-            said += f"{interval(test.ci_low, test.ci_high, cell.decimals)}  {p_equation(p)}"
-            axes.text(1.12, y, said, va="center", size=9, transform=axes.get_yaxis_transform())
+            label = f"{signed(test.delta, cell.decimals)} "
+            label += f"{interval(test.ci_low, test.ci_high, cell.decimals)}  {p_equation(p)}"
+            axes.text(1.12, y, label, va="center", size=9, transform=axes.get_yaxis_transform())
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_yticks(range(len(rows)), [cell.name for cell, _ in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -95,11 +95,11 @@ def ranking(material: Material, cell: Result) -> Figure | None:
     methods = [m for m in ("clark", "riezler", "fu") if any(s.ci.get(m) for s in cell.systems.values())]
 
     def draw(axes: Any) -> None:
-        found = [
+        intervals = [
             (y, *(cell.systems[name].ci.get(methods[0]) or ())) if methods else (y,)
             for y, name in enumerate(names)
         ]
-        known = [row for row in found if len(row) == 3]
+        known = [row for row in intervals if len(row) == 3]
         if known:
             axes.hlines(*zip(*known, strict=True), lw=2, **style(0))
         clusters = [standing[name].cluster for name in names] if standing else []
@@ -109,9 +109,9 @@ def ranking(material: Material, cell: Result) -> Figure | None:
                 axes.axhspan(first - 0.5, first + size - 0.5, color="#e8edf1", lw=0)
         for y, name in enumerate(names):
             system, at = cell.systems[name], standing.get(name)
-            said = score(system.avg, cell.decimals)
-            said += f"   {rank_said(at.ranks)}" if at is not None else ""
-            axes.text(1.01, y, said, va="center", size=8, transform=axes.get_yaxis_transform())
+            label = score(system.avg, cell.decimals)
+            label += f"   {rank_text(at.ranks)}" if at is not None else ""
+            axes.text(1.01, y, label, va="center", size=8, transform=axes.get_yaxis_transform())
         runs = [
             (x, y)
             for y, name in enumerate(names)
@@ -128,7 +128,7 @@ def ranking(material: Material, cell: Result) -> Figure | None:
         if not cell.higher_is_better:
             axes.invert_xaxis()
 
-    told = (
+    bands = (
         " Bands are clusters: each system beats all of the clusters below; right: score, and "
         "the ranks that a system may have, all together."
         if standing
@@ -136,7 +136,7 @@ def ranking(material: Material, cell: Result) -> Figure | None:
     )
     how = f", {INTERVALS[methods[0]]} intervals" if methods else ""
     return Figure(
-        f"{cell.name} on {cell.testset}, best first{how}; strokes are runs.{told}",
+        f"{cell.name} on {cell.testset}, best first{how}; strokes are runs.{bands}",
         draw,
         size=(7.2, 1.0 + 0.3 * len(names)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from replitune.report.drawing import STYLES, Figure, Figures, beside, style
+from replitune.report.drawing import STYLES, Figure, Figures, add_legend, style
 from replitune.report.material import Material
 from replitune.report.tables_looks import decider
 from replitune.significance.looks.record import FUTILE, NO_P, OPEN, SETTLED
@@ -31,8 +31,8 @@ def looks(material: Material) -> Figures:
 
     def draw(axes: Any) -> None:
         named = set()
-        for y, found in enumerate(rows.values()):
-            for k, row in enumerate(found):
+        for y, of_pair in enumerate(rows.values()):
+            for k, row in enumerate(of_pair):
                 if row.delta is None:
                     continue
                 at = y - 0.4 + step * (k + 0.5)
@@ -46,7 +46,7 @@ def looks(material: Material) -> Figures:
         axes.set_yticks(range(len(rows)), [f"{b} − {a}" for a, b in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel(f"difference in {cell.name}")
-        beside(axes)
+        add_legend(axes)
 
     rest = len(record.plan.pairs) - len(pairs)
     return {
@@ -100,7 +100,7 @@ def runs(material: Material) -> Figures:
         axes.set_yticks(range(len(plan.sizes)), list(plan.sizes))
         axes.set_ylim(len(plan.sizes) - 0.4, -0.6)
         axes.set_xlabel("replicas")
-        beside(axes)
+        add_legend(axes)
 
     return {
         f"{cell.testset}.{cell.metric}": Figure(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from replitune.arithmetic import exp
-from replitune.report.drawing import Figure, beside, of_each_cell, style
+from replitune.report.drawing import Figure, add_legend, of_each_cell, style
 from replitune.report.findings import interval_methods
 from replitune.report.material import Material
 from replitune.report.numbers import score
@@ -51,7 +51,7 @@ def replicas(material: Material, cell: Result) -> Figure | None:
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("replicas")
         axes.yaxis.get_major_locator().set_params(integer=True)
-        beside(axes)
+        add_legend(axes)
 
     counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
     return Figure(
@@ -70,26 +70,26 @@ def intervals(material: Material, cell: Result) -> Figure | None:
     draws replica scores and speaks of new runs."""
     systems = cell.ranked[::-1]
     methods = interval_methods(cell)
-    if not any(found for system in cell.systems.values() for found in system.ci.values()):
+    if not any(limits for system in cell.systems.values() for limits in system.ci.values()):
         return None
     step = 0.7 / max(len(methods), 1)
 
     def draw(axes: Any) -> None:
         for index, method in enumerate(methods):
-            found = [
+            rows = [
                 (y + step * ((len(methods) - 1) / 2 - index), cell.systems[system].avg, *ends)
                 for y, system in enumerate(systems)
                 if (ends := cell.systems[system].ci.get(method)) is not None
             ]
-            if found:
-                at, means, low, high = zip(*found, strict=True)
+            if rows:
+                at, means, low, high = zip(*rows, strict=True)
                 axes.hlines(at, low, high, **style(index, "ls"), linewidth=2)
                 label = INTERVALS.get(method, method)
                 axes.plot(means, at, **style(index, "marker"), ls="none", label=label)
         axes.set_yticks(range(len(systems)), systems)
         axes.set_ylim(-0.6, len(systems) - 0.4)
         axes.set_xlabel(_axis(cell))
-        beside(axes)
+        add_legend(axes)
 
     runs = ", ".join(f"{s}: n = {len(cell.systems[s].scores)}" for s in cell.ranked)
     return Figure(
@@ -119,8 +119,8 @@ def fits(material: Material, cell: Result) -> Figure | None:
         for index, (name, values) in enumerate(scores.items()):
             z = (x - means[name]) / spreads[name]
             density = exp(-0.5 * z**2) / (spreads[name] * np.sqrt(2 * np.pi))
-            said = (score(number, cell.decimals) for number in (means[name], spreads[name]))
-            label = f"{name} ({', '.join(said)}, n = {len(values)})"
+            numbers = (score(number, cell.decimals) for number in (means[name], spreads[name]))
+            label = f"{name} ({', '.join(numbers)}, n = {len(values)})"
             axes.plot(x, density, **style(index, "ls"), label=label)
             ticks = np.full(len(values), -0.02 * (index + 1))
             axes.plot(
@@ -137,7 +137,7 @@ def fits(material: Material, cell: Result) -> Figure | None:
         axes.tick_params(axis="x", pad=4 + 4 * len(scores))
         axes.set_xlabel(_axis(cell))
         axes.set_ylabel("density")
-        beside(axes, title="mean, standard deviation", title_fontsize=8)
+        add_legend(axes, title="mean, standard deviation", title_fontsize=8)
 
     left_out = [name for name in cell.ranked[:MOST] if name not in scores]
     note = _others(cell)

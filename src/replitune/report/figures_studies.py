@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from replitune.meta.rows import MetaRow
-from replitune.report.drawing import Figure, Figures, beside, of_each_cell, style
+from replitune.report.drawing import Figure, Figures, add_legend, of_each_cell, style
 from replitune.report.findings import difference
 from replitune.report.material import Material
-from replitune.report.tables_studies import plans_of, spoken
+from replitune.report.tables_studies import plans_of, scopes_of
 from replitune.report.wording import count
 from replitune.results.result import Result
 from replitune.significance.studies.calibrate import wilson
@@ -24,7 +24,7 @@ Row = TypeVar("Row", PowerRow, ReplicationRow)
 
 def _about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> list[Row]:
     """The rows of a study about the pair of which there is most to see."""
-    rows: list[Any] = [row for other, found in study if other is cell for row in found]
+    rows: list[Any] = [row for other, own in study if other is cell for row in own]
     pairs = [(row.a, row.b) for row in rows]
     pair = cell.closest if cell.closest in pairs else next(iter(pairs), None)
     return [row for row in rows if (row.a, row.b) == pair]
@@ -70,7 +70,7 @@ def power(material: Material, cell: Result) -> Figure | None:
         axes.set_xlim(left=0)
         axes.set_xlabel(f"true difference in {cell.name}")
         axes.set_ylabel("power")
-        beside(axes)
+        add_legend(axes)
 
     return Figure(
         f"Power of the crossed test at {first.alpha:g} to find a true difference in {cell.name} "
@@ -78,7 +78,7 @@ def power(material: Material, cell: Result) -> Figure | None:
         f"segments of {cell.testset}, computed from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}); the line is the wanted power, the band what these runs leave "
         f"open of this experiment's own power ({100 * first.confidence:.0f}%). It speaks of "
-        f"{spoken(rows)}.",
+        f"{scopes_of(rows)}.",
         draw,
         size=(6.8, 3.4),
     )
@@ -111,7 +111,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
                 axes.fill_between(*zip(*band, strict=True), **style(index), alpha=0.15, lw=0)
             axes.plot(
                 [n for n, _ in line],
-                [found for _, found in line],
+                [smallest for _, smallest in line],
                 **style(index, "ls", "marker"),
                 ms=5,
                 label="any number of segments" if any_number else f"{size:,} segments",
@@ -132,7 +132,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         axes.set_xticks(sorted({row.n_a for row in plans}))
         axes.set_xlabel("replicas of each system")
         axes.set_ylabel(f"detectable difference in {cell.name}")
-        beside(axes)
+        add_legend(axes)
 
     return Figure(
         f"Smallest true difference in {cell.name} between {first.a} and {first.b} that the crossed "
@@ -140,7 +140,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         f"and segments, from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}, {own.segments:,} segments of {cell.testset}); the line is the "
         f"observed difference, the band what these runs leave open on {sizes[0]:,} segments "
-        f"({100 * first.confidence:.0f}%). It speaks of {spoken(rows)}.",
+        f"({100 * first.confidence:.0f}%). It speaks of {scopes_of(rows)}.",
         draw,
         size=(6.8, 3.4),
     )
@@ -169,7 +169,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
         axes.set_xlabel(f"observed difference in {cell.name}, {first.b} − {first.a}")
         axes.set_ylabel("relative frequency")
         axes.set_ylim(bottom=0)
-        beside(axes)
+        add_legend(axes)
 
     return Figure(
         f"Relative frequency of the difference in {cell.name} on {cell.testset} between {first.a} "
@@ -186,7 +186,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
 def calibration(material: Material, cell: Result) -> Figure | None:
     """Share of rejections where there is no difference, by test and number of replicas; the line
     is the level."""
-    rows = [row for other, found in material.calibrate if other is cell for row in found]
+    rows = [row for other, study in material.calibrate if other is cell for row in study]
     if not rows:
         return None
     # one panel for each null hypothesis, pools together
@@ -218,7 +218,7 @@ def calibration(material: Material, cell: Result) -> Figure | None:
             panel.set_xlabel("replicas of each side")
             panel.set_title(f"{null[0]}: {null[1]}", fontsize=9)
         np.ravel(panels)[0].set_ylabel(f"share of p ≤ {alpha:g}")
-        beside(np.ravel(panels)[-1])
+        add_legend(np.ravel(panels)[-1])
 
     pools = list(dict.fromkeys(row.pool for row in kept))
     trials = max(row.trials for row in kept)
@@ -274,7 +274,7 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlim(0, 100)
         axes.set_xlabel("pairs on which metric and people agree (%)")
-        beside(axes)
+        add_legend(axes)
 
     return Figure(
         f"Share of {count(rows[0].n or 0, 'pair')} of systems on {testset} of which a metric's "

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from replitune.report.drawing import Figure, beside, of_each_cell, style
+from replitune.report.drawing import Figure, add_legend, of_each_cell, style
 from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.numbers import p_equation, p_value, score
@@ -27,9 +27,9 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
     p = np.full((len(systems), len(systems)), np.nan)
     for i, better in enumerate(systems):
         for j, worse in enumerate(systems[i + 1 :], start=i + 1):
-            found = adjusted(cell.lead_test((better, worse)))
-            if found is not None:
-                p[i, j] = found
+            own = adjusted(cell.lead_test((better, worse)))
+            if own is not None:
+                p[i, j] = own
 
     legible = len(systems) <= LEGIBLE
 
@@ -76,7 +76,7 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
 def differences(material: Material, cell: Result) -> Figure | None:
     """Fu et al. (2016), Fig. 5: uncorrected p of every pair against its difference, by test, with
     a decreasing fit and the difference at which it falls to the level of the experiment."""
-    (fits,) = (found for other, found in material.thresholds if other is cell)
+    (fits,) = (own for other, own in material.thresholds if other is cell)
     if not fits:
         return None
     alpha = fits[0].alpha
@@ -94,11 +94,11 @@ def differences(material: Material, cell: Result) -> Figure | None:
         axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
 
     scopes = {result.method: result.generalises_to for result in cell.tests}
-    spoken = "; ".join(f"{method}: {scope}" for method, scope in scopes.items())
+    scope_text = "; ".join(f"{method}: {scope}" for method, scope in scopes.items())
     return Figure(
         f"p, uncorrected, of {count(len(cell.pairs), 'pair')} of systems against their difference "
         f"in {cell.name} on {cell.testset}, with a decreasing fit and the difference at which it "
-        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It speaks of: {spoken}.",
+        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It speaks of: {scope_text}.",
         draw,
         size=(7.2, 3.4),
     )
@@ -108,12 +108,12 @@ def differences(material: Material, cell: Result) -> Figure | None:
 def distributions(material: Material, cell: Result) -> Figure | None:
     """Distributions of the difference under the tests that resample (after Graham 2016), for the
     pair whose p is nearest to .05; the black line is the observed difference."""
-    wide = {key: (edges, n) for key, (edges, n) in cell.histograms.items() if np.ptp(edges) > 1e-6}
-    pairs = [(a, b) for a, b, _ in wide if (a, b) in cell.pairs]
+    varying = {key: (edges, n) for key, (edges, n) in cell.histograms.items() if np.ptp(edges) > 1e-6}
+    pairs = [(a, b) for a, b, _ in varying if (a, b) in cell.pairs]
     if not pairs:
         return None
     a, b = pair = cell.closest if cell.closest in pairs else pairs[0]
-    drawn = {method: found for (x, y, method), found in wide.items() if (x, y) == pair}
+    drawn = {method: bins for (x, y, method), bins in varying.items() if (x, y) == pair}
     results = {method: cell.test(pair, method) for method in drawn}
 
     def draw(axes: Any) -> None:
@@ -188,7 +188,7 @@ def overlap(material: Material, cell: Result) -> Figure | None:
         axes.invert_yaxis()
         axes.set_xlim(0, 1.08)
         axes.set_xlabel("overlap ratio")
-        beside(axes)
+        add_legend(axes)
 
     more = len(cell.pairs) - len(pairs)
     rest = f"; {more} pairs that overlap less are in the table" if more else ""

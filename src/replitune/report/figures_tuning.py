@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from replitune.replicas import Replica
-from replitune.report.drawing import Figure, Figures, beside, of_each_cell, style
+from replitune.report.drawing import Figure, Figures, add_legend, of_each_cell, style
 from replitune.report.material import Material
 from replitune.results.result import Result
 
@@ -38,12 +38,12 @@ def tuners(material: Material, cell: Result) -> Figure | None:
             axes.hlines(*zip(*bars, strict=True), color="black", lw=1.2)
         axes.set_xticks(range(len(scores)), list(scores), rotation=30 if len(scores) > 4 else 0)
         axes.set_ylabel(cell.name)
-        beside(axes)
+        add_legend(axes)
 
     sizes = {
         tuner: dict.fromkeys(str(len(g[tuner])) for g in scores.values() if tuner in g) for tuner in tuners
     }
-    counts = ", ".join(f"{tuner}: n = {'/'.join(of)}" for tuner, of in sizes.items())
+    counts = ", ".join(f"{tuner}: n = {'/'.join(numbers)}" for tuner, numbers in sizes.items())
     return Figure(
         f"{cell.name} on {cell.testset} of each replica by the tuner it came from ({counts} per "
         "system); the bar is the mean. No test; the spread of a column is what one run of that "
@@ -80,9 +80,9 @@ def convergence(material: Material) -> Figures:
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel("iteration")
         axes.set_ylabel("score on dev")
-        beside(axes)
+        add_legend(axes)
 
-    runs = ", ".join(f"{system}: n = {len(found)}" for system, found in histories.items())
+    runs = ", ".join(f"{system}: n = {len(replicas)}" for system, replicas in histories.items())
     figure = Figure(
         f"Score on the dev set at each iteration of every tuning run or training ({runs}). Where "
         "curves of one system end apart, it is itself a source of chance. No test.",

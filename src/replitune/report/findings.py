@@ -1,4 +1,4 @@
-"""What results say at a level, and which system is best."""
+"""Whether results are significant at a level, and which system is best."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def difference(cell: Result, pair: tuple[str, str]) -> float:
 
 
 def best(cell: Result) -> str | None:
-    """The system with the best mean, when there is something to be best of."""
+    """The system with the best mean, when there are several to compare."""
     return None if cell.neutral or len(cell.systems) < 2 else cell.ranked[0]
 
 

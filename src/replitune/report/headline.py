@@ -38,7 +38,7 @@ def headlines(material: Material) -> list[Headline]:
 
 def _headline(testset: str, cells: Sequence[Result], baseline: str | None) -> Headline:
     if all(len(cell.pairs) == 1 for cell in cells):
-        text, decided = of_pair([(cell, test) for cell in cells if (test := _lead(cell))])
+        text, decided = pair_headline([(cell, test) for cell in cells if (test := _lead(cell))])
     elif all(ranking(cell) is not None for cell in cells):
         text, decided = _clusters(cells)
     else:
@@ -50,30 +50,30 @@ def _lead(cell: Result) -> TestResult | None:
     return cell.lead_test(cell.pairs[0])
 
 
-def of_pair(found: Sequence[tuple[Result, TestResult]]) -> tuple[str, bool]:
+def pair_headline(tested: Sequence[tuple[Result, TestResult]]) -> tuple[str, bool]:
     """``B beats A in BLEU and chrF; TER undecided``, and whether anything is decided."""
-    said: dict[str, list[str]] = {}
+    sure: dict[str, list[str]] = {}
     undecided, untested = [], []
-    for cell, test in found:
+    for cell, test in tested:
         won = verdict(test, cell.alpha, cell.higher_is_better)
         if won is None:
             untested.append(cell.name)
         elif won:
             better, worse = (test.b, test.a) if won > 0 else (test.a, test.b)
-            said.setdefault(f"{better} beats {worse}", []).append(cell.name)
+            sure.setdefault(f"{better} beats {worse}", []).append(cell.name)
         elif _same(cell, test):
-            said.setdefault(f"{test.a} and {test.b} are the same within the margin", []).append(cell.name)
+            sure.setdefault(f"{test.a} and {test.b} are the same within the margin", []).append(cell.name)
         else:
             undecided.append(cell.name)
-    parts = [f"{what} in {listed(names)}" for what, names in said.items()]
-    _, first = found[0]
+    parts = [f"{what} in {listed(names)}" for what, names in sure.items()]
+    _, first = tested[0]
     if undecided and parts:
         parts.append(f"{listed(undecided)} undecided")
     elif undecided:
         parts.append(f"{first.b} and {first.a}: undecided in {listed(undecided)}")
     if untested:
         parts.append(f"{listed(untested)}: no p")
-    return "; ".join(parts), bool(said)
+    return "; ".join(parts), bool(sure)
 
 
 def _same(cell: Result, test: TestResult) -> bool:
@@ -84,9 +84,9 @@ def _same(cell: Result, test: TestResult) -> bool:
 def _clusters(cells: Sequence[Result]) -> tuple[str, bool]:
     """The clusters by the first metric, and how many there are by the others."""
     first, *others = cells
-    found = ranking(first)
-    assert found is not None
-    clusters = found.clusters or ()
+    order = ranking(first)
+    assert order is not None
+    clusters = order.clusters or ()
     wins = any(own.wins.any() for cell in cells if (own := ranking(cell)) is not None)
     if len(clusters) == 1:
         return _one_cluster(cells), wins
@@ -110,15 +110,15 @@ def _one_cluster(cells: Sequence[Result]) -> str:
     """Who beats whom by each metric, where no system stands apart by the first."""
     parts = []
     for cell in cells:
-        found = ranking(cell)
-        assert found is not None
-        names, wins = found.systems, list(zip(*found.wins.nonzero(), strict=True))
-        said = "; ".join(f"{names[i]} beats {names[j]}" for i, j in wins)
+        order = ranking(cell)
+        assert order is not None
+        names, wins = order.systems, list(zip(*order.wins.nonzero(), strict=True))
+        text = "; ".join(f"{names[i]} beats {names[j]}" for i, j in wins)
         if not 0 < len(wins) <= NAMED:
-            said = f"{len(wins)} of {len(cell.pairs)} pairs decided"
+            text = f"{len(wins)} of {len(cell.pairs)} pairs decided"
         elif len(wins) < len(cell.pairs):
-            said += f", {count(len(cell.pairs) - len(wins), 'pair')} undecided,"
-        parts.append(f"{said} by {cell.name}")
+            text += f", {count(len(cell.pairs) - len(wins), 'pair')} undecided,"
+        parts.append(f"{text} by {cell.name}")
     return "; ".join(parts)
 
 

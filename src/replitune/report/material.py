@@ -26,7 +26,7 @@ Histories = Mapping[str, Mapping[str, NDArray[np.float64]]]
 
 @dataclass(frozen=True)
 class Material:
-    """Settings, what the tests and studies said, and texts; empty where there is nothing."""
+    """Settings, results of the tests and studies, and texts; empty where there are none."""
 
     experiment: str
     seed: int
@@ -41,19 +41,19 @@ class Material:
     """The test behind each label."""
     segments: Sequence[Segments] = ()
     explain: Callable[[], Sequence[Why]] = tuple
-    """What segments and words say of why; it takes a while, see `why`."""
+    """Computes `why`, which takes a while."""
     histories: Histories = field(default_factory=dict)
     corpus: Sequence[str] = ()
     """Warnings about the texts."""
     inputs: Sequence[str] = ()
     """What looks wrong with outputs, or with a table of scores, that were given."""
     unrepeatable: Sequence[str] = ()
-    """Replicas that another run would make otherwise."""
+    """Replicas that another run would make differently."""
     power: Sequence[tuple[Result, list[PowerRow]]] = ()
     replication: Sequence[tuple[Result, list[ReplicationRow]]] = ()
     calibrate: Sequence[tuple[Result, list[CalibrationRow]]] = ()
     looks: Record | None = None
-    """Where the experiment has decided itself how many replicas it needs."""
+    """Of an experiment that decides how many replicas it needs."""
     meta: Mapping[str, list[MetaRow]] = field(default_factory=dict)
     """By test set."""
     people: Sequence[str] = ()
@@ -72,15 +72,15 @@ class Material:
     @cached_property
     def documents(self) -> list[tuple[Result, GroupScores]]:
         """Scores of documents and parts, by the first metric of each test set."""
-        found = []
+        rows = []
         for one in self.why:
             cell = next(cell for cell in self.cells if cell.testset == one.testset)
-            found += [
+            rows += [
                 (cell, group)
                 for metric, group in one.groups
                 if metric == cell.metric and group.kind in ("document", "part")
             ]
-        return found
+        return rows
 
     @cached_property
     def thresholds(self) -> list[tuple[Result, list[Threshold]]]:
@@ -90,12 +90,12 @@ class Material:
 
 def thresholds(cell: Result, alpha: float, seed: int) -> list[Threshold]:
     """Fu et al. (2016), Fig. 5: where a decreasing fit of p on the difference falls to alpha."""
-    found = []
+    fits = []
     for method in cell.methods:
         results = [r for r in cell.tests if r.method == method and r.p is not None]
         if len(results) < 2:
             continue
-        found.append(
+        fits.append(
             threshold(
                 np.array([result.delta for result in results]),
                 np.array([result.p for result in results], dtype=np.float64),
@@ -105,4 +105,4 @@ def thresholds(cell: Result, alpha: float, seed: int) -> list[Threshold]:
                 rng=stream(seed, "report", cell.testset, "threshold", method),
             )
         )
-    return found
+    return fits

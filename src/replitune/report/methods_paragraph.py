@@ -48,7 +48,7 @@ def methods(material: Material) -> list[str]:
         else f"Every system was tuned or trained {times} times, and scores are means over these "
         "replicas, following Clark et al. (2011)"
     )
-    looked = "" if material.looks is None else _looks(material.looks)
+    about_looks = "" if material.looks is None else _looks(material.looks)
     tested = (
         f"Differences were tested at {material.alpha:g} by {described}. Resampling tests use "
         f"{material.samples:,} samples; {adjusted}."
@@ -56,7 +56,7 @@ def methods(material: Material) -> list[str]:
         else "No differences were tested."
     )
     return [
-        f"{replicated}. {looked}{tested} Computed with replitune {__version__}.",
+        f"{replicated}. {about_looks}{tested} Computed with replitune {__version__}.",
         f"Metrics: {metrics}.",
         "p is the probability of a difference at least as large if there were none, over what the "
         "test generalises to. It is not the probability that the systems are equal, and a small "

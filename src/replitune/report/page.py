@@ -92,14 +92,14 @@ def page(
             statics[id] = (first["caption"], first["svg"], first["name"])
             drawn.remove(first)
     segments = [part for part in material.segments if part.outputs]
-    said = verdicts(material)
+    groups = verdicts(material)
     text = environment.get_template("report.html").render(
         experiment=material.experiment,
         seed=material.seed,
         headlines=headlines(material),
         many=any(len(cell.systems) > 2 for cell in material.cells),
-        verdicts=said,
-        sentences=sum(len(group.shown) + len(group.folded) for group in said),
+        verdicts=groups,
+        sentences=sum(len(group.shown) + len(group.folded) for group in groups),
         warnings=warnings(material),
         tables={name: table for name, table in tables.items() if table.rows},
         papers=PAPERS,
@@ -131,16 +131,16 @@ SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def _sha256(script: str) -> str:
-    """As the content security policy names the scripts that may run: ours, and no other."""
+    """As the content security policy names the scripts that may run: ours, and no others."""
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
 def missing(material: Material) -> list[str]:
-    """What this experiment has no data for, or was not asked, in words."""
+    """What this experiment has no data for, or was not asked to do."""
     cells = material.cells
     systems = [system for cell in cells for system in cell.systems.values()]
     several = any(system.n > 1 for system in systems)
-    said = {
+    known = {
         "differences (one system)": any(cell.tests for cell in cells),
         "spread over runs (one of each system)": several,
         "spread on a dev set": not several or any(s.s_dev is not None for s in systems),
@@ -151,13 +151,13 @@ def missing(material: Material) -> list[str]:
         "people": material.meta or material.people,
         "tuning": not several or material.histories,
     }
-    return [text for text, there in said.items() if not there]
+    return [text for text, there in known.items() if not there]
 
 
 def _points(svg: str) -> float:
     """Width of a figure."""
-    found = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
-    return float(found[1]) if found else 0.0
+    match = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
+    return float(match[1]) if match else 0.0
 
 
 GLYPH = re.compile(r'<path id="(DejaVu[^"]+)"[^>]*/>\s*')

@@ -209,11 +209,11 @@ def _why(one: Why, alpha: float) -> dict[str, Any]:
     for metric, group in one.groups:
         kind = kinds.setdefault(group.kind, {"names": group.names, "sizes": group.sizes, "metrics": {}})
         kind["metrics"][metric] = _means(
-            {name: Moments.of(scores) for name, scores in group.scores.items()}, alpha
+            {name: Moments.over_runs(scores) for name, scores in group.scores.items()}, alpha
         )
     words = one.words
     return {
-        "scores": {metric: segment_scores(found) for metric, found in one.means.items()},
+        "scores": {metric: segment_scores(means) for metric, means in one.means.items()},
         "groups": kinds,
         "words": None
         if words is None
@@ -245,17 +245,17 @@ def segment_scores(means: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
         "names": list(codes),
         "low": low,
         "high": high,
-        "scores": [_base64(found, 3) for found in codes.values()],
+        "scores": [_base64(own, 3) for own in codes.values()],
         "counts": counts,
     }
 
 
-def _means(found: Mapping[str, Moments], alpha: float) -> dict[str, Any]:
+def _means(by_name: Mapping[str, Moments], alpha: float) -> dict[str, Any]:
     """Means over runs, and of each pair half the width of the interval of the difference."""
-    halves = (half_width(found[a], found[b], alpha) for a, b in pairs_of(found))
+    halves = (half_width(by_name[a], by_name[b], alpha) for a, b in pairs_of(by_name))
     return {
-        "names": list(found),
-        "means": [rounded(moments.mean) for moments in found.values()],
+        "names": list(by_name),
+        "means": [rounded(moments.mean) for moments in by_name.values()],
         "halves": [None if half is None else rounded(half) for half in halves],
     }
 

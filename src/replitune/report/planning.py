@@ -1,5 +1,5 @@
-"""What this experiment finds, and what others with other runs and segments would: for the pictures
-and the sliders of the page, which compute nothing of it."""
+"""The power of this experiment, and of others with more or fewer runs and segments, for the page,
+whose pictures and sliders compute none of it."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def own_plan(cell: Result, test: TestResult) -> Plan | None:
 def detectable(material: Material, cell: Result, test: TestResult) -> float | None:
     """The difference that this experiment finds four times in five: of the study of power, or from
     the components of the pair, or where there are none from its standard error."""
-    for other, found in material.power:
-        for row in plans_of(found) if other is cell else ():
+    for other, study in material.power:
+        for row in plans_of(study) if other is cell else ():
             if row.design and {row.a, row.b} == {test.a, test.b}:
                 return row.detectable
     plan = own_plan(cell, test)
@@ -90,16 +90,16 @@ def plan_grid(cell: Result, test: TestResult, runs: Sequence[int], sizes: Sequen
         return None
     numbers = [(own.n_a, own.n_b), *((n * own.tuners, n * own.tuners) for n in runs)]
     shape = len(numbers), len(sizes)
-    found = PlanGrid(
+    grid = PlanGrid(
         own.tuners, numbers[0], np.empty(shape), np.empty(shape), np.empty((*shape, len(CURVE)))
     )
     for i, (n_a, n_b) in enumerate(numbers):
         for j, size in enumerate(sizes):
             plan = _planned(cell, test, Plan(n_a, n_b, size, own.tuners))
-            found.detectable[i, j] = plan.detectable(WANTED)
-            found.observed[i, j] = plan.power(test.delta)
-            found.curve[i, j] = plan.power(np.array(CURVE) * found.detectable[i, j])
-    return found if found.detectable.min() > 0 else None
+            grid.detectable[i, j] = plan.detectable(WANTED)
+            grid.observed[i, j] = plan.power(test.delta)
+            grid.curve[i, j] = plan.power(np.array(CURVE) * grid.detectable[i, j])
+    return grid if grid.detectable.min() > 0 else None
 
 
 def _planned(cell: Result, test: TestResult, plan: Plan) -> Planned:

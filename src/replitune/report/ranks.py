@@ -31,21 +31,21 @@ def ranking(result: Result) -> Ranking | None:
     decisions hold together."""
     if len(result.systems) < 3:
         return None
-    found = result.rankings().get(result.lead_method)
-    return None if found is None or found.clusters is None else found
+    ranked = result.rankings().get(result.lead_method)
+    return None if ranked is None or ranked.clusters is None else ranked
 
 
 def places(result: Result) -> dict[str, Place]:
     """Of every system, best first; empty without a ranking."""
-    found = ranking(result)
-    if found is None or found.clusters is None:
+    ranked = ranking(result)
+    if ranked is None or ranked.clusters is None:
         return {}
-    cluster = {name: k for k, names in enumerate(found.clusters, start=1) for name in names}
-    ranks = zip(found.systems, found.ranks or (), strict=True)
-    return {name: Place(cluster[name], of) for name, of in ranks}
+    cluster = {name: k for k, names in enumerate(ranked.clusters, start=1) for name in names}
+    ranks = zip(ranked.systems, ranked.ranks or (), strict=True)
+    return {name: Place(cluster[name], span) for name, span in ranks}
 
 
-def rank_said(ranks: Ranks | None) -> str:
+def rank_text(ranks: Ranks | None) -> str:
     """``2``, ``2-4``."""
     if ranks is None:
         return MISSING
@@ -54,20 +54,20 @@ def rank_said(ranks: Ranks | None) -> str:
 
 
 def by_people(material: Material) -> dict[str, dict[str, Ranks]]:
-    """By test set, the ranks that people leave to each system: of judgements given to `compare`
-    those of their own result, of the study `meta` those of its rank-sum tests."""
-    found = {testset: _of_rows(rows) for testset, rows in material.meta.items()}
+    """By test set, the ranks of each system by people: by the judgements given to `compare`, or by
+    the rank-sum tests of the study `meta`."""
+    by_testset = {testset: _ranks_of_rows(rows) for testset, rows in material.meta.items()}
     for cell in material.cells:
         if cell.metric in material.people:
             lead = [test for test in cell.tests if test.method == cell.lead_method]
             names = {name for test in lead for name in (test.a, test.b)}
             won = [(test, verdict(test, cell.alpha, cell.higher_is_better)) for test in lead]
             beaten = [(t.b, t.a) if w > 0 else (t.a, t.b) for t, w in won if w]
-            found.setdefault(cell.testset, _ranks(names, beaten))
-    return {testset: ranks for testset, ranks in found.items() if ranks}
+            by_testset.setdefault(cell.testset, _ranks(names, beaten))
+    return {testset: ranks for testset, ranks in by_testset.items() if ranks}
 
 
-def _of_rows(rows: Sequence[MetaRow]) -> dict[str, Ranks]:
+def _ranks_of_rows(rows: Sequence[MetaRow]) -> dict[str, Ranks]:
     pairs = [row for row in rows if row.study == "pair" and row.method == "rank-sum"]
     pairs = [r for r in pairs if (r.criterion, r.alpha) == (pairs[-1].criterion, pairs[0].alpha)]
     beaten = [(r.b, r.a) if r.outcome == 1 else (r.a, r.b) for r in pairs if r.outcome in (1, -1)]

@@ -1,4 +1,4 @@
-"""What was found, as people and their programs take it: tables, verdicts, frames, figures, pages.
+"""A report, for people and for programs: tables, verdicts, frames, figures, pages.
 
 One class for the folder of an experiment, and one for a comparison that was just made, which also
 has the statistics, and perhaps the texts, that it was made from.
@@ -32,7 +32,7 @@ from replitune.report.terminal import comparison_lines
 from replitune.report.verdict import Verdict, lead_verdicts
 from replitune.report.warnings import warnings
 from replitune.report.why import Why, explain
-from replitune.report.wording import named
+from replitune.report.wording import with_names
 from replitune.results.comparing import Results
 from replitune.results.in_hand import looks_in_hand
 from replitune.results.result import Result
@@ -61,7 +61,7 @@ STYLE = (
 
 
 class Report:
-    """All that was found, on one test set or several, under one metric or several.
+    """All results, on one test set or several, under one metric or several.
 
     ``print(report)`` is what the command `compare` prints; a notebook shows verdicts and a table.
     """
@@ -84,7 +84,7 @@ class Report:
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before believing it."""
+        """What to know before relying on the results."""
         return [
             f"{warning.title}: {warning.text}" + "".join(f" {place}." for place in warning.places)
             for warning in warnings(self.material)
@@ -103,16 +103,16 @@ class Report:
             every test; ``systems``, ``intervals``, ``variances``, ``documents`` and others:
             a wrong name says which there are.
         """
-        found = contents.TABLES[name](self.material)
-        if found is None or not found.rows:
+        chosen = contents.TABLES[name](self.material)
+        if chosen is None or not chosen.rows:
             raise ReplituneError(
                 f"table {name!r} has no rows here",
                 expected=", ".join(n for n, table in contents.tables(self.material).items() if table.rows),
             )
-        return found
+        return chosen
 
     def verdicts(self) -> list[Verdict]:
-        """What is said about each pair of systems under each metric, by the leading test: an
+        """The verdict on each pair of systems under each metric, by the leading test: an
         object with `significant`, `headline`, and the whole `text`."""
         return [verdict for result in self.results for verdict in lead_verdicts(result)]
 
@@ -151,15 +151,15 @@ class Report:
     def _repr_html_(self) -> str:
         """For notebooks: verdicts, the overview, and what to know. Nothing from elsewhere, and
         everything from data is escaped."""
-        said = "".join(
+        verdicts = "".join(
             f"<li>{escape(v.testset)}, {escape(v.metric)}: <b>{escape(v.headline)}</b>"
             f"{escape(v.detail)}</li>"
             for v in self.verdicts()
         )
-        told = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
+        notes = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
         return (
-            f'<div class="replitune"><style>{STYLE}</style><ul>{said}</ul>'
-            f"{self.table().html_table()}" + (f"<ul>{told}</ul>" if told else "") + "</div>"
+            f'<div class="replitune"><style>{STYLE}</style><ul>{verdicts}</ul>'
+            f"{self.table().html_table()}" + (f"<ul>{notes}</ul>" if notes else "") + "</div>"
         )
 
     # ---- for programs
@@ -178,15 +178,15 @@ class Report:
 
         frames = []
         for result in self.results:
-            found = result.frames()
-            if rows not in found:
-                close = nearest(rows, list(found))
+            tables = result.frames()
+            if rows not in tables:
+                close = nearest(rows, list(tables))
                 raise ReplituneError(
                     f"no rows called {rows!r}",
-                    expected=", ".join(found),
+                    expected=", ".join(tables),
                     fix=f"did you mean {close!r}?" if close else None,
                 )
-            frame = found[rows]
+            frame = tables[rows]
             frame.insert(0, "testset", result.testset)
             frame.insert(1, "metric", result.metric)
             frames.append(frame)
@@ -220,16 +220,16 @@ class Report:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ComparisonReport(Report):
-    """What `compare`, `scores` and `test` found on one test set, and what it was found in."""
+    """The results of `compare`, `scores` or `test` on one test set, and the data behind them."""
 
     comparison: Results
     stores: Sequence[SegmentStatistics]
     """Segment statistics under each metric."""
     baseline: str | None = None
     texts: TestSet | None = None
-    """The references; of numbers there are none."""
+    """The references; none for a table of scores."""
     outputs: Mapping[str, Outputs] = field(default_factory=dict)
-    """By system; of numbers there are none."""
+    """By system; none for a table of scores."""
     people: tuple[str, ...] = ()
     """Metrics that are judgements of people."""
     read_as: tuple[str, ...] = ()
@@ -237,7 +237,7 @@ class ComparisonReport(Report):
 
     @cached_property
     def cells(self) -> list[tuple[Result, SegmentStatistics]]:
-        return list(zip(named([*self.comparison.metrics.values()]), self.stores, strict=True))
+        return list(zip(with_names([*self.comparison.metrics.values()]), self.stores, strict=True))
 
     @cached_property
     def material(self) -> Material:  # type: ignore[override]

@@ -32,7 +32,7 @@ class Output:
     scores: NDArray[np.float64]
     """(N,) score of each segment alone."""
     derivations: Sequence[Derivation] = ()
-    """Of each translation, where the system tells them."""
+    """Of each translation, where the system records them."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class Runs:
     scores: NDArray[np.float64]
     """(n, N) score of each segment alone."""
 
-    def of(self, segment: int) -> list[tuple[str, float, list[int]]]:
+    def distinct(self, segment: int) -> list[tuple[str, float, list[int]]]:
         """The different outputs of a segment, the most frequent first: text, score, and the
         numbers of the replicas that have it."""
         column = self.pairs.inverse[:, segment]
-        found: dict[int, list[int]] = {}
+        by_pair: dict[int, list[int]] = {}
         for run, pair in enumerate(column.tolist()):
-            found.setdefault(pair, []).append(run)
+            by_pair.setdefault(pair, []).append(run)
         return [
             (self.pairs.hyps[pair], float(self.scores[runs[0], segment]), runs)
-            for pair, runs in sorted(found.items(), key=lambda item: (-len(item[1]), item[1]))
+            for pair, runs in sorted(by_pair.items(), key=lambda item: (-len(item[1]), item[1]))
         ]
 
 
@@ -112,15 +112,15 @@ def segments_of(
     they are scored; `derivations`: of some systems a replica and those of its outputs."""
     median, runs = [], {}
     for name, summary in cell.systems.items():
-        system, of = store.systems[name], outputs[name]
+        system, pairs = store.systems[name], outputs[name]
         scores = store.metric.score(system.statistics)
         replica = summary.median_replica
         r = system.replicas.index(replica)
-        lines = [of.hyps[pair] for pair in of.inverse[r].tolist()]
-        told, found = (derivations or {}).get(name, ("", ()))
-        median.append(Output(name, replica, lines, scores[r], found if told == replica else ()))
+        lines = [pairs.hyps[pair] for pair in pairs.inverse[r].tolist()]
+        of_replica, derived = (derivations or {}).get(name, ("", ()))
+        median.append(Output(name, replica, lines, scores[r], derived if of_replica == replica else ()))
         if system.n > 1:
-            runs[name] = Runs(system.replicas, of, scores)
+            runs[name] = Runs(system.replicas, pairs, scores)
     return Segments(
         cell.testset,
         cell.name,
@@ -163,11 +163,11 @@ def page_data(
         left = share - int(sizes[keep].sum())
         details: dict[int, Any] = {}
         for i in order[:fits].tolist() if detailed else ():
-            found = _details(part, i)
-            left -= _bytes(found) + len(f'"{i}":')
+            detail = _details(part, i)
+            left -= _bytes(detail) + len(f'"{i}":')
             if left < 0:
                 break
-            details[i] = found
+            details[i] = detail
         budget -= int(sizes[keep].sum()) + sum(map(_bytes, details.values()))
         data.append(
             {
@@ -196,7 +196,7 @@ def _details(part: Segments, i: int) -> list[Any]:
     """Of each output [all runs' outputs, derivation], where there are any."""
     return [
         [
-            [[text, round(score, part.decimals), runs] for text, score, runs in every.of(i)]
+            [[text, round(score, part.decimals), runs] for text, score, runs in every.distinct(i)]
             if (every := part.runs.get(output.system)) is not None
             else None,
             output.derivations[i] if output.derivations else None,

@@ -58,13 +58,13 @@ class Column:
     gap: int = 1
     """Spaces before it, on a terminal."""
 
-    def of(self, row: Sequence[Any]) -> Any:
+    def exact_value(self, row: Sequence[Any]) -> Any:
         """The exact value."""
         value = self.value or self.key or ""
         return getattr(row[-1], value) if isinstance(value, str) else value(*row)
 
     def text(self, row: Sequence[Any]) -> str:
-        value = self.of(row)
+        value = self.exact_value(row)
         return self.show(value, row[0].decimals) if self.in_units else self.show(value)
 
 
@@ -123,7 +123,7 @@ class Table:
     def values(self) -> list[tuple[Any, ...]]:
         """Rows of exact values, by `keys`."""
         exact = [column for column in self.columns if column.key is not None]
-        return [tuple(column.of(row) for column in exact) for row in self.rows]
+        return [tuple(column.exact_value(row) for column in exact) for row in self.rows]
 
     def csv(self) -> str:
         buffer = io.StringIO()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from replitune.report.findings import adjusted, best, interval_methods, significant
 from replitune.report.material import Material
 from replitune.report.numbers import p_value, score, signed
-from replitune.report.ranks import Place, Ranks, by_people, places, rank_said
+from replitune.report.ranks import Place, Ranks, by_people, places, rank_text
 from replitune.report.specification import Column, Table, limits
 from replitune.report.wording import INTERVALS, corrected
 from replitune.results.result import Result
@@ -69,7 +69,7 @@ def overview(material: Material) -> Table:
 
 
 def lead_cell(cells: Iterable[Result], material: Material) -> Result:
-    """That of the first metric by which there is a better."""
+    """The result of the first metric for which more, or less, is better."""
     every = list(cells)
     return next((c for c in every if not c.neutral and c.metric not in material.people), every[0])
 
@@ -85,26 +85,24 @@ def _standing(by_testset: Mapping[str, Mapping[str, Result]], material: Material
     def ranks(testset: str, system: str, _: object) -> Ranks | None:
         return people.get(testset, {}).get(system)
 
-    def end(of: Callable[..., Ranks | None], which: int) -> Callable[..., int | None]:
-        return lambda *row: None if (found := of(*row)) is None else found[which]
+    def end(ranks_of: Callable[..., Ranks | None], which: int) -> Callable[..., int | None]:
+        return lambda *row: None if (both := ranks_of(*row)) is None else both[which]
 
     def by_tests(*row: Any) -> Ranks | None:
-        found = place(*row)
-        return None if found is None else found.ranks
+        at = place(*row)
+        return None if at is None else at.ranks
 
     columns: list[Column] = []
     if any(known.values()):
         columns += [
-            Column(
-                "cluster", "cluster", lambda *row: None if (found := place(*row)) is None else found.cluster
-            ),
-            Column("ranks", None, by_tests, rank_said),
+            Column("cluster", "cluster", lambda *row: None if (at := place(*row)) is None else at.cluster),
+            Column("ranks", None, by_tests, rank_text),
             Column(None, "rank_best", end(by_tests, 0)),
             Column(None, "rank_worst", end(by_tests, 1)),
         ]
     if people:
         columns += [
-            Column("by people", None, ranks, rank_said),
+            Column("by people", None, ranks, rank_text),
             Column(None, "people_best", end(ranks, 0)),
             Column(None, "people_worst", end(ranks, 1)),
         ]
@@ -117,18 +115,18 @@ def _runs(testset: str, system: str, group: dict[str, Result]) -> int:
 
 
 def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
-    """The columns of one metric; of each test set its own cell is asked."""
+    """The columns of one metric; each row takes the cell of its test set."""
     metric = shown.metric
     arrow = "" if shown.neutral else " ↑" if shown.higher_is_better else " ↓"
 
     def in_cell(value: Callable[[Result, str], T]) -> Callable[..., T | None]:
         """None where the system has no score."""
 
-        def of(testset: str, system: str, group: dict[str, Result]) -> T | None:
+        def value_of(testset: str, system: str, group: dict[str, Result]) -> T | None:
             cell = group[metric]
             return value(cell, system) if system in cell.systems else None
 
-        return of
+        return value_of
 
     def tested(cell: Result, system: str) -> TestResult | None:
         return against_anchor(cell, system, material)
@@ -159,7 +157,7 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
 
 
 def anchor(cell: Result, material: Material) -> str:
-    """The baseline, or the best system: what the others are held against."""
+    """The baseline, or the best system: what the others are compared with."""
     baseline = material.baseline
     return baseline if baseline is not None and baseline in cell.systems else cell.ranked[0]
 
@@ -218,14 +216,14 @@ def _standing_of_rows(material: Material) -> list[Column]:
         return []
 
     def ranks(cell: Result, system: SystemSummary) -> Ranks | None:
-        found = known[cell.testset, cell.metric].get(system.name)
-        return None if found is None else found.ranks
+        at = known[cell.testset, cell.metric].get(system.name)
+        return None if at is None else at.ranks
 
-    return [Column("ranks", None, ranks, rank_said)]
+    return [Column("ranks", None, ranks, rank_text)]
 
 
 def _spreads(material: Material, *names: str) -> list[Column]:
-    """Of those that at least one system has: they need two replicas."""
+    """The spreads that at least one system has: they need two replicas."""
     systems = [system for cell in material.cells for system in cell.systems.values()]
     return [
         Column(name, name, show=score, in_units=True)
@@ -234,7 +232,7 @@ def _spreads(material: Material, *names: str) -> list[Column]:
     ]
 
 
-def of_systems(material: Material) -> list[tuple[Result, SystemSummary]]:
+def system_rows(material: Material) -> list[tuple[Result, SystemSummary]]:
     """A row for each system of each (test set, metric)."""
     return [(cell, system) for cell in material.cells for system in cell.systems.values()]
 
@@ -268,7 +266,7 @@ def systems(material: Material) -> Table:
             *_spreads(material, "s_sel", "s_dev", "s_test"),
             *([Column("median", "median_replica")] if _replicated(material) else []),
         ),
-        rows=of_systems(material),
+        rows=system_rows(material),
         filters=2,
     )
 
@@ -304,7 +302,7 @@ def intervals(material: Material) -> Table:
             Column("score", "avg", show=score, in_units=True),
             *(column for method in methods for column in columns(method)),
         ),
-        rows=of_systems(material),
+        rows=system_rows(material),
         filters=2,
     )
 
@@ -312,20 +310,20 @@ def intervals(material: Material) -> Table:
 def documents(material: Material) -> Table:
     """Score of each document, and of each part of a joined test set, alone: mean over replicas,
     and differences between systems. Without documents and parts the table is empty."""
-    found, baseline = material.documents, material.baseline
-    systems = list(dict.fromkeys(s for cell, _ in found for s in cell.systems))
-    measure = found[0][0].name if found else "Score"
+    cells, baseline = material.documents, material.baseline
+    systems = list(dict.fromkeys(s for cell, _ in cells for s in cell.systems))
+    measure = cells[0][0].name if cells else "Score"
     first = baseline if baseline in systems else next(iter(systems), "score")
     others = [s for s in systems if s != first]
 
-    def of(system: str) -> Callable[..., float | None]:
+    def mean(system: str) -> Callable[..., float | None]:
         return lambda cell, scored, g: (
             float(scored.scores[system][:, g].mean()) if system in scored.scores else None
         )
 
     def change(system: str) -> Callable[..., float | None]:
         def delta(*row: object) -> float | None:
-            base, value = of(first)(*row), of(system)(*row)
+            base, value = mean(first)(*row), mean(system)(*row)
             return None if base is None or value is None else value - base
 
         return delta
@@ -339,10 +337,10 @@ def documents(material: Material) -> Table:
             Column("document or part", "document", lambda _, scored, g: scored.names[g], left=True),
             CELL[1],
             Column("segments", "segments", lambda _, scored, g: scored.sizes[g]),
-            *(Column(first if s == first else None, s, of(s), score, True) for s in systems),
+            *(Column(first if s == first else None, s, mean(s), score, True) for s in systems),
             *([] if systems else [Column(first, None, lambda *_: None)]),
             *(Column(f"{s} − {first}", f"delta_{s}", change(s), signed, True) for s in others),
         ),
-        rows=[(cell, scored, g) for cell, scored in found for g in range(len(scored.names))],
+        rows=[(cell, scored, g) for cell, scored in cells for g in range(len(scored.names))],
         filters=1,
     )

@@ -20,22 +20,22 @@ from replitune.significance.studies.replication import ReplicationRow
 
 def plans_of(rows: Sequence[PowerRow]) -> list[PowerRow]:
     """One row of each pair and plan, the experiment's own first."""
-    found: dict[tuple[object, ...], PowerRow] = {}
+    plans: dict[tuple[object, ...], PowerRow] = {}
     for row in rows:
         key = (row.a, row.b, row.n_a, row.n_b, row.tuners, row.segments)
-        found.setdefault(key, row)
-    return list(found.values())
+        plans.setdefault(key, row)
+    return list(plans.values())
 
 
-def spoken(rows: Sequence[PowerRow]) -> str:
-    """Of what the plans speak."""
+def scopes_of(rows: Sequence[PowerRow]) -> str:
+    """What the plans generalise to."""
     return " or ".join(sorted({GENERALISES_TO[f"replica+{row.unit}"] for row in rows}))
 
 
 def power(material: Material) -> Table | None:
     """Smallest difference that n replicas and N segments would detect with the wanted power by the
     ``crossed`` test, from the variances of this experiment."""
-    rows = [(cell, row) for cell, found in material.power for row in plans_of(found)]
+    rows = [(cell, row) for cell, study in material.power for row in plans_of(study)]
     if not rows:
         return None
     _, first = rows[0]
@@ -57,7 +57,7 @@ def power(material: Material) -> Table | None:
         f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n replicas of "
         f"each system and N segments; from the variances of this experiment, with {sure} intervals "
         f"of what its runs leave open{note}. It speaks of "
-        f"{spoken([row for _, row in rows])}.",
+        f"{scopes_of([row for _, row in rows])}.",
         columns=(
             *CELL,
             *PAIR_OF_ROW,
@@ -71,18 +71,18 @@ def power(material: Material) -> Table | None:
             Column(None, "power", "wanted"),
             Column("s.e.", "se", show=lambda se, decimals: score(se, decimals + 1), in_units=True),
             Column("detectable", "detectable", show=score, in_units=True),
-            Column(sure, None, _of("detectable"), limits, in_units=True),
+            Column(sure, None, _ends("detectable"), limits, in_units=True),
             *exact("confidence", "detectable_low", "detectable_high", "asked"),
             Column(asked, "segments_needed", "needed"),
             Column(asked and sure, None, lambda _, row: row, _needed),
             *exact("needed_low", "needed_high", "margin"),
             Column("same" if with_margin else None, "same", show=score),
-            Column(sure if with_margin else None, None, _of("same"), limits),
+            Column(sure if with_margin else None, None, _ends("same"), limits),
             *exact("same_low", "same_high"),
             Column(
                 "smallest margin" if with_margin else None, "smallest_margin", show=score, in_units=True
             ),
-            Column(sure if with_margin else None, None, _of("smallest_margin"), limits, in_units=True),
+            Column(sure if with_margin else None, None, _ends("smallest_margin"), limits, in_units=True),
             *exact("smallest_margin_low", "smallest_margin_high"),
         ),
         rows=rows,
@@ -94,7 +94,7 @@ def _in_thousandths(ends: tuple[float | None, float | None]) -> str:
     return limits(ends, 3)
 
 
-def _of(name: str) -> Callable[[Result, PowerRow], tuple[float | None, float | None]]:
+def _ends(name: str) -> Callable[[Result, PowerRow], tuple[float | None, float | None]]:
     """The limits of an answer."""
     return lambda _, row: (getattr(row, f"{name}_low"), getattr(row, f"{name}_high"))
 
@@ -115,11 +115,11 @@ def _size(segments: int) -> str:
     return "any number" if segments >= MANY_SEGMENTS else f"{segments}"
 
 
-def plan_sentences(found: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple[str, str, str]]:
+def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple[str, str, str]]:
     """(test set, pair, sentence) for each cell: what this experiment would detect in the pair with
     most to see, and what the same replicas would on any number of segments."""
-    said = []
-    for cell, rows in found:
+    sentences = []
+    for cell, rows in studies:
         pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
         pair = pairs[0] if cell.closest not in pairs else cell.closest
         plans = [row for row in plans_of(rows) if (row.a, row.b) == pair]
@@ -138,8 +138,8 @@ def plan_sentences(found: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple
             )
             if best.detectable_low is not None and best.detectable_high is not None:
                 text += f" ({best.detectable_low:.2g} to {best.detectable_high:.2g})"
-        said.append((cell.testset, f"{pair[1]} − {pair[0]}", f"{text}."))
-    return said
+        sentences.append((cell.testset, f"{pair[1]} − {pair[0]}", f"{text}."))
+    return sentences
 
 
 def replication(material: Material) -> Table | None:
@@ -147,7 +147,7 @@ def replication(material: Material) -> Table | None:
     the 95% interval of p over small experiments drawn from the replicas."""
     if not material.replication:
         return None
-    rows = [(cell, row) for cell, found in material.replication for row in found]
+    rows = [(cell, row) for cell, study in material.replication for row in study]
     alpha = next((f"{row.alpha:g}" for _, row in rows), "the level")
     repeats = next((row.repeats for _, row in rows if row.repeats), "several")
     return Table(
@@ -164,7 +164,7 @@ def replication(material: Material) -> Table | None:
             METHOD,
             *exact("case", "n", "pool_a", "pool_b", "replica_a", "replica_b", "score_a", "score_b"),
             Column("delta", "delta", show=signed, in_units=True),
-            Column("p", None, _p_said, mark=_p_mark),
+            Column("p", None, _p_text, mark=_p_mark),
             Column("n", None, "n"),
             *exact("p", "repeats", "without_p", "p_low", "p_median", "p_high"),
             Column("B better", "significant", show=_percent),
@@ -182,7 +182,7 @@ def _chosen(cell: Result, row: ReplicationRow) -> str:
     return row.case.replace("A's", f"{row.a}:").replace("B's", f"{row.b}:")
 
 
-def _p_said(cell: Result, row: ReplicationRow) -> str:
+def _p_text(cell: Result, row: ReplicationRow) -> str:
     if row.case is not None:
         return p_value(row.p)
     return MISSING if row.p_low is None else f"{p_value(row.p_low)} to {p_value(row.p_high)}"
@@ -228,7 +228,7 @@ def calibration(material: Material) -> Table | None:
             Column("exact", "exact", show=lambda exact: "yes" if exact else "no"),
             *exact("note"),
         ),
-        rows=[(cell, row) for cell, found in material.calibrate for row in found],
+        rows=[(cell, row) for cell, study in material.calibrate for row in study],
         filters=6,
     )
 
@@ -249,7 +249,7 @@ METRIC = (
 OVER = Column("over", "level", show=lambda level: LEVELS.get(level, level or "systems"), left=True)
 
 
-def _of_people(material: Material, *studies: str) -> list[tuple[Material, str, MetaRow]]:
+def _rows_of_people(material: Material, *studies: str) -> list[tuple[Material, str, MetaRow]]:
     return [
         (material, testset, row)
         for testset, rows in material.meta.items()
@@ -280,7 +280,7 @@ def agreement(material: Material) -> Table | None:
             Column("pairs", "pairs", "n", str),
             *exact("note"),
         ),
-        rows=_of_people(material, "agreement"),
+        rows=_rows_of_people(material, "agreement"),
         filters=5,
     )
 
@@ -313,7 +313,7 @@ def correlations(material: Material) -> Table | None:
             Column("n", "n"),
             *exact("resampled", "samples", "note"),
         ),
-        rows=_of_people(material, "correlation", "soft-pairwise"),
+        rows=_rows_of_people(material, "correlation", "soft-pairwise"),
         filters=5,
     )
 
@@ -341,7 +341,7 @@ def metrics(material: Material) -> Table | None:
             Column("n", "n"),
             *exact("note"),
         ),
-        rows=_of_people(material, "comparison"),
+        rows=_rows_of_people(material, "comparison"),
         filters=5,
     )
 

@@ -35,7 +35,7 @@ PAIR_OF_ROW = (*exact("a", "b"), Column("pair", None, lambda *row: f"{row[-1].b}
 METHOD = Column("test", "method", left=True)
 
 
-def of_pairs(material: Material) -> list[tuple[Result, Pair]]:
+def pair_rows(material: Material) -> list[tuple[Result, Pair]]:
     """A row for each pair of each (test set, metric)."""
     return [(cell, pair) for cell in material.cells for pair in cell.pairs]
 
@@ -115,17 +115,17 @@ def p(material: Material) -> Table:
     alpha = material.alpha
 
     def column(method: str) -> Column:
-        def of(cell: Result, pair: Pair) -> float | None:
+        def p_of(cell: Result, pair: Pair) -> float | None:
             return adjusted(cell.test(pair, method))
 
         def mark(cell: Result, pair: Pair) -> str:
-            here, lead = of(cell, pair), adjusted(cell.test(pair, cell.lead_method))
+            here, lead = p_of(cell, pair), adjusted(cell.test(pair, cell.lead_method))
             words = ["sign"] if here is not None and here <= alpha else []
             if here is not None and lead is not None and (here <= alpha) != (lead <= alpha):
                 words.append("odd")
             return " ".join(words)
 
-        return Column(method, method, of, p_value, mark=mark)
+        return Column(method, method, p_of, p_value, mark=mark)
 
     return Table(
         title="p by test",
@@ -139,7 +139,7 @@ def p(material: Material) -> Table:
             Column("delta", "delta", difference, signed, True),
             *(column(m) for m in dict.fromkeys(m for c in material.cells for m in c.methods)),
         ),
-        rows=of_pairs(material),
+        rows=pair_rows(material),
         filters=2,
     )
 
@@ -158,19 +158,19 @@ def resampling(material: Material) -> Table:
     test sets."""
     alpha = material.alpha
 
-    def of(cell: Result, pair: Pair, method: str) -> float | None:
+    def p_of(cell: Result, pair: Pair, method: str) -> float | None:
         result = cell.test(pair, method)
         return None if result is None else result.p
 
     def column(heading: str, key: str, side: int) -> Column:
         def mark(cell: Result, pair: Pair, *words: str) -> str:
-            known = [q <= alpha for q in (of(cell, pair, m) for m in words[1:]) if q is not None]
-            here = of(cell, pair, words[side])
-            said = ["sign"] if here is not None and here <= alpha else []
-            return " ".join([*said, *(["odd"] if len(set(known)) == 2 else [])])
+            known = [q <= alpha for q in (p_of(cell, pair, m) for m in words[1:]) if q is not None]
+            here = p_of(cell, pair, words[side])
+            marks = ["sign"] if here is not None and here <= alpha else []
+            return " ".join([*marks, *(["odd"] if len(set(known)) == 2 else [])])
 
         return Column(
-            heading, key, lambda cell, pair, *words: of(cell, pair, words[side]), p_value, mark=mark
+            heading, key, lambda cell, pair, *words: p_of(cell, pair, words[side]), p_value, mark=mark
         )
 
     def delta(cell: Result, pair: Pair, level: str, ar: str, bootstrap: str) -> float | None:
@@ -179,7 +179,7 @@ def resampling(material: Material) -> Table:
 
     rows = [
         (cell, pair, level, ar, bootstrap)
-        for cell, pair in of_pairs(material)
+        for cell, pair in pair_rows(material)
         for level, (first, others) in LEVELS.items()
         for ar in cell.methods
         if material.methods.get(ar, ar) == first
@@ -241,7 +241,7 @@ def variances(material: Material) -> Table | None:
             Column("sd", "sd", show=score, in_units=True),
             *ends("low", "high"),
             *exact("n"),
-            Column("share", None, _share_said),
+            Column("share", None, _share_text),
             *exact("share"),
         ),
         rows=rows,
@@ -249,7 +249,7 @@ def variances(material: Material) -> Table | None:
     )
 
 
-def _share_said(cell: Result, test: TestResult, row: VarianceRow) -> str:
+def _share_text(cell: Result, test: TestResult, row: VarianceRow) -> str:
     return next((str(one) for one in shares(test.variances) if one.row is row), MISSING)
 
 
@@ -306,7 +306,7 @@ def _on_testsets(
 ) -> list[OnTestSet]:
     """All test sets together, and each."""
     counts = [int(test.details.get(name, 0)) for name in ("better_on", "worse_on")]
-    found = [OnTestSet("all together", 1.0, test.delta, adjusted(test), *counts)]
+    rows = [OnTestSet("all together", 1.0, test.delta, adjusted(test), *counts)]
     alone = {
         testset: one
         for testset in cell.suite
@@ -315,7 +315,7 @@ def _on_testsets(
         if one is not None
     }
     p = adjust([one.p for one in alone.values()], "holm")
-    return found + [
+    return rows + [
         OnTestSet(testset, cell.suite[testset], one.delta if one.a == test.a else -one.delta, q)
         for (testset, one), q in zip(alone.items(), p, strict=True)
     ]
@@ -353,7 +353,7 @@ def _known_ends(limits: tuple[float | None, float | None], decimals: int) -> str
 
 
 def _notes(cell: Result, fit: Threshold) -> str:
-    """Without the one that is in the caption."""
+    """All notes but the one that is in the caption."""
     return "; ".join(note.text for note in fit.notes if note.code != "scope")
 
 
@@ -372,6 +372,6 @@ def overlaps(material: Material) -> Table:
         "systems of a pair, from normal densities fitted to their bootstrap distributions (Fu et "
         "al. 2016, section 4.2): 0 is apart, 1 the same.",
         columns=(*CELL, *PAIR, *map(column, methods)),
-        rows=of_pairs(material),
+        rows=pair_rows(material),
         filters=2,
     )

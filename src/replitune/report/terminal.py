@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from replitune.report.findings import adjusted, difference
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
 from replitune.report.numbers import p_value, probability, score, signed
-from replitune.report.ranks import places, rank_said, ranking
+from replitune.report.ranks import places, rank_text, ranking
 from replitune.report.specification import WIDTH, Column, Table, limits
 from replitune.report.verdict import interval_name, lead_verdicts
-from replitune.report.wording import corrected, named
+from replitune.report.wording import corrected, with_names
 from replitune.results.comparing import Results
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 
 
 def print_comparison(comparison: Results) -> None:
-    """What was found on one test set."""
-    cells = named([*comparison.metrics.values()])
+    """Print the results on one test set."""
+    cells = with_names([*comparison.metrics.values()])
     print(*comparison_lines(cells, comparison.settings.family, bold), sep="\n")
 
 
@@ -71,7 +71,7 @@ def comparison_lines(
 
 
 def _size(result: Result) -> list[str]:
-    """Of the test set, as far as tests know it."""
+    """The size of the test set, as far as the tests know it."""
     segments = max((test.segments for test in result.tests), default=0)
     documents = max((test.documents for test in result.tests), default=0)
     if segments <= 1:
@@ -80,7 +80,7 @@ def _size(result: Result) -> list[str]:
 
 
 def _notes(results: Sequence[Result]) -> list[str]:
-    """Each kind of note once, with the tests that it is of and its places."""
+    """Each kind of note once, with its tests and places."""
     kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
     several = len({result.testset for result in results}) > 1
     for result in results:
@@ -91,18 +91,18 @@ def _notes(results: Sequence[Result]) -> list[str]:
                 text = note.text.removeprefix(f"{note.about}: ")
                 places = kinds.setdefault((test.method, note.code), {}).setdefault(text, [])
                 places.append(f"{id} {where}")
-    said: dict[str, list[str]] = {}
+    methods_of: dict[str, list[str]] = {}
     for (method, _), texts in kinds.items():
         text, places = next(iter(texts.items()))
-        others = {place for found in texts.values() for place in found} - {*places}
-        like = f"; and the like of {_places(sorted(others))}" if others else ""
+        others = {place for group in texts.values() for place in group} - {*places}
+        like = f"; similarly {_places(sorted(others))}" if others else ""
         where = _places([*dict.fromkeys(places)])
-        said.setdefault(f"{text} ({where}){like}", []).append(method)
-    return [f"{', '.join(methods)}: {text}" for text, methods in said.items()]
+        methods_of.setdefault(f"{text} ({where}){like}", []).append(method)
+    return [f"{', '.join(methods)}: {text}" for text, methods in methods_of.items()]
 
 
 def _places(where: list[str]) -> str:
-    """A few by their names, of many the number."""
+    """A few places by name; of many, the first and their number."""
     return ", ".join(where) if len(where) <= 3 else f"{where[0]} and {len(where) - 1} more"
 
 
@@ -116,10 +116,10 @@ all."""
 
 def _verdicts(result: Result) -> list[str]:
     """Sentences about a few pairs."""
-    found = [str(verdict) for verdict in lead_verdicts(result)]
-    if not found or len(found) > MOST_VERDICTS:
+    sentences = [str(verdict) for verdict in lead_verdicts(result)]
+    if not sentences or len(sentences) > MOST_VERDICTS:
         return [""]
-    return ["", *(line for text in found for line in wrapped(text)), ""]
+    return ["", *(line for text in sentences for line in wrapped(text)), ""]
 
 
 def bold(text: str) -> str:
@@ -141,8 +141,8 @@ def wrapped(text: str, indent: int = 2) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2))
 
 
-def some_of(where: list[str]) -> str:
-    """A few of many."""
+def first_three(where: list[str]) -> str:
+    """The first three places, and the number of the others."""
     return ", ".join(where[:3]) + (f" and {len(where) - 3} more" if len(where) > 3 else "")
 
 
@@ -152,7 +152,7 @@ def _systems(result: Result) -> Table:
     several = any(summary.n > 1 for summary in result.systems.values())
     ranked = (
         Column("cluster", None, lambda _, summary: standing[summary.name].cluster),
-        Column("ranks", None, lambda _, summary: rank_said(standing[summary.name].ranks)),
+        Column("ranks", None, lambda _, summary: rank_text(standing[summary.name].ranks)),
     )
     return Table(
         columns=(
@@ -175,15 +175,15 @@ def _pairs(result: Result) -> Table:
 
     def p(method: str) -> Column:
         def star(_: Result, pair: tuple[str, str]) -> str:
-            found = adjusted(result.test(pair, method))
-            return p_value(found) + ("*" if found is not None and found <= alpha else " ")
+            value = adjusted(result.test(pair, method))
+            return p_value(value) + ("*" if value is not None and value <= alpha else " ")
 
         return Column(f"p {method}", None, star, width=len(method) + 3)
 
     def lead(pair: tuple[str, str]) -> TestResult:
-        found = result.test(pair, result.lead_method)
-        assert found is not None
-        return found
+        test = result.test(pair, result.lead_method)
+        assert test is not None
+        return test
 
     def ends(_: Result, pair: tuple[str, str]) -> tuple[float | None, float | None]:
         return lead(pair).ci_low, lead(pair).ci_high
@@ -192,8 +192,8 @@ def _pairs(result: Result) -> Table:
         return lead(pair).details.get("superior_new")
 
     def interval() -> str:
-        said = {interval_name(result, lead(pair)) for pair in result.pairs if ends(result, pair)[0]}
-        return next(iter(said)).replace("simultaneous", "simult.") if len(said) == 1 else "CI"
+        names = {interval_name(result, lead(pair)) for pair in result.pairs if ends(result, pair)[0]}
+        return next(iter(names)).replace("simultaneous", "simult.") if len(names) == 1 else "CI"
 
     people = Column(HEADING, None, accuracy, percent, width=7)
     known = not result.neutral and any(next_run(result, pair) is not None for pair in result.pairs)
@@ -218,8 +218,8 @@ def _clusters(result: Result) -> list[str]:
         return []
     rows = [
         line
-        for method, found in result.rankings().items()
-        if found.clusters is not None and method != result.lead_method
-        for line in wrapped(f"{method}: {' > '.join(map(', '.join, found.clusters))}", 4)
+        for method, ranked in result.rankings().items()
+        if ranked.clusters is not None and method != result.lead_method
+        for line in wrapped(f"{method}: {' > '.join(map(', '.join, ranked.clusters))}", 4)
     ]
     return ["", "  clusters (each system beats all behind a >)", *rows] if rows else []

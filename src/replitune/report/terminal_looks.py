@@ -49,8 +49,8 @@ def _decided(_: Look, row: PairLook) -> str:
     return f"{row.note or row.decision}{more}"
 
 
-def stopped(record: Record) -> str:
-    """Whether the replicas in hand were more than needed."""
+def savings(record: Record) -> str:
+    """How many of the replicas in hand would have been enough."""
     used, most = record.runs
     if used == most:
         return f"all {most} replicas were needed"
@@ -90,7 +90,7 @@ def _outcome(plan: Plan, row: PairLook) -> str:
     share = row.parts[-1] / sum(row.parts) if sum(row.parts) > 0 else 0.0
     of_set = f"{100 * share:.0f}% of the variance is the test set's"
     if row.decision == FUTILE:
-        said = f"more runs are unlikely ({100 * plan.futility:g}%) to settle it; {of_set}"
+        text = f"more runs are unlikely ({100 * plan.futility:g}%) to settle it; {of_set}"
     else:
-        said = f"not settled, and its runs leave little open; {of_set}"
-    return f"{said}: more segments" if share >= ENOUGH else said
+        text = f"not settled, and its runs leave little open; {of_set}"
+    return f"{text}: more segments" if share >= ENOUGH else text

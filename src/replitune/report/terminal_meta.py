@@ -8,7 +8,7 @@ from replitune.meta.correlations import COEFFICIENTS
 from replitune.meta.rows import MetaRow, MetaStudy
 from replitune.report.numbers import MISSING, interval, p_value, score
 from replitune.report.specification import Column, Table
-from replitune.report.terminal import bold, some_of, wrapped
+from replitune.report.terminal import bold, first_three, wrapped
 
 NAME = 19
 """Names of metrics and tests are cut to this; the JSON has them whole."""
@@ -42,7 +42,7 @@ def lines(study: MetaStudy) -> Iterator[str]:
         yield from _correlations(study, criterion)
         for method in COMPARISONS:
             yield from _comparison(study, criterion, method)
-    rows = study.of("agreement")
+    rows = study.rows_of("agreement")
     for judged, test in dict.fromkeys((row.criterion, row.human_test) for row in rows):
         yield from _agreement(study, judged or "", test or "")
     yield from _notes(study)
@@ -63,12 +63,12 @@ def _correlations(study: MetaStudy, criterion: str) -> Iterator[str]:
 
 
 def _correlation_table(study: MetaStudy, criterion: str, level: str) -> Table:
-    rows = study.of("correlation", criterion=criterion, level=level)
-    found = {(row.metric, row.method): row for row in rows}
-    soft = {row.metric: row.value for row in study.of("soft-pairwise", criterion=criterion)}
+    rows = study.rows_of("correlation", criterion=criterion, level=level)
+    by_method = {(row.metric, row.method): row for row in rows}
+    soft = {row.metric: row.value for row in study.rows_of("soft-pairwise", criterion=criterion)}
 
     def coefficient(name: str) -> Column:
-        return Column(name, None, lambda metric: found[metric, name], _correlation, width=21)
+        return Column(name, None, lambda metric: by_method[metric, name], _correlation, width=21)
 
     def n(metric: str) -> int:
         return max(row.n or 0 for row in rows if row.metric == metric)
@@ -91,7 +91,7 @@ def _comparison(study: MetaStudy, criterion: str, method: str) -> Iterator[str]:
     if len(study.metrics) < 2:
         return
     for level, what in (("system", "systems"), ("segment", "outputs")):
-        rows = study.of("comparison", criterion=criterion, method=method, level=level)
+        rows = study.rows_of("comparison", criterion=criterion, method=method, level=level)
         for block in _comparison_table(study.metrics, rows).terminal(repeated=2):
             yield ""
             yield (
@@ -103,12 +103,12 @@ def _comparison(study: MetaStudy, criterion: str, method: str) -> Iterator[str]:
 
 def _comparison_table(metrics: Sequence[str], rows: Sequence[MetaRow]) -> Table:
     """p of "the row's metric correlates better than the column's"."""
-    found = {(row.metric, row.other): row for row in rows}
+    by_metrics = {(row.metric, row.other): row for row in rows}
     numbered = dict(enumerate(metrics, start=1))
 
     def better(number: int, other: str) -> Column:
         def p(_: int, metric: str) -> str:
-            return p_value(found[metric, other].p) if metric != other else ""
+            return p_value(by_metrics[metric, other].p) if metric != other else ""
 
         return Column(str(number), None, p, width=5)
 
@@ -123,13 +123,13 @@ def _comparison_table(metrics: Sequence[str], rows: Sequence[MetaRow]) -> Table:
 
 
 def _agreement(study: MetaStudy, criterion: str, test: str) -> Iterator[str]:
-    rows = study.of("agreement", criterion=criterion, human_test=test)
-    found = {(row.metric, row.method, row.alpha): row for row in rows}
+    rows = study.rows_of("agreement", criterion=criterion, human_test=test)
+    by_level = {(row.metric, row.method, row.alpha): row for row in rows}
     human = study.run.settings.human_alpha
 
     def share(alpha: float) -> Column:
         return Column(
-            f"{alpha:g}", None, lambda metric, method: found[metric, method, alpha], _share, width=18
+            f"{alpha:g}", None, lambda metric, method: by_level[metric, method, alpha], _share, width=18
         )
 
     table = Table(
@@ -165,11 +165,11 @@ def _notes(study: MetaStudy) -> Iterator[str]:
         alpha = None if row.alpha is None else f"{row.alpha:g}"
         words = (row.criterion, metric, row.level, row.method, alpha)
         places.setdefault(row.note, []).append(" ".join(word for word in words if word))
-    said = [*dict.fromkeys(study.notes)]
-    said += [f"{note} ({some_of(where)})" for note, where in places.items()]
-    if not said:
+    notes = [*dict.fromkeys(study.notes)]
+    notes += [f"{note} ({first_three(where)})" for note, where in places.items()]
+    if not notes:
         return
     yield ""
     yield "notes"
-    for note in said:
+    for note in notes:
         yield from wrapped(note)

@@ -1,4 +1,4 @@
-"""The answer in words: does B beat A, by how much, how sure, and of what it speaks."""
+"""The answer in words: does B beat A, by how much, how surely, and what it generalises to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = 6
 with the baseline or the best system, the others the best and its rival; the rest unfolds."""
 
 LOOKS = ("looks-settled", "looks-futile", "looks-open")
-"""Notes that verdicts say."""
+"""Notes that verdicts repeat."""
 
 HYPOTHESES = {"greater": "is better than", "less": "is worse than"}
 """What a small p of a one-sided test says of B."""
@@ -26,7 +26,7 @@ HYPOTHESES = {"greater": "is better than", "less": "is worse than"}
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said about one pair."""
+    """The verdict on one pair."""
 
     testset: str
     metric: str
@@ -36,7 +36,7 @@ class Verdict:
     detail: str
 
     @property
-    def of(self) -> str:
+    def key(self) -> str:
         """Test set, metric and systems, by which the page finds it."""
         names = [self.testset, self.metric, self.result.a, self.result.b]
         return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
@@ -64,45 +64,45 @@ def verdict(cell: Result, result: TestResult) -> Verdict:
     """Better, worse, the same within a margin, or undecided, at the level of the experiment."""
     p = adjusted(result)
 
-    def said(significant: bool, headline: str, detail: str) -> Verdict:
+    def answer(significant: bool, headline: str, detail: str) -> Verdict:
         return Verdict(cell.testset, cell.name, result, significant, headline, detail)
 
     a, b, unit = result.a, result.b, cell.name
     if p is None:
         why = result.note or "no p-value"
-        return said(False, f"{a} and {b} cannot be compared by {result.method}", f": {why}.")
+        return answer(False, f"{a} and {b} cannot be compared by {result.method}", f": {why}.")
     if _equal(result):
-        return said(False, f"{a} and {b} have the same {unit}", f", {_p(p)} {_how(cell, result)}.")
+        return answer(False, f"{a} and {b} have the same {unit}", f", {_p(p)} {_how(cell, result)}.")
     more, less = (b, a) if result.delta > 0 else (a, b)
     ahead, behind = (more, less) if cell.higher_is_better else (less, more)
     size = f"{score(abs(result.delta), cell.decimals)} {unit}"
     between, how = _between(cell, result), _how(cell, result)
     closing = _closing(cell, result)
     if cell.neutral:
-        told = f"by {size}{between}, {_p(p)} {how}."
+        text = f"by {size}{between}, {_p(p)} {how}."
         if p <= cell.alpha:
-            return said(True, f"{more} has more {unit} than {less}", f" {told}")
+            return answer(True, f"{more} has more {unit} than {less}", f" {text}")
         none = f"No significant difference between {a} and {b}"
-        return said(False, none, f": {more} has more {told}")
+        return answer(False, none, f": {more} has more {text}")
     direction = "" if cell.higher_is_better else " (lower is better)"
     if p <= cell.alpha:
         headline = f"{ahead} beats {behind} by {size}"
         detail = f"{direction}{between}, {_p(p)} {how}. It speaks of {result.generalises_to}."
-        return said(True, headline, f"{detail}{closing}")
-    told = f"{ahead} is ahead by {size}{direction}{between}, {_p(p)} {how}."
+        return answer(True, headline, f"{detail}{closing}")
+    text = f"{ahead} is ahead by {size}{direction}{between}, {_p(p)} {how}."
     same = result.details.get("p_same_adjusted", result.details.get("p_same"))
     margin = result.details.get("margin")
     if same is not None and same <= cell.alpha:
         headline = f"{a} and {b} are the same within {margin:g} {unit}"
-        return said(True, headline, f" ({_p(same)}): {told}{closing}")
+        return answer(True, headline, f" ({_p(same)}): {text}{closing}")
     if result.alternative != "two-sided":
         headline = f"No evidence that {b} {HYPOTHESES[result.alternative]} {a}"
     elif margin is not None:
         headline = f"{a} and {b}: undecided"
-        told = f"neither a difference nor the same within {margin:g} {unit} is shown. {told}"
+        text = f"neither a difference nor the same within {margin:g} {unit} is shown. {text}"
     else:
         headline = f"No significant difference between {a} and {b}"
-    return said(False, headline, f": {told}{closing}")
+    return answer(False, headline, f": {text}{closing}")
 
 
 def _equal(result: TestResult) -> bool:
@@ -163,28 +163,28 @@ def _looks(result: TestResult) -> Note | None:
 
 
 def _undecided(cell: Result, result: TestResult) -> list[str]:
-    """What looks say of a pair that they have not settled."""
+    """What looks tell about a pair that they have not settled."""
     looks = _looks(result)
     if looks is None or looks.code == "looks-settled":
         return []
-    said = [f"{looks.text[:1].upper()}{looks.text[1:]}."]
+    sentences = [f"{looks.text[:1].upper()}{looks.text[1:]}."]
     rows, unit = result.variances, "document" if "document" in result.unit else "segment"
     of_set = [row.share or 0.0 for row in rows if row.source.startswith("system x")]
     if looks.code == "looks-futile" and of_set and of_set[0] >= ENOUGH:
-        said.append(f"Add {unit}s.")
-    return said
+        sentences.append(f"Add {unit}s.")
+    return sentences
 
 
 def _closing(cell: Result, result: TestResult) -> str:
     """What the next run would show, on how many test sets, and whether one run decides."""
-    said = [
+    sentences = [
         *_undecided(cell, result),
         *_next_run(cell, result),
         *_on_testsets(cell, result),
         *_bottleneck(cell, result),
         *_one_run(cell, result),
     ]
-    return "".join(f" {sentence}" for sentence in said)
+    return "".join(f" {sentence}" for sentence in sentences)
 
 
 def _next_run(cell: Result, result: TestResult) -> list[str]:
@@ -216,15 +216,15 @@ def _next_run(cell: Result, result: TestResult) -> list[str]:
 
 def _on_testsets(cell: Result, result: TestResult) -> list[str]:
     """Of a suite: on how many of its test sets there surely is a difference."""
-    found = []
+    sentences = []
     for name, word in (("better_on", "better"), ("worse_on", "worse")):
         number = result.details.get(name)
         if number:
-            found.append(
+            sentences.append(
                 f"{result.b} is {word} than {result.a} on at least {number:.0f} of the "
                 f"{len(cell.suite)} test sets."
             )
-    return found
+    return sentences
 
 
 def _bottleneck(cell: Result, result: TestResult) -> list[str]:
@@ -233,8 +233,8 @@ def _bottleneck(cell: Result, result: TestResult) -> list[str]:
     if not result.unit.startswith("replica+") or p is None or p <= cell.alpha:
         return []
     unit = "document" if "document" in result.unit else "segment"
-    said = bottleneck(result.variances, unit) if result.variances else None
-    return [] if said is None else [f"{said}."]
+    sentence = bottleneck(result.variances, unit) if result.variances else None
+    return [] if sentence is None else [f"{sentence}."]
 
 
 def _one_run(cell: Result, result: TestResult) -> list[str]:
@@ -244,8 +244,8 @@ def _one_run(cell: Result, result: TestResult) -> list[str]:
         return []
     if (result.p <= cell.alpha) == (high <= cell.alpha) == (low <= cell.alpha):
         return []
-    said = f"{p_value(low)} to {p_value(high)}"
-    return [f"One run decides: without one or another of them, p by itself is {said}."]
+    span = f"{p_value(low)} to {p_value(high)}"
+    return [f"One run decides: with one run left out, uncorrected p is {span}."]
 
 
 def verdicts(material: Material) -> list[VerdictGroup]:

@@ -1,4 +1,4 @@
-"""What a reader must know before believing the tables, each thing said once."""
+"""What a reader must know before relying on the tables, each warning once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Warning:
 def warnings(material: Material) -> list[Warning]:
     """Grouped by kind, most serious first."""
     cells, alpha = material.cells, material.alpha
-    found = [
+    candidates = [
         Warning(
             "Missing replicas",
             "They could not be made; all numbers are of the others. "
@@ -51,7 +51,7 @@ def warnings(material: Material) -> list[Warning]:
             f"Fewer than {FEW_REPLICAS} replicas",
             "Chance in tuning or training cannot be told from a difference between systems; "
             "Clark et al. (2011) recommend at least 3 runs of each.",
-            _few(cells),
+            _few_replicas(cells),
         ),
         Warning(
             "Nothing was tested",
@@ -60,7 +60,7 @@ def warnings(material: Material) -> list[Warning]:
         ),
     ]
     return [
-        *(warning for warning in found if warning.places),
+        *(warning for warning in candidates if warning.places),
         *_looks(material),
         *_unreachable(cells, alpha),
         *_disagreements(cells, alpha),
@@ -85,7 +85,7 @@ def _looks(material: Material) -> list[Warning]:
         for system, sizes in plan.sizes.items()
         if len(sizes) == 1
     ]
-    found = [
+    about_looks = [
         Warning(
             "Numbers of replicas were decided by looks",
             f"By {plan.metric} on {plan.testset}, whose p and intervals by {plan.method} are "
@@ -98,14 +98,14 @@ def _looks(material: Material) -> list[Warning]:
     ]
     if record.abandoned:
         looks = sum(one.looks for one in record.abandoned)
-        found.append(
+        about_looks.append(
             Warning(
                 "What was fixed before the first look was changed",
                 f"After {looks} looks the record was started over, by somebody who could know what "
                 "they said: p is no longer quite at its level.",
             )
         )
-    return found
+    return about_looks
 
 
 def _missing(cells: Sequence[Result]) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def _missing(cells: Sequence[Result]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(places))
 
 
-def _few(cells: Sequence[Result]) -> tuple[str, ...]:
+def _few_replicas(cells: Sequence[Result]) -> tuple[str, ...]:
     places = (
         f"{system.name}: {count(system.n, 'replica')}"
         for cell in cells
@@ -178,7 +178,7 @@ def _disagreements(cells: Sequence[Result], alpha: float) -> list[Warning]:
             f"{listed([*places, *lead_methods])} disagree",
             "They answer different questions, or exchange or draw other things. They speak: "
             f"{'; '.join(scopes)}.",
-            tuple(text for found in places.values() for text in found),
+            tuple(text for texts in places.values() for text in texts),
         )
     ]
 
@@ -195,7 +195,7 @@ def _notes(cells: Sequence[Result]) -> list[Warning]:
         for result in cell.tests:
             for note in result.notes:
                 if note.code in LOOKS:
-                    continue  # the verdict says it
+                    continue  # the verdict has it
                 about = note.about or f"{result.b} − {result.a}"
                 add(result.method, note, f"{cell.testset}, {cell.name}, {about}")
         for system in cell.systems.values():
@@ -204,20 +204,20 @@ def _notes(cells: Sequence[Result]) -> list[Warning]:
                 what = statistic if method == statistic else f"the {method} interval"
                 for note in notes:
                     add(what, note, f"{cell.testset}, {cell.name}, {system.name}")
-    said = []
-    for found in kinds.values():
-        sources, texts = (list(dict.fromkeys(part)) for part in list(zip(*found, strict=True))[:2])
+    grouped = []
+    for entries in kinds.values():
+        sources, texts = (list(dict.fromkeys(part)) for part in list(zip(*entries, strict=True))[:2])
         example = "For example: " if len(texts) > 1 else ""
         several = len(sources) > 1
-        places = (f"{source}: {where}" if several else where for source, _, where in found)
-        said.append(
+        places = (f"{source}: {where}" if several else where for source, _, where in entries)
+        grouped.append(
             Warning(
                 f"Note on {listed(sources)}",
                 f"{example}{_sentence(texts[0])}",
                 tuple(dict.fromkeys(places)),
             )
         )
-    return said
+    return grouped
 
 
 def _where(cell: Result, a: str, b: str) -> str:

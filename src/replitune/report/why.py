@@ -64,21 +64,21 @@ def segment_means(metric: Metric, system: SystemStatistics) -> NDArray[np.float6
 
 def document_groupings(store: SegmentStatistics, texts: TestSet | None) -> list[Grouping]:
     """Documents, where segments are in documents; parts, where the test set has parts."""
-    found = []
+    groupings = []
     if store.document_names is not None:
-        found.append(Grouping("document", store.document_names, store.documents))
+        groupings.append(Grouping("document", store.document_names, store.documents))
     if texts is not None and texts.parts is not None:
-        found.append(Grouping("part", list(dict.fromkeys(texts.parts)), codes(texts.parts)))
-    return found
+        groupings.append(Grouping("part", list(dict.fromkeys(texts.parts)), codes(texts.parts)))
+    return groupings
 
 
 def text_groupings(texts: TestSet, outputs: Mapping[str, DistinctPairs]) -> list[Grouping]:
     """By the length of the reference, and by how long outputs are beside it."""
-    found = [by_length(texts.references)]
+    groupings = [by_length(texts.references)]
     if outputs:
         lengths = []
         for pairs in outputs.values():
             words = np.array([len(words_of(line)) for line in pairs.hyps], np.float64)
             lengths.append(words[pairs.inverse].mean(axis=0))
-        found.append(by_ratio(np.mean(lengths, axis=0), texts.references))
-    return found
+        groupings.append(by_ratio(np.mean(lengths, axis=0), texts.references))
+    return groupings

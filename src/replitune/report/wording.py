@@ -20,7 +20,7 @@ def base_name(word: str) -> str:
     return word.partition(":")[0]
 
 
-def named(results: Sequence[Result]) -> list[Result]:
+def with_names(results: Sequence[Result]) -> list[Result]:
     """The results with their metrics called as papers call them, or else by their ids; two
     metrics of one name also show their ids."""
     names = {r.metric: _title(base_name(r.word)) or r.metric for r in results}
@@ -70,6 +70,6 @@ def corrected(results: Sequence[Result], family: str) -> str:
     alone = family == "pairs" and all(len(result.pairs) < 2 for result in results)
     if not used or alone or [*used] == ["none"]:
         return "not corrected"
-    said = "; ".join(f"{CORRECTIONS[name]}: {', '.join(by)}" for name, by in used.items())
-    how = CORRECTIONS[next(iter(used))] if len(used) == 1 else said
+    by_correction = "; ".join(f"{CORRECTIONS[name]}: {', '.join(by)}" for name, by in used.items())
+    how = CORRECTIONS[next(iter(used))] if len(used) == 1 else by_correction
     return f"corrected for {FAMILIES[family]} ({how})"

@@ -19,7 +19,7 @@ ORDERS = 3
 KEPT, MOST = 400, 4000
 """n-grams of each order that are kept, those in which the means of systems differ most; and the
 most numbers of means, of many systems."""
-TOLD = 12
+SHOWN = 12
 """n-grams of a pair that are shown, and as many of the other direction."""
 CLASSES = (1, 2, 5, 10, 100, 1000)
 """Frequencies at which a class begins; before them are words that do not occur."""
@@ -27,10 +27,10 @@ CLASSES = (1, 2, 5, 10, 100, 1000)
 
 def words_of(line: str) -> list[str]:
     """Of a script without spaces, its characters."""
-    found = line.split()
-    if len(found) < 3 and len(line) > 12:
+    words = line.split()
+    if len(words) < 3 and len(line) > 12:
         return [character for character in line if not character.isspace()]
-    return found
+    return words
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Moments:
     n: int
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Moments:
+    def over_runs(cls, values: NDArray[Any]) -> Moments:
         """Of values (n, ...)."""
         n = len(values)
         sd = values.std(axis=0, ddof=1) if n > 1 else np.zeros(values.shape[1:])
@@ -60,8 +60,8 @@ def half_width(a: Moments, b: Moments, alpha: float) -> NDArray[np.float64] | No
     variance = of_a + of_b
     share = np.divide(of_a, variance, out=np.full_like(variance, 0.5), where=variance > 0)
     df = 1 / (share**2 / (a.n - 1) + (1 - share) ** 2 / (b.n - 1))
-    found: NDArray[np.float64] = np.sqrt(variance) * stdtrit(df, 1 - alpha / 2)
-    return found
+    half: NDArray[np.float64] = np.sqrt(variance) * stdtrit(df, 1 - alpha / 2)
+    return half
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Words:
         unsure = np.zeros(len(delta), bool) if half is None else np.abs(delta) <= half
         order = np.lexsort((-np.abs(delta), unsure))
         gained, lost = order[delta[order] > 0], order[delta[order] < 0]
-        return gained[:TOLD].tolist(), lost[:TOLD].tolist()
+        return gained[:SHOWN].tolist(), lost[:SHOWN].tolist()
 
 
 def compare_words(
@@ -110,7 +110,7 @@ def compare_words(
     kept: list[NDArray[np.int64]] = []
     keep = min(KEPT, MOST // max(len(runs), 1))
     for n in range(ORDERS):
-        spread = np.ptp([found[n].mean(axis=0) for found in right.values()], axis=0)
+        spread = np.ptp([counts[n].mean(axis=0) for counts in right.values()], axis=0)
         top = np.argsort(-spread, kind="stable")[:keep]
         kept.append(np.sort(top[spread[top] > 0]))
         grams += [wanted.spelt(int(gram), n) for gram in kept[n]]
@@ -123,12 +123,14 @@ def compare_words(
         grams=grams,
         expected=[int(c) for total, top in zip(wanted.totals, kept, strict=True) for c in total[top]],
         right={
-            name: Moments.of(np.hstack([of[:, top].toarray() for of, top in zip(found, kept, strict=True)]))
-            for name, found in right.items()
+            name: Moments.over_runs(
+                np.hstack([matrix[:, top].toarray() for matrix, top in zip(counts, kept, strict=True)])
+            )
+            for name, counts in right.items()
         },
         classes=[_class_name(int(k)) for k in known],
         sizes=[int(size) for size in sizes],
-        recall={name: Moments.of(found[0] @ share) for name, found in right.items()},
+        recall={name: Moments.over_runs(counts[0] @ share) for name, counts in right.items()},
         counted_in=counted_in,
     )
 
@@ -189,8 +191,8 @@ class _Wanted:
         references themselves come first, and make the tables."""
         number, size = self.vocabulary.get, len(self.vocabulary)
         split = [[number(word, -1) for word in words_of(text)] for text in texts]
-        words = np.array([word for found in split for word in found], np.int64)
-        line = np.repeat(np.arange(len(texts)), [len(found) for found in split])
+        words = np.array([word for numbers in split for word in numbers], np.int64)
+        line = np.repeat(np.arange(len(texts)), [len(numbers) for numbers in split])
         grams = words
         for n in range(ORDERS):
             if n:
@@ -203,8 +205,8 @@ class _Wanted:
                 grams = np.where(whole, _place(self.tables[n], keys), -1)
             known = grams >= 0
             many = max(len(self.tables[n]), 1)
-            found, count = np.unique(line[: len(grams)][known] * many + grams[known], return_counts=True)
-            yield (*np.divmod(found, many), count)
+            numbers, count = np.unique(line[: len(grams)][known] * many + grams[known], return_counts=True)
+            yield (*np.divmod(numbers, many), count)
 
 
 def _place(table: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:

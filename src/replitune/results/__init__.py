@@ -1,1 +1,1 @@
-"""What the tests found, in memory and on disk."""
+"""Results of the tests, in memory and on disk."""

@@ -33,7 +33,7 @@ FEW_REPLICAS = 3
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that `compare` says: one test set or suite under each metric."""
+    """All results of `compare`: one test set or suite under each metric."""
 
     testset: str
     seed: int
@@ -43,15 +43,15 @@ class Results:
     segments: int
     documents: int
     inputs: Sequence[str] = ()
-    """What looks wrong with what was given."""
-    few: Sequence[str] = ()
-    """That there are too few runs."""
+    """What looks wrong with the inputs."""
+    few_runs: Sequence[str] = ()
+    """Warnings about too few runs."""
     design: str = "runs"
     """What replicas are."""
 
     @property
     def warnings(self) -> list[str]:
-        return [*self.inputs, *self.few]
+        return [*self.inputs, *self.few_runs]
 
     def as_json(self) -> dict[str, Any]:
         """The object described in docs/compare.schema.json, numbers unrounded."""
@@ -93,7 +93,7 @@ def compare(
     Parameters
     ----------
     stores
-        What each metric says of the test set, or of each test set of the suite.
+        The statistics of each metric on the test set, or on each test set of the suite.
     testset
         Name of the test set or of the suite.
     suite
@@ -109,13 +109,13 @@ def compare(
     looks
         Those at this test set, by which its metric has decided how many replicas there are.
     summaries
-        Whether to say of every system how its scores spread; a look needs the tests alone.
+        Whether to compute the spread of every system; a look needs only the tests.
     """
     ids = list(dict.fromkeys(store.metric.id for store in stores))
-    of_metric = {id: _of_metric(stores, id, suite) for id in ids}
+    by_metric = {id: _stores_of_metric(stores, id, suite) for id in ids}
     weights = [*suite.values()] or [1.0]
     names = list(stores[0].systems) if systems is None else list(systems)
-    testsets = [_testset(found, names) for found in zip(*of_metric.values(), strict=True)]
+    testsets = [_testset(own, names) for own in zip(*by_metric.values(), strict=True)]
     methods = tests_on(len(testsets), settings.tests())
     draws = named_draws(testset, seed)
     tests = run_tests(
@@ -156,12 +156,12 @@ def compare(
     with ThreadPoolExecutor(threads) as pool:
         waiting = {id: {name: pool.submit(summary, id, name) for name in names if summaries} for id in ids}
     results = {}
-    for id, (store, *others) in of_metric.items():
+    for id, (store, *others) in by_metric.items():
         spread = {name: future.result() for name, future in waiting[id].items()}
         results[id] = Result(
             testset=testset,
             metric=id,
-            word=next((said.metric for said in store.metadata.values()), id),
+            word=next((metadata.metric for metadata in store.metadata.values()), id),
             signature=store.signature,
             higher_is_better=store.metric.higher_is_better,
             alpha=settings.alpha,
@@ -177,18 +177,18 @@ def compare(
         seed=seed,
         settings=settings,
         metrics=results,
-        segments=sum(store.segments for store in of_metric[ids[0]]),
-        documents=sum(store.n_documents for store in of_metric[ids[0]]),
+        segments=sum(store.segments for store in by_metric[ids[0]]),
+        documents=sum(store.n_documents for store in by_metric[ids[0]]),
         inputs=tuple(warnings),
-        few=_few(results[ids[0]]),
+        few_runs=_few_runs(results[ids[0]]),
         design=design,
     )
 
 
-def _of_metric(
+def _stores_of_metric(
     stores: Sequence[SegmentStatistics], id: str, suite: Mapping[str, float]
 ) -> list[SegmentStatistics]:
-    """What a metric says of the test set, or of each test set of the suite."""
+    """The statistics of a metric on the test set, or on each test set of the suite."""
     own = [store for store in stores if store.metric.id == id]
     if not suite:
         return own
@@ -217,7 +217,7 @@ def _testset(stores: Sequence[SegmentStatistics], names: Sequence[str]) -> TestS
 
 
 def _missing(store: SegmentStatistics, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
-    """Why replicas of systems are not there."""
+    """Why replicas of systems are missing."""
     return {
         name: store.metadata[name].missing[name]
         for name in names
@@ -231,13 +231,13 @@ def _with_looks(tests: Sequence[TestResult], metric: str, looks: Record | None) 
     return tuple(settle(tests, looks))
 
 
-def _few(result: Result) -> list[str]:
+def _few_runs(result: Result) -> list[str]:
     few = [name for name, summary in result.systems.items() if summary.n < FEW_REPLICAS]
     if not few:
         return []
-    of = ", ".join(few) if len(few) <= 3 else f"{len(few)} of {len(result.systems)} systems"
+    systems = ", ".join(few) if len(few) <= 3 else f"{len(few)} of {len(result.systems)} systems"
     return [
-        f"fewer than {FEW_REPLICAS} runs of {of}: chance in tuning or training "
+        f"fewer than {FEW_REPLICAS} runs of {systems}: chance in tuning or training "
         "cannot be told from a difference between systems (Clark et al. 2011)"
     ]
 
@@ -246,15 +246,15 @@ def _overlaps(
     systems: Mapping[str, SystemSummary], tests: Sequence[TestResult], confidence: float
 ) -> tuple[Overlap, ...]:
     """Every tested pair by every interval method."""
-    found = []
+    overlaps = []
     for a, b in dict.fromkeys((result.a, result.b) for result in tests):
         first, second = systems[a].intervals, systems[b].intervals
         for method in first:
             x, y = first[method].distribution, second[method].distribution
             if x is None or y is None:
                 notes = first[method].notes or second[method].notes
-                found.append(Overlap(a, b, method, None, notes))
+                overlaps.append(Overlap(a, b, method, None, notes))
             else:
                 ratio, notes = overlap_ratio(x, y, confidence)
-                found.append(Overlap(a, b, method, ratio, notes))
-    return tuple(found)
+                overlaps.append(Overlap(a, b, method, ratio, notes))
+    return tuple(overlaps)

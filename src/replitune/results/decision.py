@@ -1,6 +1,6 @@
 """A decision for machines: whether B is better, not worse, or the same, by the test that leads.
 
-All tested pairs under all metrics must be so. For `not-worse` and `same` no correction is needed
+It must hold for all tested pairs under all metrics. For `not-worse` and `same` no correction is needed
 then: all of several tests reject by chance no more often than one (intersection-union).
 """
 
@@ -18,7 +18,7 @@ from replitune.significance.settings import Rule
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether it is so, and of which pairs."""
+    """Whether the rule holds, and for which pairs."""
 
     rule: Rule
     ok: bool
@@ -52,13 +52,13 @@ def decide(results: Sequence[Result], rule: Rule) -> Decision:
 
 def _pair(result: Result, test: TestResult, rule: Rule) -> dict[str, Any]:
     if result.neutral:
-        raise ReplituneError(f"neither more nor less {result.metric} is better")
+        raise ReplituneError(f"for {result.metric}, neither more nor less is better")
     margin = test.details.get("margin")
     if rule != "better" and margin is None:
         raise ReplituneError(
-            f"`{rule}` needs a margin of {result.metric}",
+            f"`{rule}` needs a margin for {result.metric}",
             fix="say what counts as the same: "
-            "--margin 0.5, or --margin METRIC=0.5; a test that knows margins is crossed",
+            "--margin 0.5, or --margin METRIC=0.5; the test crossed uses margins",
         )
     p = {
         "better": test.p if test.p_adjusted is None else test.p_adjusted,

@@ -1,4 +1,4 @@
-"""Looks at replicas that somebody has already: could one have stopped earlier, and what is next?"""
+"""Looks at replicas that exist already: could one have stopped earlier, and what is next?"""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Advice:
         at = self.looks[-1].wanted if self.looks else self.plan.first
         if self.looks and not self.looks[-1].next:
             return {}
-        found = {}
+        asked = {}
         for name, n in at.items():
             counts = self.plan.counts(name, n)
             more = sum(max(k - self.have[name].get(kind, 0), 0) for kind, k in counts.items())
             if more:
-                found[name] = more
-        return found
+                asked[name] = more
+        return asked
 
     @property
     def record(self) -> Record | None:
@@ -63,7 +63,7 @@ def advise(
     most: int,
     suite: Mapping[str, float] = MappingProxyType({}),
 ) -> Advice:
-    """What the rule says next of the replicas in hand, of at most so many of each kind."""
+    """What the rule advises for the replicas in hand, of at most `most` of each kind."""
     named = [numbered(store) for store in stores]
     plan = plan_of(named, tests, settings, "runs", suite, most)
     have = {name: kinds_of(system) for name, system in named[0].systems.items()}

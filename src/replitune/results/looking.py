@@ -33,7 +33,7 @@ from replitune.statistics.store import SegmentStatistics
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """One pair at a look, before pairs are looked at together."""
+    """One pair at a look, before pairs are judged together."""
 
     a: str
     b: str
@@ -44,11 +44,11 @@ class Seen:
     shares: tuple[float, float] = (0.0, 0.0)
     """Of what runs leave open, the share of A and that of B."""
     p: float = 1.0
-    """The ordinary one, as if this were the only look."""
+    """The ordinary p, as if this were the only look."""
     why: str | None = None
     """Why there is no p."""
-    few: bool = False
-    """More runs would give one."""
+    needs_runs: bool = False
+    """Whether more runs would give a p."""
 
 
 def next_look(
@@ -73,7 +73,7 @@ def next_look(
     former = {(p.a, p.b): p for p in before[-1].pairs} if before else {}
     tested = tuple(pair for pair in plan.pairs if n[pair[0]] and n[pair[1]])
     settings = msgspec.structs.replace(tests_of(plan), pairs=tested)
-    # nothing is drawn, so that the seed is any
+    # nothing is drawn, so any seed will do
     compared = compare(given, settings, testset=plan.testset, suite=plan.suite, seed=0, summaries=False)
     result = compared.metrics[plan.metric]
     seen = [_see(plan, wanted, result, a, b, (n[a], n[b])) for a, b in plan.pairs]
@@ -84,7 +84,7 @@ def next_look(
         known = former.get((s.a, s.b))
         if known is None or known.p is None:
             continue
-        # what is settled is frozen
+        # a settled pair keeps its p
         p[i] = known.p if known.decision == SETTLED else min(p[i], known.p)
     rejected, level = step_down(p, alpha, plan.correction)
     again = {name for name, n in wanted.items() if n > plan.sizes[name][0]}
@@ -98,7 +98,7 @@ def next_look(
     more = asks(rejected, futile, shares, plan.skip) & grows
     for i, s in enumerate(seen):
         if s.outlook is None and not rejected[i]:
-            more[i] = [s.few and g and n < FEWEST for g, n in zip(grows[i], s.n, strict=True)]
+            more[i] = [s.needs_runs and g and n < FEWEST for g, n in zip(grows[i], s.n, strict=True)]
     marked = {
         name
         for s, asks in zip(seen, more, strict=True)
@@ -106,7 +106,7 @@ def next_look(
         if asked
     }
     if plan.options.get("paired"):
-        marked = together(marked, plan.pairs)
+        marked = with_partners(marked, plan.pairs)
     growing = {name: plan.following(name, wanted[name]) for name in wanted if name in marked}
     following = {name: n for name, n in growing.items() if n is not None}
     if not following:  # the last look: what is left is tested as it stands
@@ -179,12 +179,12 @@ def looks_so_far(plan: Plan, stores: Sequence[SegmentStatistics]) -> list[Look]:
     return looks
 
 
-def together(marked: set[str], pairs: Sequence[tuple[str, str]]) -> set[str]:
-    """With the systems whose replicas are paired with theirs: they advance together."""
-    found = set(marked)
-    while more := {x for a, b in pairs for x in (a, b) if {a, b} & found} - found:
-        found |= more
-    return found
+def with_partners(marked: set[str], pairs: Sequence[tuple[str, str]]) -> set[str]:
+    """These and the systems paired with them, which get more replicas together."""
+    advancing = set(marked)
+    while more := {x for a, b in pairs for x in (a, b) if {a, b} & advancing} - advancing:
+        advancing |= more
+    return advancing
 
 
 def first_replicas(store: SegmentStatistics, plan: Plan, wanted: Mapping[str, int]) -> SegmentStatistics:
@@ -213,13 +213,13 @@ def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, 
     """A pair with n replicas."""
     if min(n) < 1:
         lost = a if n[0] < 1 else b
-        return Seen(a, b, n, None, why=f"no replica of {lost}", few=True)
+        return Seen(a, b, n, None, why=f"no replica of {lost}", needs_runs=True)
     row = result.test((a, b), plan.method)
     assert row is not None
     if row.p is None or row.uncertainty is None:
         codes = [note.code for note in row.notes]
         why = next((words for code, words in NO_P_WORDS.items() if code in codes), None)
-        return Seen(a, b, n, None, row.delta, why=why, few=min(n) < 2)
+        return Seen(a, b, n, None, row.delta, why=why, needs_runs=min(n) < 2)
     # the parts of runs, those of A first
     known = row.uncertainty
     order = sorted(range(len(known.runs)), key=lambda part: known.runs[part][0] != a)
@@ -233,11 +233,11 @@ def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, 
     share = np.array([len(ids) / (len(ids) + _to_come(plan, wanted, name, ids)) for name, ids in runs])
     rule = RuleSettings(doubt=plan.doubt, futility=plan.futility, skip=plan.skip)
     delta = row.delta if row.analysis is not None else 0.0  # nothing varies, and they are equal
-    found = outlook(delta, parts, share, rule, known.sign)
-    open_ = found.shares()
+    ahead = outlook(delta, parts, share, rule, known.sign)
+    open_ = ahead.shares()
     of_a, of_b = (float(open_[[name == side for name, _ in runs]].sum()) for side in (a, b))
     paired = len({name for name, _ in runs}) == 1
-    return Seen(a, b, n, found, delta, (of_a + of_b,) * 2 if paired else (of_a, of_b), row.p)
+    return Seen(a, b, n, ahead, delta, (of_a + of_b,) * 2 if paired else (of_a, of_b), row.p)
 
 
 def _to_come(plan: Plan, wanted: Mapping[str, int], system: str, replicas: Sequence[str]) -> int:
@@ -275,22 +275,22 @@ def _row(
     if s.outlook is None:
         known = p if rejected else None
         return PairLook(**shared, decision=decision, more_a=bool(more[0]), more_b=bool(more[1]), p=known)
-    found = s.outlook
-    half = float(found.needed(plan.alpha))
+    ahead = s.outlook
+    half = float(ahead.needed(plan.alpha))
     return PairLook(
         **shared,
-        variance=float(found.now.variance),
-        parts=found.now.values.tolist(),
-        nus=np.broadcast_to(found.now.nus, found.now.values.shape).tolist(),
-        left=found.left.tolist(),
+        variance=float(ahead.now.variance),
+        parts=ahead.now.values.tolist(),
+        nus=np.broadcast_to(ahead.now.nus, ahead.now.values.shape).tolist(),
+        left=ahead.left.tolist(),
         p_alone=s.p,
         p_look=p_look,
         p=p,
         p_adjusted=p_adjusted,
         level=level,
-        ci_low=float(found.delta) - half,
-        ci_high=float(found.delta) + half,
-        movement=float(found.movement),
+        ci_low=float(ahead.delta) - half,
+        ci_high=float(ahead.delta) + half,
+        movement=float(ahead.movement),
         decision=decision,
         more_a=bool(more[0]),
         more_b=bool(more[1]),

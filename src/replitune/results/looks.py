@@ -44,13 +44,13 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
         former = read_record(out.with_name(f"{number - 1}.json"))
         if former.plan != plan:
             raise ReplituneError(
-                "the looks before were made by another plan",
+                "the earlier looks followed another plan",
                 file=out.with_name("1.json"),
-                fix="remove the folder, and run again: looks are made anew, replicas are kept",
+                fix="remove the folder, and run again: looks are repeated, replicas are kept",
             )
         before, abandoned = former.looks, former.abandoned
     else:
-        before, abandoned = [], given_up(plan, out.parent)
+        before, abandoned = [], abandoned_records(plan, out.parent)
     read = [read_batches(paths) for paths in files.values()]
     missing = read[0][1]
     for name, lost in missing.items():
@@ -61,43 +61,43 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
             )
     look = next_look(plan, before, [store for store, _ in read], missing)
     record = Record(plan=plan, looks=[*before, look], abandoned=abandoned)
-    for line in said(record):
+    for line in look_lines(record):
         print(line)
     write_record(out, record)
-    for path in later(out.parent, number):  # of a plan that was given up, or to be made again
+    for path in later_files(out.parent, number):  # of an abandoned plan, or outdated
         path.unlink(missing_ok=True)
     return record
 
 
-def later(folder: Path, number: int) -> list[Path]:
+def later_files(folder: Path, number: int) -> list[Path]:
     """What later looks wrote."""
-    found = [*folder.glob("[0-9]*.json"), *folder.glob("[0-9]*.parquet")]
-    return [path for path in found if path.stem.isdigit() and int(path.stem) > number]
+    paths = [*folder.glob("[0-9]*.json"), *folder.glob("[0-9]*.parquet")]
+    return [path for path in paths if path.stem.isdigit() and int(path.stem) > number]
 
 
-def given_up(plan: Plan, folder: Path) -> list[Abandoned]:
-    """Records of other plans, of which this one takes the place: said, and kept in mind."""
-    found = []
+def abandoned_records(plan: Plan, folder: Path) -> list[Abandoned]:
+    """Records of other plans, which this one replaces: the user is warned, and the record keeps them."""
+    records = []
     for path in sorted(folder.glob("[0-9]*.json"), key=lambda p: int(p.stem)):
         try:
-            found.append(read_record(path))
+            records.append(read_record(path))
         except (ReplituneError, ValueError):
-            continue  # damaged, or of another version: it is made again
-    if not found:
+            continue  # damaged, or of another version: it is replaced
+    if not records:
         return []
-    known = list(found[0].abandoned)
-    if found[0].plan != plan:
-        looks = max(len(r.looks) for r in found if r.plan == found[0].plan)
-        known.append(Abandoned(looks=looks, plan=found[0].plan))
+    known = list(records[0].abandoned)
+    if records[0].plan != plan:
+        looks = max(len(r.looks) for r in records if r.plan == records[0].plan)
+        known.append(Abandoned(looks=looks, plan=records[0].plan))
         print(
-            f"warning: what was fixed before the first look has changed after {looks} of them: "
+            f"warning: after {looks} looks, what was fixed before the first one has changed: "
             "the record starts over, and p is no longer quite at its level",
             file=sys.stderr,
         )
     return known
 
 
-def said(record: Record) -> list[str]:
+def look_lines(record: Record) -> list[str]:
     """A look in words."""
     look, used = record.looks[-1], record.runs
     count = {word: sum(p.decision == word for p in look.pairs) for word in ("settled", "futile")}
@@ -123,16 +123,16 @@ def read_batches(paths: Sequence[Path]) -> tuple[SegmentStatistics, dict[str, di
             missing.setdefault(name, {}).update(lost)
         if pq.read_metadata(path).num_rows == 0:
             continue
-        found = read_systems([path])
+        batch = read_systems([path])
         if first is None:
-            first = found
-        elif (first.segments, first.signature) != (found.segments, found.signature):
+            first = batch
+        elif (first.segments, first.signature) != (batch.segments, batch.signature):
             raise ReplituneError(
                 "batches of replicas were not scored in the same way",
                 file=path,
                 fix="remove it, and run again",
             )
-        for name, system in found.systems.items():
+        for name, system in batch.systems.items():
             systems.setdefault(name, []).append(system)
     if first is None:
         raise ReplituneError(

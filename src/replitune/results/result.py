@@ -1,4 +1,4 @@
-"""One test set under one metric: all that the tests found, from memory or from disk.
+"""One test set under one metric: all results of the tests, from memory or from disk.
 
 Everything that people read comes from here: terminal, JSON, tables, figures, page.
 """
@@ -107,7 +107,7 @@ class Result:
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why replicas are missing, by system and replica."""
     name: str = ""
-    """What the metric is called in print; by default its id."""
+    """The metric's name in print; by default its id."""
     read_histograms: Mapping[tuple[str, str, str], Histogram] | None = field(
         default=None, repr=False, compare=False
     )
@@ -137,8 +137,8 @@ class Result:
 
     def lead_test(self, pair: tuple[str, str]) -> TestResult | None:
         """What the lead test says about a pair, in either order."""
-        found = self.test(pair, self.lead_method)
-        return found or self.test((pair[1], pair[0]), self.lead_method)
+        test = self.test(pair, self.lead_method)
+        return test or self.test((pair[1], pair[0]), self.lead_method)
 
     @property
     def closest(self) -> tuple[str, str] | None:
@@ -156,12 +156,12 @@ class Result:
         """Distributions of the tests that have one, by (a, b, method)."""
         if self.read_histograms is not None:
             return self.read_histograms
-        found: dict[tuple[str, str, str], Histogram] = {}
+        by_pair: dict[tuple[str, str, str], Histogram] = {}
         for result in self.tests:
             counts, edges = histogram(result)
             if len(counts):
-                found[result.a, result.b, result.method] = (edges, counts)
-        return found
+                by_pair[result.a, result.b, result.method] = (edges, counts)
+        return by_pair
 
     def overlap(self, pair: tuple[str, str], method: str) -> float | None:
         """Overlap ratio of the two systems' intervals by one interval method."""
@@ -251,7 +251,7 @@ class Result:
                         method: None if interval is None else list(interval)
                         for method, interval in summary.ci.items()
                     },
-                    "notes": {of: note_text(notes) for of, notes in summary.notes.items()},
+                    "notes": {statistic: note_text(notes) for statistic, notes in summary.notes.items()},
                 }
                 for name, summary in self.systems.items()
             },
@@ -289,21 +289,21 @@ class Result:
         }
 
     def _note_rows(self) -> list[dict[str, Any]]:
-        found: list[tuple[dict[str, Any], tuple[Note, ...]]] = [
+        noted: list[tuple[dict[str, Any], tuple[Note, ...]]] = [
             ({"row": "test", "a": row.a, "b": row.b, "method": row.method}, row.notes) for row in self.tests
         ]
         for name, summary in self.systems.items():
-            of = {"row": "system", "system": name}
-            found += [({**of, "statistic": s}, summary.notes.get(s, ())) for s in SPREADS]
-            found += [
-                ({**of, "statistic": "ci", "method": m}, summary.notes.get(f"ci_{m}", ()))
+            key = {"row": "system", "system": name}
+            noted += [({**key, "statistic": s}, summary.notes.get(s, ())) for s in SPREADS]
+            noted += [
+                ({**key, "statistic": "ci", "method": m}, summary.notes.get(f"ci_{m}", ()))
                 for m in summary.ci
             ]
-        found += [
+        noted += [
             ({"row": "overlap", "a": item.a, "b": item.b, "method": item.method}, item.notes)
             for item in self.overlaps
         ]
-        return [{**of, **vars(note)} for of, notes in found for note in notes]
+        return [{**key, **vars(note)} for key, notes in noted for note in notes]
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """`tests`, `systems`, `overlaps`, `variances` and `notes` with the columns of their
@@ -311,16 +311,16 @@ class Result:
         import pandas as pd
 
         return {
-            suffix[1:] or "tests": pd.DataFrame(found, columns=schema.names)
-            for suffix, (found, schema) in self._tables().items()
+            suffix[1:] or "tests": pd.DataFrame(table, columns=schema.names)
+            for suffix, (table, schema) in self._tables().items()
         }
 
     def write(self, folder: str | Path) -> None:
         """``<metric>.parquet`` and the files beside it, in a folder ``tests/<testset>``."""
         metadata = {name: getattr(self, name) for name in METADATA}
-        for suffix, (found, schema) in self._tables().items():
-            said = metadata if suffix == ".notes" else None
-            rows.write_table(Path(folder) / f"{self.metric}{suffix}.parquet", found, schema, said)
+        for suffix, (table, schema) in self._tables().items():
+            extra = metadata if suffix == ".notes" else None
+            rows.write_table(Path(folder) / f"{self.metric}{suffix}.parquet", table, schema, extra)
         rows.write_histograms(Path(folder) / f"{self.metric}.null.parquet", self.histograms)
 
     @classmethod
@@ -331,26 +331,26 @@ class Result:
             return Path(folder) / f"{metric}{suffix}.parquet"
 
         metadata = rows.read_metadata(path(".notes"), METADATA)
-        said = defaultdict(list)
+        notes_of = defaultdict(list)
         for row in rows.read_table(path(".notes"), rows.NOTES):
             key = (row["row"], row["a"], row["b"], row["system"], row["statistic"], row["method"])
-            said[key].append(Note(row["code"], row["text"], row["about"]))
+            notes_of[key].append(Note(row["code"], row["text"], row["about"]))
         variances = defaultdict(list)
         for row in rows.read_table(path(".variances"), rows.VARIANCES):
-            of = tuple(row.pop(name) for name in ("a", "b", "method"))
-            variances[of].append(VarianceRow(**row))
+            pair = tuple(row.pop(name) for name in ("a", "b", "method"))
+            variances[pair].append(VarianceRow(**row))
         tests = []
         for row in rows.read_table(path(""), rows.TESTS):
             del row["note"]
             counted = {name: row.pop(name) for name in rows.DETAILS}
             details = {name: value for name, value in counted.items() if value is not None}
-            notes = said["test", row["a"], row["b"], None, None, row["method"]]
+            notes = notes_of["test", row["a"], row["b"], None, None, row["method"]]
             sources = tuple(variances[row["a"], row["b"], row["method"]])
             tests.append(TestResult(**row, details=details, notes=tuple(notes), variances=sources))
         overlaps = []
         for row in rows.read_table(path(".overlaps"), rows.OVERLAPS):
             del row["note"]
-            notes = said["overlap", row["a"], row["b"], None, None, row["method"]]
+            notes = notes_of["overlap", row["a"], row["b"], None, None, row["method"]]
             overlaps.append(Overlap(**row, notes=tuple(notes)))
         systems: dict[str, list[dict[str, Any]]] = {}
         for row in rows.read_table(path(".systems"), rows.SYSTEMS):
@@ -358,32 +358,32 @@ class Result:
         return cls(
             **metadata,
             tests=tuple(tests),
-            systems={name: _summary(name, found, said) for name, found in systems.items()},
+            systems={name: _summary(name, own, notes_of) for name, own in systems.items()},
             overlaps=tuple(overlaps),
             read_histograms=rows.read_histograms(path(".null")),
         )
 
 
 def _system_rows(summary: SystemSummary) -> list[dict[str, Any]]:
-    of = {"system": summary.name, "n": summary.n}
+    common = {"system": summary.name, "n": summary.n}
     notes = {field: note_text(notes) for field, notes in summary.notes.items()}
     median = summary.median_replica
-    found = [
-        {**of, "statistic": "avg", "value": summary.avg},
+    table = [
+        {**common, "statistic": "avg", "value": summary.avg},
         *(
-            {**of, "statistic": name, "value": getattr(summary, name), "note": notes.get(name)}
+            {**common, "statistic": name, "value": getattr(summary, name), "note": notes.get(name)}
             for name in SPREADS
         ),
-        {**of, "statistic": "median_replica", "value": summary.scores[median], "replica": median},
+        {**common, "statistic": "median_replica", "value": summary.scores[median], "replica": median},
     ]
     if summary.next_run is not None:
         limits = dict(zip(("ci_low", "ci_high"), summary.next_run, strict=True))
-        found.append({**of, "statistic": "next_run", "value": summary.avg, **limits})
+        table.append({**common, "statistic": "next_run", "value": summary.avg, **limits})
     for method, interval in summary.ci.items():
         low, high = interval if interval is not None else (None, None)
-        found.append(
+        table.append(
             {
-                **of,
+                **common,
                 "statistic": "ci",
                 "value": summary.avg,
                 "method": method,
@@ -392,25 +392,25 @@ def _system_rows(summary: SystemSummary) -> list[dict[str, Any]]:
                 "note": notes.get(f"ci_{method}"),
             }
         )
-    of = {**of, "n": 1, "statistic": "score"}
-    found += [{**of, "replica": id, "value": score} for id, score in summary.scores.items()]
-    return found
+    common = {**common, "n": 1, "statistic": "score"}
+    table += [{**common, "replica": id, "value": score} for id, score in summary.scores.items()]
+    return table
 
 
-def _summary(name: str, found: list[dict[str, Any]], said: Mapping[Any, list[Note]]) -> SystemSummary:
+def _summary(name: str, table: list[dict[str, Any]], notes_of: Mapping[Any, list[Note]]) -> SystemSummary:
     """A system from its rows."""
-    first = {row["statistic"]: row for row in reversed(found)}
-    intervals = {row["method"]: row for row in found if row["statistic"] == "ci"}
+    first = {row["statistic"]: row for row in reversed(table)}
+    intervals = {row["method"]: row for row in table if row["statistic"] == "ci"}
     notes = {
         f"ci_{row['method']}" if row["method"] else row["statistic"]: tuple(texts)
-        for row in found
-        if (texts := said.get(("system", None, None, name, row["statistic"], row["method"])))
+        for row in table
+        if (texts := notes_of.get(("system", None, None, name, row["statistic"], row["method"])))
     }
     return SystemSummary(
         name=name,
         n=first["avg"]["n"],
         avg=first["avg"]["value"],
-        scores={row["replica"]: row["value"] for row in found if row["statistic"] == "score"},
+        scores={row["replica"]: row["value"] for row in table if row["statistic"] == "score"},
         **{statistic: first[statistic]["value"] for statistic in SPREADS},
         median_replica=first["median_replica"]["replica"],
         next_run=(first["next_run"]["ci_low"], first["next_run"]["ci_high"])

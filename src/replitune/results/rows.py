@@ -43,6 +43,7 @@ DETAILS = {
     "margin": "what counts as the same, in units of the metric",
     "p_same": "p of equivalence: H0 is a difference of the margin or more",
     "p_same_adjusted": "the same, corrected for all pairs",
+    "p_adjusted_error": "standard error of simulation of p_adjusted (max-t)",
     "p_no_worse_a": "p of non-inferiority: H0 is that A is worse than B by the margin or more",
     "p_no_worse_b": "the same of B",
     "p_median": "median p over all pairs of replicas",
@@ -187,18 +188,18 @@ def _table(path: str | Path, schema: pa.Schema) -> pa.Table:
 
 
 def read_metadata(path: str | Path, names: Sequence[str]) -> dict[str, Any]:
-    """What `write_table` was told to say, of these names."""
-    found: dict[str, Any] = json.loads((_read(path).schema.metadata or {}).get(METADATA_KEY, b"{}"))
-    missing = [name for name in names if name not in found]
+    """These names from the metadata that `write_table` wrote."""
+    metadata: dict[str, Any] = json.loads((_read(path).schema.metadata or {}).get(METADATA_KEY, b"{}"))
+    missing = [name for name in names if name not in metadata]
     if missing:
         raise ReplituneError(
-            f"nothing is said of `{missing[0]}`",
+            f"`{missing[0]}` is missing in the metadata",
             file=path,
-            found=", ".join(found) or "no metadata of replitune",
+            found=", ".join(metadata) or "no metadata of replitune",
             expected=", ".join(names),
-            fix="it is of another version: run the workflow again",
+            fix="it was written by another version: run the workflow again",
         )
-    return {name: found[name] for name in names}
+    return {name: metadata[name] for name in names}
 
 
 def _read(path: str | Path) -> pa.Table:

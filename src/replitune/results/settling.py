@@ -1,4 +1,4 @@
-"""Tests of an experiment that looked: p and intervals of its deciding test are those of the looks."""
+"""Tests of an experiment with looks: p and intervals of its deciding test are those of the looks."""
 
 from __future__ import annotations
 

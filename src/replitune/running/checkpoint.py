@@ -9,7 +9,6 @@ once.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import shutil
@@ -18,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from replitune.errors import ReplituneError
 from replitune.running.files import atomic_open, remove, sha256_file
+from replitune.running.locks import held
 from replitune.settings import plain
 
 if TYPE_CHECKING:
@@ -97,13 +96,7 @@ def opened(folder: str | Path, mark: str) -> Iterator[Checkpoint]:
     """The locked checkpoint of a run; the folder is removed when the block ends well."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "a") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ReplituneError(
-                "another process is tuning in this folder", file=folder, fix="wait for it, or end it"
-            ) from None
+    with held(folder / "lock", "another process is tuning in this folder"):
         yield Checkpoint(folder, mark)
         shutil.rmtree(folder)
 

@@ -10,10 +10,13 @@ and a line of segments `LONGEST_LINE` characters. A last line without LF counts 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
 import gzip
 import hashlib
 import io
 import os
+import re
 import resource
 import secrets
 import shutil
@@ -36,11 +39,34 @@ no text."""
 HARMLESS = 64 << 20
 
 
+CGROUPS = Path("/sys/fs/cgroup")
+
+
 def memory() -> int:
-    """Bytes of memory that this process may have."""
+    """Bytes of memory that this process may have: of the machine, by ulimit, by its container or
+    the job of its cluster."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return there if limit == resource.RLIM_INFINITY else min(there, limit)
+    return min([there, *_of_cgroups(), *([] if limit == resource.RLIM_INFINITY else [limit])])
+
+
+def _of_cgroups() -> Iterator[int]:
+    """What the groups that this process is in may have, each above the other."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(errors="replace").splitlines()
+    except OSError:
+        return
+    for _, controllers, name in (line.split(":", 2) for line in lines if line.count(":") > 1):
+        if controllers not in ("", "memory"):
+            continue
+        group = Path(name.lstrip("/"))
+        for place in (group, *group.parents):
+            for file in (
+                CGROUPS / place / "memory.max",
+                CGROUPS / "memory" / place / "memory.limit_in_bytes",
+            ):
+                with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+                    yield int(file.read_text())
 
 
 def largest_text() -> int:
@@ -48,6 +74,9 @@ def largest_text() -> int:
     times its size when it is split into lines."""
     return memory() // 4
 
+
+HALF_MADE = re.compile(r"\..+\.\d+\.[0-9a-f]{8}\.(?:tmp|old)")
+"""Names of what is not yet whole, or no longer used."""
 
 written: dict[Path, None] = {}
 """Files and folders that this process gave their final name, in order: what its record lists."""
@@ -194,8 +223,11 @@ def sha256_lines(lines: Iterable[str]) -> str:
 
 
 def put(temporary: Path, path: Path) -> None:
-    """Give something that is whole its final name."""
+    """Give something that is whole its final name, under which it survives a loss of power."""
     leave_if_orphaned()
+    is_part = any(HALF_MADE.fullmatch(part) for part in path.parts[:-1])  # flushed with its folder
+    if not is_part:
+        flush(temporary)
     if temporary.is_dir() and path.is_dir():
         old = temporary.with_suffix(".old")
         os.replace(path, old)
@@ -203,7 +235,61 @@ def put(temporary: Path, path: Path) -> None:
         shutil.rmtree(old)
     else:
         os.replace(temporary, path)
+    if not is_part:
+        if _folders is None:
+            _flush_one(path.parent)
+        else:
+            _folders[path.parent] = None
     written[path] = None
+
+
+_folders: dict[Path, None] | None = None
+"""What `together` flushes at its end."""
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Around small files that one process writes one after the other: each of their folders is
+    flushed once."""
+    global _folders
+    folders = _folders = {}
+    try:
+        yield
+    finally:
+        _folders = None
+        for folder in folders:
+            _flush_one(folder)
+
+
+def flush(path: Path) -> None:
+    """To the disk: a file, or a folder with everything in it."""
+    if path.is_dir():
+        for place, _, files in os.walk(path):
+            for one in (*(os.path.join(place, file) for file in files), place):
+                if not os.path.islink(one):
+                    _flush_one(one)
+    else:
+        _flush_one(path)
+
+
+def _flush_one(path: str | Path) -> None:
+    """A file system that cannot flush (EINVAL, ENOTSUP) keeps its own promises."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(number)
+
+
+def flush_all(folder: Path) -> None:
+    """Everything on the file system of a folder, of other programs, too, where the C library can."""
+    if syncfs := getattr(ctypes.CDLL(None), "syncfs", None):
+        number = os.open(folder, os.O_RDONLY)
+        syncfs(number)
+        os.close(number)
 
 
 def remove(path: Path) -> None:

@@ -10,51 +10,35 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from replitune import probes
 
 
 def start_lightly() -> None:
     """For this process, from here on."""
-    if not any(isinstance(finder, _After) for finder in sys.meta_path):
+    if probes.allowed() and not any(isinstance(finder, _After) for finder in sys.meta_path):
         sys.meta_path.insert(0, _After())
 
 
-def _cache_first(caching: Any) -> None:
-    """numba registers all that it can compile, scipy's BLAS among it (0.2 s), before it looks for
-    compiled code in its cache. Here it looks first; where there is none, all goes its usual way."""
-    usual = caching.Cache.load_overload
+def _cache_first(_: ModuleType) -> None:
+    from replitune.probes.numba import look_first
 
-    def load_overload(cache: Any, signature: Any, context: Any) -> Any:
-        from numba.core.runtime import rtsys
-
-        try:
-            rtsys.initialize(context)
-            found = cache._load_overload(signature, context)
-        except Exception:
-            found = None
-        return usual(cache, signature, context) if found is None else found
-
-    caching.Cache.load_overload = load_overload
+    look_first()
 
 
-def _without_pandas(pyarrow: Any) -> None:
-    """pyarrow imports pandas (0.1 s) with the first list that it is given, to know pandas' own.
-    It finds none, until something else imports pandas."""
-    if "pandas" in sys.modules:
-        return
-    sys.meta_path.insert(0, _NoPandas)
-    try:
-        pyarrow.array([])
-    finally:
-        sys.meta_path.remove(_NoPandas)
-    _After.waiting["pandas"] = lambda _: pyarrow.table({}).to_pandas()
+def _without_pandas(pyarrow: ModuleType) -> None:
+    from replitune.probes.pyarrow import know_pandas, look_for_no_pandas
+
+    if look_for_no_pandas(pyarrow):
+        _After.waiting["pandas"] = know_pandas
 
 
 class _After:
     """Does something after the import of a module."""
 
     waiting: ClassVar[dict[str, Callable[[ModuleType], object]]] = {
-        "numba.core.caching": _cache_first,
+        "numba": _cache_first,
         "pyarrow": _without_pandas,
     }
 
@@ -73,10 +57,3 @@ class _After:
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
-
-
-class _NoPandas:
-    @staticmethod
-    def find_spec(name: str, path: object, target: object = None) -> None:
-        if name == "pandas":
-            raise ImportError(name)

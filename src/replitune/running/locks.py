@@ -1,4 +1,9 @@
-"""One process does a job."""
+"""One process does a job; one works in a folder, one Snakemake on an experiment.
+
+A folder's lock is a file that says whose it is. The kernel locks it, too, where the file system can;
+where it cannot (ENOSYS, ENOLCK), or only for one machine, the file speaks: on the owner's machine
+by the owner's process, and elsewhere by its time, which a living owner keeps new.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,139 @@ import fcntl
 import hashlib
 import os
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
+
+import msgspec
 
 from replitune.errors import ReplituneError
+from replitune.running.processes import is_running, machine, mark_of
 
 PATIENCE = 15.0
 """Seconds in which the job of a run that was killed notices, and ends."""
+RUN = ".run.lock"
+"""In the folder of an experiment: that of the Snakemake which works on it."""
+BEAT = 5.0
+"""Seconds between two signs of life of an owner."""
+SILENCE = 20.0
+"""Seconds without one after which an owner on another machine is dead."""
+WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
+"""What file systems without locks answer."""
+
+
+# ---- a folder
+
+
+class Owner(NamedTuple):
+    """Who has a lock, or had it when it was killed."""
+
+    machine: str
+    process: int
+    mark: str
+    """What tells the process from a later one of the same number; empty: nobody knows here."""
+
+    @property
+    def is_here(self) -> bool:
+        return self.machine == machine() and self.mark != ""
+
+
+def owner_of(path: Path) -> Owner | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Owner)
+    except (OSError, ValueError):
+        return None
+
+
+def is_held(path: Path) -> bool:
+    """Whether the owner of a lock lives; of one on another machine that takes some seconds."""
+    owner = owner_of(path)
+    if owner is None or owner.is_here:
+        return owner is not None and is_running(owner.process, owner.mark)
+    begin, first = time.monotonic(), _sign(path)
+    while time.monotonic() < begin + SILENCE:  # and no clock of another machine is asked
+        time.sleep(0.5)
+        if _sign(path) != first:
+            return owner_of(path) is not None
+    return False
+
+
+def died_here(path: Path) -> bool:
+    """Whether the owner was a process of this machine, and was killed."""
+    owner = owner_of(path)
+    return owner is not None and owner.is_here and not is_running(owner.process, owner.mark)
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether the owner was killed."""
+    return owner_of(path) is not None and not is_held(path)
+
+
+@contextlib.contextmanager
+def held(path: Path, taken: str) -> Iterator[None]:
+    """Have a lock; `taken` is the message when somebody else has it. It is given back at the end of
+    the block, and goes with the process."""
+    with open(path, "a+b", buffering=0) as handle:
+        if not _take(handle, path):
+            owner = owner_of(path)
+            found = (
+                None if owner is None else f"process {owner.process} on {owner.machine.partition(' ')[0]}"
+            )
+            raise ReplituneError(taken, file=path.parent, found=found, fix="wait for it, or end it")
+        done = threading.Event()
+        beating = threading.Thread(target=_beat, args=(handle.fileno(), done), name="lock", daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            done.set()
+            beating.join()
+            handle.truncate(0)
+
+
+def _whose(path: Path) -> str | None:
+    owner = owner_of(path)
+    return None if owner is None else f"process {owner.process} on {owner.machine.partition(' ')[0]}"
+
+
+def _take(handle: IO[bytes], path: Path) -> bool:
+    alone = True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in WITHOUT:
+            return False
+        alone = False
+    owner = owner_of(path)
+    # the kernel knows of all processes of this machine
+    if not (alone and owner is not None and owner.is_here) and is_held(path):
+        return False
+    mine = Owner(machine(), os.getpid(), mark_of(os.getpid()) or "")
+    handle.truncate(0)
+    handle.write(msgspec.json.encode(mine))
+    if not alone:
+        time.sleep(0.5)  # another one may have seen the same dead owner: the last one to write has it
+    return owner_of(path) == mine
+
+
+def _sign(path: Path) -> int:
+    """Its time, asked for by opening it: file systems of networks remember it otherwise."""
+    try:
+        with open(path, "rb") as handle:
+            return os.fstat(handle.fileno()).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _beat(file: int, done: threading.Event) -> None:
+    while not done.wait(BEAT):
+        with contextlib.suppress(OSError):  # of a network, for a while
+            os.utime(file)
+
+
+# ---- a job
 
 
 @contextlib.contextmanager
@@ -79,7 +208,7 @@ def _lock(handle: IO[bytes], byte: int, log: str | Path) -> None:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
             return
         except OSError as error:
-            if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            if error.errno in WITHOUT:
                 return
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise

@@ -21,12 +21,13 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT
 from typing import IO
 
 from replitune.errors import ReplicaError, ReplituneError
+from replitune.running.processes import ancestors, mark_of
 
 RUN = "REPLITUNE_RUN"
 """Environment variable: number of the Snakemake process that starts jobs on this machine."""
@@ -191,22 +192,22 @@ def _into_the_log(line: str) -> None:
 # ---- jobs that end with their run
 
 
-_watched: tuple[int, str] | None = None
+_watched: tuple[int, str | None] | None = None
 
 
 def watch() -> None:
     """End this process soon after the run that started it has ended."""
     global _watched
     named = os.environ.get(RUN, "")
-    if not named.isdigit() or int(named) not in _ancestors():
+    if not named.isdigit() or int(named) not in ancestors():
         return  # started by hand, or where processes cannot be seen
-    _watched = (int(named), _started(int(named)))
+    _watched = (int(named), mark_of(int(named)))
     threading.Thread(target=_look, name="watch", daemon=True).start()
 
 
 def orphaned() -> bool:
     """Whether the run that started this job has ended."""
-    return _watched is not None and _started(_watched[0]) != _watched[1]
+    return _watched is not None and mark_of(_watched[0]) != _watched[1]
 
 
 def leave_if_orphaned() -> None:
@@ -221,27 +222,3 @@ def _look() -> None:
     os.kill(os.getpid(), signal.SIGTERM)  # removes temporary files on the way out
     time.sleep(PATIENCE)
     os._exit(128 + signal.SIGTERM)
-
-
-def _fields(pid: int) -> list[str]:
-    """State, parent, ... of a process; empty when there is none."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    fields = text[text.rindex(")") + 2 :].split()
-    return [] if fields[0] in "ZX" else fields
-
-
-def _started(pid: int) -> str:
-    """When a process was started: tells it from a later one with the same number."""
-    fields = _fields(pid)
-    return fields[19] if fields else ""
-
-
-def _ancestors() -> Iterator[int]:
-    pid = os.getppid()
-    while pid > 1:
-        yield pid
-        fields = _fields(pid)
-        pid = int(fields[1]) if fields else 0

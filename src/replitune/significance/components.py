@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from replitune.arithmetic import dot
 from replitune.significance import arguments as iv
 from replitune.significance.critical import Parts, Scope, net_parts
-from replitune.significance.moderation import Prior, moderated
-from replitune.significance.system_parts import Block, SystemParts
+from replitune.significance.noise_ratio import Bound
+from replitune.significance.system_parts import Block, SystemParts, contributing_df
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +81,19 @@ def pools_groups(a: SystemParts, b: SystemParts, strata: str) -> bool:
     return len(found) > 1 and min(min(len(x), len(y)) for x, y in found) < 2
 
 
-def components(sides: Sequence[Side], blocks: Sequence[Block], prior: Prior | None = None) -> Components:
-    """Components of two replicas and more of each group; with a `prior`, moderated V_rep."""
+def components(sides: Sequence[Side], blocks: Sequence[Block], bound: Bound | None = None) -> Components:
+    """Components of two replicas and more of each group; under a `bound`, with shrunk V_rep."""
     rep, nu_rep, both, of = [], [], [], []
     for number, side in enumerate(sides):
         n = len(side.scores)
         for members in side.strata:
             k = len(members)
             share = (k / n) ** 2
-            variance, nu = moderated(float(np.var(side.scores[members], ddof=1)), k - 1.0, prior)
+            variance = float(np.var(side.scores[members], ddof=1))
+            if bound is not None:
+                variance = bound.shrunk(variance, k - 1.0)
             rep.append(share * variance / k)
-            nu_rep.append(nu)
+            nu_rep.append(k - 1.0)
             residual = side.units[members] - side.units[members].mean(axis=0)
             squares = [dot(r, r) for r in (residual[:, b.units] for b in blocks)]
             both.append(share * np.array(squares) / ((k - 1) * k))
@@ -102,7 +104,7 @@ def components(sides: Sequence[Side], blocks: Sequence[Block], prior: Prior | No
         rep=np.array(rep),
         nu_rep=np.array(nu_rep),
         seg=np.array([dot(d[b.units], d[b.units]) for b in blocks]),
-        nu_seg=np.array([b.nu for b in blocks]),
+        nu_seg=np.array([contributing_df(d[b.units], b.nu) for b in blocks]),
         both=np.array(both),
         sides=np.array(of),
     )
@@ -114,9 +116,7 @@ def difference(sides: Sequence[Side]) -> NDArray[np.float64]:
     return found
 
 
-def leave_one_out(
-    sides: Sequence[Side], blocks: Sequence[Block], whole: Components, prior: Prior | None = None
-) -> Components | None:
+def leave_one_out(sides: Sequence[Side], blocks: Sequence[Block], whole: Components) -> Components | None:
     """Components without each replica in turn, (n_A + n_B, ...); None where that would leave fewer
     than three in a group: p would then tell of its lost degrees of freedom, not of the replica.
 
@@ -140,12 +140,11 @@ def leave_one_out(
             along = np.stack([(E[:, b.units] * d[b.units]).sum(axis=1) for b in blocks], axis=-1)
             step = w / (k - 1)
             variance = np.maximum((dot(e, e) - k / (k - 1) * e**2) / (k - 2), 0.0)
-            variance, nu = moderated(variance, k - 2.0, prior)
             rest = np.maximum(squares.sum(axis=0) - k / (k - 1) * squares, 0.0)
             rep = np.repeat(whole.rep[np.newaxis], k, axis=0)
             rep[:, part] = w**2 * variance / (k - 1)
             nus = np.repeat(whole.nu_rep[np.newaxis], k, axis=0)
-            nus[:, part] = nu
+            nus[:, part] = k - 2.0
             both = np.repeat(whole.both[np.newaxis], k, axis=0)
             both[:, part] = w**2 * rest / ((k - 2) * (k - 1))
             seg = whole.seg - 2 * side.sign * step * along + step**2 * squares

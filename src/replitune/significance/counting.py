@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.replicas import Replica
-from replitune.significance.arguments import aggregate_scores
+from replitune.significance.arguments import aggregate_scores, in_units
 from replitune.significance.base import Comparison, Note, TestResult, some
 from replitune.tuners import TUNERS
 
-RELATIVE_TOLERANCE = 1e-10
+RELATIVE_TOLERANCE = 1e-13
 """Scores that differ by less are equal: the same sums added up in another order."""
 
 ONE_REPLICA_NOTE = Note("one-replica", "one replica each: says nothing about other runs")
@@ -78,9 +78,25 @@ FOLDED_NOTE = Note(
 ZERO_VARIANCE_NOTE = Note("zero-variance", "zero variance: every resample has the same difference")
 
 
+def expected_shift(
+    comparison: Comparison, deltas: NDArray[np.float64], delta: float, unit: str
+) -> tuple[float, float]:
+    """tau, the mean of a bootstrap over segments or documents, and its standard error.
+
+    Of a mean of units that count alike it is delta itself. Otherwise that of the deltas drawn.
+    """
+    if comparison.metric.statistic_names[-1:] == ("count",):
+        systems = (comparison.a, comparison.b)
+        counts = [in_units(s.statistics[..., -1:], comparison.documents, unit) for s in systems]
+        if all((x == counts[0].flat[0]).all() for x in counts):
+            return delta, 0.0
+    return float(deltas.mean()), float(deltas.std() / np.sqrt(len(deltas)))
+
+
 def shifted_p(
     deltas: NDArray[np.float64],
     delta: float,
+    tau: float,
     slack: float,
     alternative: str,
     metric: Metric,
@@ -90,7 +106,7 @@ def shifted_p(
     """p of a bootstrap that is shifted to the null hypothesis (Graham et al. 2014), and a note.
 
     With tau the mean of the signed delta_b: c = #{delta_b - tau >= delta} one-sided, and
-    #{abs(delta_b - tau) >= abs(delta)} two-sided.
+    #{abs(delta_b - tau) >= abs(delta)} two-sided. What is `slack` short of delta counts as a tie.
 
     "folded" counts abs(delta_b) - mean abs(delta_b) > abs(delta), as Fu et al. 2016 (Tables 1
     and 3) and sacrebleu do. That is one tail of a folded distribution: p cannot exceed about .42.
@@ -103,7 +119,7 @@ def shifted_p(
         size = np.abs(deltas)
         count = int(np.count_nonzero(size - size.mean() > abs(delta)))
         return (count + 1) / (len(deltas) + 1), FOLDED_NOTE
-    statistics = oriented(deltas - deltas.mean(), alternative, metric)
+    statistics = oriented(deltas - tau, alternative, metric)
     return p_value(statistics, float(oriented(delta, alternative, metric)), slack), None
 
 
@@ -122,13 +138,18 @@ def identical(comparison: Comparison) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b))
 
 
+LEVEL_OF_FEW = {2: ".30", 3: ".19", 5: ".12"}
+"""What a nominal .05 of `fu-bootstrap` is, by the number of replicas (docs/evidence.md)."""
+
+
 def few_replicas(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
         return Note("one-replica", "one replica: differences between runs are not seen")
     if n < 10:
-        text = f"{n} replicas: bootstrapping so few is liberal (about .19 for .05 at n = 3)"
+        at, level = max(known for known in LEVEL_OF_FEW.items() if known[0] <= n)
+        text = f"{n} replicas: bootstrapping so few is liberal (about {level} for .05 at n = {at})"
         return Note("few-replicas", text)
     return None
 
@@ -241,17 +262,19 @@ class Contrast:
         p: float | None,
         *notes: Note | None,
         alpha: float,
+        slack: float = 0.0,
         **columns: Any,
     ) -> TestResult:
         """The row of a bootstrap whose p is of the differences (samples,) less `centre`, with the
         interval that says the same."""
         found = {"p_min": 1 / (len(deltas) + 1), **columns}
         if not zero_variance(deltas, self.slack):
-            found |= self.interval(deltas - centre, alpha)
+            found |= self.interval(deltas - centre, alpha, slack)
         return self.row(p, *notes, samples=len(deltas), distribution=deltas, **found)
 
-    def interval(self, null: NDArray[np.float64], alpha: float) -> dict[str, float]:
-        """The differences that `null` (samples,), moved to them, would not reject at alpha.
+    def interval(self, null: NDArray[np.float64], alpha: float, slack: float) -> dict[str, float]:
+        """The differences that `null` (samples,), moved to them, would not reject at alpha, where
+        what is `slack` short of a tie is one.
 
         With k = floor(alpha (R + 1)), the counted p is at most alpha exactly when delta lies beyond
         the k-th largest of the null, so the interval leaves 0 out exactly then.
@@ -260,26 +283,37 @@ class Contrast:
         if k < 1:
             return {}
         if self.alternative == "two-sided":
-            reach = float(np.partition(np.abs(null), len(null) - k)[len(null) - k])
+            reach = float(np.partition(np.abs(null), len(null) - k)[len(null) - k]) + slack
             limits = (self.delta - reach, self.delta + reach)
         else:
             ordered = np.partition(null, (k - 1, len(null) - k))
-            limits = (self.delta - float(ordered[-k]), self.delta - float(ordered[k - 1]))
+            limits = (self.delta - float(ordered[-k]) - slack, self.delta - float(ordered[k - 1]) + slack)
         level = 1 - alpha if self.alternative == "two-sided" else 1 - 2 * alpha
         return {"ci_low": limits[0], "ci_high": limits[1], "ci_level": level}
 
     def of_shift(
         self,
         deltas: NDArray[np.float64],
+        shift: tuple[float, float],
         compat: str | None,
         identical: bool,
         *notes: Note | None,
         alpha: float,
     ) -> TestResult:
-        """The row of a bootstrap that is shifted to the null hypothesis."""
-        metric = self.comparison.metric
-        p, note = shifted_p(deltas, self.delta, self.slack, self.alternative, metric, compat, identical)
-        return self.of_bootstrap(deltas, float(deltas.mean()), p, note, *notes, alpha=alpha)
+        """The row of a bootstrap that is shifted to the null hypothesis; shift: tau, and how far
+        it may be off."""
+        tau, error = shift
+        p, note = shifted_p(
+            deltas,
+            self.delta,
+            tau,
+            max(self.slack, error),
+            self.alternative,
+            self.comparison.metric,
+            compat,
+            identical,
+        )
+        return self.of_bootstrap(deltas, tau, p, note, *notes, alpha=alpha, slack=error)
 
 
 GENERALISES_TO = {

@@ -153,13 +153,34 @@ def tail(weight: NDArray[np.float64], df: NDArray[np.float64], t: float) -> floa
     return float(tails(weight, df, np.array([t]))[0])
 
 
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """The critical values of one pair: `layers` (K,)."""
+
+    weight: NDArray[np.float64]
+    df: NDArray[np.float64]
+
+    def value(self, q: float) -> float:
+        """The upper-tail q value of delta / se."""
+        return critical_value(self.weight, self.df, q)
+
+    def tail(self, t: float) -> float:
+        """The q with that value, t >= 0."""
+        return tail(self.weight, self.df, t)
+
+    def effective_df(self, alpha: float) -> float:
+        return effective_df(self.weight, self.df, alpha)
+
+
 def effective_df(weight: NDArray[np.float64], df: NDArray[np.float64], alpha: float) -> float:
     """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
-    from scipy.special import stdtrit
-
     weight, df = weight[weight > 0], df[weight > 0]
-    low, high = float(df.min()), float(df.max())
-    goal = critical_value(weight, df, alpha / 2)
+    return matching_df(critical_value(weight, df, alpha / 2), alpha, float(df.min()), float(df.max()))
+
+
+def matching_df(goal: float, alpha: float, low: float, high: float) -> float:
+    """The degrees of freedom, from low to high, whose two-sided t quantile at alpha is `goal`."""
+    from scipy.special import stdtrit
 
     def gap(nu: float) -> float:
         return -float(stdtrit(nu, alpha / 2)) - goal

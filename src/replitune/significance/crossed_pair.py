@@ -17,21 +17,20 @@ from replitune.significance import arguments as iv
 from replitune.significance.base import Note
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
 from replitune.significance.counting import tolerance
-from replitune.significance.critical import (
-    Parts,
-    Scope,
-    critical_value,
-    effective_df,
-    layers,
-    net_parts,
-    tail,
-    tails,
-)
-from replitune.significance.moderation import Prior
+from replitune.significance.critical import Layers, Parts, Scope, layers, net_parts, tails
 from replitune.significance.multiple import partial_conjunction
 from replitune.significance.next_run import better_on_new_set, share_interval, share_won, wilson_share
+from replitune.significance.noise_ratio import Bound, Bounded
 from replitune.significance.simultaneous import Estimate
-from replitune.significance.system_parts import FEW_DOCUMENTS, SMALLEST_DOCUMENTS, SystemParts
+from replitune.significance.system_parts import (
+    FEW_CONTRIBUTING,
+    FEW_DOCUMENTS,
+    SMALLEST_CONTRIBUTING,
+    SMALLEST_DOCUMENTS,
+    SystemParts,
+    contributing,
+    contributing_df,
+)
 from replitune.significance.variances import VarianceRow, variance_table
 
 RUN_EFFECT = 0.01
@@ -69,7 +68,8 @@ class CrossedPair:
     alternative: str
     paired: bool
     higher_is_better: bool = True
-    prior: Prior | None = None
+    bound: Bound | None = None
+    """On the noise of runs; None where there is none, and where the runs contradict it."""
 
     @property
     def delta(self) -> float:
@@ -100,7 +100,7 @@ class CrossedPair:
         """None of a single replica."""
         if self.lonely:
             return None
-        return components(self.sides, self.a.blocks, self.prior)
+        return components(self.sides, self.a.blocks, self.bound)
 
     @cached_property
     def parts(self) -> Parts:
@@ -108,16 +108,31 @@ class CrossedPair:
             return self.components.parts(self.scope)
         d = self.b.mean - self.a.mean  # these runs are all that the scope asks for
         seg = np.array([dot(d[block.units], d[block.units]) for block in self.a.blocks])
-        nu = np.array([block.nu for block in self.a.blocks])
+        nu = np.array([contributing_df(d[block.units], block.nu) for block in self.a.blocks])
         return net_parts(np.zeros(0), np.zeros(0), seg, nu, np.zeros_like(seg), self.scope)
+
+    @cached_property
+    def contributing(self) -> float:
+        """How many units make the difference on the test set where they are fewest; infinite where
+        that is no concern, as where the test set adds less than a tenth of the variance."""
+        if self.scope == "runs":
+            return float(np.inf)
+        d = self.b.mean - self.a.mean
+        parts = [(d[block.units], block.nu) for block in self.a.blocks]
+        known = [contributing(x, nu) for x, nu in parts if 10 * dot(x, x) > self.parts.variance]
+        return min(known, default=float(np.inf))
 
     @cached_property
     def varies(self) -> bool:
         return bool(np.sqrt(self.parts.variance) > self.slack)
 
     @cached_property
-    def layers(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return layers(self.parts.values, self.parts.nus)
+    def critical(self) -> Layers | Bounded:
+        """Critical values of delta / se."""
+        if self.bound is None:
+            return Layers(*layers(self.parts.values, self.parts.nus))
+        own = len(self.parts.values) - len(self.sides)
+        return Bounded(self.bound, (self.a.n, self.b.n), self.parts, own)
 
     @property
     def side(self) -> float:
@@ -141,7 +156,7 @@ class CrossedPair:
             self.b.name,
             self.delta,
             self.se,
-            self.layers,
+            self.critical,
             self.scope,
             self.side,
             (self.a.mean, self.b.mean),
@@ -154,16 +169,16 @@ class CrossedPair:
         return float(np.sqrt(self.parts.variance))
 
     def df(self, alpha: float) -> float:
-        return effective_df(*self.layers, alpha)
+        return self.critical.effective_df(alpha)
 
     def reach(self, level: float) -> float:
         """Half the width of the interval with confidence 1 - level."""
-        return critical_value(*self.layers, level / 2) * self.se
+        return float(self.critical.value(level / 2)) * self.se
 
     def p_beyond(self, bound: float, sign: float) -> float:
         """One-sided p of H0: the true difference is no more (sign -1: no less) than `bound`."""
         gap = sign * (self.delta - bound)
-        q = tail(*self.layers, abs(gap) / self.se)
+        q = self.critical.tail(abs(gap) / self.se)
         return q if gap > 0 else 1 - q
 
     def p_ahead(self, sign: float) -> float:
@@ -177,7 +192,7 @@ class CrossedPair:
             return 1.0
         if not self.varies:
             return None
-        q = tail(*self.layers, abs(self.delta) / self.se)
+        q = self.critical.tail(abs(self.delta) / self.se)
         if self.alternative == "two-sided":
             return min(1.0, 2 * q)
         return q if self.ahead else 1 - q
@@ -221,6 +236,10 @@ class CrossedPair:
             what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"
             text = f"only {G_eff:.1f} effective documents: {what}"
             notes.append(Note("few-documents", text))
+        if self.contributing < FEW_CONTRIBUTING:
+            what = "no p" if self.contributing < SMALLEST_CONTRIBUTING else "level approximate"
+            text = f"about {self.contributing:.0f} {unit}s make the difference: {what}"
+            notes.append(Note("few-contributing", text))
         if not self.varies:
             notes.append(Note("zero-variance", "zero variance"))
         notes += self.unstable_runs()
@@ -265,10 +284,11 @@ class CrossedPair:
         return found
 
     def without_one(self) -> dict[str, float]:
-        """Range of p when each run is left out in turn."""
-        if self.components is None or not self.varies or self.scope == "segments":
+        """Range of p when each run is left out in turn; nothing under a bound, where that would be a
+        question of all systems."""
+        if self.components is None or not self.varies or self.scope == "segments" or self.bound:
             return {}
-        rest = leave_one_out(self.sides, self.a.blocks, self.components, self.prior)
+        rest = leave_one_out(self.sides, self.a.blocks, self.components)
         if rest is None:
             return {}
         parts = rest.parts(self.scope)
@@ -289,7 +309,8 @@ class CrossedPair:
         """Where Var(delta) comes from; nothing of a single replica or segment."""
         if self.components is None or self.one_unit:
             return ()
-        return variance_table(self.a, self.b, self.sides, self.components, unit=unit, alpha=alpha)
+        own = components(self.sides, self.a.blocks)
+        return variance_table(self.a, self.b, self.sides, own, unit=unit, alpha=alpha)
 
     def next_run(self, confidence: float) -> dict[str, float]:
         """P(the next run of B beats the next run of A), here and on a new test set."""

@@ -34,6 +34,7 @@ from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
 if TYPE_CHECKING:
+    from replitune.significance.noise_ratio import BoundedFamily
     from replitune.significance.simultaneous import Largest
 
 Compared = Mapping[str, Sequence[Comparison]]
@@ -125,7 +126,7 @@ def run_tests(
         "alpha": alpha,
         "design": design,
         "margins": margins,
-        "analyses": Analyses(lambda id: [run_scores(testsets, weights, id, name) for name in names]),
+        "analyses": Analyses(lambda id: [run_scores(testsets, weights, id, name) for name in names], seed),
     }
 
     def run(job: tuple[Compared, tuple[str, str], Entry]) -> dict[str, TestResult]:
@@ -152,7 +153,7 @@ def run_tests(
             correction=correction,
             families=families,
             samples=samples,
-            rng=lambda method: stream(seed, "simultaneous", testset, method),
+            seed=seed,
         )
         for id in metrics
     }
@@ -289,20 +290,19 @@ def adjusted(
     correction: str = "max-t",
     families: int = 1,
     samples: int = 10_000,
-    rng: Callable[[str], np.random.Generator] | None = None,
+    seed: int | None = None,
 ) -> list[TestResult]:
     """Fill p_adjusted within each method, and say where a test could not have reached alpha.
 
-    `max-t` needs tests that know what pairs share (`TestResult.analysis`), and a generator for each
-    method; other tests are corrected by Holm. families: how many such families are looked at
+    `max-t` needs tests that know what pairs share (`TestResult.analysis`), and a seed; other tests
+    are corrected by Holm. Its draws are named by nothing else, so that the same scores have the
+    same p, whatever the test set is called. families: how many such families are looked at
     together, corrected by Bonferroni on top.
     """
     rows = list(results)
     for method in dict.fromkeys(r.method for r in rows):
         family = [i for i, r in enumerate(rows) if r.method == method]
-        found, used = _corrected(
-            [rows[i] for i in family], alpha / families, correction, samples, method, rng
-        )
+        found, used = _corrected([rows[i] for i in family], alpha / families, correction, samples, seed)
         tests = families * sum(rows[i].p is not None for i in family)
         if correction != "none":
             found = _same_adjusted(found, "bh" if correction == "bh" else "holm", families)
@@ -316,12 +316,7 @@ def adjusted(
 
 
 def _corrected(
-    rows: list[TestResult],
-    alpha: float,
-    correction: str,
-    samples: int,
-    method: str,
-    rng: Callable[[str], np.random.Generator] | None,
+    rows: list[TestResult], alpha: float, correction: str, samples: int, seed: int | None
 ) -> tuple[list[TestResult], str]:
     """Rows of one family with p_adjusted, and by what."""
     from replitune.significance.multiple import adjust
@@ -332,15 +327,21 @@ def _corrected(
     if correction == "max-t":
         known = [row for row in rows if row.analysis is not None and row.p is not None]
         left = [row for row in rows if row.p is not None and row.analysis is None]
-        if rng is not None and len(known) == 1 and not left:
+        if seed is not None and len(known) == 1 and not left:
             return [replace(row, p_adjusted=row.p) for row in rows], "max-t"
         # a pair without variance has p = 1, and takes no part
-        if rng is not None and known and all(row.p == 1 for row in left):
-            from replitune.significance.simultaneous import largest_z
+        if seed is not None and known and all(row.p == 1 for row in left):
+            from replitune.significance.simultaneous import jointly
 
-            largest = largest_z([row.analysis for row in known if row.analysis], samples, rng(method))
-            if largest is not None:
-                return [_simultaneous(row, largest, alpha) for row in rows], "max-t"
+            joint = jointly(
+                [row.analysis for row in known if row.analysis],
+                [row.p for row in known if row.p is not None],
+                alpha=alpha,
+                samples=samples,
+                rng=stream(seed, "simultaneous"),
+            )
+            if joint is not None:
+                return [_simultaneous(row, joint, alpha) for row in rows], "max-t"
         correction = "holm"
     found = adjust(p, correction)
     return [replace(row, p_adjusted=value) for row, value in zip(rows, found, strict=True)], correction
@@ -359,14 +360,16 @@ def _same_adjusted(rows: list[TestResult], correction: str, families: int) -> li
     ]
 
 
-def _simultaneous(row: TestResult, largest: Largest, alpha: float) -> TestResult:
+def _simultaneous(row: TestResult, joint: Largest | BoundedFamily, alpha: float) -> TestResult:
     if row.p is None or row.analysis is None:
         return replace(row, p_adjusted=row.p)
-    level = largest.level(alpha) * (1 if largest.two_sided else 2)
+    level = joint.level(row.analysis, alpha)
     low, high = row.analysis.interval(level)
     if row.a != row.analysis.a:  # the row was turned to the order in which the pair was given
         low, high = -high, -low
-    return replace(row, p_adjusted=largest.adjusted(row.p), ci_low=low, ci_high=high, ci_level=1 - level)
+    p, error = joint.adjusted(row.analysis, row.p)
+    details = {**row.details, "p_adjusted_error": error}
+    return replace(row, p_adjusted=p, ci_low=low, ci_high=high, ci_level=1 - level, details=details)
 
 
 def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> Note | None:

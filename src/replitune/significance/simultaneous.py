@@ -7,9 +7,10 @@ and of all mean squares give the distribution of the largest |t| over pairs. As 
 degrees of freedom, each t is first turned into the normal quantile with the same tail, the
 degrees of freedom being Satterthwaite's.
 
-Only how the pairs go together is taken from the draws. The p of a pair by itself stays that of
-`crossed`: with G(p) the probability that some pair's p is at or below p, the adjusted one is
-max(p, min(G(p), m p)), never above Bonferroni's. The p* with adjusted value alpha is the level of
+The draws go by the scores and the seed alone, and there are as many as it takes to tell every
+adjusted p from alpha. Only how the pairs go together is taken from them. The p of a pair by itself
+stays that of `crossed`: with G(p) the probability that some pair's p is at or below p, the adjusted
+one is max(p, min(G(p), m p)), never above Bonferroni's. The p* with adjusted value alpha is the level of
 the simultaneous intervals, so an interval excludes 0 exactly when the adjusted p is at most alpha.
 """
 
@@ -23,13 +24,18 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import eigen, gram, log1p, product
 from replitune.significance.components import Components
-from replitune.significance.critical import Scope, critical_value
+from replitune.significance.critical import TINIEST, Layers, Scope
+from replitune.significance.noise_ratio import Bounded, BoundedFamily
 from replitune.significance.system_parts import Block
 
 MANY = 200.0
 """With so many degrees of freedom the mean square of segments is as good as known."""
-AT_ONCE = 2_000_000
-"""Numbers (draws x pairs) in memory at a time."""
+AT_ONCE = 50_000
+"""Numbers (draws x pairs) at a time: what stays in a processor's cache."""
+ERROR = 2e-4
+"""Draws are added until an adjusted p is known so well, or eight errors away from alpha."""
+MOST_NUMBERS = 2**28
+"""Draws times pairs beyond which none are added: some seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +46,7 @@ class Estimate:
     b: str
     delta: float
     se: float
-    layers: tuple[NDArray[np.float64], NDArray[np.float64]]
+    critical: Layers | Bounded
     scope: Scope
     sign: float
     """Of a one-sided alternative, 1 when it is delta > 0; 0 for a two-sided one."""
@@ -50,10 +56,31 @@ class Estimate:
     components: Components | None
     """None where the scope needs none, and where replicas are paired."""
 
+    @property
+    def t(self) -> float:
+        """In the direction of a one-sided alternative."""
+        return self.delta / self.se * self.sign if self.sign else abs(self.delta) / self.se
+
     def interval(self, level: float) -> tuple[float, float]:
         """With confidence 1 - level."""
-        reach = critical_value(*self.layers, level / 2) * self.se
+        reach = float(self.critical.value(level / 2)) * self.se
         return self.delta - reach, self.delta + reach
+
+
+def bounded_family(estimates: Sequence[Estimate]) -> BoundedFamily:
+    """Pairs whose critical values all are of one bound on the noise of runs."""
+    pairs = [e.critical for e in estimates if isinstance(e.critical, Bounded)]
+    sign = estimates[0].sign
+    n: dict[str, int] = {}
+    for e, pair in zip(estimates, pairs, strict=True):
+        n |= zip((e.a, e.b), pair.n, strict=True)
+    names = sorted(n, key=lambda name: (n[name], name))
+    place = {name: s for s, name in enumerate(names)}
+    compared = [(place[e.a], place[e.b]) if sign >= 0 else (place[e.b], place[e.a]) for e in estimates]
+    if not sign:
+        compared = [(min(pair), max(pair)) for pair in compared]
+    worst = pairs[0].bound.worst([n[name] for name in names], tuple(sorted(compared)), sign != 0)
+    return BoundedFamily(worst, len(estimates), 1 if sign else 2)
 
 
 @dataclass(frozen=True)
@@ -65,33 +92,67 @@ class Largest:
     pairs: int
     two_sided: bool
 
-    def adjusted(self, p: float) -> float:
+    def adjusted(self, _: Estimate, p: float) -> tuple[float, float]:
+        """The adjusted value of p of a pair by itself, and its standard error of simulation."""
+        return self._adjusted(p)
+
+    def _adjusted(self, p: float) -> tuple[float, float]:
         from scipy.special import ndtri
 
         z = -ndtri(p / 2 if self.two_sided else p)
         exceed = int(np.searchsorted(-self.z, -z, side="right"))
-        return max(p, min((exceed + 1) / (len(self.z) + 1), self.pairs * p))
+        drawn = (exceed + 1) / (len(self.z) + 1)
+        if p < drawn < self.pairs * p:
+            return drawn, float(np.sqrt(drawn * (1 - drawn) / len(self.z)))
+        return max(p, min(drawn, self.pairs * p)), 0.0
 
-    def level(self, alpha: float) -> float:
-        """The p of a pair by itself whose adjusted value is alpha."""
+    def draws_wanted(self, p: Sequence[float], alpha: float) -> int:
+        """How many draws would tell all these p of pairs by themselves from alpha."""
+        wanted = len(self.z)
+        for drawn, error in map(self._adjusted, p):
+            enough = max(ERROR, abs(drawn - alpha) / 8)
+            wanted = max(wanted, int(len(self.z) * (error / enough) ** 2))
+        return min(wanted, max(MOST_NUMBERS // self.pairs, len(self.z)))
+
+    def level(self, _: Estimate, alpha: float) -> float:
+        """Of the interval of a pair by itself: the p whose adjusted value is alpha, for one side
+        twice."""
         from scipy.special import ndtr
 
         allowed = int(np.floor(alpha * (len(self.z) + 1))) - 1
         found = 0.0
         if allowed >= 0:
             found = float(ndtr(-self.z[allowed])) * (2 if self.two_sided else 1)
-        return min(alpha, max(found, alpha / self.pairs))
+        return min(alpha, max(found, alpha / self.pairs)) * (1 if self.two_sided else 2)
 
 
-def largest_z(estimates: Sequence[Estimate], samples: int, rng: np.random.Generator) -> Largest | None:
-    """None when the pairs do not share what they would have to: segments, one scope, runs."""
+def jointly(
+    estimates: Sequence[Estimate],
+    p: Sequence[float],
+    *,
+    alpha: float,
+    samples: int,
+    rng: np.random.Generator,
+) -> Largest | BoundedFamily | None:
+    """None when the pairs do not share what they would have to: segments, one scope, runs.
+
+    p: of the pairs by themselves. At least `samples` draws, and more while one of them needs more
+    to be told from alpha.
+    """
     first = estimates[0]
     same = {(e.scope, e.sign, len(e.means[0])) for e in estimates}
     if len(same) > 1 or (first.scope != "segments" and any(e.components is None for e in estimates)):
         return None
+    if isinstance(first.critical, Bounded):
+        return bounded_family(estimates)
     family = _Family(estimates)
-    z = np.concatenate(list(family.draw(samples, rng)))
-    return Largest(-np.sort(-z), len(estimates), first.sign == 0)
+    z, wanted = np.zeros(0), samples
+    while wanted > len(z):
+        drawn = np.concatenate([z, *family.draw(wanted - len(z), rng)])
+        largest = Largest(-np.sort(-drawn), len(estimates), first.sign == 0)
+        # where p is close to alpha, few draws may think it far: no more than four times as many
+        z, wanted = drawn, min(largest.draws_wanted(p, alpha), 4 * len(drawn))
+    return largest
 
 
 class _Family:
@@ -123,61 +184,101 @@ class _Family:
 
     def draw(self, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
         """The largest z of each draw, some draws at a time."""
-        size = max(1, min(samples, AT_ONCE // len(self.a)))
-        factors = [
-            _factor(K - np.diag(own) if self.scope == "both" else K)
-            for K, own in zip(self.shared, self.both.T, strict=True)
-        ]
+        size = max(16, AT_ONCE // len(self.a))
+        covariance = np.zeros((len(self.rep), len(self.rep)))
+        if self.scope != "segments":
+            covariance += np.diag([values.sum() for values, _ in self.rep])
+        if self.scope != "runs":
+            covariance += sum(self.shared)
+        if self.scope == "both":
+            covariance -= np.diag(self.both.sum(axis=1))
+        factor = _factor(covariance)
         for start in range(0, samples, size):
-            yield self._some(min(size, samples - start), factors, rng)
+            yield self._largest(min(size, samples - start), factor, rng)
 
-    def _some(
-        self, D: int, factors: Sequence[NDArray[np.float64]], rng: np.random.Generator
+    def _largest(
+        self, D: int, factor: NDArray[np.float64], rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        S, a, b = len(self.rep), self.a, self.b
-        effect, rep, q = np.zeros((D, S)), np.zeros((D, S)), np.zeros((D, S))
+        """(D,)"""
+        S = len(self.rep)
+        effect = product(factor, rng.standard_normal((S, D)))
+        rep, q = np.zeros((S, D)), np.zeros((S, D))
         if self.scope != "segments":
             for s, (values, nus) in enumerate(self.rep):
-                effect[:, s] += rng.normal(0.0, np.sqrt(values.sum()), D)
                 for value, nu in zip(values, nus, strict=True):
                     drawn = value * rng.chisquare(nu, D) / nu
-                    rep[:, s] += drawn
-                    q[:, s] += drawn**2 / nu
-        runs = rep[:, a] + rep[:, b]
-        V, below = runs, q[:, a] + q[:, b]
+                    rep[s] += drawn
+                    q[s] += drawn**2 / nu
+        largest = np.full(D, -np.inf)
+        step = max(1, AT_ONCE // D)
+        work = np.empty((4, min(step, len(self.a)), D))
+        for start in range(0, len(self.a), step):
+            z = self._z(slice(start, start + step), effect, rep, q, rng, work)
+            np.maximum(largest, z.max(axis=0), out=largest)
+        return largest
+
+    def _z(
+        self,
+        pairs: slice,
+        effect: NDArray[np.float64],
+        rep: NDArray[np.float64],
+        q: NDArray[np.float64],
+        rng: np.random.Generator,
+        work: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """(pairs, D) of effects, V_rep and V_rep^2 / nu of systems (S, D).
+
+        In `work` (4, pairs, D): to ask for memory anew takes longer than the arithmetic.
+        """
+        a, b = self.a[pairs], self.b[pairs]
+        V, below, gain, spare = work[:, : len(a)]
+        for out, x, combine in ((V, rep, np.add), (below, q, np.add), (gain, effect, np.subtract)):
+            np.take(x, b, axis=0, out=out, mode="clip")
+            np.take(x, a, axis=0, out=spare, mode="clip")
+            combine(out, spare, out=out)
         if self.scope != "runs":
-            seg, net = np.zeros_like(runs), np.zeros_like(runs)
+            seg, net = np.zeros((len(a), 1)), np.zeros((len(a), 1))
             for k, nu in enumerate(self.nu):
-                effect += product(rng.standard_normal((D, S)), factors[k])
-                mean_square = self._mean_square(k, D, rng)
-                inner = 0.0
+                mean_square = self._mean_square(k, a, b, V.shape[1], rng)
+                inner = np.zeros((len(a), 1))
                 if self.scope == "both":
-                    inner = self.both[a, k] + self.both[b, k]
+                    inner = (self.both[a, k] + self.both[b, k])[:, np.newaxis]
                 own = np.maximum(mean_square - inner, 0.0)
                 below += own * np.minimum(mean_square / nu, own)  # own^2 / max(1, nu own / seg)
-                seg += mean_square
-                net += mean_square - inner
-            V = np.maximum(runs + net, np.maximum(runs, seg))
-        gain = effect[:, b] - effect[:, a]
-        known = V > 0
-        t2 = np.divide(gain**2, V, out=np.zeros_like(V), where=known)
-        df = np.divide(V**2, below, out=np.full_like(V, MANY**2), where=below > 0)
+                seg = seg + mean_square
+                net = net + mean_square - inner
+            np.maximum(V, seg, out=spare)
+            V += net
+            np.maximum(V, spare, out=V)
+        np.maximum(V, TINIEST, out=V)
+        t2 = np.multiply(gain, gain, out=spare)
+        t2 /= V
+        df = np.multiply(V, V, out=V)
+        df /= np.maximum(below, TINIEST, out=below)
+        np.minimum(df, MANY**2, out=df)
         # Wallace (1959): the normal quantile with the tail of a t
-        z = (8 * df + 1) / (8 * df + 3) * np.sqrt(df * log1p(t2 / df))
+        t2 /= df
+        z = log1p(t2)
+        z *= df
+        np.sqrt(z, out=z)
+        df *= 8
+        df += 1
+        z *= df
+        df += 2
+        z /= df
         if self.sign:
-            z *= np.sign(gain) * self.sign
-        found: NDArray[np.float64] = z.max(axis=1)
-        return found
+            z *= np.sign(gain, out=gain)
+            z *= self.sign
+        return z
 
-    def _mean_square(self, k: int, D: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """V_seg of each pair as it would be estimated, (D, m), or (m,) where it is as good as
+    def _mean_square(
+        self, k: int, a: NDArray[np.intp], b: NDArray[np.intp], D: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """V_seg of pairs as it would be estimated, (m, D), or (m, 1) where it is as good as
         known. Those of pairs are drawn independently, which is a little too strict."""
-        K, nu, a, b = self.shared[k], self.nu[k], self.a, self.b
-        known: NDArray[np.float64] = np.maximum(K[a, a] + K[b, b] - 2 * K[a, b], 0.0)
-        if nu >= MANY:
-            return known
-        drawn: NDArray[np.float64] = known * rng.chisquare(nu, (D, len(a))) / nu
-        return drawn
+        K, nu = self.shared[k], self.nu[k]
+        known: NDArray[np.float64] = np.maximum(K[a, a] + K[b, b] - 2 * K[a, b], 0.0)[:, np.newaxis]
+        return known if nu >= MANY else known * rng.chisquare(nu, (len(a), D)) / nu
 
 
 def _factor(K: NDArray[np.float64]) -> NDArray[np.float64]:

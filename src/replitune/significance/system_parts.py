@@ -19,12 +19,16 @@ from replitune.arithmetic import covariance, dot, gram, product
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.significance.base import Comparison, Note
-from replitune.significance.moderation import Prior, run_variance_prior
+from replitune.significance.noise_ratio import Bound, bound_of
 from replitune.statistics.systems import SystemStatistics
 
 SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
 FEW_DOCUMENTS = 20.0
+HEAVY = 8.0
+"""Kurtosis of what units add beyond which it is asked how many of them make the difference."""
+FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 30.0, 6.0
+"""Fewer than this: a note, and no p."""
 KEPT_BYTES = 256 << 20
 """Analyses of systems that are held for the next pair; the last two are always held."""
 
@@ -150,14 +154,16 @@ class Analyses:
     """Systems that were analysed, kept for the next pair.
 
     `run_scores` gives, by metric id, the scores of the runs of every system, for what is learnt
-    from all of them.
+    from all of them; `seed` is that of what is drawn to learn it.
     """
 
-    def __init__(self, run_scores: Callable[[str], Sequence[NDArray[np.float64]]] | None = None) -> None:
-        self._run_scores = run_scores
+    def __init__(
+        self, run_scores: Callable[[str], Sequence[NDArray[np.float64]]] | None = None, seed: int = 0
+    ) -> None:
+        self._run_scores, self._seed = run_scores, seed
         self._kept: OrderedDict[tuple[str, str, int, bool], tuple[SystemStatistics, SystemParts]]
         self._kept = OrderedDict()
-        self._priors: dict[str, Prior | None] = {}
+        self._bounds: dict[tuple[str, float], Bound] = {}
         self._lock = threading.Lock()
 
     def of(
@@ -175,13 +181,15 @@ class Analyses:
                 self._kept.popitem(last=False)
         return found
 
-    def prior(self, metric: Metric) -> Prior | None:
-        """What the run variances of all systems say of that of one; None of fewer than five."""
+    def bound(self, metric: Metric, ratio: float, pair: Sequence[NDArray[np.float64]]) -> Bound:
+        """On the noise of runs; of the pair alone where no more systems are known."""
+        if self._run_scores is None:
+            return bound_of(ratio, pair, self._seed)
         with self._lock:
-            if metric.id not in self._priors:
-                scores = [] if self._run_scores is None else self._run_scores(metric.id)
-                self._priors[metric.id] = run_variance_prior(scores)
-            return self._priors[metric.id]
+            if (metric.id, ratio) not in self._bounds:
+                found = bound_of(ratio, self._run_scores(metric.id), self._seed)
+                self._bounds[metric.id, ratio] = found
+            return self._bounds[metric.id, ratio]
 
     def _size(self) -> int:
         return sum(s.statistics.nbytes + p.units.nbytes for s, p in self._kept.values())
@@ -213,6 +221,29 @@ def effective_documents(documents: NDArray[np.int32]) -> float:
     """G_eff = (sum m_g)^2 / sum m_g^2: how many documents of equal size would do as well."""
     sizes = np.bincount(documents).astype(np.float64)
     return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def contributing(d: NDArray[np.float64], nu: float) -> float:
+    """How many units make V_seg: (sum d^2)^2 / sum d^4 of what each adds to the difference (U,).
+
+    Infinite unless they are far fewer than the nu + 1 that are counted: of normal ones a third does.
+    """
+    largest = float(np.abs(d).max(initial=0.0))
+    if largest == 0:
+        return np.inf
+    squares = (d / largest) ** 2
+    found = float(squares.sum() ** 2 / (squares**2).sum())
+    return found if found * HEAVY < nu + 1 else np.inf
+
+
+def contributing_df(d: NDArray[np.float64], nu: float) -> float:
+    """Degrees of freedom of V_seg: nu, or those that its own variance says where few units make it.
+
+    Var(s^2) / s^4 is (kurtosis - 1) / N, and of a chi-square 2 / nu; the kurtosis is N over
+    `contributing`.
+    """
+    K = contributing(d, nu)
+    return nu if np.isinf(K) else min(nu, 2 / (1 / K - 1 / (nu + 1)))
 
 
 def has_documents(documents: NDArray[np.int32]) -> bool:

@@ -1,8 +1,8 @@
 """Compile what an experiment needs, once, before its jobs start side by side.
 
 Compiled code is kept in numba's cache; with a warm cache this takes a few seconds. It runs the
-real code on a tiny language pair: what there is to compile, metrics (`Metric.has_kernels`) and
-backends (`Backend.warm_up`) say themselves.
+real code on a tiny language pair: metrics (`Metric.has_kernels`) and backends
+(`Backend.warm_up`) know what there is to compile.
 """
 
 from __future__ import annotations

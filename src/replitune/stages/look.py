@@ -27,7 +27,7 @@ class Look(Stage):
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:
-        """The most that there may be, or those that there were."""
+        """As many as possible, or those that there were."""
         if experiment.looks is None:
             return []
         record = experiment.record

@@ -19,7 +19,7 @@ from replitune.replicas import replica_ids
 from replitune.report.material import Material
 from replitune.report.segment_browser import segments_of
 from replitune.report.why import Why, explain
-from replitune.report.wording import named
+from replitune.report.wording import with_names
 from replitune.results.result import Result
 from replitune.results.rows import read_rows
 from replitune.running.files import read_lines, read_text
@@ -39,10 +39,10 @@ STUDIES = {"power": PowerRow, "replication": ReplicationRow, "calibrate": Calibr
 
 
 def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
-    """Everything that the job is told of. `unrepeatable`: the replicas that another run would make
-    otherwise."""
+    """Everything that the settings of the job name. `unrepeatable`: the replicas that another run
+    would make differently."""
     folder = Path(job.folder)
-    cells = named(
+    cells = with_names(
         [
             Result.read(folder / "tests" / testset, metric)
             for testset in job.tested
@@ -56,11 +56,11 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
 
     def why(testset: str) -> Why:
         own = [cell for cell in cells if cell.testset == testset and cell.systems]
-        found = (
+        scored = (
             (c.metric, _store(job.at, c) if c.metric != job.metrics[0] else stores[testset]) for c in own
         )
         train = read_lines(job.at.train[1]) if job.trained else None
-        return explain(testset, found, texts=texts[testset], outputs=outputs[testset], train=train)
+        return explain(testset, scored, texts=texts[testset], outputs=outputs[testset], train=train)
 
     by_key = {(cell.testset, cell.metric): cell for cell in cells}
     studies: dict[str, Any] = {
@@ -96,13 +96,13 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
 
 
 def _derivations(job: Report, testset: str) -> dict[str, tuple[str, list[Derivation]]]:
-    """Of the systems that tell them, the replica and how it came to its translations."""
-    found = {}
+    """Of the systems that record them, the replica and how it came to its translations."""
+    derivations = {}
     for system in job.derived:
         if system in job.decoded[testset]:
             read = json.loads(read_text(job.at.derivations(testset, system)))
-            found[system] = read["replica"], read["derivations"]
-    return found
+            derivations[system] = read["replica"], read["derivations"]
+    return derivations
 
 
 def _store(at: Places, cell: Result) -> SegmentStatistics:
@@ -112,7 +112,7 @@ def _store(at: Places, cell: Result) -> SegmentStatistics:
 
 def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str, DistinctPairs]:
     """Of all replicas that were scored, in the order of the store, by system."""
-    found = {}
+    by_system = {}
     for name in cell.systems:
         outputs = Outputs(store.segments)
         hashes = store.metadata[name].decode_sha256[name]
@@ -123,15 +123,15 @@ def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str
                 raise ReplituneError(
                     "is not the text that was scored",
                     file=decoded,
-                    fix="remove it, and run again; it is made anew",
+                    fix="remove it, and run again: it will be made again",
                 )
-        found[name] = outputs.every()
-    return found
+        by_system[name] = outputs.every()
+    return by_system
 
 
 def read_histories(job: Report) -> dict[str, dict[str, NDArray[np.float64]]]:
     """Of the systems that were tuned or trained."""
-    found: dict[str, dict[str, NDArray[np.float64]]] = {}
+    histories: dict[str, dict[str, NDArray[np.float64]]] = {}
     for system in job.histories:
         for replica in sorted(replica_ids(job.systems[system])):
             path = job.at.history(system, replica.id)
@@ -139,5 +139,5 @@ def read_histories(job: Report) -> dict[str, dict[str, NDArray[np.float64]]]:
                 continue
             scores = read_dev_scores(path)
             if scores is not None:
-                found.setdefault(system, {})[replica.id] = scores
-    return found
+                histories.setdefault(system, {})[replica.id] = scores
+    return histories

@@ -28,7 +28,7 @@ class Report(Stage):
     decoded: dict[str, list[str]]
     """The systems with translations of each test set."""
     derived: list[str]
-    """Those that say how they came to them."""
+    """Systems that record the derivations of their translations."""
     suites: list[str]
     histories: dict[str, str]
     """The systems that keep a history: in the `folder` of a replica, or beside its `weights`."""
@@ -108,7 +108,7 @@ class Report(Stage):
 
     @property
     def runs(self) -> list[str]:
-        """What tuning or training wrote down."""
+        """What tuning or training recorded."""
         return [
             (self.at.replica if kept == "folder" else self.at.history)(system, replica.id)
             for system, kept in self.histories.items()

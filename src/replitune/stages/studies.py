@@ -45,7 +45,7 @@ class Study(StoreStage):
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:
-        """None when it is not asked for, or the replicas do not allow it."""
+        """None when it is not asked for, or there are too few replicas."""
         if getattr(experiment.settings.studies, cls.NAME) is None:
             return []
         return [
@@ -162,7 +162,7 @@ class Calibrate(Study):
 STUDIES = (Power, Replication, Calibrate)
 
 
-# ---- what they compute, which is also said on the terminal
+# ---- what they compute, and print on the terminal
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Tune(MakeReplica):
 
     @classmethod
     def from_experiment(cls, experiment: Experiment, system: str, replica: str) -> Self:
-        tuning = experiment.settings.tuning.of(Replica(replica).prefix)
+        tuning = experiment.settings.tuning.for_tuner(Replica(replica).prefix)
         return cls.for_replica(experiment, system, replica, tuning=tuning)
 
     @property

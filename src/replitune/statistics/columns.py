@@ -92,4 +92,35 @@ def statistics(table: pa.Table, metric: Metric, path: Path) -> NDArray:
         if metric.integer_statistics and not np.array_equal(numbers.astype(kind), numbers):
             raise ReplituneError(f"column `{name}` must hold counts below 2**31", file=path)
         values[:, k] = numbers
+    _require_possible(values, metric, path)
     return values
+
+
+LENGTHS = ("ref_len", "ref_length")
+"""Words of the references."""
+
+
+def _require_possible(values: NDArray, metric: Metric, path: Path) -> None:
+    """Refuse statistics (rows, K) that no text has."""
+    names = metric.statistic_names
+    column = dict(zip(names, values.T, strict=True))
+    signed = metric.signed_statistics
+    if signed is None:
+        signed = () if metric.integer_statistics else names
+    no = np.zeros(len(values), bool)
+    rules = [(column[name] < 0, f"`{name}` of at least 0") for name in names if name not in signed]
+    rules += [(column[a] > column[b], f"`{a}` at most `{b}`") for a, b in metric.bounds()]
+    for name in {*names}.intersection(LENGTHS):
+        worded = values.any(axis=1)
+        rules.append((no if column[name].any() else worded, f"a `{name}` above 0 in some segment"))
+    for bad, expected in rules:
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            shown = ", ".join(f"{name} {value:g}" for name, value in zip(names, values[row], strict=True))
+            raise ReplituneError(
+                f"statistics of {metric.id} that no text has",
+                file=path,
+                found=f"row {row}: {shown}",
+                expected=expected,
+                fix="make them again with `replitune score`",
+            )

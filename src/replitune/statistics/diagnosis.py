@@ -17,7 +17,7 @@ SAMPLE = 300
 """Segments looked at, evenly spaced."""
 
 _STOPS = ".,?!;:"
-_ENOUGH = 10  # punctuation marks on either side before anything is said about them
+_ENOUGH = 10  # fewest punctuation marks on either side to judge by
 _MOST, _LEAST = 0.8, 0.2
 _MARKS = {
     "&apos;": "the escapes of the Moses tokeniser",
@@ -45,7 +45,7 @@ def diagnose(name: str, outputs: Outputs, refs: Sequence[Sequence[str]], *, word
     hyps = [outputs.line(0, i) for i in segments]
     sampled = [[stream[i] for i in segments] for stream in refs]
     first = sampled[0]
-    found = [
+    sentences = [
         _tokenised(hyps, first),
         *_marks(hyps, first),
         _case(hyps, first),
@@ -53,7 +53,7 @@ def diagnose(name: str, outputs: Outputs, refs: Sequence[Sequence[str]], *, word
         *_copies(outputs),
         _unmatched(hyps, sampled, words),
     ]
-    return [f"{name}: {sentence}" for sentence in found if sentence]
+    return [f"{name}: {sentence}" for sentence in sentences if sentence]
 
 
 def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
@@ -102,15 +102,15 @@ def _separated(lines: Sequence[str]) -> float | None:
 
 def _marks(hyps: Sequence[str], refs: Sequence[str]) -> list[str]:
     sides = {"outputs": "\n".join(hyps), "references": "\n".join(refs)}
-    said: dict[tuple[str, str], str] = {}
+    examples: dict[tuple[str, str], str] = {}
     for mark, what in _MARKS.items():
         counts = {side: text.count(mark) for side, text in sides.items()}
         for side, other in (("outputs", "references"), ("references", "outputs")):
             if counts[side] >= 3 and not counts[other]:
-                said.setdefault((side, what), mark.strip())
+                examples.setdefault((side, what), mark.strip())
     return [
         f"the {side} contain {what} ({mark}), and the other side has none: undo them"
-        for (side, what), mark in said.items()
+        for (side, what), mark in examples.items()
     ]
 
 
@@ -130,10 +130,10 @@ def _case(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
 
 
 def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
-    said = []
+    sentences = []
     cut = [r for r in range(len(outputs)) if not outputs.line(r, -1).strip()]
     if cut and refs[-1].strip():
-        said.append(
+        sentences.append(
             f"blank lines at the end of {_replicas(cut)}, where the references have text: "
             f"was decoding cut off?"
         )
@@ -143,8 +143,8 @@ def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
         counts = empty.sum(axis=1)
         many = [r for r in range(len(outputs)) if counts[r] > 0.01 * len(refs)]
         if many:
-            said.append(f"up to {counts.max()} of {len(refs)} outputs are empty in {_replicas(many)}")
-    return said
+            sentences.append(f"up to {counts.max()} of {len(refs)} outputs are empty in {_replicas(many)}")
+    return sentences
 
 
 def _replicas(numbers: Sequence[int]) -> str:
@@ -180,8 +180,8 @@ def _unmatched(hyps: Sequence[str], refs: Sequence[Sequence[str]], words: int) -
     if not words:
         return None
     listed = [
-        ", ".join(f"{word} ({count})" for word, count in found[:words])
-        for found in unmatched_words(hyps, refs)
+        ", ".join(f"{word} ({count})" for word, count in counted[:words])
+        for counted in unmatched_words(hyps, refs)
     ]
     if not listed[0]:
         return None

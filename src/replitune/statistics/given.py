@@ -1,4 +1,4 @@
-"""Rows of scores as the segment statistics of one test set; everything that does not fit is said.
+"""Rows of scores as the segment statistics of one test set; everything that does not fit is reported.
 
 A given score is a metric that is a mean of segment scores (`metrics.base.MeanMetric`): each is its
 own statistic, with a count of 1. A run with one score alone is a test set of one segment.
@@ -21,7 +21,7 @@ from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import MeanMetric
 from replitune.readers.coding import Coded, coded, in_order, in_rows, together
 from replitune.readers.columns import plain
-from replitune.readers.interface import FEW, ScoreRows, few
+from replitune.readers.interface import FEW, ScoreRows, brief
 from replitune.registry import Entry
 from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
@@ -60,8 +60,8 @@ def arrange(
     allow_missing: bool = False,
     groups: Collection[str] = (),
 ) -> Given:
-    """The statistics of the chosen test set and metrics. `groups`: names of tuners, by which runs
-    are called that came from them.
+    """The statistics of the chosen test set and metrics. `groups`: names of tuners, which runs may be
+    named after.
 
     Systems and metrics are in the order of their first rows, runs and segments in that of their
     ids, so that the order of rows changes no number.
@@ -82,11 +82,11 @@ class _Arranged:
         groups: Collection[str],
     ) -> None:
         self.tables = tables
-        said: dict[str, list[str]] = {}
+        names_by_text: dict[str, list[str]] = {}
         for table in tables:
             for text in table.read_as:
-                said.setdefault(text, []).append(table.name)
-        self.read_as = [f"{few(names)}: {text}" for text, names in said.items()]
+                names_by_text.setdefault(text, []).append(table.name)
+        self.read_as = [f"{brief(names)}: {text}" for text, names in names_by_text.items()]
         self.warnings: list[str] = []
         self.wanted, self.asked, self.lower = metrics, testset, lower_is_better
         self.allow_missing, self.groups = allow_missing, groups
@@ -100,46 +100,46 @@ class _Arranged:
         """A column of one table is a column of each."""
         without = [t for t in self.tables if role not in {*t.columns, *t.whole}]
         if without and len(without) < len(self.tables):
-            (having, *_) = (t for t in self.tables if role in {*t.columns, *t.whole})
+            (table, *_) = (t for t in self.tables if role in {*t.columns, *t.whole})
             raise ReplituneError(
                 f"no column for the {role}",
                 file=_file(without[0]),
                 found=", ".join(without[0].called.values()),
-                expected=f"as in {having.name}",
+                expected=f"as in {table.name}",
                 fix=f"say which it is: --columns {role}=NAME",
             )
 
     def _column(self, role: str) -> Coded | None:
         if role not in {*self.tables[0].columns, *self.tables[0].whole}:
             return None
-        return coded([_of_table(table, role) for table in self.tables])
+        return coded([_column_of_table(table, role) for table in self.tables])
 
     @cached_property
     def systems(self) -> Coded:
-        found = self._column("system")
-        if found is None:
+        systems = self._column("system")
+        if systems is None:
             raise ReplituneError(
                 "no column for the system",
                 file=_file(self.tables[0]),
                 found=", ".join(self.tables[0].called.values()),
                 fix="say which it is, --columns system=NAME, or of each file, --scores NAME=FILE",
             )
-        for name in found.names:
+        for name in systems.names:
             if not name.strip() or not name.isprintable():
                 raise ReplituneError(
                     "a system without a printable name", file=_file(self.tables[0]), found=repr(name)
                 )
-        return found
+        return systems
 
     @cached_property
     def replicas(self) -> Coded:
-        found = self._column("replica")
-        if found is None:
+        runs = self._column("replica")
+        if runs is None:
             self.read_as.append("no column for the run: one run of each system")
             return Coded(np.zeros(int(self.starts[-1]), np.int32), ["run-001"])
-        found = found.sorted()
+        runs = runs.sorted()
         prefix = "seed" if plain(self.tables[0].called.get("replica", "")) == "seed" else "run"
-        return Coded(found.codes, [_replica(name, prefix) for name in found.names])
+        return Coded(runs.codes, [_replica(name, prefix) for name in runs.names])
 
     @cached_property
     def segments(self) -> tuple[NDArray[np.int32], NDArray[np.int64], Coded, Coded | None]:
@@ -164,9 +164,9 @@ class _Arranged:
 
     @cached_property
     def metrics(self) -> Coded:
-        found = self._column("metric")
-        if found is not None:
-            return found
+        metrics = self._column("metric")
+        if metrics is not None:
+            return metrics
         called = self.tables[0].called["score"]
         name = "score" if plain(called) in ("score", "value", "metricscore") else called
         return Coded(np.zeros(int(self.starts[-1]), np.int32), [name])
@@ -198,43 +198,43 @@ class _Arranged:
             seen = np.zeros(shape[0] * shape[1], bool)
             seen[cell] = True
             if np.count_nonzero(seen) < len(cell):
-                self._twice(cell, rows, run, where, ids, documents)
-            found = np.full(shape[0] * shape[1], np.nan)
-            found[cell] = scores[rows]
-            values[m], there[m] = found.reshape(shape), seen.reshape(shape)
+                self._refuse_duplicates(cell, rows, run, where, ids, documents)
+            grid = np.full(shape[0] * shape[1], np.nan)
+            grid[cell] = scores[rows]
+            values[m], there[m] = grid.reshape(shape), seen.reshape(shape)
         keep = self._complete(values, there, runs, segments, ids, documents, of_rows, scores)
         return self._stores(name, chosen, values, runs, segments, ids, documents, keep)
 
     def _testset(self) -> tuple[str | None, NDArray[np.bool_] | None]:
         """The name of the chosen one, and its rows; None: all."""
-        found = self.testsets
-        if found is None:
+        testsets = self.testsets
+        if testsets is None:
             return None, None
-        if self.asked is None and found.distinct > 1:
+        if self.asked is None and testsets.distinct > 1:
             raise ReplituneError(
-                f"{found.distinct} test sets in one table",
+                f"{testsets.distinct} test sets in one table",
                 file=_file(self.tables[0]),
-                found=few(found.names),
+                found=brief(testsets.names),
                 expected="exactly one test set",
                 fix="choose one with --testset",
             )
-        name = found.names[0] if self.asked is None else self.asked
-        if name not in found.names:
-            close = nearest(name, found.names)
+        name = testsets.names[0] if self.asked is None else self.asked
+        if name not in testsets.names:
+            close = nearest(name, testsets.names)
             raise ReplituneError(
                 f"no test set is called {name!r}",
                 file=_file(self.tables[0]),
-                found=few(found.names),
+                found=brief(testsets.names),
                 fix=f"did you mean {close!r}?" if close else None,
             )
-        if found.distinct == 1:
+        if testsets.distinct == 1:
             return name, None
-        return name, found.codes == found.names.index(name)
+        return name, testsets.codes == testsets.names.index(name)
 
     def _metrics(self, kept: NDArray[np.bool_] | None) -> list[int]:
-        found = self.metrics
-        here = range(found.distinct) if kept is None else np.unique(found.codes[kept]).tolist()
-        names = [found.names[m] for m in here]
+        metrics = self.metrics
+        here = range(metrics.distinct) if kept is None else np.unique(metrics.codes[kept]).tolist()
+        names = [metrics.names[m] for m in here]
         every = [self.wanted or (), () if isinstance(self.lower, bool) else self.lower]
         for name in (name for names_of in every for name in names_of):
             if name not in names:
@@ -253,7 +253,7 @@ class _Arranged:
                 self.warnings.append(
                     f"{name}: taken as higher is better; if not, say --lower-is-better {name}"
                 )
-        return [found.names.index(name) for name in names]
+        return [metrics.names.index(name) for name in names]
 
     def _lower(self, metric: str) -> bool:
         return self.lower if isinstance(self.lower, bool) else metric in self.lower
@@ -262,8 +262,8 @@ class _Arranged:
         """The rows of a metric on the chosen test set: an index."""
         if self.metrics.distinct == 1:
             return slice(None) if kept is None else np.flatnonzero(kept)
-        of = self.metrics.codes == metric
-        return np.flatnonzero(of if kept is None else of & kept)
+        own = self.metrics.codes == metric
+        return np.flatnonzero(own if kept is None else own & kept)
 
     # ---- what is wrong
 
@@ -275,12 +275,12 @@ class _Arranged:
 
     def _lines(self, rows: Iterable[int]) -> list[str]:
         """Where rows stand, in words."""
-        said: list[str] = []
+        places: list[str] = []
         for table, number in map(self._place, rows):
             word = "line" if table.is_file else "row"
             inside = f"{table.name}, " if len(self.tables) > 1 else ""
-            said.append(f"{inside}{word} {number}")
-        return said
+            places.append(f"{inside}{word} {number}")
+        return places
 
     def _at(self, row: int | None) -> dict[str, Any]:
         """The file and the line of an error."""
@@ -298,7 +298,7 @@ class _Arranged:
     def _run(self, pair: NDArray[np.int64]) -> str:
         return f"{self.systems.names[pair[0]]} {self.replicas.names[pair[1]]}"
 
-    def _twice(
+    def _refuse_duplicates(
         self,
         cell: NDArray[np.int64],
         rows: Any,
@@ -314,18 +314,18 @@ class _Arranged:
         pairs = sorted((int(number[order[i + 1]]), int(number[order[i]])) for i in again[: 10**6])
         _, runs = together(self.systems, self.replicas)
         segments = self.segments[1]
-        said = []
+        examples = []
         for later, earlier in pairs[:FEW]:
             one, other = self._lines([later, earlier])
             what = self._run(runs[run[later]]) + self._segment(segments[where[later]], ids, documents)
-            said.append(f"{what} ({one}, as on {other})")
+            examples.append(f"{what} ({one}, as on {other})")
         by_run = "segment" not in self.tables[0].columns
         raise ReplituneError(
             "several scores of one run, and no column says of which segment"
             if by_run
-            else "a segment of a run is there twice",
+            else "a segment of a run occurs twice",
             **self._at(pairs[0][0]),
-            found=few(said, len(again)),
+            found=brief(examples, len(again)),
             expected="one row for each (system, run, segment)"
             + ("" if len(self.metrics.names) == 1 else " and metric"),
             fix="say what the column of the segment is called: --columns segment=NAME"
@@ -346,28 +346,28 @@ class _Arranged:
         scores: NDArray[np.float64],
     ) -> NDArray[np.bool_] | None:
         """(N,) the segments that every run has a score of, under every metric; None: all."""
-        absent = {m: np.isnan(found) for m, found in values.items()}
-        missing = sum(int(np.count_nonzero(found)) for found in absent.values())
+        absent = {m: np.isnan(table) for m, table in values.items()}
+        missing = sum(int(np.count_nonzero(gaps)) for gaps in absent.values())
         if not missing:
             return None
-        keep = ~np.any([found.any(axis=0) for found in absent.values()], axis=0)
+        keep = ~np.any([gaps.any(axis=0) for gaps in absent.values()], axis=0)
         empty: list[int] = np.concatenate(
             [np.arange(len(scores))[rows][np.isnan(scores[rows])] for _, rows in of_rows]
         ).tolist()
-        said = []
-        for m, found in absent.items():
-            of = f" of {self.metrics.names[m]}" if len(values) > 1 else ""
-            said += [
-                self._run(runs[r]) + self._segment(segments[n], ids, documents) + of
-                for r, n in np.argwhere(found & ~there[m])[:FEW]
+        examples = []
+        for m, gaps in absent.items():
+            suffix = f" of {self.metrics.names[m]}" if len(values) > 1 else ""
+            examples += [
+                self._run(runs[r]) + self._segment(segments[n], ids, documents) + suffix
+                for r, n in np.argwhere(gaps & ~there[m])[:FEW]
             ]
         not_there = missing - len(empty)
         parts = []
         if len(empty):
-            parts.append(f"{len(empty):,} without a number ({few(self._lines(empty[:FEW]), len(empty))})")
+            parts.append(f"{len(empty):,} without a number ({brief(self._lines(empty[:FEW]), len(empty))})")
         if not_there:
-            parts.append(f"{not_there:,} not there ({few(said, not_there)})")
-        whole = sum(found.size for found in absent.values())
+            parts.append(f"{not_there:,} not there ({brief(examples, not_there)})")
+        whole = sum(gaps.size for gaps in absent.values())
         text = f"{missing:,} of {whole:,} scores: {'; '.join(parts)}"
         if self.allow_missing and keep.any() and "segment" in self.tables[0].columns:
             self.warnings.append(
@@ -378,13 +378,13 @@ class _Arranged:
         raise ReplituneError(
             "scores are missing" if keep.any() else "no segment has a score from every run",
             **self._at(int(empty[0]) if len(empty) else None),
-            found=text + self._different(there, runs),
+            found=text + self._difference(there, runs),
             expected="a score of every segment from every run of every system",
             fix="complete the table"
             + (", or leave incomplete segments out of all: --allow-missing" if keep.any() else ""),
         )
 
-    def _different(self, there: dict[int, NDArray[np.bool_]], runs: NDArray[np.int64]) -> str:
+    def _difference(self, there: dict[int, NDArray[np.bool_]], runs: NDArray[np.int64]) -> str:
         """How the segments of two systems differ, where they do as a whole."""
         seen = np.any(list(there.values()), axis=0)
         by_system = {
@@ -401,7 +401,7 @@ class _Arranged:
                 )
         return ""
 
-    # ---- what comes of it
+    # ---- the result
 
     def _stores(
         self,
@@ -424,13 +424,13 @@ class _Arranged:
             numbers = np.cumsum(starts, dtype=np.int32) - 1
         # so that statistics of other segments are not taken for these
         lines = _lines_of_ids(segments, ids, documents)
-        said = sha256_lines(lines)
+        ids_sha256 = sha256_lines(lines)
         stores = []
         for m in chosen:
-            found = values[m] if keep is None else values[m][:, keep]
+            scores_here = values[m] if keep is None else values[m][:, keep]
             lower = self._lower(self.metrics.names[m])
             metric = MeanMetric(self.metrics.names[m], not lower)
-            of_system = {self.systems.names[s]: found[runs[:, 0] == s] for s in np.unique(runs[:, 0])}
+            of_system = {self.systems.names[s]: scores_here[runs[:, 0] == s] for s in np.unique(runs[:, 0])}
             digest = hashlib.sha256()
             for name in sorted(of_system):
                 digest.update(of_system[name].tobytes())
@@ -451,7 +451,7 @@ class _Arranged:
                 signature=signature,
                 higher_is_better=not lower,
                 testset=testset or "",
-                reference_sha256=said,
+                reference_sha256=ids_sha256,
                 decode_sha256={},
             )
             stores.append(
@@ -468,7 +468,7 @@ class _Arranged:
         return Given(testset, stores, lines, tuple(self.read_as), tuple(self.warnings))
 
 
-def _of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
+def _column_of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
     if role in table.columns:
         return table.columns[role]
     same = pa.DictionaryArray.from_arrays(np.zeros(table.rows, np.int32), [table.whole[role]])

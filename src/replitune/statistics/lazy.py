@@ -28,9 +28,9 @@ class StoredSystems(Mapping[str, SystemStatistics]):
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def add(self, path: Path, found: Mapping[str, SystemStatistics]) -> None:
+    def add(self, path: Path, systems: Mapping[str, SystemStatistics]) -> None:
         """The systems of one more file."""
-        for name in found:
+        for name in systems:
             if name in self._places:
                 raise ReplituneError(
                     f"system {name} is in more than one file",
@@ -40,17 +40,17 @@ class StoredSystems(Mapping[str, SystemStatistics]):
                 )
             self._places[name] = path
         self._places = dict(sorted(self._places.items()))
-        self._keep(path, found)
+        self._keep(path, systems)
 
     def __getitem__(self, name: str) -> SystemStatistics:
         path = self._places[name]
         with self._lock:
-            found = self._files.get(path)
-            if found is None:
-                found = self._load(path)
-                self._keep(path, found)
+            systems = self._files.get(path)
+            if systems is None:
+                systems = self._load(path)
+                self._keep(path, systems)
             self._files.move_to_end(path)
-            return found[name]
+            return systems[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -61,9 +61,9 @@ class StoredSystems(Mapping[str, SystemStatistics]):
     def __contains__(self, name: object) -> bool:
         return name in self._places
 
-    def _keep(self, path: Path, found: Mapping[str, SystemStatistics]) -> None:
-        self._files[path] = found
-        self._bytes += _size(found)
+    def _keep(self, path: Path, systems: Mapping[str, SystemStatistics]) -> None:
+        self._files[path] = systems
+        self._bytes += _size(systems)
         while self._bytes > self._kept_bytes and len(self._files) > 1:
             _, dropped = self._files.popitem(last=False)
             self._bytes -= _size(dropped)

@@ -39,7 +39,7 @@ class Outputs:
         self._numbers: list[NDArray[np.int32]] = []
 
     @classmethod
-    def of(cls, replicas: Sequence[Sequence[str]]) -> Outputs:
+    def from_replicas(cls, replicas: Sequence[Sequence[str]]) -> Outputs:
         """The outputs of replicas that are in memory, one at least."""
         outputs = cls(len(replicas[0]))
         for lines in replicas:

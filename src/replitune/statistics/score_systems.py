@@ -1,4 +1,4 @@
-"""The outputs of systems, scored: what `replitune score` and the jobs of that name write."""
+"""Scores the outputs of systems, for `replitune score` and the jobs of that name."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def score_systems(
     may_be_empty: bool = False,
 ) -> None:
     """Score outputs by system and replica. `out` is a folder, or with one metric a .parquet file.
-    Rows of unchanged replicas are taken over from what is there, unless told otherwise, and from
-    the files `made`. A system may have lost all its replicas where that is said."""
+    Rows of unchanged replicas are taken over from the files `made`, and with `take_over` from what is
+    in `out`. With `may_be_empty` a system may have lost all its replicas."""
     one_file = out.suffix == ".parquet"
     testset = scorers[0].testset
     collected = []
     hashes: dict[str, list[str]] = {}
     for name, given in systems.items():
-        files, missing = _there(name, given, allow_missing, may_be_empty)
+        files, missing = _available(name, given, allow_missing, may_be_empty)
         outputs = read_outputs(files.values(), testset.segments, references)
         texts = files and not all(isinstance(s.metric, MeanMetric) for s in scorers)
         for sentence in diagnose(name, outputs, testset.references) if texts else ():
@@ -73,7 +73,7 @@ def score_systems(
         )
 
 
-def _there(
+def _available(
     name: str, files: Mapping[Replica, str], allow_missing: bool, may_be_empty: bool
 ) -> tuple[dict[Replica, str], dict[str, str]]:
     """The outputs that could be made, and why the others could not."""

@@ -96,7 +96,7 @@ class Scorer:
     def _score_outputs(
         self, name: str, outputs: Outputs, known: Mapping[str, NDArray[Any]]
     ) -> tuple[NDArray[Any], int]:
-        """With a bar where somebody watches."""
+        """With a progress bar on a terminal."""
         if not sys.stderr.isatty():
             return score_outputs(self.metric, outputs, self.prepared, known)
         with say.bar(f"{self.metric.id} {name}", 0, "outputs") as bar:
@@ -104,7 +104,7 @@ class Scorer:
 
     @property
     def published_word(self) -> str:
-        """The metric without the folder that it read scores from: where texts lie changes no byte
+        """The metric without the folder that it read scores from: where files lie changes no byte
         of the statistics, and the signature knows which scores they were."""
         if not isinstance(self.metric, External):
             return self.entry.word
@@ -124,7 +124,7 @@ class Scorer:
         )
 
     def statistics(self, scored: Sequence[Scored]) -> SegmentStatistics:
-        """What a store of these systems says."""
+        """The metadata of a store of these systems."""
         documents = self.testset.documents
         return SegmentStatistics(
             testset=self.name,
@@ -176,7 +176,7 @@ def score_outputs(
     float64 otherwise; and the number of distinct pairs, each of which was scored once.
 
     `prepared` is ``metric.prepare(refs)``. `known` has the rows (N, K) of replicas by the SHA-256
-    of their lines. `progress` is told (pairs done, pairs in all) from time to time.
+    of their lines. `progress` is called with (pairs done, all pairs) from time to time.
     """
     shape = (outputs.n_segments, len(metric.statistic_names))
     dtype = np.int32 if metric.integer_statistics else np.float64

@@ -37,7 +37,7 @@ UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 
 @dataclass(frozen=True)
 class StoreMetadata:
-    """What a file of the store says about itself."""
+    """The metadata of one file of the store."""
 
     metric: str
     """The metric as :func:`get_metric` takes it: ``ter:id=ter-norm,normalized=true``."""
@@ -51,11 +51,11 @@ class StoreMetadata:
     settings_sha256: str = ""
     """Hash of the settings of the score stage, paths not included."""
     missing: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Why replicas of the experiment are not here, by system and replica; mostly nothing."""
+    """Why replicas of the experiment are missing, by system and replica; usually empty."""
 
     def as_json(self) -> str:
-        said = {key: value for key, value in asdict(self).items() if key != "missing" or value}
-        return json.dumps(said, sort_keys=True, ensure_ascii=False)
+        content = {key: value for key, value in asdict(self).items() if key != "missing" or value}
+        return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class SegmentStatistics:
     metric: Metric
     signature: str
     systems: Mapping[str, SystemStatistics]
-    """By name. Those of a large store are in memory while they are used (see `lazy`)."""
+    """By name. Those of a large store are only in memory while they are used (see `lazy`)."""
     documents: NDArray[np.int32]
     """(N,) document number of each segment."""
     document_names: tuple[str, ...] | None
@@ -137,7 +137,7 @@ def _dictionary(codes: NDArray[np.int32], names: list[str]) -> pa.DictionaryArra
 
 
 def read_metadata(path: str | Path) -> StoreMetadata | None:
-    """What the file says about itself; None for a file without our metadata."""
+    """The metadata of a file; None for a file without ours."""
     try:
         schema = pq.read_schema(path)
     except UNREADABLE as error:
@@ -200,14 +200,14 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
         metadata = read_metadata(path)
         if metric is None:
             metric = get_metric(metadata.metric) if metadata else MeanMetric()
-        found, segments, documents = _read_file(path, metric)
+        loaded, segments, documents = _read_file(path, metric)
         if first is None:
             first = (path, segments, documents, metadata)
         else:
             _check_same(first, (path, segments, documents, metadata))
-        systems.add(path, found)
+        systems.add(path, loaded)
         if metadata is not None:
-            described.update(dict.fromkeys(found, metadata))
+            described.update(dict.fromkeys(loaded, metadata))
     if metric is None or first is None:
         raise ReplituneError("no files in this store")
     _, segments, documents, metadata = first
@@ -227,7 +227,7 @@ def _check_same(
     first: tuple[Path, NDArray, list[str] | None, StoreMetadata | None],
     other: tuple[Path, NDArray, list[str] | None, StoreMetadata | None],
 ) -> None:
-    """Both files speak of the same segments, documents, references and metric."""
+    """Refuse two files that differ in segments, documents, references or metric."""
     path, segments, documents, metadata = first
     path2, segments2, documents2, metadata2 = other
     if (metadata is None) != (metadata2 is None):

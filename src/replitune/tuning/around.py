@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def tune_around(backend: Backend, job: ReplicaJob) -> None:
     """Tune what `backend.tunable` gives; writes `job.out` and `job.history`."""
-    # Everything that can be wrong is looked at before anything takes long.
+    # All checks come before anything that takes long.
     if job.tuner is None:
         raise ReplituneError("no tuner is named", expected=", ".join(backend.prefixes))
     if job.tuner.needs_lattices and job.algorithm not in backend.prefixes:

@@ -88,7 +88,7 @@ class Forests(SearchGraphs):
     def lines(
         self, intercepts: NDArray[np.float64], slopes: NDArray[np.float64], reach: float
     ) -> tuple[NDArray, ...]:
-        found: tuple[NDArray, ...] = _envelopes(
+        envelopes: tuple[NDArray, ...] = _envelopes(
             self.head,
             self.one,
             self.two,
@@ -101,7 +101,7 @@ class Forests(SearchGraphs):
             self.features,
             reach,
         )
-        return found
+        return envelopes
 
 
 def _check(forest: Forest, segment: int) -> None:
@@ -131,7 +131,7 @@ def _check(forest: Forest, segment: int) -> None:
     if ((gaps[0] > 0) != (forest.one >= 0)).any() or ((gaps[1] > 0) != (forest.two >= 0)).any():
         raise refuse("edges whose nodes are not those of their gaps")
     if gaps.max(initial=0) > 1:
-        raise refuse("a gap that is there twice")
+        raise refuse("a gap that occurs twice")
 
 
 LINE = np.dtype([("a", "f8"), ("b", "f8"), ("begin", "f8"), ("edge", "i8"), ("one", "i8"), ("two", "i8")])
@@ -264,18 +264,18 @@ def _envelopes(head, one, two, edge_a, edge_b, nodes, offsets, symbol_start, sym
             first[node + 1] = n
         stack = np.empty((nodes[s] + 2, 2), np.int64)
         whole = nodes[s] - 1
-        found = first[whole + 1] - first[whole] if nodes[s] else 1
-        begins = with_room(begins, n_out, found)
-        out_start = with_room(out_start, n_out + 1, found)
-        if n_out + found > len(out_features):
-            grown = np.zeros((2 * (n_out + found), len(features)))
+        n_lines = first[whole + 1] - first[whole] if nodes[s] else 1
+        begins = with_room(begins, n_out, n_lines)
+        out_start = with_room(out_start, n_out + 1, n_lines)
+        if n_out + n_lines > len(out_features):
+            grown = np.zeros((2 * (n_out + n_lines), len(features)))
             grown[:n_out] = out_features[:n_out]
             out_features = grown
         if nodes[s] == 0:  # the empty translation
             begins[n_out] = -np.inf
             out_start[n_out + 1] = out_start[n_out]
             n_out += 1
-        for i in range(found if nodes[s] else 0):
+        for i in range(n_lines if nodes[s] else 0):
             line = first[whole] + i
             while True:
                 out_features[n_out] = 0.0

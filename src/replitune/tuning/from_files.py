@@ -38,7 +38,7 @@ def tune_files(
     from replitune.tuning.objective import Objective
     from replitune.tuning.weights import WeightsFile, read_weights, write_weights
 
-    # Everything that can be wrong is looked at before anything takes long.
+    # All checks come before anything that takes long.
     tuner = get_tuner(algorithm, {**TUNERS[algorithm].on_files, **(options or {})})
     if tuner.needs_lattices:
         raise ReplituneError(

@@ -1,4 +1,4 @@
-"""The way to a replica: ``history.parquet``, a row per decoding of dev."""
+"""How a replica was tuned: ``history.parquet``, a row per decoding of dev."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Iteration:
 
 
 def write_history(path: str | Path, rows: Sequence[Any], kind: type = Iteration) -> None:
-    """Rows of the dataclass `kind`; there may be none."""
+    """A table of the dataclass `kind`, perhaps without rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

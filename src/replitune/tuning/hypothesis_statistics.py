@@ -15,7 +15,7 @@ from replitune.tuning.pool import mix
 
 
 class Statistics:
-    """n-best lists of neighbouring iterations are much alike, so rows are kept."""
+    """Successive n-best lists are much alike, so rows are kept."""
 
     def __init__(self, metric: Metric, references: Sequence[Sequence[str]]) -> None:
         self.metric = metric

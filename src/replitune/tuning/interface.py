@@ -37,7 +37,7 @@ class Hypotheses:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """Weights found on one pool."""
+    """New weights from one pool."""
 
     weights: NDArray[np.float64]
     """(F,)"""
@@ -46,7 +46,7 @@ class TuningResult:
     history: tuple[dict[str, Any], ...] = field(default=(), compare=False)
     """One record per start (MERT), epoch (MIRA) or fit (PRO)."""
     added: Hypotheses | None = field(default=None, compare=False, repr=False)
-    """What the tuner found in lattices and the pool should keep."""
+    """Hypotheses from lattices that the pool should keep."""
 
 
 class Tuner(ABC):
@@ -58,13 +58,13 @@ class Tuner(ABC):
     """
 
     name: ClassVar[str]
-    """In an experiment file, on the command line, and of its replicas."""
+    """Its name in an experiment file, on the command line and in ids of replicas."""
     needs_lattices: ClassVar[bool] = False
     """Whether it tunes on search graphs, by `tune_lattices`; n-best lists are enough otherwise."""
     density: float | None = None
-    """Arcs per source word that it wants of a search graph."""
+    """Arcs per source word of the search graphs that it asks for."""
     decodings: int | None = None
-    """Most decodings that it wants, where the loop allows more."""
+    """Largest number of decodings, where the loop allows more."""
     on_files: ClassVar[Mapping[str, Any]] = {}
     """Defaults that differ when it tunes on n-best files, which no later decoding adds to."""
 

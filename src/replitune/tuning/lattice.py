@@ -113,7 +113,7 @@ class Lattices(SearchGraphs):
     def lines(
         self, intercepts: NDArray[np.float64], slopes: NDArray[np.float64], reach: float
     ) -> tuple[NDArray, ...]:
-        found: tuple[NDArray, ...] = _envelopes(
+        envelopes: tuple[NDArray, ...] = _envelopes(
             self.arc_from,
             self.arc_to,
             intercepts,
@@ -125,7 +125,7 @@ class Lattices(SearchGraphs):
             self.features,
             reach,
         )
-        return found
+        return envelopes
 
 
 @dataclass(frozen=True)

@@ -50,12 +50,12 @@ Streams = Callable[..., np.random.Generator]
 
 @dataclass(frozen=True)
 class LoopResult:
-    """The weights with the best dev score, and the way there."""
+    """The weights with the best dev score, and how they were reached."""
 
     weights: NDArray[np.float64]
     dev_score: float
     iteration: int
-    """In which the best weights decoded."""
+    """The iteration that decoded with the best weights."""
     history: tuple[Iteration, ...]
 
 
@@ -181,7 +181,7 @@ class _Loop:
         return bool(self.objective.sign * (last["pool_score"] - state.best_score) < least)
 
     def _impatient(self, state: _State) -> bool:
-        # As long as nothing is better than the start, the run has not got anywhere.
+        # As long as nothing beats the start, patience does not run out.
         return state.stale >= self.settings.patience and state.best_iteration > 0
 
     def _iterate(self, state: _State) -> Hypotheses:
@@ -269,5 +269,5 @@ class _Loop:
             statistics = statistics[self.sample]
         return float(self.objective.metric.score(statistics.sum(axis=0)))
 
-    def _extend(self, found: Hypotheses) -> None:
-        self.pool = self.pool.absorb(found.segments, found.features, found.statistics)
+    def _extend(self, hypotheses: Hypotheses) -> None:
+        self.pool = self.pool.absorb(hypotheses.segments, hypotheses.features, hypotheses.statistics)

@@ -165,7 +165,7 @@ class Mert(Tuner):
     def _climb_on(
         self, search: PoolSearch, free: NDArray[np.bool_], fraction: float, part: float, climber: _Climber
     ) -> None:
-        """A part of the round that a start has ahead of it."""
+        """A part of a start's round that is still to be done."""
         count = math.ceil(part * (int(free.sum()) + self.directions))
         directions, climber.ahead = climber.ahead[:count], climber.ahead[count:]
         self._search(search, free, fraction, directions, climber)
@@ -214,7 +214,7 @@ class Mert(Tuner):
 
 @dataclass(eq=False)
 class _Climber:
-    """A start on its way up."""
+    """The search from one start."""
 
     number: int
     weights: NDArray[np.float64]
@@ -223,7 +223,7 @@ class _Climber:
     lines: int = 0
     """Line searches so far."""
     ahead: list[_Direction] = field(default_factory=list)
-    """What is left of its first round."""
+    """What remains of its first round."""
 
 
 def _best(climbers: list[_Climber], count: float) -> list[_Climber]:

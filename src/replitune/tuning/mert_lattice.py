@@ -83,7 +83,7 @@ class MertLattice(Mert):
     ) -> TuningResult:
         """The weights, of those found in each round, with the best score on pool and lattices."""
 
-        def of(envelope: Envelope) -> Hypotheses:
+        def hypotheses_of(envelope: Envelope) -> Hypotheses:
             segments = envelope.segments
             rows = statistics(segments, envelope.word_start, envelope.words)
             return Hypotheses(segments, envelope.features, rows)
@@ -97,9 +97,9 @@ class MertLattice(Mert):
             known = len(pool)
             lines = list(np.eye(len(weights)))
             lines += list(rng.uniform(-1.0, 1.0, (self.directions, len(weights))))
-            found = together([of(lattices.envelope(weights, d, self.reach)) for d in lines])
-            pool = pool.extend(found.segments, found.features, found.statistics)
-            added.append(found)
+            hypotheses = together([hypotheses_of(lattices.envelope(weights, d, self.reach)) for d in lines])
+            pool = pool.extend(hypotheses.segments, hypotheses.features, hypotheses.statistics)
+            added.append(hypotheses)
             if not number:
                 # No worse than the start; all lines go through it, so the pool has its choices.
                 best = (float(objective.utility(objective.sums(pool, weights))), weights)
@@ -107,9 +107,9 @@ class MertLattice(Mert):
             result = mert.tune(pool, objective, weights, rng, threads)
             weights = result.weights
             # Weights that are good on the pool may be bad on the lattices.
-            found = of(lattices.envelope(weights, here))
-            pool = pool.extend(found.segments, found.features, found.statistics)
-            added.append(found)
+            hypotheses = hypotheses_of(lattices.envelope(weights, here))
+            pool = pool.extend(hypotheses.segments, hypotheses.features, hypotheses.statistics)
+            added.append(hypotheses)
             utility = float(objective.utility(objective.sums(pool, weights)))
             history.append(
                 {

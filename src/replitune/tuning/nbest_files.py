@@ -166,10 +166,10 @@ def _what_is_wrong(text: str, layout: Layout, path: str | Path, line: int) -> Re
     """The mistake on a line that does not have the form of the first one."""
     wrong = partial(ReplituneError, file=path, line=line)
     try:
-        found = _layout(text, path, line)
+        here = _layout(text, path, line)
     except ReplituneError as error:
         return error
-    for name, arity in zip(found.names, found.arities, strict=True):
+    for name, arity in zip(here.names, here.arities, strict=True):
         if name not in layout.names:
             close = nearest(name, layout.names)
             return wrong(
@@ -185,7 +185,7 @@ def _what_is_wrong(text: str, layout: Layout, path: str | Path, line: int) -> Re
                 expected=str(expected),
             )
     return wrong(
-        "other features than on the first line, or in another order", found=str(found), expected=str(layout)
+        "other features than on the first line, or in another order", found=str(here), expected=str(layout)
     )
 
 

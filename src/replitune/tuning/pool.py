@@ -1,4 +1,4 @@
-"""The pool of hypotheses that a tuner works on, accumulated over iterations.
+"""The pool of hypotheses that a tuner works on, collected over iterations.
 
 Hypotheses with equal features and equal statistics are one: which of them is chosen makes no
 difference. Within a segment they stand in an order that depends on their content alone (a
@@ -67,8 +67,8 @@ class Pool:
     def absorb(
         self, segments: NDArray[np.integer], features: NDArray[np.floating], statistics: NDArray
     ) -> Pool:
-        """As `extend`, in the memory of this pool, which is of no use afterwards: a large pool
-        need not be there twice."""
+        """As `extend`, but in the memory of this pool, which must not be used afterwards: saves a copy
+        of a large pool."""
         rows, stats, source, offsets = self._merged(segments, features, statistics)
         H = len(self)
         try:
@@ -76,7 +76,7 @@ class Pool:
             self.features.resize((self.n_features, len(source)))
             self.statistics.resize((len(source), stats.shape[1]))
             grown = Pool(self.features, self.statistics, offsets)
-        except ValueError:  # somebody else has a view of it
+        except ValueError:  # another array is a view of it
             grown = Pool(
                 np.resize(self.features, (self.n_features, len(source))),
                 np.resize(self.statistics, (len(source), stats.shape[1])),

@@ -100,7 +100,7 @@ class Tuning(LoopSettings):
     metric: Annotated[Any, about("What the weights are tuned for."), ObjectiveWord()] = "bleu"
     nbest: Annotated[int, about("Distinct translations of each segment per iteration.", ge=2)] = 100
     tuners: Mapping[str, Tuner] = field(default_factory=dict)
-    """Those with settings of their own, by name."""
+    """Tuners with settings of their own, by name."""
 
     @property
     def loop(self) -> LoopSettings:
@@ -110,7 +110,7 @@ class Tuning(LoopSettings):
         """A tuner with its settings."""
         return self.tuners.get(name) or get_tuner(name)
 
-    def of(self, name: str) -> dict[str, Any]:
+    def for_tuner(self, name: str) -> dict[str, Any]:
         """The settings that decide a run of one tuner, as JSON can write them, defaults filled in:
         a mapping that reads as `Tuning` again."""
         return {
@@ -122,8 +122,8 @@ class Tuning(LoopSettings):
 
 
 class TuningMapping(Kind):
-    """`Tuning`, with a mapping of settings for each tuner under its name: only the tuners that an
-    experiment says something of are imported."""
+    """`Tuning`, with a mapping of settings for each tuner under its name: only tuners with settings in
+    the experiment are imported."""
 
     words = "a mapping, key: value"
 

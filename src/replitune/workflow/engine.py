@@ -3,52 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from replitune.errors import ReplituneError
+from replitune.running import locks
 from replitune.running.supervisor import GRACE, Program
 from replitune.workflow.places import top
-
-STATE = Path(".snakemake")
-"""Snakemake's own folder, where it is started."""
-
-ANSWERS = {
-    "-n",
-    "--dry-run",
-    "--dryrun",
-    "-h",
-    "--help",
-    "-v",
-    "--version",
-    "-l",
-    "--list",
-    "--list-rules",
-    "--list-target-rules",
-    "--lint",
-    "--dag",
-    "--rulegraph",
-    "--filegraph",
-    "--d3dag",
-    "-S",
-    "--summary",
-    "-D",
-    "--detailed-summary",
-    "--report",
-    "--unlock",
-    "--print-compilation",
-    "--list-changes",
-    "--cleanup-metadata",
-    "--archive",
-    "--generate-unit-tests",
-}
-"""Options with which Snakemake runs no job, and answers instead."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +24,8 @@ class Engine:
 
     file: Path
     profile: Path
+    folder: Path
+    """Where its events go, and the results."""
     config: Sequence[str] = ()
     """key=value"""
     cores: str | None = None
@@ -64,21 +33,24 @@ class Engine:
     """Any others of Snakemake's."""
 
     @property
-    def answers(self) -> bool:
-        return not ANSWERS.isdisjoint(word.partition("=")[0] for word in self.options)
-
-    @property
     def command(self) -> list[str]:
-        config, options = list(self.config), list(self.options)
-        if "--config" in options:  # of several, Snakemake takes the last
-            first = options.index("--config") + 1
-            options[first:first] = config
-            config = []
+        options = list(self.options)
+        lists = {"--config": list(self.config), "--logger": ["replitune"]}
+        for option, words in lists.items():
+            if option in options:  # of several, Snakemake takes the last
+                first = options.index(option) + 1
+                options[first:first], lists[option] = words, []
         return [
             *(sys.executable, "-P", "-m", "snakemake"),
-            *(["--config", *config] if config else []),
+            *(word for option, words in lists.items() if words for word in (option, *words)),
+            *("--logger-replitune-folder", str(self.folder)),
             *("--configfile", str(self.file)),
-            *("--snakefile", str(top() / "Snakefile"), "--workflow-profile", str(self.profile)),
+            *(
+                "--snakefile",
+                str(top() / "workflow" / "Snakefile"),
+                "--workflow-profile",
+                str(self.profile),
+            ),
             *([] if self.cores is None else ["--cores", self.cores]),
             *options,
         ]
@@ -86,10 +58,21 @@ class Engine:
     def start(self, output: int) -> Program:
         return Program(self.command, "Snakemake", stdout=output)
 
-    def unlock(self) -> None:
-        """Release what a run that was killed has locked."""
-        command = [*self.command, "--unlock"]
-        with Program(command, "Snakemake", stdout=subprocess.DEVNULL) as program:
+    def release(self) -> None:
+        """Give back the lock of a Snakemake that was killed."""
+        lock = self.folder / locks.RUN
+        if not locks.is_abandoned(lock):
+            return
+        deadline = time.monotonic() + locks.PATIENCE
+        while locks.any_at_work(self.folder):  # its jobs notice, and end
+            if time.monotonic() > deadline:
+                raise ReplituneError(
+                    "jobs of an earlier run are at work in this folder",
+                    file=self.folder,
+                    fix="wait for them, or end them (on Slurm: scancel)",
+                )
+            time.sleep(0.2)
+        with Program([*self.command, "--unlock"], "Snakemake", stdout=subprocess.DEVNULL) as program:
             program.process.wait()
 
 
@@ -103,31 +86,3 @@ def interrupt(program: Program) -> None:
     except KeyboardInterrupt:
         program.stop(grace=0)
         raise
-
-
-@contextlib.contextmanager
-def alone() -> Iterator[bool]:
-    """While no other `replitune run` is at work in this folder; whether the one before was killed
-    and left Snakemake's lock."""
-    STATE.mkdir(exist_ok=True)
-    with open(STATE / "replitune.lock", "a+") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ReplituneError(
-                "another run is at work in this folder", file=Path.cwd(), fix="wait for it, or end it"
-            ) from None
-        handle.seek(0)
-        killed = bool(handle.read())
-        handle.write("" if killed else "at work\n")
-        handle.flush()
-        try:
-            yield killed and _locked()
-        finally:
-            if not _locked():
-                handle.truncate(0)
-
-
-def _locked() -> bool:
-    """Whether Snakemake has locked its folder, or did, and was killed."""
-    return any((STATE / "locks").glob("*"))

@@ -2,7 +2,8 @@
 
 A job has a log from its begin and a record from its end (`replitune.ledger.records`); Snakemake
 removes the record of an earlier run before it makes something again. Which jobs there are to do,
-Snakemake has written down at its start (`replitune.ledger.runs`).
+Snakemake has written down at its start (`replitune.ledger.runs`); which have failed without a word
+of their own, its events say, where it has the plugin (`replitune.workflow.events`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
 from replitune.ledger.runs import NAME, Run, read_run
+from replitune.workflow.events import failed_logs, file_of, read_events
 from replitune.workflow.job_files import JobFiles
 
 if TYPE_CHECKING:
@@ -91,10 +93,21 @@ class Progress:
         at_work = {n: t for n, t in files.logs.items() if t >= self.began and n not in self._known}
         for name in at_work:
             self._read_log(name)
-        failed = {name: t for name, t in at_work.items() if _says_error(files.log(name))}
-        self.failed = {name: files.log(name) for name in sorted(failed, key=lambda n: failed[n])}
+        failed = [name for name in at_work if _says_error(files.log(name))]
+        lost = [name for name in self._lost() if name not in self._known and name not in failed]
+        self.failed = {
+            name: files.log(name) for name in [*lost, *sorted(failed, key=lambda name: at_work[name])]
+        }
         now = time.monotonic()
-        self.running = {n: self.running.get(n, now) for n in at_work if n not in failed}
+        self.running = {n: self.running.get(n, now) for n in at_work if n not in self.failed}
+
+    def _lost(self) -> list[str]:
+        """Jobs that have failed, as Snakemake says."""
+        if self.run is None:
+            return []
+        logs = failed_logs(read_events(file_of(self.experiment.folder, self.run.process)))
+        names = [log.removesuffix(".log").split("/", 3)[-1] for log in logs]  # results/X/logs/...
+        return [name for name in names if stage_of(name) in self.names]
 
     def _read_run(self) -> None:
         path = self.experiment.folder / NAME
@@ -215,11 +228,11 @@ class Progress:
 
 
 def _read_result(folder: Path, metric: str) -> Result | None:
-    from replitune.report.wording import named
+    from replitune.report.wording import with_names
     from replitune.results.result import Result
 
     try:
-        return named([Result.read(folder, metric)])[0]
+        return with_names([Result.read(folder, metric)])[0]
     except (ReplituneError, OSError):
         return None  # being made again
 

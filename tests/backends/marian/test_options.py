@@ -77,7 +77,7 @@ def test_marian_has_the_options_that_replitune_sets_by_these_names():
 @pytest.mark.nmt
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"dim-embb": 3}, "not expected: dim-embb"), ({"dropout-src": "half"}, "value is of another kind")],
+    [({"dim-embb": 3}, "not expected: dim-embb"), ({"dropout-src": "half"}, "value has the wrong type")],
 )
 def test_marian_refuses_what_it_does_not_know(options: dict, message: str, tmp_path: Path):
     pytest.importorskip("pymarian", reason="pymarian is not installed")

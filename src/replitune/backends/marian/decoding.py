@@ -38,7 +38,7 @@ class Translator:
     ) -> list[str]:
         """One translation of each line; the `nbest` best go to a file, in Moses' format.
 
-        A blank line is translated by a blank line, as everywhere in this project.
+        A blank line stays blank, as everywhere in this project.
         """
         if nbest is not None and nbest > self.settings.beam:
             raise ReplituneError(
@@ -48,17 +48,17 @@ class Translator:
                 fix="widen it: `decoding: {beam: N}`",
             )
         wanted = [i for i, line in enumerate(lines) if line.strip()]
-        found: list[list[tuple[str, str]]] = [[("", BLANK)] for _ in lines]
+        nbest_lists: list[list[tuple[str, str]]] = [[("", BLANK)] for _ in lines]
         if wanted:
             listed = self._run(model, [lines[i] for i in wanted], nbest)
             for i, translations in zip(wanted, listed, strict=True):
-                found[i] = translations
+                nbest_lists[i] = translations
         if nbest is not None and nbest_out is not None:
             with atomic_open(nbest_out) as handle:
-                for i, translations in enumerate(found):
+                for i, translations in enumerate(nbest_lists):
                     for text, rest in translations[:nbest]:
                         handle.write(f"{i} ||| {text} ||| {rest}\n")
-        return [translations[0][0] for translations in found]
+        return [translations[0][0] for translations in nbest_lists]
 
     def _run(self, model: Path, lines: Sequence[str], nbest: int | None) -> list[list[tuple[str, str]]]:
         """(text, features and score as Marian writes them) of each line, best first."""

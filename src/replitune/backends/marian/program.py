@@ -45,11 +45,11 @@ def missing(binary: str) -> list[ReplituneError]:
 
 @cache
 def version(binary: str) -> str:
-    """What `binary` says of itself."""
+    """The version that `binary` reports."""
     if binary == PYMARIAN:
         return f"pymarian {metadata.version('pymarian')}"
-    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False)
-    first = (said.stdout or said.stderr).strip().splitlines()[:1]
+    answer = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False)
+    first = (answer.stdout or answer.stderr).strip().splitlines()[:1]
     return f"{Path(binary).name} {first[0] if first else '(no version)'}"
 
 
@@ -76,17 +76,17 @@ def run(
 
 
 def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
-    """The reason among Marian's messages: its last error that is not only the place in its code."""
+    """The reason from Marian's messages: its last error that is more than a place in its code."""
     errors = [
-        found[1]
+        match[1]
         for line in tail
-        if (found := re.search(r"\bError: (.*)", line)) and not found[1].startswith("Aborted from")
+        if (match := re.search(r"\bError: (.*)", line)) and not match[1].startswith("Aborted from")
     ]
-    said = errors[-1] if errors else next((line for line in reversed(tail) if line.strip()), "")
+    reason = errors[-1] if errors else next((line for line in reversed(tail) if line.strip()), "")
     fix = None
     if code == -signal.SIGKILL:
-        said = "it was killed"
+        reason = "it was killed"
         fix = "often for want of memory: give the job more, or Marian less (option workspace)"
-    elif said == "Not implemented":
-        fix = "Marian says so of an option whose value is of another kind: look at `options`"
-    return ReplituneError(f"marian {what} failed", found=said or f"exit status {code}", fix=fix)
+    elif reason == "Not implemented":
+        fix = "Marian says this of an option whose value has the wrong type: check `options`"
+    return ReplituneError(f"marian {what} failed", found=reason or f"exit status {code}", fix=fix)

@@ -94,7 +94,7 @@ def _written(settings: Settings) -> dict[str, Any]:
 
 
 def _keep(best: Best, account: Mapping[str, Any], out: Path) -> None:
-    """The best model, how it came about, and the way there."""
+    """The best model, its description, and the history of its training."""
     with new_folder(out) as folder:
         shutil.copy(best.model, folder / MODEL)
         write_history(folder / "history.parquet", best.history, Round)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import shutil
 import time
@@ -32,6 +31,7 @@ from replitune.corpus.testset import TestSet
 from replitune.errors import ReplicaError
 from replitune.metrics.base import Metric
 from replitune.running.checkpoint import Checkpoint
+from replitune.running.files import flush, put
 from replitune.running.progress import say
 from replitune.streams import seed_sequence
 
@@ -41,7 +41,7 @@ SIDES = ("train.source.txt", "train.target.txt")
 SHOWN = re.compile(r"Up\. ([\d,]+) .*? Cost (\S+)")
 """A line of Marian's progress: update, and cost per word since the line before."""
 ABSURD = 10.0
-"""A cost of so many times what guessing at random costs: the training has diverged."""
+"""A training whose cost is this many times that of random guessing has diverged."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class Training:
             better = best is None or (sign * (score - best["dev_score"]) > self.settings.min_gain)
             if better:
                 state["best"] = {"dev_score": score, "iteration": number}
-                shutil.copy(running / MODEL, folder / f"best-{number:04d}.npz")
-            os.replace(running, done)
+                flush(Path(shutil.copy(running / MODEL, folder / f"best-{number:04d}.npz")))
+            put(running, done)
             # The state names only files that are whole, so it comes last.
             checkpoint.save_state(state)
             self._clear(folder, number, state["best"]["iteration"])
@@ -141,7 +141,7 @@ class Training:
         )
 
     def _next(self, state: Mapping[str, Any]) -> str | None:
-        """Until where to train now; None when training is done."""
+        """Where the next round ends; None when training is done."""
         done = len(state["rounds"])
         if state["best"] and done - state["best"]["iteration"] >= self.settings.patience:
             return None
@@ -191,7 +191,7 @@ class Training:
         return progress, costs[-1]
 
     def _refuse_divergence(self, cost: float, update: int) -> None:
-        """Stop a training that has lost its way: it would go on to the end with nonsense."""
+        """Stop a training that has diverged: it would only go on to produce nonsense."""
         guessing = math.log(self._size)
         if not cost < ABSURD * guessing:
             raise ReplicaError(
@@ -224,7 +224,7 @@ class Training:
 
     @staticmethod
     def _clear(folder: Path, number: int, best: int) -> None:
-        """Remove what neither going on nor the result needs."""
+        """Remove what is needed neither to resume nor for the result."""
         for path in folder.glob("round-*"):
             if path.name != f"round-{number:04d}":
                 shutil.rmtree(path)

@@ -74,13 +74,13 @@ def _train(files: Sequence[str | Path], settings: VocabularySettings, size: int,
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        raise _explained(str(error), size, files) from None
+        raise _vocabulary_error(str(error), size, files) from None
     with atomic_open(out, "wb") as handle:
         handle.write(trained.getvalue())
 
 
-def _explained(said: str, size: int, files: Sequence[str | Path]) -> ReplituneError:
-    limit = re.search(r"value <= (\d+)", said)
+def _vocabulary_error(message: str, size: int, files: Sequence[str | Path]) -> ReplituneError:
+    limit = re.search(r"value <= (\d+)", message)
     if limit:
         return ReplituneError(
             "the vocabulary is too large for this text",
@@ -89,21 +89,21 @@ def _explained(said: str, size: int, files: Sequence[str | Path]) -> ReplituneEr
             expected=f"at most {limit[1]}",
             fix="lower vocabulary.size",
         )
-    if "smaller than required_chars" in said:
+    if "smaller than required_chars" in message:
         return ReplituneError(
             "the vocabulary is too small for the characters of this text",
             file=files[0],
             found=f"{size} pieces",
             fix="raise vocabulary.size",
         )
-    return ReplituneError("SentencePiece could not make a vocabulary", file=files[0], found=said.strip())
+    return ReplituneError("SentencePiece could not make a vocabulary", file=files[0], found=message.strip())
 
 
 def too_long(
     files: Sequence[str | Path], vocabularies: Sequence[str | Path], longest: int
 ) -> tuple[int, int]:
     """How many of the sentence pairs have a side of more than `longest` pieces, and how many
-    pairs there are. Marian leaves such pairs out of training without a word."""
+    pairs there are. Marian silently leaves such pairs out of training."""
     import sentencepiece
 
     sides = []

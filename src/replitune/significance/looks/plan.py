@@ -18,7 +18,7 @@ from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import LEAD
 from replitune.significance.settings import TestSettings
 
-FOLLOWED = {"scope": ("both", "runs"), "variance": ("own",)}
+FOLLOWED = {"scope": ("both", "runs"), "noise_ratio": ("none",)}
 """Values of options of the test that looks can go by, where there are others."""
 
 

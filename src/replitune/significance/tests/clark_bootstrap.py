@@ -17,7 +17,7 @@ import numpy as np
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast, folded_iv, identical, one_each
+from replitune.significance.counting import Contrast, expected_shift, folded_iv, identical, one_each
 from replitune.significance.draws import Draws, draws_of
 
 
@@ -62,6 +62,8 @@ def clark_bootstrap(
         aggregation,
         speaks=f"outputs, as if each had a {unit} and a run of its own",
     )
+    deltas = sides[1] - sides[0]
+    shift = expected_shift(comparison, deltas, contrast.delta, unit)
     return contrast.of_shift(
-        sides[1] - sides[0], compat, identical(comparison), one_each(comparison), alpha=alpha
+        deltas, shift, compat, identical(comparison), one_each(comparison), alpha=alpha
     )

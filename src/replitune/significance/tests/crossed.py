@@ -22,13 +22,14 @@ from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, some
-from replitune.significance.components import pools_groups, sides_of
+from replitune.significance.components import Side, pools_groups, sides_of
 from replitune.significance.counting import speaks_of
 from replitune.significance.critical import Scope
 from replitune.significance.crossed_pair import CrossedPair, better_on
 from replitune.significance.margins import margin_iv, within_margin
-from replitune.significance.moderation import moderation_note
+from replitune.significance.noise_ratio import Bound
 from replitune.significance.system_parts import (
+    SMALLEST_CONTRIBUTING,
     SMALLEST_DOCUMENTS,
     Analyses,
     SystemParts,
@@ -58,7 +59,7 @@ def crossed_suite(
     unit: str = "auto",
     strata: str = "groups",
     paired: bool = False,
-    variance: str = "own",
+    noise_ratio: float | None = None,
     alpha: float = 0.05,
     design: str = "runs",
     margins: Mapping[str, float] | None = None,
@@ -75,23 +76,26 @@ def crossed_suite(
     documents = [
         c.documents if of == "document" else None for c, of in zip(comparisons, units, strict=True)
     ]
-    prior = shared.prior(metric) if variance == "moderated" else None
     parts_a = [shared.of(metric, c.a, d) for c, d in zip(comparisons, documents, strict=True)]
     parts_b = [shared.of(metric, c.b, d) for c, d in zip(comparisons, documents, strict=True)]
 
-    def pair_of(a: SystemParts, b: SystemParts) -> CrossedPair:
+    def pair_of(a: SystemParts, b: SystemParts, bound: Bound | None = None) -> CrossedPair:
         return CrossedPair(
-            a, b, sides_of(a, b, strata, paired), scope, alternative, paired, metric.higher_is_better, prior
+            a, b, sides_of(a, b, strata, paired), scope, alternative, paired, metric.higher_is_better, bound
         )
 
-    pair = pair_of(weighted(parts_a, weights), weighted(parts_b, weights))
-    a, b = pair.a, pair.b
+    a, b = weighted(parts_a, weights), weighted(parts_b, weights)
+    bound = None
+    if noise_ratio is not None:
+        noise_ratio_iv(sides_of(a, b, strata, paired), scope)
+        bound = shared.bound(metric, noise_ratio, [a.scores, b.scores])
+    pair = pair_of(a, b, None if bound is None or bound.contradicted else bound)
     G_eff = min(
         (effective_documents(d) for d in documents if d is not None and scope != "runs"), default=np.inf
     )
     notes: list[Note | None] = []
-    if variance == "moderated":
-        notes.append(moderation_note(prior))
+    if bound is not None:
+        notes.append(bound.note())
     if pools_groups(a, b, strata):
         notes.append(Note("pooled-groups", "a group with one replica: all groups pooled"))
     notes += pair.notes(G_eff, units[0], design)
@@ -106,7 +110,8 @@ def crossed_suite(
                 for k, (c, of) in enumerate(zip(comparisons, units, strict=True))
                 if of == "segment" and has_documents(c.documents)
             ]
-    if pair.estimable and G_eff >= SMALLEST_DOCUMENTS:
+    enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing >= SMALLEST_CONTRIBUTING
+    if pair.estimable and enough:
         p = pair.p
         details |= pair.without_one()
         if pair.varies:
@@ -174,14 +179,15 @@ def crossed(
     unit: UnitOrAuto = "auto",
     strata: iv.Strata = "groups",
     paired: iv.Paired = False,
-    variance: Annotated[
-        Literal["own", "moderated"],
+    noise_ratio: Annotated[
+        float | None,
         about(
-            "The variance of each system's own runs, or one drawn towards that of all systems "
-            "(empirical Bayes; from 5 systems on). It assumes that runs of all systems are about "
-            "equally noisy."
+            "The assumption that no system's runs vary more than so many times as much as another's "
+            "(standard deviation). It lets the variances of all systems speak of that of each: more "
+            "power with few runs. To be decided before looking.",
+            ge=1,
         ),
-    ] = "own",
+    ] = None,
     alpha: float = 0.05,
     design: Design = "runs",
     margins: Mapping[str, float] | None = None,
@@ -203,9 +209,27 @@ def crossed(
         unit=unit,
         strata=strata,
         paired=paired,
-        variance=variance,
+        noise_ratio=noise_ratio,
         alpha=alpha,
         design=design,
         margins=margins,
         analyses=analyses,
     )
+
+
+def noise_ratio_iv(sides: Sequence[Side], scope: str) -> None:
+    """A bound is on the noise of runs of two systems, all of one kind."""
+    found = None
+    if scope == "segments":
+        found = "a test of these runs, or of samples"
+    elif len(sides) == 1:
+        found = "`paired`"
+    elif len(sides[0].strata) > 1:
+        found = f"runs of {len(sides[0].strata)} tuners (`strata: none` takes them as one kind)"
+    if found is not None:
+        raise ReplituneError(
+            "`noise_ratio` does not fit this test",
+            found=found,
+            expected="new runs of one kind, those of A and of B by themselves",
+            fix="leave `noise_ratio` out",
+        )

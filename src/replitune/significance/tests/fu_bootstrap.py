@@ -42,7 +42,12 @@ def fu_bootstrap(
     mean_a = product(replica_counts(a, strata, samples, rng), comparison.scores_a) / a.n
     mean_b = product(replica_counts(b, strata, samples, rng), comparison.scores_b) / b.n
     return contrast.of_shift(
-        mean_b - mean_a, compat, identical(comparison), few_replicas(a.n, b.n), alpha=alpha
+        mean_b - mean_a,
+        (contrast.delta, 0.0),
+        compat,
+        identical(comparison),
+        few_replicas(a.n, b.n),
+        alpha=alpha,
     )
 
 

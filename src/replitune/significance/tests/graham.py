@@ -14,7 +14,7 @@ import numpy as np
 
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast, folded_iv, one_each
+from replitune.significance.counting import Contrast, expected_shift, folded_iv, one_each
 from replitune.significance.draws import Draws, draws_of, one_replica_deltas
 
 
@@ -41,4 +41,5 @@ def graham(
     deltas = one_replica_deltas(comparison, (r, s), segments, unit, samples)
     a, b = comparison.a.statistics, comparison.b.statistics
     same = a.dtype == b.dtype and bool(np.array_equal(a[r], b[s]))
-    return contrast.of_shift(deltas, compat, same, one_each(comparison), alpha=alpha)
+    shift = expected_shift(comparison, deltas, contrast.delta, unit)
+    return contrast.of_shift(deltas, shift, compat, same, one_each(comparison), alpha=alpha)

@@ -132,7 +132,7 @@ class SoFar:
         from dataclasses import replace
 
         from replitune.report.verdict import lead_verdicts
-        from replitune.report.wording import named
+        from replitune.report.wording import with_names
         from replitune.statistics.store import read_systems
 
         experiment = self.experiment
@@ -158,7 +158,7 @@ class SoFar:
         settings = msgspec.structs.replace(
             tests, methods=(tests.lead,), intervals=(), pairs=self._pairs(systems)
         )
-        (cell,) = named([test.result_of(stores, settings, systems)])
+        (cell,) = with_names([test.result_of(stores, settings, systems)])
         lines = [str(verdict) for verdict in lead_verdicts(cell)]
         return {
             "final": False,

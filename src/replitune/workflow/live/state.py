@@ -41,7 +41,7 @@ class Live:
         self._open()
         progress = self.progress
         progress.look()
-        self.looked = self.experiment.as_looked()
+        self.looked = self.experiment.after_looks()
         self.curves.at_once = math.inf if wait else AT_ONCE
         failed = {**progress.failed, **self._died()}
         replicas = [row for system in self.experiment.systems for row in self._replicas(system)]
@@ -85,6 +85,7 @@ class Live:
             changed = 0
         if changed == self._changed:
             return
+        require_results(self.folder)  # it may have been renamed
         experiment = experiment_in(self.folder)
         if experiment is None:
             raise ReplituneError(

@@ -1,0 +1,107 @@
+"""What was taken from the results since they were made, so that a run makes it again.
+
+A loss of power leaves files empty, or takes them, or what was written about them; people remove
+results. Snakemake goes by ages, and sees none of this where the report is still there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from replitune.errors import ReplituneError
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import Belongings, belongings, jobs_of
+from replitune.ledger.manifest import NAME as MANIFEST
+from replitune.ledger.records import maker, records, result_files, sha256_in
+from replitune.ledger.runs import ended_well
+from replitune.running.files import remove
+
+EMPTY = hashlib.sha256().hexdigest()
+PARQUET = b"PAR1"
+"""How a Parquet file begins and ends."""
+
+
+def find_losses(experiment: Experiment) -> dict[str, str]:
+    """Outputs that have to be made again, as Snakemake names them, and why. Files without content
+    are removed."""
+    folder = experiment.folder
+    for path in [*(folder / "looks").glob("*.json"), folder / MANIFEST]:
+        if path.exists() and not _is_readable(path):
+            remove(path)
+    known = records(folder.absolute())
+    named = set(result_files(folder))
+    for record in known.values():
+        named |= {*(record.get("inputs") or ()), *(record.get("outputs") or ())}
+    wrong = {name: why for name in sorted(named) if (why := _loss(folder, name, known))}
+    own = belongings(experiment) if wrong else Belongings(frozenset(), frozenset())  # that takes time
+    lost: dict[str, str] = {}
+    for name, why in wrong.items():
+        if (output := own.output_of(name)) is not None:
+            if why in (BLANK, UNREADABLE):
+                remove(folder / name)
+            lost.setdefault(f"{folder}/{output}", why)
+    if not ended_well(folder):
+        lost = _with_other_settings(experiment.after_looks(), known) | lost
+    return lost
+
+
+NOT_COMPARED = ("look", "batch", "kernels")
+"""What the first two are told depends on the looks before, and a look compares its plan itself. Kernels
+are made by whoever lacks them; when they are made again, Snakemake 9 forgets what depends on them."""
+GONE = "gone"
+BLANK = "empty"
+UNREADABLE = "unreadable"
+
+
+def _loss(folder: Path, name: str, known: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """What is wrong with a result, without reading all of it."""
+    path, made = folder / name, maker(folder, name)
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return GONE
+    if size == 0 and (made is None or made.sha256 != EMPTY):
+        return BLANK
+    if not _is_readable(path):
+        return UNREADABLE
+    if made is None or made.record not in known:
+        return "without a record"
+    if sha256_in(known[made.record], name) != made.sha256:
+        return "its records contradict each other"
+    return None
+
+
+def _is_readable(path: Path) -> bool:
+    """JSON wholly, of Parquet the ends."""
+    if path.suffix == ".json":
+        with contextlib.suppress(ValueError):
+            json.loads(path.read_bytes())
+            return True
+        return False
+    if path.suffix == ".parquet":
+        with open(path, "rb") as handle:
+            begin = handle.read(4)
+            handle.seek(-min(4, path.stat().st_size), 2)
+            return begin == handle.read() == PARQUET
+    return True
+
+
+def _with_other_settings(experiment: Experiment, known: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Outputs of jobs whose record has other settings. Snakemake compares settings, too, but what
+    it has written down of a run that did not end well may be lost."""
+    lost: dict[str, str] = {}
+    for job in jobs_of(experiment):
+        command = known.get(job.name, {}).get("command", [])
+        if job.stage in NOT_COMPARED or "--settings" not in command:
+            continue
+        with contextlib.suppress(ReplituneError):
+            stage = experiment.stage(job.stage, **job.names)
+            if command[command.index("--settings") + 1] != stage.json:
+                first = next(iter(stage.outputs.values()))
+                lost[first if isinstance(first, str) else first[0]] = "made with other settings"
+    return lost

@@ -1,0 +1,34 @@
+"""What other libraries do not document, a module for each of them.
+
+Nothing needs it: without it work is slower, or a message says less, as `notes` tells. The
+environment variable REPLITUNE_WITHOUT_PROBES switches all of it off.
+"""
+
+from __future__ import annotations
+
+import os
+
+VARIABLE = "REPLITUNE_WITHOUT_PROBES"
+LOSSES = {
+    "numba": "kernels start and run slower",
+    "pyarrow": "every command imports pandas",
+    "snakemake": "Snakemake's scheduler wakes once a second for every job that is done, which jobs a run "
+    "is to do is guessed from what is missing, and mistakes are told without their lines",
+}
+"""What is lost without those of a library."""
+_failed: set[str] = set()
+
+
+def allowed() -> bool:
+    return not os.environ.get(VARIABLE)
+
+
+def failed(library: str) -> None:
+    """Its parts are not what they were."""
+    _failed.add(library)
+
+
+def notes() -> list[str]:
+    """What is lost in this process."""
+    lost = [name for name in LOSSES if name in _failed or not allowed()]
+    return [f"without undocumented parts of {name}: {LOSSES[name]}" for name in lost]

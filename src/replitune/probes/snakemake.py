@@ -1,0 +1,65 @@
+"""Of Snakemake's `workflow`, what is documented nowhere. Imports nothing: the Snakefile gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from replitune import probes
+
+T = TypeVar("T")
+
+
+class Planned(NamedTuple):
+    """A job that a run is to do."""
+
+    log: str
+    wildcards: dict[str, str]
+
+
+def _ask(question: Callable[[], T], otherwise: T) -> T:
+    if not probes.allowed():
+        return otherwise
+    try:
+        return question()
+    except (AttributeError, TypeError):
+        probes.failed("snakemake")
+        return otherwise
+
+
+def planned(workflow: Any) -> list[Planned] | None:
+    """None: nobody knows."""
+    return _ask(
+        lambda: [
+            Planned(str(job.log.get("text", "")), dict(job.wildcards.items()))
+            for job in workflow.dag.needrun_jobs()
+        ],
+        None,
+    )
+
+
+def parallel(workflow: Any) -> int:
+    """Jobs or cores at once."""
+    cores = workflow.cores or 1
+    return _ask(lambda: workflow.resource_settings.nodes or cores, cores)
+
+
+def config_files(workflow: Any) -> list[Any]:
+    """That the experiment may be from."""
+    return _ask(lambda: list(workflow.configfiles), [])
+
+
+def is_main(workflow: Any) -> bool:
+    """Whether no other workflow uses this one as a module."""
+    return _ask(lambda: bool(workflow.modifier.is_main_snakefile()), True)
+
+
+def start_at_once(workflow: Any) -> None:
+    """One machine has no need of so many jobs a second at most, and while there is such a limit
+    every job that has ended wakes the scheduler once a second until the run ends."""
+
+    def without_limit() -> None:
+        if workflow.local_exec and hasattr(workflow.scheduler, "job_rate_limiter"):
+            workflow.scheduler.job_rate_limiter = None
+
+    _ask(without_limit, None)

@@ -1,0 +1,55 @@
+"""Where numba keeps compiled kernels: a folder that can be written, with nothing damaged in it.
+
+numba reads them by pickle, so whoever can write there runs code with the rights of whoever reads.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+CACHE = "NUMBA_CACHE_DIR"
+
+
+def cache_folder() -> Path:
+    """The folder that is named, the package, that of the user, or else one below the folder for
+    temporary files that no other user can write."""
+    if named := os.environ.get(CACHE):
+        return Path(named)
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
+    there = next(one for one in (user, *user.parents) if one.exists())
+    if can_be_written(PACKAGE) or can_be_written(there):
+        return PACKAGE if can_be_written(PACKAGE) else user
+    own = Path(tempfile.gettempdir(), f"replitune-kernels-{os.getuid()}")
+    own.mkdir(mode=0o700, exist_ok=True)
+    state = own.lstat()
+    if own.is_symlink() or state.st_uid != os.getuid() or state.st_mode & 0o077:
+        own = Path(tempfile.mkdtemp(prefix="replitune-kernels-"))
+    os.environ[CACHE] = str(own)  # numba would not look there by itself
+    return own
+
+
+def can_be_written(folder: Path) -> bool:
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def prepare_cache() -> list[Path]:
+    """Before numba is imported: there is a folder, and in it no empty file. A loss of power leaves
+    them, and numba would fail on them for ever. Returns what was removed."""
+    folder = cache_folder()
+    empty = []
+    for place, _, files in os.walk(folder):
+        if folder == PACKAGE and not place.endswith("__pycache__"):
+            continue
+        for name in files:
+            path = Path(place, name)
+            if name.endswith((".nbi", ".nbc")) and path.stat().st_size == 0:
+                path.unlink(missing_ok=True)
+                empty.append(path)
+    return empty

@@ -1,0 +1,254 @@
+"""A bound on how unequally noisy the runs of systems are, and what it is worth.
+
+Three runs say little of the noise of one system. With the assumption that no system's runs vary
+more than R times as much as another's (standard deviation), all systems say something of it: the
+variance of a system's runs on d degrees of freedom is drawn towards the mean of all,
+
+    s~^2 = (2 s_pooled^2 + d s^2) / (2 + d).
+
+The critical value is then not a t quantile. C(q) is, of runs alone, the quantile of the largest
+|t| over pairs under the least favourable pattern of standard deviations inside the bound, every
+system at 1 or at R: found by simulation, from a stream of the seed alone, and kept. With the
+test set's own part it is averaged by their shares of the variance, as Cochran and Cox (1950) do:
+
+    reach = se (share C(q) + (1 - share) T(q)),        share = sum s~^2 / n / (sum s~^2 / n + W)
+
+T being that of `critical` for the test set's parts, over m pairs at q / m. Where variances differ
+by more than the bound lets them in one family of a hundred, nothing is shrunk: the answer is that of
+`crossed` without a bound (docs/evidence.md has how far all this holds).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.arithmetic import dot, exp, log
+from replitune.significance.base import Note
+from replitune.significance.critical import Parts, layers, matching_df
+from replitune.streams import stream
+
+if TYPE_CHECKING:
+    from replitune.significance.simultaneous import Estimate
+
+FAMILY_DF = 2.0
+"""What the mean of all variances weighs beside a system's own, in degrees of freedom."""
+CONTRADICTED = 0.01
+NODES = 256
+"""Tails at which critical values are known; between them their logarithms are interpolated."""
+NUMBERS = 2**26
+"""Draws times patterns times pairs: half a second."""
+MOST_PATTERNS = 100
+FEWEST_DRAWS, MOST_DRAWS = 2**13, 2**19
+BLOCK = 2048
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """The least favourable case of runs alone."""
+
+    tails: NDArray[np.float64]
+    """(NODES,) descending from 1."""
+    values: NDArray[np.float64]
+    """(NODES,) the largest |t| over pairs that is exceeded so often, in some pattern."""
+    ratio: float
+    """Of the largest variance to the smallest, exceeded in `CONTRADICTED` of families."""
+    draws: int
+
+
+def patterns(ns: Sequence[int], pairs: Pairs, ratio: float) -> list[NDArray[np.float64]]:
+    """Standard deviations (S,), each 1 or `ratio`.
+
+    Systems with as many runs and in as many pairs are alike, and it matters how many of them are
+    noisy: none, one, two, half, or all.
+    """
+    degree = Counter(s for pair in pairs for s in pair)
+    kinds = Counter((n, degree[s]) for s, n in enumerate(ns))
+    members = {kind: [s for s, n in enumerate(ns) if (n, degree[s]) == kind] for kind in sorted(kinds)}
+    for counts in ((0, 1, 2, 0.5, 1.0), (0, 1, 1.0), (0, 1.0)):
+        several = [
+            sorted({int(k * len(of)) if isinstance(k, float) else min(k, len(of)) for k in counts})
+            for of in members.values()
+        ]
+        if np.prod([len(options) for options in several]) <= MOST_PATTERNS:
+            break
+    found = []
+    for noisy in product(*several):
+        sd = np.ones(len(ns))
+        for of, k in zip(members.values(), noisy, strict=True):
+            sd[of[:k]] = ratio
+        if sd.min() == 1:
+            found.append(sd)
+    return found
+
+
+@lru_cache(maxsize=64)
+def worst_case(ns: tuple[int, ...], pairs: Pairs, ratio: float, one_sided: bool, seed: int) -> Worst:
+    """Of systems with ns (S,) runs; one_sided: only t > 0 of (a, b) count, not |t|."""
+    cases = patterns(ns, pairs, ratio)
+    n = np.array(ns, np.float64)[:, np.newaxis]
+    d, S = n - 1, len(ns)
+    a, b = (np.array([pair[k] for pair in pairs], np.intp) for k in (0, 1))
+    draws = int(np.clip(NUMBERS // (len(cases) * (S + len(pairs))), FEWEST_DRAWS, MOST_DRAWS))
+    largest = np.zeros((len(cases), draws))
+    spread = np.zeros((len(cases), draws))
+    rng = stream(seed, "noise-ratio")
+    for start in range(0, draws, BLOCK):
+        rows = slice(start, min(start + BLOCK, draws))
+        D = rows.stop - start
+        chi = rng.chisquare(d, (S, D)) / d
+        noise = rng.standard_normal((S, D))
+        for case, sd in enumerate(cases):
+            s2 = chi * sd[:, np.newaxis] ** 2
+            V = shrunk(s2, d, (d * s2).sum(axis=0) / d.sum()) / n
+            spread[case, rows] = s2.max(axis=0) / np.maximum(s2.min(axis=0), np.finfo(float).tiny)
+            effect = noise * (sd[:, np.newaxis] / np.sqrt(n))
+            for first in np.unique(a):
+                others = b[a == first]
+                gain = effect[others] - effect[first]
+                t = (gain if one_sided else np.abs(gain)) / np.sqrt(V[others] + V[first])
+                np.maximum(largest[case, rows], t.max(axis=0), out=largest[case, rows])
+    largest.sort(axis=1)
+    tails = exp(np.linspace(0.0, float(log(2 / (draws + 1))), NODES))
+    # with c of D draws at least as large, a tail is (c + 1) / (D + 1)
+    places = np.minimum(np.ceil((1 - tails) * (draws + 1)).astype(int), draws - 1)
+    values = np.maximum(largest[:, places].max(axis=0), 0.0)
+    usual = np.quantile(spread, 1 - CONTRADICTED, axis=1).max()
+    return Worst(tails, values, float(usual), draws)
+
+
+def shrunk(
+    s2: NDArray[np.float64] | float, d: NDArray[np.float64] | float, pooled: NDArray[np.float64] | float
+) -> NDArray[np.float64] | float:
+    return (FAMILY_DF * pooled + d * s2) / (FAMILY_DF + d)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The assumption, and the systems that it is about."""
+
+    ratio: float
+    ns: tuple[int, ...]
+    """Runs of each system that has two, ascending."""
+    pooled: float
+    """Mean of the variances of their runs' scores."""
+    contradicted: bool
+    seed: int
+
+    def shrunk(self, variance: float, df: float) -> float:
+        return float(shrunk(variance, df, self.pooled))
+
+    def note(self) -> Note:
+        said = f"that no system's runs vary more than {self.ratio:g} times as much as another's"
+        if self.contradicted:
+            text = f"the runs contradict the assumption {said}: tested without it"
+            return Note("noise-ratio-contradicted", text)
+        text = f"assumes {said} (standard deviation); run variances shrunk over {len(self.ns)} systems"
+        return Note("noise-ratio", text)
+
+    def worst(self, compared: Sequence[int], pairs: Pairs, one_sided: bool = False) -> Worst:
+        """Of `compared` systems, by their numbers of runs, in `pairs`; the rest of the family is
+        there for its variances."""
+        rest = tuple(sorted((Counter(self.ns) - Counter(compared)).elements()))
+        return worst_case((*compared, *rest), pairs, self.ratio, one_sided, self.seed)
+
+
+def bound_of(ratio: float, scores: Sequence[NDArray[np.float64]], seed: int) -> Bound:
+    """From the scores (n_s,) of each system of the family."""
+    several = sorted((x for x in scores if len(x) > 1), key=len)
+    ns = tuple(len(x) for x in several)
+    s2 = np.array([np.var(x, ddof=1) for x in several])
+    d = np.array(ns) - 1.0
+    usual = worst_case(ns, (), ratio, False, seed).ratio if len(ns) > 1 else np.inf
+    contradicted = bool(s2.max(initial=0) > usual * s2.min(initial=np.inf))
+    pooled = dot(d, s2) / float(d.sum()) if len(ns) else 0.0
+    return Bound(ratio, ns, pooled, contradicted, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Critical values of a pair under the bound; `critical.Layers` without."""
+
+    bound: Bound
+    n: tuple[int, int]
+    parts: Parts
+    """Those of shrunk variances; the last `own` are the test set's."""
+    own: int
+
+    @cached_property
+    def share(self) -> float:
+        """Of runs in the variance."""
+        values = self.parts.values
+        return float(values[: len(values) - self.own].sum() / values.sum())
+
+    def test_set(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The part of the test set's critical value, at upper tails q."""
+        from scipy.special import stdtrit
+
+        if self.share == 1:
+            return np.zeros_like(q)
+        weight, df = layers(self.parts.values[-self.own :], self.parts.nus[-self.own :])
+        return -(1 - self.share) * (stdtrit(df, q[:, np.newaxis]) * weight).sum(axis=1)
+
+    @cached_property
+    def nodes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """log of upper tails, descending, and critical values, ascending."""
+        worst = self.bound.worst(sorted(self.n), ((0, 1),))
+        q = worst.tails / 2
+        return log(q), self.share * worst.values + self.test_set(q)
+
+    def value(self, q: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """The upper-tail q values of delta / se, q at most 1/2."""
+        tails, values = self.nodes
+        return np.interp(-log(q), -tails, values)
+
+    def tail(self, t: float) -> float:
+        """The q with that value, t >= 0."""
+        tails, values = self.nodes
+        return float(exp(np.interp(t, values, tails)))
+
+    def effective_df(self, alpha: float) -> float:
+        """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
+        return matching_df(float(self.value(alpha / 2)), alpha, 0.1, 1e6)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedFamily:
+    """All pairs together under the bound: what `simultaneous.Largest` is without."""
+
+    worst: Worst
+    pairs: int
+    sides: int
+    """1 of a one-sided test."""
+
+    def nodes(self, estimate: Estimate) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """log of adjusted p, descending, and critical values of a pair, ascending: between those of
+        the pair by itself and Bonferroni's."""
+        pair = estimate.critical
+        assert isinstance(pair, Bounded)
+        q = np.minimum(self.worst.tails / self.sides, 0.5)
+        together = pair.share * self.worst.values + pair.test_set(q / self.pairs)
+        values = np.clip(together, pair.value(q), pair.value(q / self.pairs))
+        return log(self.worst.tails), np.maximum.accumulate(values)
+
+    def adjusted(self, estimate: Estimate, p: float) -> tuple[float, float]:
+        """The adjusted value of p of a pair by itself, and its standard error of simulation."""
+        if estimate.t <= 0:
+            return 1.0, 0.0
+        tails, values = self.nodes(estimate)
+        drawn = float(exp(np.interp(estimate.t, values, tails)))
+        return max(p, drawn), float(np.sqrt(drawn * (1 - drawn) / self.worst.draws))
+
+    def level(self, estimate: Estimate, alpha: float) -> float:
+        """Of the interval of a pair by itself whose adjusted p is alpha where it ends at 0."""
+        tails, values = self.nodes(estimate)
+        return 2 * estimate.critical.tail(float(np.interp(-log(alpha), -tails, values)))

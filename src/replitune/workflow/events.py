@@ -1,0 +1,93 @@
+"""What Snakemake says of its jobs to logger plugins, and what is kept of it.
+
+`replitune run` names the plugin `replitune` (the package snakemake_logger_plugin_replitune), which
+writes lines of JSON beside the results for itself and for `replitune watch`. Without a plugin the
+Snakefile listens, for its last words. Imports nothing of Snakemake's, which loads it at every start.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+Event = dict[str, str]
+STARTED, FAILED, EXECUTES, ERROR = "started", "failed", "executes", "error"
+"""A job is; a job has; Snakemake is about to do jobs, and not to answer; Snakemake itself gives up."""
+NAME = ".run-{}.jsonl"
+"""With the results, by the process of Snakemake."""
+
+
+def file_of(folder: Path, process: int) -> Path:
+    return folder / NAME.format(process)
+
+
+def forget_earlier(folder: Path) -> None:
+    """Events of other runs than that of this process."""
+    for path in {*folder.glob(NAME.format("*"))} - {file_of(folder, os.getpid())}:
+        path.unlink(missing_ok=True)
+
+
+def read_events(path: Path) -> list[Event]:
+    """Whole lines; none where there is no such file."""
+    try:
+        lines = path.read_text("utf-8").splitlines(keepends=True)
+    except OSError:
+        return []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def failed_logs(events: list[Event]) -> list[str]:
+    """Of jobs that have failed, and were not tried again."""
+    last = {event["log"]: event["event"] for event in events if event["event"] in (STARTED, FAILED)}
+    return [log for log, event in last.items() if event == FAILED]
+
+
+def events_of(record: logging.LogRecord) -> Iterator[Event]:
+    """What a message of Snakemake's says, if anything."""
+    said = vars(record)
+    match said.get("event"):
+        case "workflow_started":
+            yield {"event": EXECUTES}
+        case "job_info":
+            yield from _of_jobs(STARTED, said)
+        case "job_error":
+            yield from _of_jobs(FAILED, said)
+        case "group_error":
+            yield from _of_jobs(FAILED, *said["job_error_info"])
+        case "error":
+            yield {"event": ERROR, "exception": str(said.get("exception"))}
+
+
+def _of_jobs(event: str, *jobs: dict) -> Iterator[Event]:
+    """The first of a job's logs is that of its messages."""
+    for job in jobs:
+        for log in list(job["log"])[:1]:
+            yield {"event": event, "log": str(log)}
+
+
+class Listener(logging.Handler):
+    """Remembers all events of the Snakemake that this process is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.events: list[Event] = []
+        logging.getLogger("snakemake").addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.events += events_of(record)
+
+
+class Writer:
+    """Writes them, each at once, as lines of a file in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = file_of(folder, os.getpid())
+
+    def write(self, record: logging.LogRecord) -> None:
+        for event in events_of(record):
+            with open(self.path, "a", encoding="utf-8") as handle:
+                handle.write(json.dumps(event) + "\n")

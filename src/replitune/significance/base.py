@@ -78,7 +78,7 @@ class Note:
     """The one system that it speaks of; empty: all of its row."""
 
 
-def some(*notes: Note | None) -> tuple[Note, ...]:
+def without_none(*notes: Note | None) -> tuple[Note, ...]:
     """Those that there are."""
     return tuple(note for note in notes if note is not None)
 
@@ -195,11 +195,11 @@ def _swapped_details(details: dict[str, float]) -> dict[str, float]:
 
 def _swapped_variances(rows: tuple[VarianceRow, ...]) -> tuple[VarianceRow, ...]:
     """Rows of one source, A's and B's, change places."""
-    found = list(rows)
+    swapped = list(rows)
     for i, (row, after) in enumerate(pairwise(rows)):
         if row.source == after.source:
-            found[i], found[i + 1] = after, row
-    return tuple(found)
+            swapped[i], swapped[i + 1] = after, row
+    return tuple(swapped)
 
 
 def _negated(x: float | None) -> float | None:

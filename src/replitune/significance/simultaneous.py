@@ -119,10 +119,10 @@ class Largest:
         from scipy.special import ndtr
 
         allowed = int(np.floor(alpha * (len(self.z) + 1))) - 1
-        found = 0.0
+        p = 0.0
         if allowed >= 0:
-            found = float(ndtr(-self.z[allowed])) * (2 if self.two_sided else 1)
-        return min(alpha, max(found, alpha / self.pairs)) * (1 if self.two_sided else 2)
+            p = float(ndtr(-self.z[allowed])) * (2 if self.two_sided else 1)
+        return min(alpha, max(p, alpha / self.pairs)) * (1 if self.two_sided else 2)
 
 
 def jointly(
@@ -283,5 +283,5 @@ class _Family:
 def _factor(K: NDArray[np.float64]) -> NDArray[np.float64]:
     """F with F F' = K, or the nearest that is positive semi-definite."""
     values, vectors = np.linalg.eigh(K)
-    found: NDArray[np.float64] = vectors * np.sqrt(np.maximum(values, 0.0))
-    return found
+    factor: NDArray[np.float64] = vectors * np.sqrt(np.maximum(values, 0.0))
+    return factor

@@ -67,8 +67,8 @@ class SystemParts:
     @cached_property
     def mean(self) -> NDArray[np.float64]:
         """(U,) mean over replicas."""
-        found: NDArray[np.float64] = self.units.mean(axis=0)
-        return found
+        means: NDArray[np.float64] = self.units.mean(axis=0)
+        return means
 
     @cached_property
     def squares(self) -> NDArray[np.float64]:
@@ -165,7 +165,7 @@ class Analyses:
         self._bounds: dict[tuple[str, float], Bound] = {}
         self._lock = threading.Lock()
 
-    def of(
+    def parts(
         self, metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
     ) -> SystemParts:
         key = (metric.id, system.name, id(system.statistics), documents is None)
@@ -173,12 +173,12 @@ class Analyses:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key][1]
-        found = analyse(metric, system, documents)
+        parts = analyse(metric, system, documents)
         with self._lock:
-            self._kept[key] = (system, found)  # with the system, so that its id stays its own
+            self._kept[key] = (system, parts)  # with the system, so that its id stays its own
             while len(self._kept) > 2 and self._size() > KEPT_BYTES:
                 self._kept.popitem(last=False)
-        return found
+        return parts
 
     def bound(self, metric: Metric, ratio: float, pair: Sequence[NDArray[np.float64]]) -> Bound:
         """On the noise of runs; of the pair alone where no more systems are known."""
@@ -186,8 +186,8 @@ class Analyses:
             return bound_of(ratio, pair, self._seed)
         with self._lock:
             if (metric.id, ratio) not in self._bounds:
-                found = bound_of(ratio, self._run_scores(metric.id), self._seed)
-                self._bounds[metric.id, ratio] = found
+                bound = bound_of(ratio, self._run_scores(metric.id), self._seed)
+                self._bounds[metric.id, ratio] = bound
             return self._bounds[metric.id, ratio]
 
     def _size(self) -> int:
@@ -231,8 +231,8 @@ def contributing(d: NDArray[np.float64], nu: float) -> float:
     if largest == 0:
         return np.inf
     squares = (d / largest) ** 2
-    found = float(squares.sum() ** 2 / (squares**2).sum())
-    return found if found * HEAVY < nu + 1 else np.inf
+    count = float(squares.sum() ** 2 / (squares**2).sum())
+    return count if count * HEAVY < nu + 1 else np.inf
 
 
 def contributing_df(d: NDArray[np.float64], nu: float) -> float:

@@ -37,5 +37,5 @@ def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Itera
         if (a, b) in kept:
             yield pair_of(store, a, b)
         else:
-            few = [f"{short[name]} of {name}" for name in (a, b) if name in short]
-            print(f"  {b} - {a}: left out, too few replicas ({', '.join(few)})")
+            scarce = [f"{short[name]} of {name}" for name in (a, b) if name in short]
+            print(f"  {b} - {a}: left out, too few replicas ({', '.join(scarce)})")

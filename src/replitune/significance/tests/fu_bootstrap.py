@@ -40,7 +40,7 @@ def fu_bootstrap(
         return contrast.row(None, ONE_REPLICA_NOTE)
     mean_a = replica_counts(a, strata, samples, rng) @ comparison.scores_a / a.n
     mean_b = replica_counts(b, strata, samples, rng) @ comparison.scores_b / b.n
-    return contrast.of_shift(
+    return contrast.shift_row(
         mean_b - mean_a,
         (contrast.delta, 0.0),
         compat,

@@ -51,7 +51,7 @@ def multi_bootstrap(
     note = None
     if zero_variance(deltas, contrast.slack) and abs(contrast.delta) > contrast.slack:
         p, note = None, ZERO_VARIANCE_NOTE
-    return contrast.of_bootstrap(
+    return contrast.bootstrap_row(
         deltas,
         contrast.delta,
         p,
@@ -82,8 +82,8 @@ def _pooled_scores(
     unit: str,
 ) -> NDArray[np.float64]:
     statistics = iv.in_units(system.statistics, comparison.documents, unit)
-    found = np.empty(len(drawn))
+    scores = np.empty(len(drawn))
     for rows, sums in segments.sums(statistics, len(drawn)):
         pooled = (sums * drawn[rows][:, :, np.newaxis]).sum(axis=1)
-        found[rows] = iv.pooled_score(comparison.metric, pooled, system.n)
-    return found
+        scores[rows] = iv.pooled_score(comparison.metric, pooled, system.n)
+    return scores

@@ -40,5 +40,5 @@ def cpu_type() -> str:
 
 
 def printable(name: str) -> str:
-    """A word of a command as text: bytes of a file's name that are no UTF-8 as ``\\udcff``."""
+    """A word of a command as text: bytes of a file name that are not UTF-8 as ``\\udcff``."""
     return name.encode("utf-8", "backslashreplace").decode()

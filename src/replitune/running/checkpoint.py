@@ -60,9 +60,9 @@ class Checkpoint:
         """The state, when it and all that it names are as they were written."""
         try:
             state: dict[str, Any] = json.loads((self.folder / _STATE).read_text(encoding="utf-8"))
-            said = state.pop("sha256")
+            recorded = state.pop("sha256")
             files = state["files"].items()
-            whole = said == fingerprint(state) and all(
+            whole = recorded == fingerprint(state) and all(
                 sha256_file(self.folder / name) == sha256 for name, sha256 in files
             )
         except (OSError, ValueError, KeyError, AttributeError):
@@ -132,8 +132,8 @@ def listing(folder: Path | None) -> list[Any]:
     """What tells one model from another without reading it: names, sizes, times."""
     if folder is None:
         return []
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
     return [
         [path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns]
-        for path in found
+        for path in files
     ]

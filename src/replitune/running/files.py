@@ -47,10 +47,10 @@ def memory() -> int:
     the job of its cluster."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return min([there, *_of_cgroups(), *([] if limit == resource.RLIM_INFINITY else [limit])])
+    return min([there, *_cgroup_limits(), *([] if limit == resource.RLIM_INFINITY else [limit])])
 
 
-def _of_cgroups() -> Iterator[int]:
+def _cgroup_limits() -> Iterator[int]:
     """What the groups that this process is in may have, each above the other."""
     try:
         lines = Path("/proc/self/cgroup").read_text(errors="replace").splitlines()

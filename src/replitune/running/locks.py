@@ -89,11 +89,7 @@ def held(path: Path, taken: str) -> Iterator[None]:
     the block, and goes with the process."""
     with open(path, "a+b", buffering=0) as handle:
         if not _take(handle, path):
-            owner = owner_of(path)
-            found = (
-                None if owner is None else f"process {owner.process} on {owner.machine.partition(' ')[0]}"
-            )
-            raise ReplituneError(taken, file=path.parent, found=found, fix="wait for it, or end it")
+            raise ReplituneError(taken, file=path.parent, found=_whose(path), fix="wait for it, or end it")
         done = threading.Event()
         beating = threading.Thread(target=_beat, args=(handle.fileno(), done), name="lock", daemon=True)
         beating.start()

@@ -24,13 +24,13 @@ def parquet_file(path: str | Path, **options: Any) -> pq.ParquetFile:
         file = pq.ParquetFile(path, **options)
     except UnicodeDecodeError as error:
         raise pa.ArrowInvalid(f"names of columns: {error}") from None
-    said = file.metadata
+    metadata = file.metadata
     # not of its columns: where these are damaged, to ask for them ends the process
-    rows = sum(said.row_group(i).num_rows for i in range(said.num_row_groups))
-    if rows != said.num_rows:
+    rows = sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    if rows != metadata.num_rows:
         raise pa.ArrowInvalid("its numbers of rows contradict each other")
-    if rows * said.num_columns * NARROWEST > memory():
+    if rows * metadata.num_columns * NARROWEST > memory():
         raise pa.ArrowInvalid(
-            f"{rows:,} rows of {said.num_columns} columns are more than the memory of this machine"
+            f"{rows:,} rows of {metadata.num_columns} columns are more than the memory of this machine"
         )
     return file

@@ -59,10 +59,10 @@ class Program:
         kept: int = LAST,
     ) -> None:
         """`what`: names it in messages. `converses`: its standard input is ours to write.
-        `kept`: so many of its last messages stay in `said`."""
+        `kept`: so many of its last messages stay in `last_messages`."""
         self.what = what
         self.words = [str(word) for word in command]
-        self.said: deque[str] = deque(maxlen=kept)
+        self.last_messages: deque[str] = deque(maxlen=kept)
         if shutil.which(self.words[0]) is None:
             raise self._cannot_start("no such program, or not allowed to be run")
         held = 'read -r go && exec "$@"' + ("" if converses else " </dev/null")
@@ -92,9 +92,9 @@ class Program:
             if not converses:
                 self.process.stdin.close()
 
-    def _cannot_start(self, found: str | None) -> ReplituneError:
+    def _cannot_start(self, reason: str | None) -> ReplituneError:
         return ReplituneError(
-            f"{self.what}: cannot start {self.words[0]}", found=found, fix="check its path"
+            f"{self.what}: cannot start {self.words[0]}", found=reason, fix="check its path"
         )
 
     def __enter__(self) -> Program:
@@ -112,7 +112,7 @@ class Program:
         assert messages is not None
         for raw in messages:
             line = raw.decode("utf-8", errors="replace").rstrip("\r\n")
-            self.said.append(line)
+            self.last_messages.append(line)
             (each_line or _into_the_log)(line)
         return self.process.wait()
 
@@ -129,14 +129,13 @@ class Program:
                 found=f"signal {number} ({name or 'unknown'})",
                 fix="was there enough memory?" if number == signal.SIGKILL else None,
             )
-        said = [line[:300] for line in self.said]
+        lines = [line[:300] for line in self.last_messages]
         if code in (126, 127):
-            found = "; ".join(said) or f"exit {code}"
-            raise ReplituneError(f"{self.what}: no such program", found=found)
+            raise ReplituneError(f"{self.what}: no such program", found="; ".join(lines) or f"exit {code}")
         if code != 0:
             raise ReplicaError(
                 f"{self.what}: {Path(self.words[0]).name} failed",
-                found=f"exit code {code}" + "".join(f"\n            {line}" for line in said),
+                found=f"exit code {code}" + "".join(f"\n            {line}" for line in lines),
             )
 
     def stop(self, grace: float = GRACE) -> None:

@@ -142,7 +142,7 @@ LEVEL_OF_FEW = {2: ".30", 3: ".19", 5: ".12"}
 """What a nominal .05 of `fu-bootstrap` is, by the number of replicas (docs/evidence.md)."""
 
 
-def few_replicas(n_a: int, n_b: int) -> Note | None:
+def few_replicas_note(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:

@@ -24,7 +24,7 @@ from replitune.registry import Entry
 from replitune.settings import about, check_arguments
 from replitune.significance import arguments as iv
 from replitune.significance.base import Note, without_none
-from replitune.significance.counting import few_replicas, percentile_interval
+from replitune.significance.counting import few_replicas_note, percentile_interval
 from replitune.significance.draws import Draws, SegmentDraws, named_draws
 from replitune.significance.intervals import Interval, bca_interval
 from replitune.significance.next_run import prediction_interval
@@ -186,7 +186,7 @@ def fu_interval(
     jackknife = np.empty(system.n)
     for members in iv.own_strata(system, strata):
         jackknife[members] = scores[members].mean() - scores[members]
-    note = few_replicas(system.n, system.n)
+    note = few_replicas_note(system.n, system.n)
     return _interval(drawn, float(scores.mean()), jackknife, kind, confidence, note)
 
 

@@ -23,7 +23,7 @@ class Display:
         self.stream = stream or sys.stdout
         self.plain = plain or not self.stream.isatty()
         self.began = time.monotonic()
-        self._jobs = self._said = 0
+        self._jobs = self._shown = 0
         self._failed: set[str] = set()
         self._verdict: tuple[str, str] | None = None
         self._latest = ""
@@ -34,11 +34,11 @@ class Display:
         """Print what is new since the last time."""
         progress = self.progress
         progress.look()
-        for name, line in progress.said[self._said :]:
+        for name, line in progress.messages[self._shown :]:
             self._latest = f"{words(name)}: {line.partition(', pool')[0]}"
             if self.plain:
                 self._line(f"{words(name)}: {line}")
-        self._said = len(progress.said)
+        self._shown = len(progress.messages)
         for number, job in enumerate(progress.finished[self._jobs :], self._jobs + 1):
             if self.plain:
                 self._line(f"{words(job.name)} is done in {clock(job.seconds)}; {self._state(number)}")
@@ -109,7 +109,7 @@ class Display:
             return f"planning, {clock(time.monotonic() - self.began)}"
         parts = []
         if (stage := progress.stage) is not None:
-            made, every = progress.of_stage(stage)
+            made, every = progress.counts(stage)
             parts.append(f"{stage} {made} of {counted(stage, every)}")
         jobs, all_jobs = progress.jobs
         parts.append(f"{jobs if done is None else done} of {all_jobs} jobs")

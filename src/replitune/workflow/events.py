@@ -47,21 +47,21 @@ def failed_logs(events: list[Event]) -> list[str]:
 
 def events_of(record: logging.LogRecord) -> Iterator[Event]:
     """What a message of Snakemake's says, if anything."""
-    said = vars(record)
-    match said.get("event"):
+    fields = vars(record)
+    match fields.get("event"):
         case "workflow_started":
             yield {"event": EXECUTES}
         case "job_info":
-            yield from _of_jobs(STARTED, said)
+            yield from _job_events(STARTED, fields)
         case "job_error":
-            yield from _of_jobs(FAILED, said)
+            yield from _job_events(FAILED, fields)
         case "group_error":
-            yield from _of_jobs(FAILED, *said["job_error_info"])
+            yield from _job_events(FAILED, *fields["job_error_info"])
         case "error":
-            yield {"event": ERROR, "exception": str(said.get("exception"))}
+            yield {"event": ERROR, "exception": str(fields.get("exception"))}
 
 
-def _of_jobs(event: str, *jobs: dict) -> Iterator[Event]:
+def _job_events(event: str, *jobs: dict) -> Iterator[Event]:
     """The first of a job's logs is that of its messages."""
     for job in jobs:
         for log in list(job["log"])[:1]:

@@ -65,8 +65,8 @@ class JobFiles:
     def _by_suffix(self, suffix: str) -> dict[str, int]:
         return {
             f"{folder}{name.removesuffix(suffix)}": time
-            for folder, found in sorted(self._folders.items())
-            for name, time in found.times.items()
+            for folder, listed in sorted(self._folders.items())
+            for name, time in listed.times.items()
             if name.endswith(suffix) and folder  # Snakemake's own is in no folder
         }
 
@@ -76,18 +76,18 @@ def _listed(path: Path, before: _Folder | None) -> _Folder | None:
         changed = os.stat(path).st_mtime_ns
         if before is not None and before.changed == changed and before.sure:
             return before
-        found = _Folder(changed)
+        listing = _Folder(changed)
         with os.scandir(path) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    found.below.append(entry.name)
+                    listing.below.append(entry.name)
                 elif entry.name.endswith((".json", ".log")) and not entry.name.startswith("."):
                     try:
-                        found.times[entry.name] = entry.stat().st_mtime_ns
+                        listing.times[entry.name] = entry.stat().st_mtime_ns
                     except OSError:  # it was removed meanwhile
                         continue
     except OSError:
         return None
-    found.below.sort()
-    found.sure = before is not None and before.same_as(found)
-    return found
+    listing.below.sort()
+    listing.sure = before is not None and before.same_as(listing)
+    return listing

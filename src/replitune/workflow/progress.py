@@ -27,7 +27,7 @@ from replitune.workflow.job_files import JobFiles
 if TYPE_CHECKING:
     from replitune.results.result import Result
 
-SAID = {
+PATTERNS = {
     "kernels": re.compile(r"^compile \d+ of \d+ .*", re.MULTILINE),
     "tune": re.compile(r"^(?:iteration|round) \d+: .*", re.MULTILINE),
 }
@@ -59,7 +59,7 @@ class Progress:
     """Names of jobs, with the time at which they were first seen."""
     failed: dict[str, Path] = field(default_factory=dict)
     """With their logs, the latest last."""
-    said: list[tuple[str, str]] = field(default_factory=list)
+    messages: list[tuple[str, str]] = field(default_factory=list)
     """What long jobs say, with their names."""
 
     def __post_init__(self) -> None:
@@ -119,17 +119,17 @@ class Progress:
 
     def _earlier(self) -> defaultdict[str, list[float]]:
         """Seconds of jobs of earlier runs, by stage."""
-        found: defaultdict[str, list[float]] = defaultdict(list)
+        by_stage: defaultdict[str, list[float]] = defaultdict(list)
         for name, changed in self.files.records.items():
-            seconds = found[stage_of(name)]
+            seconds = by_stage[stage_of(name)]
             if changed < self.began and len(seconds) < KNOWN:
                 job = _finished(name, self.files.record(name))
                 seconds += [] if job is None else [job.seconds]
-        return found
+        return by_stage
 
     def _read_log(self, name: str) -> None:
         """Whole lines that have come since the last look, of a job that says how far it is."""
-        if (pattern := SAID.get(stage_of(name))) is None:
+        if (pattern := PATTERNS.get(stage_of(name))) is None:
             return
         begin = self._read.get(name, 0)
         try:
@@ -141,7 +141,7 @@ class Progress:
         whole = data.rfind(b"\n") + 1
         self._read[name] = begin + whole
         text = data[:whole].decode("utf-8", errors="replace")
-        self.said += [(name, line) for line in pattern.findall(text)]
+        self.messages += [(name, line) for line in pattern.findall(text)]
 
     # ---- what it means
 
@@ -155,7 +155,7 @@ class Progress:
         to_do = self.run.planned if self.run is not None else frozenset[str]()
         return name in self._known or (name in self.files.records and name not in to_do)
 
-    def of_stage(self, stage: str) -> tuple[int, int]:
+    def counts(self, stage: str) -> tuple[int, int]:
         """Jobs that are done, now or before, and all of the experiment."""
         names = self.names.get(stage, [])
         return sum(map(self.is_done, names)), len(names)
@@ -219,12 +219,12 @@ class Progress:
         from replitune.report.verdict import lead_verdicts
 
         cell = self.tested()
-        found = [] if cell is None else lead_verdicts(cell)
-        if cell is None or not found:
+        verdicts = [] if cell is None else lead_verdicts(cell)
+        if cell is None or not verdicts:
             return None
-        others = f" (and {len(found) - 1} other pairs)" if len(found) > 1 else ""
-        short = f"{cell.testset}, {cell.name}: {found[0].headline}{others}"
-        return short, f"{cell.testset}, {cell.name}: {found[0].text}{others}"
+        others = f" (and {len(verdicts) - 1} other pairs)" if len(verdicts) > 1 else ""
+        short = f"{cell.testset}, {cell.name}: {verdicts[0].headline}{others}"
+        return short, f"{cell.testset}, {cell.name}: {verdicts[0].text}{others}"
 
 
 def _read_result(folder: Path, metric: str) -> Result | None:

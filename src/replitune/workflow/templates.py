@@ -124,8 +124,8 @@ def with_outputs(text: str, given: Given) -> str:
 
 def _words(files: Sequence[str]) -> str:
     """A name, or a list of names, in YAML."""
-    found = list(files)
-    return json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False)
+    names = list(files)
+    return json.dumps(names[0] if len(names) == 1 else names, ensure_ascii=False)
 
 
 # ---- outputs to begin with

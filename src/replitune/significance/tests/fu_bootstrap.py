@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
-from replitune.significance.counting import Contrast, few_replicas, folded_iv, identical
+from replitune.significance.counting import Contrast, few_replicas_note, folded_iv, identical
 from replitune.statistics.systems import SystemStatistics
 
 ONE_REPLICA_NOTE = Note("one-replica", "one replica has no variance to draw from")
@@ -45,7 +45,7 @@ def fu_bootstrap(
         (contrast.delta, 0.0),
         compat,
         identical(comparison),
-        few_replicas(a.n, b.n),
+        few_replicas_note(a.n, b.n),
         alpha=alpha,
     )
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import ZERO_VARIANCE_NOTE, Contrast, few_replicas, zero_variance
+from replitune.significance.counting import ZERO_VARIANCE_NOTE, Contrast, few_replicas_note, zero_variance
 from replitune.significance.draws import Draws, SegmentDraws, draws_of
 from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
@@ -56,7 +56,7 @@ def multi_bootstrap(
         contrast.delta,
         p,
         note,
-        few_replicas(a.n, b.n),
+        few_replicas_note(a.n, b.n),
         alpha=alpha,
         pairing="id" if paired else None,
     )

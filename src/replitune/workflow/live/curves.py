@@ -11,7 +11,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.replicas import Replica
 from replitune.workflow.progress import Progress
 
-SAID = re.compile(r"\w+ (\d+): .*?\bdev \S+ (-?\d+(?:\.\d+)?)")
+DEV_SCORE = re.compile(r"\w+ (\d+): .*?\bdev \S+ (-?\d+(?:\.\d+)?)")
 """What a tuner or a training says of an iteration."""
 
 AT_ONCE = 100
@@ -40,7 +40,7 @@ class Curves:
         self._done: dict[str, tuple[int, list[float]]] = {}
         self._states: dict[str, tuple[int, list[float]]] = {}
 
-    def of(self, progress: Progress, system: str, replica: Replica) -> list[float]:
+    def scores(self, progress: Progress, system: str, replica: Replica) -> list[float]:
         """From its history, its checkpoint, or what it says."""
         name = f"tune/{system}/{replica.id}"
         if progress.is_done(name):
@@ -54,7 +54,7 @@ class Curves:
             return known[1]
         if name not in progress.running and name not in progress.failed:
             return []
-        return self._state(system, replica) or _said(progress, name)
+        return self._state(system, replica) or _logged_scores(progress, name)
 
     def _state(self, system: str, replica: Replica) -> list[float]:
         path = Path(self.at.work(system, replica.id)) / "state.json"
@@ -79,6 +79,6 @@ def _history(path: str) -> list[float]:
     return [] if scores is None else [float(score) for score in scores]
 
 
-def _said(progress: Progress, name: str) -> list[float]:
-    found = (SAID.match(line) for job, line in progress.said if job == name)
-    return [float(match[2]) for match in found if match]
+def _logged_scores(progress: Progress, name: str) -> list[float]:
+    matches = (DEV_SCORE.match(line) for job, line in progress.messages if job == name)
+    return [float(match[2]) for match in matches if match]

@@ -59,9 +59,9 @@ class SoFar:
     def _make(self) -> None:
         try:
             if self.experiment.looks is not None:
-                self.verdict = self._of_looks()
-            elif (found := self._cell()) is not None:
-                self.verdict = self._of_tests(*found)
+                self.verdict = self._looks_verdict()
+            elif (cell := self._cell()) is not None:
+                self.verdict = self._tests_verdict(*cell)
             else:
                 self.verdict = None
         except (ReplituneError, OSError, ValueError):
@@ -73,22 +73,22 @@ class SoFar:
         if self.experiment.looks is not None:
             files = self._records()
         else:
-            found = self._cell()
-            files = [] if found is None else [path for paths in found[1].values() for path in paths]
+            cell = self._cell()
+            files = [] if cell is None else [path for paths in cell[1].values() for path in paths]
         key = []
         for path in files:
             try:
-                said = path.stat()
+                status = path.stat()
             except OSError:
                 continue
-            key.append((str(path), said.st_mtime_ns, said.st_size))
+            key.append((str(path), status.st_mtime_ns, status.st_size))
         return tuple(key)
 
     def _records(self) -> list[Path]:
-        found: list[Path] = []
-        while (path := Path(self.experiment.at.look(len(found) + 1))).exists():
-            found.append(path)
-        return found
+        paths: list[Path] = []
+        while (path := Path(self.experiment.at.look(len(paths) + 1))).exists():
+            paths.append(path)
+        return paths
 
     def _cell(self) -> tuple[str, dict[str, list[Path]]] | None:
         """The first suite or test set with statistics of two systems that are to be compared: by
@@ -114,7 +114,7 @@ class SoFar:
 
     # ---- what it says
 
-    def _of_looks(self) -> Verdict | None:
+    def _looks_verdict(self) -> Verdict | None:
         files = self._records()
         if not files:
             return None
@@ -128,7 +128,7 @@ class SoFar:
             "words": BY_RULE,
         }
 
-    def _of_tests(self, name: str, files: dict[str, list[Path]]) -> Verdict | None:
+    def _tests_verdict(self, name: str, files: dict[str, list[Path]]) -> Verdict | None:
         from dataclasses import replace
 
         from replitune.report.verdict import lead_verdicts
@@ -204,5 +204,5 @@ def look_line(record: Record, pair: PairLook) -> str:
         return f"{pair.b} - {pair.a}: {pair.note or pair.decision}"
     p = p_equation(pair.p_adjusted)
     settled = record.settled_at(pair.a, pair.b) is not None
-    said = "settled" if settled else pair.note or pair.decision
-    return f"{pair.b} - {pair.a}: {signed(pair.delta, 2)}, {p}, {pair.n_a} + {pair.n_b} runs: {said}"
+    state = "settled" if settled else pair.note or pair.decision
+    return f"{pair.b} - {pair.a}: {signed(pair.delta, 2)}, {p}, {pair.n_a} + {pair.n_b} runs: {state}"

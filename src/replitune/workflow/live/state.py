@@ -41,13 +41,13 @@ class Live:
         self._open()
         progress = self.progress
         progress.look()
-        self.looked = self.experiment.after_looks()
+        self.current = self.experiment.after_looks()
         self.curves.at_once = math.inf if wait else AT_ONCE
         failed = {**progress.failed, **self._died()}
         replicas = [row for system in self.experiment.systems for row in self._replicas(system)]
         status = self._status()
         at_work = [] if status in OVER else [n for n in progress.running if n not in failed]
-        last = dict(progress.said)
+        last = dict(progress.messages)
         left = progress.left() if at_work else None
         done, known = progress.jobs
         return {
@@ -138,9 +138,9 @@ class Live:
 
     def _stages(self, at_work: list[str], failed: list[str]) -> list[State]:
         """With looks, of as many jobs as there may be until no system gets more."""
-        record = self.looked.record
+        record = self.current.record
         settled = record is not None and record.settled
-        every = [job.name for job in jobs_of(self.looked if settled else self.experiment)]
+        every = [job.name for job in jobs_of(self.current if settled else self.experiment)]
         done = Counter(stage_of(name) for name in every if self.progress.is_done(name))
         now, lost = Counter(map(stage_of, at_work)), Counter(map(stage_of, failed))
         return [
@@ -153,8 +153,8 @@ class Live:
         most = self.experiment.replicas(system)
         if self.experiment.looks is None or system not in self.experiment.plan.sizes:
             return most, most
-        if self.looked.record is not None:
-            return self.looked.replicas(system), most
+        if self.current.record is not None:
+            return self.current.replicas(system), most
         plan = self.experiment.plan
         return replica_ids(plan.counts(system, plan.first[system])), most
 
@@ -183,7 +183,7 @@ class Live:
     def _curves(self) -> Iterator[State]:
         for system in self.experiment.with_history:
             for replica in self._ids(system)[0]:
-                scores = self.curves.of(self.progress, system, replica)
+                scores = self.curves.scores(self.progress, system, replica)
                 if scores:
                     yield {
                         "system": system,

@@ -28,15 +28,15 @@ NARROW = 40
 def lines(state: State, width: int = 100, height: int | None = None) -> list[str]:
     """At most `height` of them: rows of replicas and jobs at work are counted then, not shown."""
     width = max(width, NARROW)
-    found = _head(state, width)
-    found += ["", *_stages(state)]
+    head = _head(state, width)
+    head += ["", *_stages(state)]
     rows, at_work = _replicas(state), _at_work(state)
     rest = [*_errors(state, width), *_verdict(state, width)]
     if height is not None:
-        room = height - len(found) - len(rest)
+        room = height - len(head) - len(rest)
         at_work = _shortened(at_work, max(room // 3, 3), "jobs")
         rows = _shortened(rows, max(room - len(at_work), 3), "rows")
-    shown = [line[:width].rstrip() for line in (*found, *rows, *at_work)] + rest
+    shown = [line[:width].rstrip() for line in (*head, *rows, *at_work)] + rest
     return shown if height is None else shown[:height]
 
 
@@ -69,13 +69,13 @@ def _stages(state: State) -> list[str]:
     for stage in state["stages"]:
         part = stage["done"] / max(stage["all"], 1)
         bar = "█" * int(10 * part) + ("▌" if 10 * part % 1 > 0 else "")
-        said = f"{stage['done']:>4} of {counted(stage['name'], stage['all']):<14}"
+        counts = f"{stage['done']:>4} of {counted(stage['name'], stage['all']):<14}"
         more = [
             f"{stage[key]} {word}"
             for key, word in (("at_work", "at work"), ("failed", "failed"))
             if stage[key]
         ]
-        rows.append(f"  {stage['name']:<12}{bar:<10} {said}{', '.join(more)}")
+        rows.append(f"  {stage['name']:<12}{bar:<10} {counts}{', '.join(more)}")
     return rows
 
 
@@ -168,8 +168,8 @@ def show(live: Live, period: float, stream: TextIO | None = None) -> None:
 
 def rows_of(line: str, width: int) -> int:
     """That a terminal needs for it: signs of some scripts are two columns wide."""
-    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in line)
-    return max(-(-(len(line) + wide) // width), 1)
+    wide_signs = sum(unicodedata.east_asian_width(sign) in "WF" for sign in line)
+    return max(-(-(len(line) + wide_signs) // width), 1)
 
 
 def printable(line: str) -> str:

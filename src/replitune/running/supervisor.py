@@ -1,10 +1,10 @@
-"""What ends with what: programs with the process that started them, jobs with their run.
+"""Programs end with the process that started them, and jobs with their run.
 
 A program runs in a session and a process group of its own. The group ends when the program has
-ended, when this process gets a signal, and, by a guard that waits at a pipe, when this process is
-killed. The program itself is held until the guard stands, so that there is no moment without one.
+ended, when this process gets a signal, and, by a guard that waits on a pipe, when this process is
+killed. The program itself starts only when the guard is running, so that there is always one.
 
-After `kill -9` of Snakemake its jobs live on. They would go on writing while the next run makes
+After `kill -9` of Snakemake its jobs keep running. They would go on writing while the next run makes
 the same files again, perhaps with other settings. So every job looks for the Snakemake process
 that started it (named in an environment variable by the Snakefile): twice a second, and before
 any file gets its final name.
@@ -32,7 +32,7 @@ from replitune.running.processes import ancestors, mark_of
 RUN = "REPLITUNE_RUN"
 """Environment variable: number of the Snakemake process that starts jobs on this machine."""
 PERIOD = 0.5
-"""Seconds between two looks at it."""
+"""Seconds between two checks that it is running."""
 PATIENCE = 5.0
 """Seconds that a job has to end by itself when its run has ended."""
 GRACE = 10.0
@@ -58,8 +58,8 @@ class Program:
         stderr: int | IO[bytes] = STDOUT,
         kept: int = LAST,
     ) -> None:
-        """`what`: names it in messages. `converses`: its standard input is ours to write.
-        `kept`: so many of its last messages stay in `last_messages`."""
+        """`what`: its name in messages. `converses`: we write to its standard input.
+        `kept`: length of `last_messages`."""
         self.what = what
         self.words = [str(word) for word in command]
         self.last_messages: deque[str] = deque(maxlen=kept)
@@ -67,7 +67,7 @@ class Program:
             raise self._cannot_start("no such program, or not allowed to be run")
         held = 'read -r go && exec "$@"' + ("" if converses else " </dev/null")
         variables = environment(threads)
-        # some shells drop variables that they could not name, such as functions of bash
+        # some shells drop variables whose names they do not allow, such as functions of bash
         odd = [f"{k}={v}" for k, v in variables.items() if not re.fullmatch(r"[A-Za-z_]\w*", k)]
         words = ["env", *odd, *self.words] if odd else self.words
         try:
@@ -118,8 +118,7 @@ class Program:
 
     def check(self, code: int) -> None:
         """Raise what an exit code means. A program that fails makes a `ReplicaError`; one that
-        somebody kills (for want of memory, say) an ordinary error, because another try may
-        succeed."""
+        is killed (for lack of memory, say) an ordinary error, because another try may succeed."""
         if code < 0 or code > 128:  # a shell says 128 + signal
             number = -code if code < 0 else code - 128
             known = 1 <= number < signal.NSIG

@@ -1,4 +1,4 @@
-"""What people see of a run: on a terminal one line that changes, elsewhere lines one by one."""
+"""The display of a run: on a terminal a line that is updated, elsewhere one line after the other."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TextIO
 from replitune.workflow.progress import Progress, stage_of
 
 REPLICAS = ("tune", "decode")
-"""Stages of which every job is one of a replica."""
+"""Stages with one job per replica."""
 SPEAKING = ("kernels", "train", "tune")
-"""Stages while which a job says how far it is: training goes on beside the kernels."""
+"""Stages during which a job reports its progress: training runs beside the kernels."""
 
 
 class Display:
-    """`update` as often as you like; `close` before anything else is printed."""
+    """Call `update` as often as you like, and `close` before anything else is printed."""
 
     def __init__(self, progress: Progress, *, plain: bool, stream: TextIO | None = None) -> None:
         self.progress = progress
@@ -63,7 +63,7 @@ class Display:
         self._drawn = ""
 
     def finish(self) -> None:
-        """The last two lines: what came out, and where it is."""
+        """Print the last two lines: the verdict, and where the results are."""
         progress = self.progress
         if (verdict := progress.verdict()) is not None:
             print(f"verdict: {verdict[1].partition('. ')[0].rstrip('.')}", file=self.stream)
@@ -75,13 +75,13 @@ class Display:
     # ---- lines
 
     def _line(self, text: str) -> None:
-        """One that stays."""
+        """Print a line that stays."""
         self.close()
         when = f"[{clock(time.monotonic() - self.began)}] " if self.plain else ""
         print(f"{when}{text}", file=self.stream, flush=True)
 
     def _stages(self) -> None:
-        """Those of which everything is done."""
+        """Print the stages that are complete."""
         for stage, planned in (self.progress.planned or {}).items():
             jobs = [job for job in self.progress.finished if stage_of(job.name) == stage]
             if planned and len(jobs) == planned and stage not in self._complete:

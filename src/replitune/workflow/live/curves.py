@@ -1,4 +1,4 @@
-"""Dev score by iteration, of replicas that are done and of those that are under way."""
+"""Dev score by iteration, of finished and running replicas."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from replitune.replicas import Replica
 from replitune.workflow.progress import Progress
 
 DEV_SCORE = re.compile(r"\w+ (\d+): .*?\bdev \S+ (-?\d+(?:\.\d+)?)")
-"""What a tuner or a training says of an iteration."""
+"""The line of a log in which a tuner or a training reports an iteration."""
 
 AT_ONCE = 100
-"""Histories that one look reads, so that it is short; those after it read the others."""
+"""Most histories that one look reads, to keep it short; later looks read the others."""
 
 
 class _Row(msgspec.Struct):
@@ -31,17 +31,17 @@ class _Checkpoint(msgspec.Struct):
 
 
 class Curves:
-    """Of a file that has not changed nothing is read again."""
+    """Dev scores of all replicas; files that have not changed are not read again."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.at = experiment.at
         self.at_once: float = AT_ONCE
-        """As many histories may still be read in this look."""
+        """How many histories may still be read in this look."""
         self._done: dict[str, tuple[int, list[float]]] = {}
         self._states: dict[str, tuple[int, list[float]]] = {}
 
     def scores(self, progress: Progress, system: str, replica: Replica) -> list[float]:
-        """From its history, its checkpoint, or what it says."""
+        """Of a replica, from its history, its checkpoint, or its log."""
         name = f"tune/{system}/{replica.id}"
         if progress.is_done(name):
             made = progress.files.records.get(name, 0)

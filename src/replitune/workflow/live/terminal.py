@@ -22,11 +22,11 @@ STATUS = {
     "stopped": "stopped before its end",
 }
 NARROW = 40
-"""Columns of a terminal that is taken for wider."""
+"""The least width that is assumed of a terminal."""
 
 
 def lines(state: State, width: int = 100, height: int | None = None) -> list[str]:
-    """At most `height` of them: rows of replicas and jobs at work are counted then, not shown."""
+    """At most `height` lines: rows of replicas and running jobs beyond that are only counted."""
     width = max(width, NARROW)
     head = _head(state, width)
     head += ["", *_stages(state)]
@@ -106,14 +106,14 @@ def _replicas(state: State) -> list[str]:
 
 
 def _means(curves: Sequence[Sequence[float]]) -> list[float]:
-    """Over the replicas that have come as far."""
+    """Mean over the replicas that have reached each iteration."""
     longest = max(map(len, curves))
     reached = [[c[i] for c in curves if i < len(c)] for i in range(longest)]
     return [sum(scores) / len(scores) for scores in reached]
 
 
 def spark(values: Sequence[float], low: float, high: float) -> str:
-    """One sign for each value."""
+    """One character per value."""
     span = (high - low) or 1.0
     return "".join(BARS[1 + min(int(8 * (value - low) / span), 7)] for value in values)
 
@@ -167,11 +167,11 @@ def show(live: Live, period: float, stream: TextIO | None = None) -> None:
 
 
 def rows_of(line: str, width: int) -> int:
-    """That a terminal needs for it: signs of some scripts are two columns wide."""
+    """How many rows of a terminal a line takes: characters of some scripts are two columns wide."""
     wide_signs = sum(unicodedata.east_asian_width(sign) in "WF" for sign in line)
     return max(-(-(len(line) + wide_signs) // width), 1)
 
 
 def printable(line: str) -> str:
-    """Without signs that steer a terminal: names and messages are of others."""
+    """Without control characters: names and messages are not ours."""
     return "".join(sign if sign.isprintable() else "�" for sign in line)

@@ -139,7 +139,7 @@ def system_iv(system: SystemStatistics) -> None:
 
 
 def widened(array: NDArray) -> NDArray:
-    """The same with room for sums."""
+    """The same in 64 bits, with room for sums."""
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
 
 

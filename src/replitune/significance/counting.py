@@ -171,7 +171,7 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class Contrast:
-    """The difference that a test looks at, and the row that comes of it."""
+    """The difference that a test looks at, and the row that it makes."""
 
     method: str
     comparison: Comparison
@@ -182,7 +182,7 @@ class Contrast:
     replicas: tuple[int, int] | None = None
     """Of A and of B, for tests that look at one of each."""
     speaks: str | None = None
-    """Of what a small p speaks, where the unit does not say it."""
+    """What a small p speaks of, if the unit does not tell."""
 
     @cached_property
     def scores(self) -> tuple[float, float]:
@@ -208,7 +208,7 @@ class Contrast:
         return p_value(oriented(statistics, self.alternative, metric), observed, self.slack, exact)
 
     def row(self, p: float | None, *notes: Note | None, **columns: Any) -> TestResult:
-        """The row with this p, and with what every row says of its two systems."""
+        """The row with this p, and with what every row says about its two systems."""
         a, b = self.comparison.a, self.comparison.b
         if self.replicas is not None:
             r, s = self.replicas
@@ -327,7 +327,7 @@ GENERALISES_TO = {
 
 
 def speaks_of(unit: str, replicas: Iterable[str], design: str = "runs") -> str:
-    """What a small p speaks of, runs being called what these replicas are."""
+    """What a small p speaks of, with runs called what these replicas are."""
     scope = GENERALISES_TO[unit]
     if design == "samples":
         return scope if "runs" in scope else f"{scope} and new samples"

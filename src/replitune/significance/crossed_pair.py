@@ -1,4 +1,4 @@
-"""Two systems whose replicas are crossed with segments, and all that their components say.
+"""Two systems whose replicas are crossed with segments, and everything their components show.
 
 `tests.crossed` makes the row of a test from it; so does inference on a suite and on many pairs.
 """
@@ -58,7 +58,7 @@ class Uncertainty:
 
 @dataclass(frozen=True, eq=False)
 class CrossedPair:
-    """Two systems, and what their components say of the difference."""
+    """Two systems, and what their components say about the difference."""
 
     a: SystemParts
     b: SystemParts
@@ -68,7 +68,7 @@ class CrossedPair:
     paired: bool
     higher_is_better: bool = True
     bound: Bound | None = None
-    """On the noise of runs; None where there is none, and where the runs contradict it."""
+    """Bound on the noise of runs; None if there is none, or if the runs contradict it."""
 
     @property
     def delta(self) -> float:
@@ -212,7 +212,7 @@ class CrossedPair:
         return differences
 
     def notes(self, G_eff: float, unit: str, design: str) -> list[Note | None]:
-        """What a reader must know of the design and of single runs."""
+        """What a reader must know about the design and single runs."""
         notes: list[Note | None] = []
         if self.scope != "segments" and self.lonely:
             text = f"one replica of {' and of '.join(self.lonely)}: noise of runs unknown, no p"
@@ -283,8 +283,8 @@ class CrossedPair:
         return notes
 
     def without_one(self) -> dict[str, float]:
-        """Range of p when each run is left out in turn; nothing under a bound, where that would be a
-        question of all systems."""
+        """Range of p when each run is left out in turn; empty under a bound, which depends on all
+        systems."""
         if self.components is None or not self.varies or self.scope == "segments" or self.bound:
             return {}
         rest = leave_one_out(self.sides, self.a.blocks, self.components)
@@ -305,7 +305,7 @@ class CrossedPair:
         return {"p_without_one_low": float(p.min()), "p_without_one_high": float(p.max())}
 
     def variances(self, unit: str, alpha: float) -> tuple[VarianceRow, ...]:
-        """Where Var(delta) comes from; nothing of a single replica or segment."""
+        """Where Var(delta) comes from; empty for a single replica or segment."""
         if self.components is None or self.one_unit:
             return ()
         own = components(self.sides, self.a.blocks)

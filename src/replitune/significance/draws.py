@@ -37,8 +37,8 @@ CHUNK = 1024
 
 
 class _Memory:
-    """Values computed once, also when several threads ask at the same time; forgotten with the
-    statistics that they were computed from."""
+    """Values computed once, even if several threads ask at the same time; dropped together with
+    the statistics that they were computed from."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -282,7 +282,7 @@ class Draws:
     pools: Callable[[str], PoolDraws]
     """The pool draws of a system, by its name."""
     replicas: Callable[[str], np.random.Generator]
-    """What draws whole replicas of a system, by its name: from the start each time."""
+    """Makes the generator that draws whole replicas of a system, by name: a fresh one each time."""
 
 
 def named_draws(testset: str, seed: int) -> Draws:

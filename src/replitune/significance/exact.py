@@ -16,9 +16,9 @@ from replitune.significance.exchange import Sides
 
 MOST_SUMS = 2**22
 MOST_ADDITIONS = 2**32
-"""A few seconds."""
+"""Limit of the work: a few seconds."""
 LARGEST = 2.0**53
-"""Integers up to here are what they are as floating-point numbers, too."""
+"""Integers up to here are exact as floating-point numbers."""
 SAMPLE = "leave `exact` out: then exchanges are sampled"
 
 
@@ -42,7 +42,7 @@ def exact_exchange(side: Sides) -> tuple[NDArray[np.float64], NDArray[np.float64
             fix=SAMPLE,
         )
     probability = coin_sums(sizes)
-    # A gains the differences of what it takes over: from all that is negative, up in steps
+    # A gains the differences of the outputs it takes over: from the sum of all negative ones, up in steps
     gains = d[d < 0].sum() + step * np.arange(len(probability))
     x, y = (np.repeat(z.sum(axis=0)[np.newaxis], len(gains), axis=0) for z in (a, b))
     x[:, column] += gains

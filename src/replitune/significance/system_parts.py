@@ -25,7 +25,7 @@ SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
 FEW_DOCUMENTS = 20.0
 HEAVY = 8.0
-"""Kurtosis of what units add beyond which it is asked how many of them make the difference."""
+"""Kurtosis of what units add above which the units that make the difference are counted."""
 FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 30.0, 6.0
 """Fewer than this: a note, and no p."""
 KEPT_BYTES = 256 << 20
@@ -57,7 +57,7 @@ class SystemParts:
     segments: int
     documents: int
     smooth: bool = True
-    """A gradient made the values, not pseudo-values."""
+    """The values come from a gradient, not from pseudo-values."""
     notes: tuple[Note, ...] = ()
 
     @property
@@ -152,8 +152,8 @@ def same_replicas(system: str, replicas: Sequence[tuple[str, ...]]) -> None:
 class Analyses:
     """Systems that were analysed, kept for the next pair.
 
-    `run_scores` gives, by metric id, the scores of the runs of every system, for what is learnt
-    from all of them; `seed` is that of what is drawn to learn it.
+    `run_scores` gives, by metric id, the scores of the runs of every system, for bounds that are
+    estimated from all of them; `seed` is for the draws that this takes.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Analyses:
         return parts
 
     def bound(self, metric: Metric, ratio: float, pair: Sequence[NDArray[np.float64]]) -> Bound:
-        """On the noise of runs; of the pair alone where no more systems are known."""
+        """The bound on the noise of runs; from the pair alone if no other systems are known."""
         if self._run_scores is None:
             return bound_of(ratio, pair, self._seed)
         with self._lock:
@@ -251,7 +251,7 @@ def has_documents(documents: NDArray[np.int32]) -> bool:
 
 
 def unit_of(comparison: Comparison, unit: str, scope: str) -> str:
-    """segment or document: what a test set is drawn of."""
+    """segment or document: the unit that test sets are drawn from."""
     known = has_documents(comparison.documents)
     if unit == "document" and not known and scope != "runs":
         raise ReplituneError(
@@ -336,7 +336,7 @@ def spread_of_sums(
 def kink_notes(
     metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
 ) -> tuple[Note, ...]:
-    """What the metric says of its smoothness near the scores of a system."""
+    """Notes of the metric on its smoothness near the scores of a system."""
     note = metric.kink(*spread_of_sums(system.statistics, system.sums, documents))
     if not note:
         return ()

@@ -24,10 +24,10 @@ from replitune.significance.system_parts import SystemParts
 RUNS = "runs"
 REST = "rest"
 ENOUGH = 0.75
-"""Share of Var(delta) from which on the other source cannot help: without the other source the
+"""Share of Var(delta) above which the other source cannot help: without the other source the
 standard error would be sqrt(.75) = 87% of what it is."""
 NOTHING = 1e-9
-"""A share that arithmetic leaves of none."""
+"""Shares below this are 0 but for rounding."""
 MOST = 1e9
 """As good as infinitely many degrees of freedom."""
 
@@ -152,11 +152,11 @@ def _noise_of_mean(a: SystemParts, b: SystemParts, pairs: Side, estimates: Compo
 
 @dataclass(frozen=True)
 class Share:
-    """What one source makes of Var(delta), beside the others."""
+    """The share of one source in Var(delta), beside the others."""
 
     row: VarianceRow
     percent: int
-    """Of all sources together they are 100."""
+    """Percents of all sources add up to 100."""
 
     def __str__(self) -> str:
         return percent_text(self.percent, self.row.share or 0.0)
@@ -173,9 +173,9 @@ def percent_text(percent: int, share: float) -> str:
 
 
 def shares(rows: Sequence[VarianceRow]) -> list[Share]:
-    """Of Var(delta), the test set's and that of the runs of each side, as everything that tells of
-    them prints them; none where nothing varies. They are rounded so that they add to 100: down, and
-    up those that lose most by it."""
+    """Shares of Var(delta), of the test set and of the runs of each side, as they are printed
+    everywhere; none where nothing varies. They are rounded down, and those that lose most by it
+    up, so that they add up to 100."""
     with_share = [row for row in rows if row.share is not None]
     with_share.sort(key=lambda row: row.source == RUNS)
     percent = [math.floor(100 * (row.share or 0.0)) for row in with_share]
@@ -186,11 +186,11 @@ def shares(rows: Sequence[VarianceRow]) -> list[Share]:
 
 
 def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None:
-    """What stands in the way of a smaller standard error, in words; None where nothing varies.
+    """What keeps the standard error from being smaller, in words; None where nothing varies.
 
     With any number of segments sum sigma2_a,s / n is left of Var(delta), with any number of runs
-    sigma2_d / N; sigma2_e / (n N) goes with either. The plain words are kept for a pilot that is
-    sure of them: that they hold also when the other source is at the upper end of its interval.
+    sigma2_d / N; sigma2_e / (n N) goes with either. It is said without a
+    qualifier only if it also holds with the other source at the upper end of its interval.
     """
     parts = shares(rows)
     if not parts:

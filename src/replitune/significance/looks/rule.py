@@ -74,7 +74,7 @@ class Outlook:
         return c * np.sqrt(np.maximum(self.last.variance, 0.0))
 
     def needed(self, level: ArrayLike) -> Array:
-        """The size from which on it is settled that delta is not 0; half the rule's interval."""
+        """The size above which it is settled that delta is not 0; half the rule's interval."""
         beyond = critical(self.left, self.nus, self.rule.doubt * self.two_sided(level))
         return self.reach(level) + beyond * self.movement
 
@@ -163,7 +163,7 @@ def step_down(p: Array, alpha: float, correction: str) -> tuple[NDArray[np.bool_
 
 
 def adjusted(p: Array, correction: str) -> Array:
-    """Holm's p (m,), or as they are."""
+    """p (m,) adjusted by Holm, or unchanged."""
     if correction == "none":
         return p
     from replitune.significance.multiple import adjust

@@ -34,7 +34,7 @@ FEWEST_RUNS = 3
 """With two, the level of `crossed` is approximate."""
 MOST_RUNS = 1000
 FEWEST_SEGMENTS = 100
-"""A test set with fewer says little whatever their variance, and normal theory of it less."""
+"""With fewer segments a test set says little, and normal theory does not hold."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Proposal:
     plan: Plan
     cost: float
     power: Interval
-    """What the power may be, as far as the pilot says: its estimate is the wanted one."""
+    """Limits of the power, given the pilot; its estimate is the wanted power."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Proposals:
     others: tuple[Proposal, ...]
     """With fewer and with more runs."""
     at_hand: Proposal | None
-    """On the segments that there are; None when no number of runs suffices."""
+    """On the segments at hand; None if no number of runs suffices."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def _dearer(other: Proposal, best: Proposal) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """CPU time in the unit that suits it.
+    """CPU time in a suitable unit.
 
     >>> time_text(90), time_text(5400), time_text(1e6)
     ('90 s', '1.5 h', '11.6 days')

@@ -23,7 +23,7 @@ def pair_of(store: SegmentStatistics, a: str, b: str) -> Comparison:
 
 
 def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Iterator[Comparison]:
-    """The pairs whose systems have so many replicas; the others are named on the terminal."""
+    """The pairs whose systems have enough replicas; the others are named on the terminal."""
     wanted = pairs_of_systems(pairs, list(store.systems))
     short = {name: s.n for name, s in store.systems.items() if s.n < fewest}
     kept = [pair for pair in wanted if not short.keys() & set(pair)]

@@ -1,7 +1,7 @@
-"""What a finished comparison says of the next: its variance components, and how surely.
+"""What a finished comparison tells about the next: its variance components, and how certain they are.
 
 The components say what one run, one segment and one output of one run add to Var(delta). Three
-runs say little of the variance of runs, so beside the estimates there are *extremes*: components
+runs say little about the variance of runs, so beside the estimates there are *extremes*: components
 with which something that grows with them, such as the difference that a plan detects, is at the
 limits of an interval. For a sum of mean squares these are the limits of Graybill and Wang (1980):
 the estimate, less or plus the root of the sum of squares of how far each mean square alone would
@@ -254,8 +254,8 @@ def tuners_of(a: Sequence[str | None], b: Sequence[str | None]) -> int:
 
 
 def model_of(rows: Sequence[VarianceRow], segments: int) -> VarianceModel:
-    """The components that the rows of a pair on one test set of N segments say: as `Pilot.model`,
-    but for what a side lacks to 0."""
+    """The components in the rows of a pair on one test set of N segments: as `Pilot.model`, but
+    without moving negative parts to the other side."""
     runs = [row.sd**2 for row in rows if row.source == RUNS]
     rest = [row.sd**2 for row in rows if row.source == REST]
     of_set = next(row for row in rows if row.source.startswith("system x"))

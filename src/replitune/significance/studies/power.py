@@ -155,8 +155,8 @@ def power_curve(
 
 
 def documents(pilot: Pilot, segments: int) -> int | None:
-    """In how many documents like those at hand so many segments come; None where segments are the
-    unit, and of any number."""
+    """The number of documents like those at hand with so many segments; None where segments are
+    the unit, and for any number of them."""
     if pilot.documents is None or segments >= MANY_SEGMENTS:
         return None
     return max(1, round(segments * pilot.documents / pilot.segments))

@@ -6,6 +6,8 @@
 # PYTHON=python3.13, after make clean, is taken instead of the first of python3.11, 3.12 and 3.13.
 
 export PYTHON
+# packages are installed without bytecode: what is compiled when first imported has to be kept
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= all

@@ -1,7 +1,8 @@
 """The same experiment under every condition that must not matter: are the bytes the same?
 
   make matrix                                      cores, threads, order of jobs, cold kernels,
-                                                   replicas added to those of an earlier run
+                                                   replicas added to those of an earlier run,
+                                                   other types of processor
   make matrix ARGS="--python OTHER/bin/python"     also another Python, with the project installed
   make matrix ARGS="--only slurm"                  also where Slurm can be started
 
@@ -20,10 +21,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ("corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures")
@@ -39,7 +42,11 @@ EXPERIMENT: dict[str, Any] = {
     "tuning": {"nbest": 50, "iterations": 3, "patience": 3, "mert": {"restarts": 3}},
     "tests": {
         "samples": 500,
-        "methods": [{"name": "clark", "strata": "none"}, {"name": "fu-ar", "strata": "none"}],
+        "methods": [
+            {"name": "crossed", "strata": "none"},
+            {"name": "clark", "strata": "none"},
+            {"name": "fu-ar", "strata": "none"},
+        ],
     },
 }
 
@@ -53,6 +60,7 @@ class Cell:
     python: str = sys.executable
     cold: bool = False
     """With an empty cache of compiled kernels."""
+    environment: Mapping[str, str] = field(default_factory=dict)
     first: tuple[int, ...] = ()
     """Runs before with at most so many replicas of each kind, which the next ones add to."""
 
@@ -65,6 +73,12 @@ def cells(pythons: list[str]) -> Iterator[Cell]:
     for threads in (2, 4):
         given = ("--set-threads", *(f"{stage}={threads}" for stage in stages))
         yield Cell(f"{threads} threads in every job", ("--cores", "4", *given))
+    for kernel in ("Haswell", "SkylakeX", "Zen", "Prescott"):
+        yield Cell(f"BLAS of {kernel}", ("--cores", "2"), environment={"OPENBLAS_CORETYPE": kernel})
+    beside = " ".join(np.show_config(mode="dicts")["SIMD Extensions"]["found"])
+    yield Cell("numpy's SIMD off", ("--cores", "2"), environment={"NPY_DISABLE_CPU_FEATURES": beside})
+    generic = {"NUMBA_CPU_NAME": "generic"}
+    yield Cell("numba without AVX", ("--cores", "2"), cold=True, environment=generic)
     last = "results/matrix/decodes/t/p/pro-001.txt"
     yield Cell("other order: ilp scheduler", ("--cores", "2", "--scheduler", "ilp"))
     yield Cell("other order: last system first", ("--cores", "1", "--prioritize", last))
@@ -83,7 +97,8 @@ def run(cell: Cell, folder: Path, cold: Path) -> dict[str, str]:
     command = [str(Path(cell.python).parent / "snakemake")]
     command += ["--snakefile", str(ROOT / "workflow/Snakefile")]
     command += ["--configfile", "x.json"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
+    threads = {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
+    environment = {**os.environ, **threads, **cell.environment}
     if cell.cold:
         cold.mkdir()
         environment["NUMBA_CACHE_DIR"] = str(cold)

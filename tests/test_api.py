@@ -179,7 +179,7 @@ def test_figures_without_matplotlib_say_what_to_install(
     report: ComparisonReport, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(r.ReplituneError, match=r"replitune\[plots\]"):
+    with pytest.raises(r.ReplituneError, match=r"\[plots\]"):
         report.plot()._repr_svg_()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import resolve
 from replitune.running.files import read_lines
-from support import run_again, run_file
+from support import ROOT, run_again, run_file
 
 from .conftest import Snakemake, count_jobs, same_bytes
 
@@ -101,8 +102,13 @@ def test_resources_of_a_system_reach_the_jobs_of_this_system_only(mixed: Snakema
     assert log.endswith("\n2\n"), "OMP_NUM_THREADS is the rule's threads"
     record = json.loads((runner.folder / "results/mixed/logs/tune/shell/seed-001.json").read_text())
     assert record["threads"] == "2"
-    plan = runner.run("--dry-run", "--forceall")
+    # of a rule without a message Snakemake prints all that there is
+    workflow = shutil.copytree(ROOT / "workflow", tmp_path / "workflow")
+    for path in (workflow / "rules").glob("*.smk"):
+        path.write_text(re.sub(r"\n +message:\n[^\n]*", "", path.read_text()))
+    plan = Snakemake(runner.folder, workflow / "Snakefile").run("--dry-run", "--forceall")
     text = plan.stdout + plan.stderr
+    assert text.count("gpu=1") == 1 + 2 + 2, "a training, and two replicas trained and decoded"
     jobs = [part for part in text.split("\n\n") if "resources:" in part]
     assert jobs
     for part in jobs:

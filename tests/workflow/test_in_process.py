@@ -15,7 +15,7 @@ from support import run_in_process
 
 from .conftest import TINY, Snakemake
 
-SNAKEMAKES_OWN = (".run.json", ".snakemake_timestamp", ".kernels")
+SNAKEMAKES_OWN = (".run.json", ".run.lock", ".snakemake_timestamp", ".kernels")
 """Names of what Snakemake's own process writes, and the stamp of kernels, which it has compiled
 before all else."""
 TOLD_BY_THE_CLOCK = ("logs/", "benchmarks/", ".made/", "manifest.json")

@@ -25,6 +25,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import exp
 from replitune.backends.interface import Backend, DecodeJob
 from replitune.backends.settings import SystemSettings
 from replitune.errors import ReplituneError
@@ -55,8 +56,8 @@ def replica_effects(spread: float, rng: np.random.Generator) -> Effects:
     `spread` is the standard deviation of the logarithm of the factor and of each share's.
     """
     z = rng.standard_normal(1 + len(TYPES))
-    mix = np.array(MIX) * np.exp(spread * z[1:])
-    return Effects(float(np.exp(spread * z[0] - spread**2 / 2)), mix / mix.sum())
+    mix = np.array(MIX) * exp(spread * z[1:])
+    return Effects(float(exp(spread * z[0] - spread**2 / 2)), mix / mix.sum())
 
 
 def corrupt(
@@ -95,7 +96,7 @@ def corrupt(
     shares = (alike, common - alike, 1 - common)
     rngs = (rng_testset, rng_system, rng_tokens)
     segment = sum(np.sqrt(0.5) * rng.standard_normal(len(split)) for rng in rngs[:2])
-    prone = np.exp(SEGMENT_SD * segment - SEGMENT_SD**2 / 2)
+    prone = exp(SEGMENT_SD * segment - SEGMENT_SD**2 / 2)
     noise = sum(
         np.sqrt(share) * rng.standard_normal(total) for share, rng in zip(shares, rngs, strict=True)
     )

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from replitune.arithmetic import power
 from replitune.streams import stream
 
 TOPICS = 10
@@ -249,7 +250,7 @@ def _synonym_count(rng: np.random.Generator, share: float) -> int:
 def _cumulative(rng: np.random.Generator, category: str) -> list[list[float]]:
     """Per topic, the cumulative probabilities of the lemmas of a category."""
     size = SIZES[category]
-    zipf = (np.arange(size) + 1 + ZIPF_SHIFT) ** -ZIPF[category]
+    zipf = power(np.arange(size) + 1 + ZIPF_SHIFT, -ZIPF[category])
     topic = np.where(rng.random(size) < TOPICAL[category], rng.integers(TOPICS, size=size), -1)
     tables = []
     for t in range(TOPICS):

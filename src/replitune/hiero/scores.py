@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.arithmetic import log
 from replitune.hiero.extract import TARGET_WORD, Extracted, Nodes
 from replitune.hiero.grammar import Grammar
 from replitune.hiero.settings import HieroSettings
@@ -33,8 +34,8 @@ def make_grammar(
     totals = np.bincount(target_side, weights=count), np.bincount(source_side, weights=count)
     if settings.good_turing:
         count = discounted(count)
-    scores[:, 0] = np.log(count / totals[0][target_side])
-    scores[:, 2] = np.log(count / totals[1][source_side])
+    scores[:, 0] = log(count / totals[0][target_side])
+    scores[:, 2] = log(count / totals[1][source_side])
     table = lexical_table(source, target, links)
     for begin in range(0, len(count), BLOCK):
         block = slice(begin, begin + BLOCK)

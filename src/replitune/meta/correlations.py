@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.significance.arguments import one_of
+from replitune.significance.draws import exact_columns
 
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 
@@ -218,7 +219,7 @@ class Averages:
         v = (b[:, self.first] - b[:, self.second]) * both
         if coefficient == "kendall":
             u, v = np.sign(u), np.sign(v)
-        self.products = [np.ascontiguousarray((p * q).T) for p, q in ((u, v), (u, u), (v, v))]
+        self.products = [exact_columns((p * q).T, len(x) ** 2) for p, q in ((u, v), (u, u), (v, v))]
 
     def per_segment(self, weights: NDArray) -> NDArray[np.float64]:
         """(B, N) coefficients under weights (B, S) of the systems; NaN where not defined."""

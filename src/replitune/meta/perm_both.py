@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.meta.correlations import Averages, few_items, many_items
 from replitune.significance.counting import p_value
+from replitune.significance.draws import exact_columns
 
 BLOCK = 256
 """Exchanges drawn and computed at once; always the same, for the same bytes."""
@@ -219,6 +220,7 @@ def _statistic_of_systems(
     z = np.where(judged, human, 0.0).sum(axis=1)[known] / judged.sum(axis=1)[known]
     counts = cells.sum(axis=1)
     gain, system = (b - a)[cells], np.nonzero(cells)[0]
+    exact = exact_columns(gain, len(gain))
     starts = np.r_[0, np.cumsum(counts)]
 
     def statistic(bits: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -228,7 +230,7 @@ def _statistic_of_systems(
         moved = np.zeros((len(bits), len(cells)))
         for s in np.unique(system):
             part = slice(starts[s], starts[s + 1])
-            moved[:, s] = bits[:, part].astype(np.float64) @ gain[part]
+            moved[:, s] = bits[:, part].astype(np.float64) @ exact[part]
         size = counts[known]
         x = (a.sum(axis=1) + moved)[:, known] / size
         y = (b.sum(axis=1) - moved)[:, known] / size
@@ -247,7 +249,7 @@ def _pearson_of_cells(
     zz = float((z * z).sum())
     if zz <= n * 1e-28:
         zz = 0.0
-    moves = np.stack([b - a, b * b - a * a, (b - a) * z], axis=1)
+    moves = exact_columns(np.stack([b - a, b * b - a * a, (b - a) * z], axis=1), n)
 
     def r(sums: NDArray[np.float64], square: NDArray[np.float64], cross: NDArray[np.float64]):  # type: ignore[no-untyped-def]
         variance = (square - sums * sums / n) * zz

@@ -19,6 +19,7 @@ from replitune.meta.perm_both import BLOCK, coin_flips
 from replitune.meta.rows import join_notes
 from replitune.meta.scores import Scores
 from replitune.significance.counting import RELATIVE_TOLERANCE
+from replitune.significance.draws import exact_columns
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def exchange_p(scores: Scores, *, rng: np.random.Generator, samples: int = 1000)
     slack = RELATIVE_TOLERANCE * np.maximum(size[first], size[second])
     complete = bool(present.all())
     columns = cells if complete else (cells[second] - cells[first]) * keep[:, :, np.newaxis]
-    columns = np.ascontiguousarray(columns.transpose(1, 0, 2)).reshape(N, -1)
+    columns = exact_columns(columns.transpose(1, 0, 2).reshape(N, -1), N)
     as_large, as_small = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
     starts = range(0, samples, BLOCK)
     for start, coins in zip(starts, coin_flips(N, samples, rng), strict=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import exp, log
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.length import ReferenceLength, reference_length
@@ -160,18 +161,18 @@ class Bleu(Metric):
         zero = used & ~positive
         smoothed = np.zeros_like(matches)
         if self.smooth_method == "exp":
-            smoothed = np.exp2(-np.cumsum(zero, axis=-1).astype(np.float64))
+            smoothed = np.ldexp(1.0, np.negative(np.cumsum(zero, axis=-1)))
         elif self.smooth_method == "floor":
             smoothed += self.smooth_value
         ratio = np.divide(
             100.0 * np.where(positive, matches, smoothed), totals, out=np.zeros_like(totals), where=used
         )
-        logs = np.log(ratio, out=np.zeros_like(ratio), where=ratio > 0)
+        logs = np.where(ratio > 0, log(ratio), 0.0)
         effective = used.sum(axis=-1) if self.effective_order else np.full(z.shape[:-1], order)
         defined = matched & ((ratio > 0).sum(axis=-1) == effective) & (hyp > 0)
-        precision = np.exp(logs.sum(axis=-1) / np.maximum(effective, 1))
+        precision = exp(logs.sum(axis=-1) / np.maximum(effective, 1))
         short = (hyp < ref) & (hyp > 0)
-        penalty = np.exp(1 - np.divide(ref, hyp, out=np.ones_like(hyp), where=short))
+        penalty = exp(1 - np.divide(ref, hyp, out=np.ones_like(hyp), where=short))
         score = np.where(defined, penalty * precision, 0.0)
         return score, used, positive, matches, totals, effective
 

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import power, product
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.metrics.length import check_references
@@ -244,14 +245,14 @@ class Meteor(Metric):
         one_by_matches = np.divide(1.0, matched, out=np.zeros_like(matched), where=matched > 0)
         parts[..., 4] = f_mean * slope * frag * one_by_matches
         parts[..., 5] = -f_mean * slope * one_by_matches
-        gradient: NDArray[np.float64] = 100 * parts @ self._linear.T
+        gradient: NDArray[np.float64] = 100 * product(parts, self._linear.T)
         return gradient
 
     def _parts(self, sums: NDArray[Any]) -> tuple[Array, Array, Array, Array, Array]:
         """F (...), penalty (...), slopes of F by the weighted matches and lengths (..., 4),
         fragmentation (...) and matches (...)."""
         parameters = self.parameters
-        linear = np.asarray(sums, dtype=np.float64) @ self._linear
+        linear = product(np.asarray(sums, dtype=np.float64), self._linear)
         hyp_match, ref_match, hyp_len, ref_len, matched, chunks = np.moveaxis(linear, -1, 0)
         # F = 1 / ((1 - alpha) / P + alpha / R), with P = hyp_match / hyp_len and R alike
         matches = (hyp_match > 0) & (ref_match > 0)
@@ -273,4 +274,4 @@ class Meteor(Metric):
             axis=-1,
         )
         frag = np.divide(chunks, matched, out=zero.copy(), where=matched > 0)
-        return f_mean, parameters.gamma * frag**parameters.beta, by_part, frag, matched
+        return f_mean, parameters.gamma * power(frag, parameters.beta), by_part, frag, matched

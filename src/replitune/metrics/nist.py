@@ -23,6 +23,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import exp, log
 from replitune.metrics.base import Metric
 from replitune.metrics.token_ids import (
     BATCH,
@@ -142,7 +143,7 @@ class Nist(Metric):
         gradient[..., order:-1] = np.where(counted, -info * per_ngram**2 * brevity[..., None], 0.0)
         # d brevity / d ln(ratio)
         short = (ratio > 0) & (ratio < 1)
-        slope = np.where(short, -2 * BREVITY_STRENGTH * np.log(np.where(short, ratio, 1.0)) * brevity, 0.0)
+        slope = np.where(short, -2 * BREVITY_STRENGTH * log(np.where(short, ratio, 1.0)) * brevity, 0.0)
         words = total[..., 0]
         gradient[..., order] += np.divide(informative * slope, words, out=np.zeros_like(words), where=short)
         gradient[..., -1] = np.divide(-informative * slope, length, out=np.zeros_like(length), where=short)
@@ -156,6 +157,6 @@ class Nist(Metric):
         info, total, length = sums[..., :order], sums[..., order:-1], sums[..., -1]
         per_ngram = 1 / np.maximum(total, 1)
         ratio = np.divide(total[..., 0], length, out=np.ones_like(length), where=length > 0)
-        logarithm = np.log(np.clip(ratio, np.finfo(float).tiny, 1.0))
-        brevity = np.where(ratio > 0, np.exp(-BREVITY_STRENGTH * logarithm**2), 0.0)
+        logarithm = log(np.clip(ratio, np.finfo(float).tiny, 1.0))
+        brevity = np.where(ratio > 0, exp(-BREVITY_STRENGTH * logarithm**2), 0.0)
         return (info * per_ngram).sum(axis=-1), per_ngram, brevity, ratio

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import log10
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import IMPOSSIBLE, NgramModel
 from replitune.phrase.encode import RESERVED, Encoded, encode
@@ -67,9 +68,9 @@ def train_lm(
         prob = (this.count - discount) / total[this.context]
         prob += gamma[this.context] * lower[this.suffix]
         if n > 1:
-            backoffs.append(np.log10(gamma).astype(np.float32))
+            backoffs.append(log10(gamma).astype(np.float32))
         grams.append(this.grams)
-        logprobs.append(np.log10(prob).astype(np.float32))
+        logprobs.append(log10(prob).astype(np.float32))
         lower = prob
     backoffs.append(np.zeros(len(lower), np.float32))
     logprobs[0][_BEGIN] = IMPOSSIBLE  # <s> is never predicted

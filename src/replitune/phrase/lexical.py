@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.arithmetic import log
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import Occurrences
 from replitune.phrase.settings import LONGEST_PHRASE
@@ -90,7 +91,7 @@ def weights_of(
     when word s of the source side is linked to word t of the target side."""
     f_given_e, e_given_f = np.empty(len(links)), np.empty(len(links))
     _weights(*source, source_length, *target, target_length, links, width, table, f_given_e, e_given_f)
-    return np.log(f_given_e), np.log(e_given_f)
+    return log(f_given_e), log(e_given_f)
 
 
 @njit(cache=True)

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.arithmetic import log
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import Occurrences, PhrasePairs
 from replitune.phrase.symmetrise import Links
@@ -110,5 +111,4 @@ def reordering_scores(
         counts = np.bincount(pairs.pair * 3 + orientation, minlength=3 * number)
         smoothed = counts.reshape(number, 3) + smoothing
         scores[:, column : column + 3] = smoothed / smoothed.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        return np.log(scores)
+    return log(scores)

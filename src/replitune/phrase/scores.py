@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import log
 from replitune.phrase.arrays import starts
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import Occurrences, PhrasePairs
@@ -56,8 +57,8 @@ def phrase_table(
     lex_fe, lex_ef = lexical_weights(
         source, target, occurrences, pairs.example, lexical_table(source, target, links)
     )
-    p_fe = np.log(count / pairs.target_count[pairs.target_phrase])
-    p_ef = np.log(count / pairs.source_count[pairs.source_phrase])
+    p_fe = log(count / pairs.target_count[pairs.target_phrase])
+    p_ef = log(count / pairs.source_count[pairs.source_phrase])
     scores = np.stack([p_fe, lex_fe, p_ef, lex_ef], axis=1).astype(np.float32)
     backward, forward = orientations(source, target, links, occurrences)
     reordering = reordering_scores(pairs, backward, forward, smoothing).astype(np.float32)

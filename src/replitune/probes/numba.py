@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numba
-
 from replitune import probes
 
 TRIED = ((0, 61), (0, 68))
@@ -14,6 +12,8 @@ TRIED = ((0, 61), (0, 68))
 
 
 def is_known() -> bool:
+    import numba  # whose import calls `look_first`
+
     version = tuple(map(int, numba.__version__.split(".")[:2]))
     if not TRIED[0] <= version <= TRIED[1]:
         probes.failed("numba")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from replitune.arithmetic import exp
 from replitune.report.drawing import Figure, add_legend, of_each_cell, style
 from replitune.report.findings import interval_methods
 from replitune.report.material import Material
@@ -117,7 +118,7 @@ def fits(material: Material, cell: Result) -> Figure | None:
         x = np.linspace(low, high, 400)
         for index, (name, values) in enumerate(scores.items()):
             z = (x - means[name]) / spreads[name]
-            density = np.exp(-0.5 * z**2) / (spreads[name] * np.sqrt(2 * np.pi))
+            density = exp(-0.5 * z**2) / (spreads[name] * np.sqrt(2 * np.pi))
             numbers = (score(number, cell.decimals) for number in (means[name], spreads[name]))
             label = f"{name} ({', '.join(numbers)}, n = {len(values)})"
             axes.plot(x, density, **style(index, "ls"), label=label)

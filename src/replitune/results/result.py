@@ -5,14 +5,13 @@ Everything that people read comes from here: terminal, JSON, tables, figures, pa
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from replitune.replicas import Replica
 from replitune.results import rows
@@ -148,7 +147,7 @@ class Result:
         def distance(pair: tuple[str, str]) -> float:
             result = self.lead_test(pair)
             p = None if result is None else result.p
-            return 100.0 if p is None else abs(float(np.log(max(p, 1e-6) / 0.05)))
+            return 100.0 if p is None else abs(math.log(max(p, 1e-6) / 0.05))
 
         return min(self.pairs, key=distance, default=None)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import dot
 from replitune.significance import arguments as iv
 from replitune.significance.critical import Parts, Scope, net_parts
 from replitune.significance.noise_ratio import Bound
@@ -94,7 +95,7 @@ def components(sides: Sequence[Side], blocks: Sequence[Block], bound: Bound | No
             rep.append(share * variance / k)
             nu_rep.append(k - 1.0)
             residual = side.units[members] - side.units[members].mean(axis=0)
-            squares = [float(np.vdot(r, r)) for r in (residual[:, b.units] for b in blocks)]
+            squares = [dot(r, r) for r in (residual[:, b.units] for b in blocks)]
             both.append(share * np.array(squares) / ((k - 1) * k))
             of.append(number)
     d = difference(sides)
@@ -102,7 +103,7 @@ def components(sides: Sequence[Side], blocks: Sequence[Block], bound: Bound | No
         delta=np.array(sum(side.sign * side.scores.mean() for side in sides)),
         rep=np.array(rep),
         nu_rep=np.array(nu_rep),
-        seg=np.array([float(d[b.units] @ d[b.units]) for b in blocks]),
+        seg=np.array([dot(d[b.units], d[b.units]) for b in blocks]),
         nu_seg=np.array([contributing_df(d[b.units], b.nu) for b in blocks]),
         both=np.array(both),
         sides=np.array(of),
@@ -136,9 +137,9 @@ def leave_one_out(sides: Sequence[Side], blocks: Sequence[Block], whole: Compone
             e = x - x.mean()
             E = side.units[members] - side.units[members].mean(axis=0)
             squares = np.stack([(E[:, b.units] ** 2).sum(axis=1) for b in blocks], axis=-1)
-            along = np.stack([E[:, b.units] @ d[b.units] for b in blocks], axis=-1)
+            along = np.stack([(E[:, b.units] * d[b.units]).sum(axis=1) for b in blocks], axis=-1)
             step = w / (k - 1)
-            variance = np.maximum((e @ e - k / (k - 1) * e**2) / (k - 2), 0.0)
+            variance = np.maximum((dot(e, e) - k / (k - 1) * e**2) / (k - 2), 0.0)
             rest = np.maximum(squares.sum(axis=0) - k / (k - 1) * squares, 0.0)
             rep = np.repeat(whole.rep[np.newaxis], k, axis=0)
             rep[:, part] = w**2 * variance / (k - 1)

@@ -26,6 +26,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import exp, log, log1p
+
 TINIEST = 1e-100
 """Tails below this are reported as this: p is never 0, and t quantiles are exact so far out."""
 
@@ -123,27 +125,27 @@ def tails(
 
     weight, df, t = np.atleast_2d(weight), np.atleast_2d(df), np.atleast_1d(t)
     weighs = weight > 0
-    logs = np.log(np.maximum(stdtr(df, -t[:, np.newaxis]), TINIEST))
+    logs = log(np.maximum(stdtr(df, -t[:, np.newaxis]), TINIEST))
     low = np.where(weighs, logs, np.inf).min(axis=1)
     high = np.where(weighs, logs, -np.inf).max(axis=1)
-    log_scale = gammaln((df + 1) / 2) - gammaln(df / 2) - np.log(df * np.pi) / 2
+    log_scale = gammaln((df + 1) / 2) - gammaln(df / 2) - log(df * np.pi) / 2
     x = np.where(weighs, weight * logs, 0).sum(axis=1)
     for _ in range(60):
-        q = np.exp(x)
+        q = exp(x)
         quantiles = -stdtrit(df, q[:, np.newaxis])
         gap = (weight * quantiles).sum(axis=1) - t
         low, high = np.where(gap > 0, x, low), np.where(gap < 0, x, high)
-        density = np.exp(log_scale - (df + 1) / 2 * np.log1p(quantiles**2 / df))
+        density = exp(log_scale - (df + 1) / 2 * log1p(quantiles**2 / df))
         slope = -(weight / density).sum(axis=1) * q
         value = np.maximum(gap + t, TINIEST)
-        step = x - value * np.log(value / np.maximum(t, TINIEST)) / slope
+        step = x - value * log(value / np.maximum(t, TINIEST)) / slope
         inside = (step > low) & (step < high)
         new = np.where(inside, step, (low + high) / 2)
         done = np.abs(new - x) <= 1e-14 * np.abs(x) + 1e-15
         x = new
         if done.all():
             break
-    return np.maximum(np.exp(x), TINIEST)
+    return np.maximum(exp(x), TINIEST)
 
 
 def tail(weight: NDArray[np.float64], df: NDArray[np.float64], t: float) -> float:

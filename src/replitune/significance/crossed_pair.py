@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import dot
 from replitune.significance import arguments as iv
 from replitune.significance.base import Note
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
@@ -106,7 +107,7 @@ class CrossedPair:
         if self.components is not None:
             return self.components.parts(self.scope)
         d = self.b.mean - self.a.mean  # these runs are all that the scope asks for
-        seg = np.array([float(d[block.units] @ d[block.units]) for block in self.a.blocks])
+        seg = np.array([dot(d[block.units], d[block.units]) for block in self.a.blocks])
         nu = np.array([contributing_df(d[block.units], block.nu) for block in self.a.blocks])
         return net_parts(np.zeros(0), np.zeros(0), seg, nu, np.zeros_like(seg), self.scope)
 
@@ -118,7 +119,7 @@ class CrossedPair:
             return float(np.inf)
         d = self.b.mean - self.a.mean
         parts = [(d[block.units], block.nu) for block in self.a.blocks]
-        known = [contributing(x, nu) for x, nu in parts if 10 * float(x @ x) > self.parts.variance]
+        known = [contributing(x, nu) for x, nu in parts if 10 * dot(x, x) > self.parts.variance]
         return min(known, default=float(np.inf))
 
     @cached_property

@@ -49,7 +49,7 @@ def bca_interval(
     elif len(jackknife) < 2 or spread <= (1e-12 * max(1.0, abs(observed))) ** 2:
         reason = "leaving a unit out changes nothing"
     if reason is None:
-        acceleration = float((pull**3).sum()) / (6 * spread**1.5)
+        acceleration = float((pull * pull * pull).sum()) / (6 * spread**1.5)
         z = ndtri(np.array([(1 - confidence) / 2, (1 + confidence) / 2])) + bias
         if (1 - acceleration * z > 0).all():
             levels = ndtr(bias + z / (1 - acceleration * z))

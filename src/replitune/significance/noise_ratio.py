@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import dot, exp, log
 from replitune.significance.base import Note
 from replitune.significance.critical import Parts, layers, matching_df
 from replitune.streams import stream
@@ -117,7 +118,7 @@ def worst_case(ns: tuple[int, ...], pairs: Pairs, ratio: float, one_sided: bool,
                 t = (gain if one_sided else np.abs(gain)) / np.sqrt(V[others] + V[first])
                 np.maximum(largest[case, rows], t.max(axis=0), out=largest[case, rows])
     largest.sort(axis=1)
-    tails = np.geomspace(1.0, 2 / (draws + 1), NODES)
+    tails = exp(np.linspace(0.0, float(log(2 / (draws + 1))), NODES))
     # with c of D draws at least as large, a tail is (c + 1) / (D + 1)
     places = np.minimum(np.ceil((1 - tails) * (draws + 1)).astype(int), draws - 1)
     values = np.maximum(largest[:, places].max(axis=0), 0.0)
@@ -169,7 +170,7 @@ def bound_of(ratio: float, scores: Sequence[NDArray[np.float64]], seed: int) -> 
     d = np.array(ns) - 1.0
     usual = worst_case(ns, (), ratio, False, seed).ratio if len(ns) > 1 else np.inf
     contradicted = bool(s2.max(initial=0) > usual * s2.min(initial=np.inf))
-    pooled = float(d @ s2 / d.sum()) if len(ns) else 0.0
+    pooled = dot(d, s2) / float(d.sum()) if len(ns) else 0.0
     return Bound(ratio, ns, pooled, contradicted, seed)
 
 
@@ -196,24 +197,24 @@ class Bounded:
         if self.share == 1:
             return np.zeros_like(q)
         weight, df = layers(self.parts.values[-self.own :], self.parts.nus[-self.own :])
-        return -(1 - self.share) * stdtrit(df, q[:, np.newaxis]) @ weight
+        return -(1 - self.share) * (stdtrit(df, q[:, np.newaxis]) * weight).sum(axis=1)
 
     @cached_property
     def nodes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """log of upper tails, descending, and critical values, ascending."""
         worst = self.bound.worst(sorted(self.n), ((0, 1),))
         q = worst.tails / 2
-        return np.log(q), self.share * worst.values + self.test_set(q)
+        return log(q), self.share * worst.values + self.test_set(q)
 
     def value(self, q: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """The upper-tail q values of delta / se, q at most 1/2."""
         tails, values = self.nodes
-        return np.interp(-np.log(q), -tails, values)
+        return np.interp(-log(q), -tails, values)
 
     def tail(self, t: float) -> float:
         """The q with that value, t >= 0."""
         tails, values = self.nodes
-        return float(np.exp(np.interp(t, values, tails)))
+        return float(exp(np.interp(t, values, tails)))
 
     def effective_df(self, alpha: float) -> float:
         """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
@@ -237,17 +238,17 @@ class BoundedFamily:
         q = np.minimum(self.worst.tails / self.sides, 0.5)
         together = pair.share * self.worst.values + pair.test_set(q / self.pairs)
         values = np.clip(together, pair.value(q), pair.value(q / self.pairs))
-        return np.log(self.worst.tails), np.maximum.accumulate(values)
+        return log(self.worst.tails), np.maximum.accumulate(values)
 
     def adjusted(self, estimate: Estimate, p: float) -> tuple[float, float]:
         """The adjusted value of p of a pair by itself, and its standard error of simulation."""
         if estimate.t <= 0:
             return 1.0, 0.0
         tails, values = self.nodes(estimate)
-        drawn = float(np.exp(np.interp(estimate.t, values, tails)))
+        drawn = float(exp(np.interp(estimate.t, values, tails)))
         return max(p, drawn), float(np.sqrt(drawn * (1 - drawn) / self.worst.draws))
 
     def level(self, estimate: Estimate, alpha: float) -> float:
         """Of the interval of a pair by itself whose adjusted p is alpha where it ends at 0."""
         tails, values = self.nodes(estimate)
-        return 2 * estimate.critical.tail(float(np.interp(-np.log(alpha), -tails, values)))
+        return 2 * estimate.critical.tail(float(np.interp(-log(alpha), -tails, values)))

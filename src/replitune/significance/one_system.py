@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import product
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.registry import Entry
 from replitune.settings import about, check_arguments
@@ -182,7 +183,7 @@ def fu_interval(
     if system.n == 1:
         return Interval(None, None, (ONE_REPLICA_NOTE,))
     rng = draws.replicas(system.name)
-    drawn = replica_counts(system, strata, samples, rng) @ scores / system.n
+    drawn = product(replica_counts(system, strata, samples, rng), scores) / system.n
     jackknife = np.empty(system.n)
     for members in iv.own_strata(system, strata):
         jackknife[members] = scores[members].mean() - scores[members]

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import eigen, gram, log1p, product
 from replitune.significance.components import Components
 from replitune.significance.critical import TINIEST, Layers, Scope
 from replitune.significance.noise_ratio import Bounded, BoundedFamily
@@ -179,7 +180,7 @@ class _Family:
         self.both = np.array([both.get(name, np.zeros(B)) for name in names])  # (S, B)
         matrix = np.array([means[name] for name in names])
         self.nu = [block.nu for block in first.blocks]
-        self.shared = [matrix[:, b.units] @ matrix[:, b.units].T for b in first.blocks]
+        self.shared = [gram(matrix[:, b.units]) for b in first.blocks]
 
     def draw(self, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
         """The largest z of each draw, some draws at a time."""
@@ -200,7 +201,7 @@ class _Family:
     ) -> NDArray[np.float64]:
         """(D,)"""
         S = len(self.rep)
-        effect = factor @ rng.standard_normal((S, D))
+        effect = product(factor, rng.standard_normal((S, D)))
         rep, q = np.zeros((S, D)), np.zeros((S, D))
         if self.scope != "segments":
             for s, (values, nus) in enumerate(self.rep):
@@ -257,7 +258,7 @@ class _Family:
         np.minimum(df, MANY**2, out=df)
         # Wallace (1959): the normal quantile with the tail of a t
         t2 /= df
-        z: NDArray[np.float64] = np.log1p(t2, out=t2)
+        z = log1p(t2)
         z *= df
         np.sqrt(z, out=z)
         df *= 8
@@ -281,7 +282,7 @@ class _Family:
 
 
 def _factor(K: NDArray[np.float64]) -> NDArray[np.float64]:
-    """F with F F' = K, or the nearest that is positive semi-definite."""
-    values, vectors = np.linalg.eigh(K)
-    factor: NDArray[np.float64] = vectors * np.sqrt(np.maximum(values, 0.0))
-    return factor
+    """Symmetric F with F F = K, or the nearest that is positive semi-definite: the one root that
+    does not depend on the order and the signs of eigenvectors."""
+    values, vectors = eigen(K)
+    return product(vectors * np.sqrt(np.maximum(values, 0.0)), vectors.T)

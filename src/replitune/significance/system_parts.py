@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import covariance, dot, gram, product
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.significance.base import Comparison, Note
@@ -73,7 +74,7 @@ class SystemParts:
     @cached_property
     def squares(self) -> NDArray[np.float64]:
         """(B,) squared length of the mean over replicas, on each test set."""
-        return np.array([float(self.mean[b.units] @ self.mean[b.units]) for b in self.blocks])
+        return np.array([dot(self.mean[b.units], self.mean[b.units]) for b in self.blocks])
 
 
 def analyse(metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None) -> SystemParts:
@@ -206,7 +207,7 @@ def linearise(metric: Metric, statistics: NDArray, sums: NDArray) -> tuple[NDArr
     gradient = metric.gradient(sums)
     if gradient is not None and np.isfinite(gradient).all():
         for r in range(n):  # a replica at a time: no float copy of all statistics
-            L[r] = statistics[r].astype(np.float64) @ gradient[r]
+            L[r] = product(statistics[r], gradient[r])
         L *= N
         L -= L.mean(axis=1, keepdims=True)
         return L, True
@@ -289,7 +290,7 @@ def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alph
     left_out = left_out - left_out.mean()
     # d is scaled so that its square is V_seg: back to values that sum to N times a score
     by_document = (G - 1) / G * float((left_out**2).sum()) * N * (N - 1)
-    by_segment = float(d @ d)
+    by_segment = dot(d, d)
     level = alpha
     if by_document > by_segment > 0:
         level = 2 * float(ndtr(ndtri(alpha / 2) * np.sqrt(by_segment / by_document)))
@@ -327,9 +328,9 @@ def spread_of_sums(
     if documents is not None:
         total = document_sums(total.T, documents).T
     units = len(total)
-    spread = units / (units - 1) * total.T @ total
+    spread = units / (units - 1) * gram(total.T)
     if n > 1:
-        spread = spread + np.cov(np.asarray(sums, np.float64).T) / n
+        spread = spread + covariance(np.asarray(sums, np.float64).T) / n
     return centre, np.atleast_2d(spread)
 
 

@@ -18,6 +18,7 @@ class Corpus(Stage):
     """Prepare the training pairs, dev, or a test set."""
 
     NAME = "corpus"
+    VERSION = 2
     LOG = "corpus/{part}"
     part: str
     corpus: dict[str, Any]

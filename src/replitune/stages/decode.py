@@ -21,7 +21,7 @@ class Decode(ReplicaStage):
 
     NAME = "decode"
     LOG = "decode/{system}/{replica}"
-    VERSION = 3
+    VERSION = 4
     KEPT = True
     testsets: list[str]
 

@@ -17,6 +17,7 @@ class Look(Stage):
     """One look at all pairs: what is settled, and which systems get more replicas."""
 
     NAME = "look"
+    VERSION = 2
     LOG = "look/{look}"
     WAITS_FOR_LOOKS = True
     number: int

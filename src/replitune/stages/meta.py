@@ -19,6 +19,7 @@ class Meta(Stage):
     """How well metrics and their tests agree with people."""
 
     NAME = "meta"
+    VERSION = 2
     LOG = "meta/{testset}"
     WAITS_FOR_LOOKS = True
     testset: str

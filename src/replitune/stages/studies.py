@@ -99,7 +99,7 @@ class Power(Study):
 
     NAME = "power"
     LOG = "power/{testset}/{metric}"
-    VERSION = 2
+    VERSION = 3
     TESTS = ("pairs", "alpha", "paired_replicas", "margin")
 
     @classmethod
@@ -122,6 +122,7 @@ class Replication(Study):
     """What fewer replicas could have shown."""
 
     NAME = "replication"
+    VERSION = 2
     LOG = "replication/{testset}/{metric}"
     TESTS = ("pairs", "alpha")
 
@@ -141,7 +142,7 @@ class Calibrate(Study):
 
     NAME = "calibrate"
     LOG = "calibrate/{testset}/{metric}"
-    VERSION = 2
+    VERSION = 3
 
     @classmethod
     def is_possible(cls, experiment: Experiment, testset: str) -> bool:

@@ -18,7 +18,7 @@ class Train(SystemStage):
 
     NAME = "train"
     LOG = "train/{system}"
-    VERSION = 2
+    VERSION = 3
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:

@@ -45,7 +45,7 @@ class Tune(MakeReplica):
     """Tune the weights of one replica on dev."""
 
     NAME = "tune"
-    VERSION = 3
+    VERSION = 4
 
     @classmethod
     def from_experiment(cls, experiment: Experiment, system: str, replica: str) -> Self:

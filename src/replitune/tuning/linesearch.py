@@ -80,7 +80,8 @@ def sweep(
         workspace.base,
     )
     gammas = workspace.gammas[:n]
-    order = np.argsort(gammas)
+    # sums of counts do not depend on the order of equal gammas
+    order = np.argsort(gammas, kind=None if statistics.dtype.kind in "iu" else "stable")
     return integrate(
         gammas, order, workspace.source, workspace.target, workspace.base, statistics, objective
     )

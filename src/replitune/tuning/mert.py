@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import dot
 from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.tuning.interface import Tuner, TuningResult, Vector, l1_normalised
@@ -207,7 +208,7 @@ class Mert(Tuner):
         directions: list[_Direction] = [*np.flatnonzero(free).tolist()]
         for _ in range(self.directions):
             drawn = np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0)
-            directions.append(drawn / np.linalg.norm(drawn))
+            directions.append(drawn / np.sqrt(dot(drawn, drawn)))
         return [directions[i] for i in rng.permutation(len(directions))]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import dot, exp, power, solve
 from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.tuning.interface import Tuner, TuningResult, Vector, l1_normalised
@@ -21,6 +22,10 @@ from replitune.tuning.interface import Tuner, TuningResult, Vector, l1_normalise
 if TYPE_CHECKING:
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
+
+GRADIENT, GAIN, EVALUATIONS = 1e-5, 1e-9, 100
+"""The classifier is fitted where no slope is larger, where the loss falls by a smaller share, or
+after so many evaluations."""
 
 
 @dataclass(frozen=True)
@@ -135,33 +140,46 @@ def bleu_plus_one(
     one[0] = 0.0
     matches, totals = z[:, :order] + one, np.maximum(z[:, order : 2 * order] + one, 1.0)
     length, words = np.maximum(z[:, -2], 1.0), z[:, -1] + smooth_brevity
-    precision = np.prod(matches / totals, axis=1) ** (1.0 / order)
+    precision = power(np.prod(matches / totals, axis=1), 1.0 / order)
     if grounded:
         # Unigrams are not smoothed, so what is left without a match is that of one unigram.
-        nothing = np.prod(np.maximum(one, 1.0) / totals, axis=1) ** (1.0 / order)
+        nothing = power(np.prod(np.maximum(one, 1.0) / totals, axis=1), 1.0 / order)
         precision = np.maximum(precision - nothing, 0.0)
     brevity = 1.0 - words / length
     if not unclipped_brevity:
         brevity = np.minimum(brevity, 0.0)
-    return precision * np.exp(brevity)
+    return precision * exp(brevity)
 
 
 def fit_logistic(differences: NDArray[np.float64], l2: float) -> tuple[NDArray[np.float64], float, int]:
     """Weights (F,) of the logistic regression on which each row of (M, F) is a positive
-    example (and its negative a negative one), the loss per row, and evaluations used."""
-    from scipy.optimize import minimize
-
+    example (and its negative a negative one), the loss per row, and evaluations used: Newton's
+    method with steps that are halved."""
     from replitune.tuning.pro_kernel import logistic
 
-    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        value, gradient = logistic(differences, weights)
-        return value + 0.5 * l2 * float(weights @ weights), gradient + l2 * weights
+    size = differences.shape[1]
 
-    minimum = minimize(
-        loss,
-        np.zeros(differences.shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 500, "ftol": 1e-9, "gtol": 1e-5},
-    )
-    return minimum.x, float(minimum.fun) / len(differences), int(minimum.nfev)
+    def loss(weights: Vector) -> tuple[float, Vector, NDArray[np.float64]]:
+        value, gradient, curvature = logistic(differences, weights)
+        ridge = l2 + 1e-12 * float(curvature.trace())  # without l2 it may have no inverse
+        value += 0.5 * l2 * dot(weights, weights)
+        return value, gradient + l2 * weights, curvature + ridge * np.eye(size)
+
+    weights, evaluations = np.zeros(size), 1
+    value, gradient, curvature = loss(weights)
+    while np.abs(gradient).max() > GRADIENT and evaluations < EVALUATIONS:
+        step, part = solve(curvature, gradient), 1.0
+        found = loss(weights - step)
+        evaluations += 1
+        while found[0] > value - 1e-4 * part * dot(step, gradient) and evaluations < EVALUATIONS:
+            part /= 2
+            found = loss(weights - part * step)
+            evaluations += 1
+        gain = value - found[0]
+        if gain < 0:
+            break
+        weights = weights - part * step
+        value, gradient, curvature = found
+        if gain <= GAIN * max(value, 1.0):
+            break
+    return weights, value / len(differences), evaluations

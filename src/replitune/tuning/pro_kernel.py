@@ -10,9 +10,11 @@ from replitune.tuning.pool import mix
 
 @njit(cache=True, nogil=True)
 def logistic(differences, weights):
-    """Summed log loss log(1 + exp(-w.x)) of rows x, and its gradient."""
+    """Summed log loss log(1 + exp(-w.x)) of rows x, its gradient (F,) and its second derivatives
+    (F, F)."""
     F = len(weights)
     gradient = np.zeros(F)
+    curvature = np.zeros((F, F))
     loss = 0.0
     for i in range(len(differences)):
         margin = 0.0
@@ -23,7 +25,15 @@ def logistic(differences, weights):
         slope = -small / (1.0 + small) if margin > 0 else -1.0 / (1.0 + small)
         for f in range(F):
             gradient[f] += slope * differences[i, f]
-    return loss, gradient
+        bend = small / (1.0 + small) ** 2
+        for f in range(F):
+            at = bend * differences[i, f]
+            for g in range(f + 1):
+                curvature[f, g] += at * differences[i, g]
+    for f in range(F):
+        for g in range(f):
+            curvature[g, f] = curvature[f, g]
+    return loss, gradient, curvature
 
 
 @njit(cache=True, nogil=True)

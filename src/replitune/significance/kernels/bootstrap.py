@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.arithmetic import exp
 from replitune.significance.kernels.mixing import mix
 from replitune.significance.kernels.random import GAMMA
 
@@ -96,7 +97,7 @@ def poisson_tables(rate: float) -> tuple[NDArray[np.uint16], NDArray[np.float64]
     """
     k = np.arange(40)
     log_factorials = np.array([math.lgamma(i + 1) for i in k])
-    p = np.exp(-rate + k * math.log(rate) - log_factorials)
+    p = exp(-rate + k * math.log(rate) - log_factorials)
     values = np.floor(65536 * p[:DECIDED])
     rest = p.copy()
     rest[:DECIDED] -= values / 65536

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replitune.arithmetic import exp
 from replitune.significance.critical import Parts, layers, tails
 from replitune.significance.looks.settings import RuleSettings
 
@@ -94,9 +95,9 @@ class Outlook:
         low, high = np.full(size.shape, LOWEST), np.zeros(size.shape)
         for _ in range(STEPS):
             middle = (low + high) / 2
-            enough = size >= self.needed(np.exp(middle))
+            enough = size >= self.needed(exp(middle))
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        return np.where(self.movement > 0, np.exp(high), self.p_now())
+        return np.where(self.movement > 0, exp(high), self.p_now())
 
     def p_now(self) -> Array:
         """(...) the ordinary p of the replicas at hand, as if nobody had looked before."""

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import covariance
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.registry import Entry
@@ -211,8 +212,8 @@ def common_sd(comparison: Comparison) -> float:
 
     metric = comparison.metric
     La, Lb = (linearise(metric, s.statistics, s.sums)[0] for s in (comparison.a, comparison.b))
-    covariance = float(np.cov(La.mean(axis=0), Lb.mean(axis=0))[0, 1])
-    return math.sqrt(max(covariance, 0.0))
+    shared = float(covariance(np.stack([La.mean(axis=0), Lb.mean(axis=0)]))[0, 1])
+    return math.sqrt(max(shared, 0.0))
 
 
 # -- counting rejections ------------------------------------------------------------------

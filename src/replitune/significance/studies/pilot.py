@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import dot, product
 from replitune.errors import ReplituneError
 from replitune.replicas import same_shares
 from replitune.significance.base import Comparison
@@ -120,7 +121,7 @@ class Pilot:
         values = measure(self._model(np.vstack([x, alone]), runs)) ** 2  # a variance: almost a sum
         gains = np.maximum(sign * (values[1:].reshape(2, K) - values[0]), 0.0)
         size, end = gains.max(axis=0), ends[gains.argmax(axis=0), np.arange(K)]
-        length = float(np.sqrt(size @ size))
+        length = float(np.sqrt(dot(size, size)))
         part = size / length if length > 0 else size
         return self._model(x + part * (end - x), runs)
 
@@ -151,8 +152,9 @@ class Pilot:
         R, B = self.components.both.shape
         rep, seg, both = np.split(squares, [R, R + B], axis=-1)
         own = self.components.sides == np.arange(len(self.n))[:, np.newaxis]  # (S, R)
-        noise = own @ both.reshape(*both.shape[:-1], R, B)  # (..., S, B)
-        runs = rep @ own.T - noise.sum(axis=-1)
+        several = both.reshape(*both.shape[:-1], 1, R, B)
+        noise = (own[:, :, np.newaxis] * several).sum(axis=-2)  # (..., S, B)
+        runs = product(rep, own.T.astype(np.float64)) - noise.sum(axis=-1)
         above = np.maximum(runs, 0.0) if of_runs else np.zeros_like(runs)
         total, kept = above.sum(axis=-1), np.maximum(runs.sum(axis=-1), 0.0)
         share = np.divide(kept, total, out=np.zeros_like(total), where=total > 0)

@@ -198,5 +198,5 @@ def quasi_random(size: int, dims: int) -> NDArray[np.float64]:
     root = 2.0
     for _ in range(60):
         root = (1 + root) ** (1 / (dims + 1))
-    steps = root ** -np.arange(1.0, dims + 1)
+    steps = np.cumprod(np.full(dims, 1 / root))
     return np.clip((0.5 + np.outer(np.arange(1, size + 1), steps)) % 1, 1e-12, 1 - 1e-12)

@@ -14,6 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import product
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, Exchanged
@@ -41,7 +42,7 @@ def fu_ar(
     in_a, in_b, how = iv.pair_replicas(a, b, strata)
     differences = comparison.scores_b[in_b] - comparison.scores_a[in_a]
     exact = a.n < 63 and 2**a.n <= samples
-    deltas = signs(a.n, samples, exact, rng) @ differences / a.n
+    deltas = product(signs(a.n, samples, exact, rng), differences) / a.n
     note = Note("paired", f"replicas paired {'by' if how == 'replica id' else 'in'} {how}")
     exchanged = Exchanged(deltas, exact, a.n * math.log(2))
     return contrast.exchange_row(exchanged, samples, note, pairing="index")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import product
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, few_replicas_note, folded_iv, identical
@@ -38,8 +39,8 @@ def fu_bootstrap(
     contrast = Contrast("fu-bootstrap", comparison, alternative, "replica")
     if min(a.n, b.n) == 1:
         return contrast.row(None, ONE_REPLICA_NOTE)
-    mean_a = replica_counts(a, strata, samples, rng) @ comparison.scores_a / a.n
-    mean_b = replica_counts(b, strata, samples, rng) @ comparison.scores_b / b.n
+    mean_a = product(replica_counts(a, strata, samples, rng), comparison.scores_a) / a.n
+    mean_b = product(replica_counts(b, strata, samples, rng), comparison.scores_b) / b.n
     return contrast.shift_row(
         mean_b - mean_a,
         (contrast.delta, 0.0),

@@ -32,6 +32,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import dot, log
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
@@ -169,7 +170,7 @@ def sums_of_squares(
 
 
 def _square(x: NDArray[np.float64]) -> float:
-    return float(np.vdot(x, x))
+    return dot(x, x)
 
 
 @dataclass(frozen=True)
@@ -239,7 +240,7 @@ def _deviance(table: SumsOfSquares, within: float) -> float:
     noise = within / (N * (M - 1))
     if between < noise:  # no effects of segments
         between = noise = (table.between_segments + within) / (N * M)
-    return float(N * np.log(between) + N * (M - 1) * np.log(noise))
+    return float(N * log(between) + N * (M - 1) * log(noise))
 
 
 # -- the pair -----------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.arithmetic import product
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, Exchanged, oriented, p_value
@@ -64,7 +65,7 @@ def _differences(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArra
     n_x = int(in_x[0].sum())
     n_y = len(scores) - n_x
     centre = scores - scores.mean()
-    x = in_x @ centre
+    x = product(in_x, centre)
     return (centre.sum() - x) / n_y - x / n_x
 
 
@@ -79,7 +80,7 @@ def _welch(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArray[np.f
     variance = np.zeros(len(in_x))
     for side in (in_x, ~in_x):
         n = int(side[0].sum())
-        mean = side @ centre / n
+        mean = product(side, centre) / n
         squares = np.where(side, (centre - mean[:, np.newaxis]) ** 2, 0).sum(axis=1)
         variance += squares / (n - 1) / n
     difference = _differences(centre, in_x)

@@ -202,7 +202,7 @@ def _lines_sha256(path: Path) -> str:
 
 
 def check_tests(
-    experiment: Experiment, testset: str, metric: str, threads: int, found: Verification
+    experiment: Experiment, testset: str, metric: str, threads: int, verification: Verification
 ) -> None:
     """The tables of one (test set, metric) follow from the statistics on disk."""
     name, folder = f"tests/{testset}/{metric}", experiment.folder
@@ -211,37 +211,37 @@ def check_tests(
             test: Any = experiment.stage("test", testset=testset, metric=metric)
             test.result(threads).write(Path(temporary))
         except ReplituneError as error:
-            found.add("differs", f"{name}: cannot be derived: {error}")
+            verification.add("differs", f"{name}: cannot be derived: {error}")
             return
         for again in sorted(Path(temporary).iterdir()):
-            found.derived += 1
+            verification.derived += 1
             table = f"{name}{again.name.removeprefix(metric)}"
             what = difference(folder / table, sha256_file(again))
             if what == "missing":
-                found.add(what, table)
+                verification.add(what, table)
             elif what:
                 different, close = compare_tables(folder / table, again)
                 if close:
-                    found.add("numerical", f"{table}: last digits of {close} values")
+                    verification.add("numerical", f"{table}: last digits of {close} values")
                 for line in different[:SHOWN]:
-                    found.add("differs", f"{table}: {line}")
+                    verification.add("differs", f"{table}: {line}")
                 if len(different) > SHOWN:
-                    found.add("differs", f"{table}: {len(different) - SHOWN} more values")
+                    verification.add("differs", f"{table}: {len(different) - SHOWN} more values")
 
 
 def compare_tables(here: Path, again: Path) -> tuple[list[str], int]:
     """The values that differ, each in words; and how many differ in their last digits alone."""
     try:
-        found, expected = parquet_file(here).read(), parquet_file(again).read()
+        recorded, expected = parquet_file(here).read(), parquet_file(again).read()
     except (OSError, pa.ArrowException) as error:
         return [f"not a readable Parquet file: {str(error).splitlines()[0]}"], 0
-    if found.schema.names != expected.schema.names:
-        return [f"columns {', '.join(found.schema.names)}"], 0
-    if found.num_rows != expected.num_rows:
-        return [f"{found.num_rows} rows, and {expected.num_rows} when derived again"], 0
+    if recorded.schema.names != expected.schema.names:
+        return [f"columns {', '.join(recorded.schema.names)}"], 0
+    if recorded.num_rows != expected.num_rows:
+        return [f"{recorded.num_rows} rows, and {expected.num_rows} when derived again"], 0
     rows, close = [], 0
     for number, (row, should) in enumerate(
-        zip(found.to_pylist(), expected.to_pylist(), strict=True), start=1
+        zip(recorded.to_pylist(), expected.to_pylist(), strict=True), start=1
     ):
         keys = [str(should[key]) for key in ("system", "a", "b", "method") if should.get(key)]
         for key, value in should.items():
@@ -272,22 +272,22 @@ REPRODUCED = ("decodes/", "derivations/", "looks/", "stats/", "tests/", "studies
 
 def compare_runs(folder: Path, other: Path) -> Verification:
     """Translations, statistics, tests, studies and tables of two runs, byte by byte."""
-    found = Verification()
+    verification = Verification()
     here, there = (
         {name for name in present(run, experiment_in(run)) if name.startswith(REPRODUCED)}
         for run in (folder, other)
     )
     for name in sorted(here | there):
-        found.files += 1
+        verification.files += 1
         if name not in there:
-            found.add("extra", name)
+            verification.add("extra", name)
         elif name not in here:
-            found.add("missing", name)
+            verification.add("missing", name)
         elif sha256_file(folder / name) != sha256_file(other / name):
-            found.add("numerical" if _is_numerical(folder / name, other / name) else "differs", name)
-    if not found.files:
+            verification.add("numerical" if _is_numerical(folder / name, other / name) else "differs", name)
+    if not verification.files:
         raise ReplituneError("nothing to compare", file=folder, expected="results of an experiment")
-    return found
+    return verification
 
 
 def _is_numerical(here: Path, there: Path) -> bool:

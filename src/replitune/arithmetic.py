@@ -135,8 +135,8 @@ def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
     odd = z * (LOG[0] + w * (LOG[2] + w * (LOG[4] + w * LOG[6])))
     even = w * (LOG[1] + w * (LOG[3] + w * LOG[5]))
     half = 0.5 * f * f
-    found = k * LN2_HIGH - ((half - (s * (half + (odd + even)) + k * LN2_LOW)) - f)
-    return np.where(x > 0, found, np.where(x == 0, -np.inf, np.nan))
+    logarithm = k * LN2_HIGH - ((half - (s * (half + (odd + even)) + k * LN2_LOW)) - f)
+    return np.where(x > 0, logarithm, np.where(x == 0, -np.inf, np.nan))
 
 
 def log10(x: ArrayLike) -> NDArray[np.float64]:

@@ -134,7 +134,7 @@ def test_a_program_has_nothing_to_read_unless_it_converses():
         cat.process.stdin.write(b"one\ntwo\n")
         cat.process.stdin.close()
         assert cat.follow(lambda line: None) == 0
-        assert list(cat.said) == ["one", "two"]
+        assert list(cat.last_messages) == ["one", "two"]
 
 
 def test_a_program_ends_when_its_messages_are_refused(tmp_path: Path):

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from crossed_models import comparison, two_way
 
 from replitune.errors import ReplituneError
-from replitune.significance.studies.cheapest import Prices, cheapest, said
+from replitune.significance.studies.cheapest import Prices, cheapest, proposal_lines
 from replitune.significance.studies.pilot import Pilot, pilot
 from replitune.significance.studies.planned import Plan, Planned
 
@@ -86,24 +86,24 @@ def test_plans_keep_enough_documents_for_documents_to_be_the_unit():
 
 def test_the_answer_in_words():
     found = made()
-    best, *others = said(cheapest(found, 0.25, Prices(600, 0.1)), "BLEU")
+    best, *others = proposal_lines(cheapest(found, 0.25, Prices(600, 0.1)), "BLEU")
     assert best.startswith("cheapest to detect 0.25 BLEU (power 0.8, alpha 0.05): ")
     assert "of which you have 500: " in best
     assert " h of CPU; by the pilot its power may be " in best
     assert all(line.startswith(("or ", "on the 500 segments at hand")) for line in others)
     assert all(line.endswith(("dearer", "as dear", "suffices")) for line in others)
-    (_, fewer, *_) = said(cheapest(found, 0.3, Prices(1e9, 0.01)))
+    (_, fewer, *_) = proposal_lines(cheapest(found, 0.3, Prices(1e9, 0.01)))
     assert fewer == "with fewer replicas no number of segments suffices"
 
 
 def test_nothing_suffices():
     found = made(run=2.0)
-    (line,) = said(cheapest(found, 0.01, Prices(1, 1)))
+    (line,) = proposal_lines(cheapest(found, 0.01, Prices(1, 1)))
     assert line.startswith("no plan detects 0.01 (power 0.8, alpha 0.05): not even 1,000 replicas")
 
 
 def test_when_the_segments_at_hand_are_too_few_for_any_number_of_runs():
-    answer = said(cheapest(made(), 0.1, Prices(600, 0.01)))
+    answer = proposal_lines(cheapest(made(), 0.1, Prices(600, 0.01)))
     assert answer[-1] == "on the 500 segments at hand no number of replicas suffices"
 
 

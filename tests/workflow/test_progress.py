@@ -79,7 +79,7 @@ def test_jobs_are_counted_by_their_logs_and_records(run: Run):
     run.starts("decode/a/seed-002")
     progress.look()
     assert progress.jobs == (2, 12)
-    assert progress.of_stage("decode") == (1, 4)
+    assert progress.counts("decode") == (1, 4)
     assert progress.cpu_seconds == 10
     assert list(progress.running) == ["decode/a/seed-002"]
     assert progress.stage == "decode"
@@ -93,7 +93,7 @@ def test_what_was_made_before_is_done_but_not_of_this_run(run: Run):
     progress = run.progress()
     progress.look()
     assert progress.jobs == (0, 9)
-    assert progress.of_stage("decode") == (3, 4)
+    assert progress.counts("decode") == (3, 4)
     assert not progress.running
 
 
@@ -127,7 +127,7 @@ def test_tuning_speaks_line_by_line(run: Run):
     progress.look()
     path.write_text(path.read_text() + "ation 1: dev bleu 2.00\nround 2: update 7\n")
     progress.look()
-    assert [line for _, line in progress.said] == [
+    assert [line for _, line in progress.messages] == [
         "iteration 0: dev bleu 1.00 (best), pool 3",
         "iteration 1: dev bleu 2.00",
         "round 2: update 7",
@@ -162,7 +162,7 @@ def test_a_run_that_is_over_is_told_whole(finished: Snakemake):
     display.update()
     display.finish()
     assert progress.jobs == (sum(counts.values()),) * 2
-    assert all(progress.of_stage(stage) == (n, n) for stage, n in counts.items())
+    assert all(progress.counts(stage) == (n, n) for stage, n in counts.items())
     assert progress.left() == (0, True)
     assert not progress.running
     assert not progress.failed

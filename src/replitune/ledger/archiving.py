@@ -1,6 +1,6 @@
 """Results as one file to publish, with an experiment that makes them again.
 
-The archive holds what papers are asked for: settings, manifest, prepared test sets, weights,
+The archive holds what reviewers ask for: settings, manifest, prepared test sets, weights,
 translations, statistics, tests, tables, figures and the page. Its `experiment.yaml` has backend
 `outputs` over the archive's own translations, with the ids of the replicas kept, so that score,
 test and report run again give the same statistics, tests and tables, byte by byte. Training text
@@ -31,15 +31,15 @@ from replitune.running.files import atomic_open
 
 PACKED = ("decodes", "derivations", "stats", "tests", "studies", "tables", "figures")
 WEIGHTS = ("weights.json", "history.parquet")
-"""Of each tuning run; models stay where they are."""
+"""Files of each tuning run that are packed; models are not."""
 
 KEPT = ("experiment", "seed", "metrics", "tests", "studies", "allow_missing_replicas")
-"""Settings that the archived experiment has from the one that it repeats."""
+"""Settings that are copied into the archived experiment."""
 
 
 def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[str]:
-    """Pack the results in `folder`; returns the names of the members. Relative names of files of
-    scores start at `corpora`."""
+    """Pack the results in `folder`; returns the names of the members. Relative names of
+    score files start at `corpora`."""
     manifest = read_manifest(folder)
     experiment = experiment_of(manifest, folder.parent)
     files = {name: folder / name for name in manifest["files"] if is_packed(name)}
@@ -117,7 +117,7 @@ def _add(tar: tarfile.TarFile, name: str, content: Path | bytes) -> None:
 def archived_experiment(folder: Path, experiment: Experiment) -> dict[str, Any]:
     """The experiment on the archive's own files; its relative names start in the archive."""
     decoded = {system: _replicas(folder, experiment, system) for system in experiment.systems}
-    used = [t for t in experiment.testsets if any(t in found for found in decoded.values())]
+    used = [t for t in experiment.testsets if any(t in by_testset for by_testset in decoded.values())]
     texts = {testset: {"references": f"corpus/{testset}.jsonl"} for testset in used}
     corpus: dict[str, Any] = {"kind": "files"}
     if "dev" in texts:
@@ -131,19 +131,19 @@ def archived_experiment(folder: Path, experiment: Experiment) -> dict[str, Any]:
                 "backend": "outputs",
                 "files": {
                     testset: _groups(f"decodes/{testset}/{system}", replicas)
-                    for testset, replicas in found.items()
+                    for testset, replicas in by_testset.items()
                 },
             }
-            for system, found in decoded.items()
+            for system, by_testset in decoded.items()
         },
     }
 
 
 def _replicas(folder: Path, experiment: Experiment, system: str) -> dict[str, list[Replica]]:
-    """The replicas, those that could not be made among them, by test set."""
+    """The replicas by test set, including those that could not be made."""
     from replitune.statistics.store import read_metadata
 
-    found = {}
+    by_testset = {}
     for testset in experiment.testsets:
         places = (folder / "stats" / testset / metric for metric in experiment.metrics)
         paths = (place / f"{system}.parquet" for place in places)
@@ -151,12 +151,12 @@ def _replicas(folder: Path, experiment: Experiment, system: str) -> dict[str, li
         metadata = None if path is None else read_metadata(path)
         if metadata is not None:
             ids = [*metadata.decode_sha256[system], *metadata.missing.get(system, {})]
-            found[testset] = [Replica(id) for id in sorted(ids)]
-    if not found:
+            by_testset[testset] = [Replica(id) for id in sorted(ids)]
+    if not by_testset:
         raise ReplituneError(
             f"no statistics of system {system}", file=folder, fix="run the workflow to its end"
         )
-    return found
+    return by_testset
 
 
 def _groups(place: str, replicas: list[Replica]) -> dict[str, list[str]]:
@@ -175,7 +175,7 @@ def _groups(place: str, replicas: list[Replica]) -> dict[str, list[str]]:
 
 
 def _score_files(manifest: Mapping[str, Any], corpora: Path) -> Iterator[tuple[str, Path]]:
-    """Files of scores, of metrics and of people, under the names that the experiment gives them."""
+    """Score files of metrics and human judgements, under the names that the experiment gives them."""
     given = [*manifest.get("scores_given", {}).values(), *manifest.get("judgements_given", {}).values()]
     for files in given:
         for name, sha256 in files.items():
@@ -203,7 +203,7 @@ def _yaml(value: Mapping[str, Any]) -> str:
 
 
 def readme(experiment: Experiment, manifest: Mapping[str, Any]) -> str:
-    """What a reader has to know."""
+    """The README of the archive."""
     name = experiment.name
     made_by = manifest.get("replitune", __version__)
     return f"""# {name}

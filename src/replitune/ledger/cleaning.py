@@ -1,10 +1,10 @@
-"""What is below the results of an experiment, and not of it: made for what it no longer has, or
-left half-made by runs that were killed.
+"""Files among the results of an experiment that it does not need: made for something it no longer
+has, or left half-written by runs that were killed.
 
-A file is listed when replitune knows that it wrote it, and that it is as it was written: a result
-by its sha256 in ``.made``, messages by the record beside them, a half-made copy by its name, a
-checkpoint by its state. Everything else stays. No symbolic link is followed, and nothing outside of
-the folder is touched: a file is removed by a walk from the folder that refuses links on the way.
+A file is listed only if replitune wrote it and nobody has changed it since: a result is known by its
+sha256 in ``.made``, logs by the record beside them, a half-written copy by its name, a checkpoint by
+its state. Everything else stays. No symbolic link is followed, and nothing outside the folder is
+touched: a file is removed by walking down from the folder and refusing links on the way.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FIRST = re.compile(r"tuning/([^/]+)/\.work/first-(?:lists|graphs)\.npz")
 
 @dataclass
 class Leftovers:
-    """Sizes of files by name, names start at the folder."""
+    """Sizes of files by name, relative to the folder."""
 
     folder: Path
     gone: dict[str, int] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Leftovers:
     half_made: dict[str, int] = field(default_factory=dict)
     """Left by runs that were killed."""
     kept: dict[str, str] = field(default_factory=dict)
-    """Not of the experiment, and why they stay."""
+    """Not part of the experiment, and why they are kept."""
     there: list[str] = field(default_factory=list)
     """All files."""
 
@@ -53,7 +53,7 @@ class Leftovers:
 
 
 def leftovers(folder: Path) -> Leftovers:
-    """What there is; while jobs are at work, without what is half-made."""
+    """Everything that can be removed; half-written files only while no job is running."""
     require_results(folder)
     experiment = experiment_in(folder)
     if experiment is None:
@@ -63,27 +63,27 @@ def leftovers(folder: Path) -> Leftovers:
             expected=f"{RUN} or {MANIFEST} in results/<experiment>",
             fix="run the workflow once more: it writes them",
         )
-    own, sizes, found = belongings(experiment), _sizes(folder), Leftovers(folder)
-    found.there = list(sizes)
+    own, sizes, left = belongings(experiment), _sizes(folder), Leftovers(folder)
+    left.there = list(sizes)
     at_work = why_at_work(folder) is not None
-    for name in _results(folder, own, sizes, found):
-        found.gone[name] = sizes[name]
-    for name in (*_indices(folder, own, sizes, found.gone), *_messages(folder, own, sizes)):
-        found.gone[name] = sizes[name]
+    for name in _results(folder, own, sizes, left):
+        left.gone[name] = sizes[name]
+    for name in (*_indices(folder, own, sizes, left.gone), *_messages(folder, own, sizes)):
+        left.gone[name] = sizes[name]
     for name, size in sizes.items():
         if any(HALF_MADE.fullmatch(part) for part in name.split("/")):
-            found.gone.pop(name, None)
+            left.gone.pop(name, None)
             if not at_work:
-                found.half_made[name] = size
-    found.gone |= {name: sizes[name] for name in _checkpoints(folder, own, sizes)}
-    if not (folder / RUN).exists():  # whatever is newer may be of a run that left no word
+                left.half_made[name] = size
+    left.gone |= {name: sizes[name] for name in _checkpoints(folder, own, sizes)}
+    if not (folder / RUN).exists():  # newer files may belong to a run that left no .run.json
         last = (folder / MANIFEST).stat().st_mtime_ns
-        found.gone = {n: s for n, s in found.gone.items() if _time(folder / n) <= last}
-    return found
+        left.gone = {n: s for n, s in left.gone.items() if _time(folder / n) <= last}
+    return left
 
 
 def why_at_work(folder: Path) -> str | None:
-    """What speaks for a run that goes on."""
+    """Why a run may still be going on; None if there is no sign of one."""
     if any_at_work(folder):
         return "a job is at work in this folder"
     run = read_run(folder)
@@ -94,46 +94,46 @@ def why_at_work(folder: Path) -> str | None:
     return f"its last run was started on {run.host}, and did not come to its end"
 
 
-def remove(found: Leftovers) -> tuple[int, int]:
-    """Files and bytes that are freed."""
-    if (why := why_at_work(found.folder)) is not None:
+def remove(left: Leftovers) -> tuple[int, int]:
+    """Remove them; returns how many files and bytes were freed."""
+    if (why := why_at_work(left.folder)) is not None:
         raise ReplituneError(
             why,
-            file=found.folder,
+            file=left.folder,
             fix="wait for it, or end it; where a run was started on another machine, use `clean` "
             "there, or run to the end",
         )
     files = freed = 0
     removed = []
-    for name, size in {**found.gone, **found.half_made}.items():
-        if _unlink(found.folder, name):
+    for name, size in {**left.gone, **left.half_made}.items():
+        if _unlink(left.folder, name):
             files, freed = files + 1, freed + size
             removed.append(name)
-    _remove_empty(found.folder, removed)
+    _remove_empty(left.folder, removed)
     return files, freed
 
 
 def rows(sizes: dict[str, int], there: Iterable[str]) -> list[tuple[str, int, int]]:
-    """(what, files, bytes): results one by one or by folders, and what was written about them."""
+    """(what, files, bytes): results, by file or by folder, and one row for their records and logs."""
     about = {name: size for name, size in sizes.items() if name.startswith(ABOUT)}
     results = {name: size for name, size in sizes.items() if name not in about}
-    found = grouped(results, there)
+    table = grouped(results, there)
     if about:
-        found.append(("records, logs and benchmarks of these", len(about), sum(about.values())))
-    return found
+        table.append(("records, logs and benchmarks of these", len(about), sum(about.values())))
+    return table
 
 
 def grouped(sizes: dict[str, int], there: Iterable[str]) -> list[tuple[str, int, int]]:
-    """(name, files, bytes); of a folder that goes with all that is in it, the folder."""
+    """(name, files, bytes); a folder whose files all go is one row."""
     every = Counter(above for name in there for above in _folders(name))
     going = Counter(above for name in sizes for above in _folders(name))
-    found: dict[str, tuple[int, int]] = {}
+    totals: dict[str, tuple[int, int]] = {}
     for name, size in sizes.items():
         whole = next((a for a in _folders(name) if every[a] == going[a]), None)
         row = name if whole is None else f"{whole}/"
-        files, total = found.get(row, (0, 0))
-        found[row] = files + 1, total + size
-    return [(name, *found[name]) for name in sorted(found)]
+        files, total = totals.get(row, (0, 0))
+        totals[row] = files + 1, total + size
+    return [(name, *totals[name]) for name in sorted(totals)]
 
 
 def _folders(name: str) -> list[str]:
@@ -141,29 +141,29 @@ def _folders(name: str) -> list[str]:
     return ["/".join(parts[:n]) for n in range(1, len(parts))]
 
 
-# ---- what is there
+# ---- listing
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Every regular file, and, in half-made folders, links; folders that are links stay closed."""
-    found = {}
+    """Every regular file, and links inside half-written folders; linked folders are not entered."""
+    sizes = {}
     for place, folders, files in os.walk(folder, followlinks=False):
         folders.sort()
         for file in sorted([*files, *(f for f in folders if os.path.islink(f"{place}/{f}"))]):
             path = os.path.join(place, file)
             name = os.path.relpath(path, folder)
             try:
-                said = os.lstat(path)
+                status = os.lstat(path)
             except OSError:
                 continue
             half = any(HALF_MADE.fullmatch(part) for part in name.split("/")[:-1])
-            if stat.S_ISREG(said.st_mode) or (half and stat.S_ISLNK(said.st_mode)):
-                found[name] = said.st_size
-    return found
+            if stat.S_ISREG(status.st_mode) or (half and stat.S_ISLNK(status.st_mode)):
+                sizes[name] = status.st_size
+    return sizes
 
 
-def _results(folder: Path, own: Belongings, sizes: dict[str, int], found: Leftovers) -> Iterator[str]:
-    """Results that are not the experiment's, and are as replitune made them."""
+def _results(folder: Path, own: Belongings, sizes: dict[str, int], left: Leftovers) -> Iterator[str]:
+    """Results that are not part of the experiment and unchanged since replitune made them."""
     for name in sizes:
         parts = name.split("/")
         if parts[0] not in (*FOLDERS, PAGE) or any(part.startswith(".") for part in parts):
@@ -173,9 +173,9 @@ def _results(folder: Path, own: Belongings, sizes: dict[str, int], found: Leftov
         made = maker(folder, name)
         try:
             if made is None:
-                found.kept[name] = "not known to be made by replitune"
+                left.kept[name] = "not known to be made by replitune"
             elif sha256_file(folder / name) != made.sha256:
-                found.kept[name] = "changed since it was made"
+                left.kept[name] = "changed since it was made"
             else:
                 yield name
         except OSError:
@@ -183,51 +183,51 @@ def _results(folder: Path, own: Belongings, sizes: dict[str, int], found: Leftov
 
 
 def _indices(folder: Path, own: Belongings, sizes: dict[str, int], gone: dict[str, int]) -> list[str]:
-    """Records of results that go, or are gone."""
-    found = []
+    """Index files of results that are removed now or are already gone."""
+    names = []
     for name in sizes:
         result = name.removeprefix(".made/").removesuffix(".json")
         if name != f".made/{result}.json" or result in own.outputs:
             continue
         if (result in gone or result not in sizes) and maker(folder, result) is not None:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _messages(folder: Path, own: Belongings, sizes: dict[str, int]) -> list[str]:
-    """Logs and benchmarks of jobs that are not the experiment's, where a record says that they were
-    jobs."""
-    found = []
+    """Logs and benchmarks of jobs that are not part of the experiment, where a record shows that
+    they were jobs."""
+    names = []
     for name in sizes:
         job = name.removeprefix("logs/").removesuffix(".json")
         if name != f"logs/{job}.json" or job in own.jobs or not _is_record(folder / name):
             continue
         others = (f"logs/{job}.log", f"benchmarks/{job}.tsv")
-        found += [name, *(other for other in others if other in sizes)]
-    return found
+        names += [name, *(other for other in others if other in sizes)]
+    return names
 
 
 def _is_record(path: Path) -> bool:
     try:
-        said = json.loads(path.read_text("utf-8"))
-        return bool(said["command"][0] == "replitune") and "outputs" in said
+        record = json.loads(path.read_text("utf-8"))
+        return bool(record["command"][0] == "replitune") and "outputs" in record
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return False
 
 
 def _checkpoints(folder: Path, own: Belongings, sizes: dict[str, int]) -> list[str]:
-    """Of replicas, and what replicas of a system have in common, that are not the experiment's."""
+    """Checkpoints of replicas, and files shared by replicas, that are not part of the experiment."""
     tuned = {job.split("/")[1] for job in own.jobs if job.startswith("tune/")}
-    found = []
+    names = []
     for name in sizes:
         if (match := FIRST.fullmatch(name)) is not None and match[1] not in tuned:
-            found.append(name)
+            names.append(name)
         match = WORK.fullmatch(name)
         if match is None or f"tune/{match[1]}/{match[2]}" in own.jobs:
             continue
         if _is_checkpoint(folder / name.removesuffix(match[3])):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _is_checkpoint(folder: Path) -> bool:
@@ -244,7 +244,7 @@ def _time(path: Path) -> int:
         return 0
 
 
-# ---- away with it
+# ---- removing
 
 STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
@@ -254,14 +254,14 @@ def _unlink(folder: Path, name: str) -> bool:
 
 
 def _remove_empty(folder: Path, names: Iterable[str]) -> None:
-    """The folders in which these were, when nothing is left in them."""
+    """Remove the folders of these files that are now empty."""
     places = {above for name in names for above in _folders(name)}
     for place in sorted(places, key=len, reverse=True):
         _below(folder, place, os.rmdir)
 
 
 def _below(folder: Path, name: str, do: Callable[..., None]) -> bool:
-    """Do this to what has the name, by a way from `folder` on which no link is followed."""
+    """Call `do` on the file or folder with this name, reached from `folder` without following links."""
     *folders, last = name.split("/")
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

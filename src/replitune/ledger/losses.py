@@ -1,7 +1,7 @@
-"""What was taken from the results since they were made, so that a run makes it again.
+"""Results that were lost or damaged since they were made, so that a run makes them again.
 
-A loss of power leaves files empty, or takes them, or what was written about them; people remove
-results. Snakemake goes by ages, and sees none of this where the report is still there.
+A power failure can leave files empty, or lose them or their records; people delete results.
+Snakemake compares ages only, and notices none of this while the report is still there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def find_losses(experiment: Experiment) -> dict[str, str]:
     for record in known.values():
         named |= {*(record.get("inputs") or ()), *(record.get("outputs") or ())}
     wrong = {name: why for name in sorted(named) if (why := _loss(folder, name, known))}
-    own = belongings(experiment) if wrong else Belongings(frozenset(), frozenset())  # that takes time
+    own = belongings(experiment) if wrong else Belongings(frozenset(), frozenset())  # that is slow
     lost: dict[str, str] = {}
     for name, why in wrong.items():
         if (output := own.output_of(name)) is not None:
@@ -51,8 +51,8 @@ def find_losses(experiment: Experiment) -> dict[str, str]:
 
 
 NOT_COMPARED = ("look", "batch", "kernels")
-"""What the first two are told depends on the looks before, and a look compares its plan itself. Kernels
-are made by whoever lacks them; when they are made again, Snakemake 9 forgets what depends on them."""
+"""The settings of the first two depend on earlier looks, and a look checks its plan itself. Kernels are
+compiled by any job that lacks them; if they are made again, Snakemake 9 forgets what depends on them."""
 GONE = "gone"
 BLANK = "empty"
 UNREADABLE = "unreadable"
@@ -77,7 +77,7 @@ def _loss(folder: Path, name: str, known: Mapping[str, Mapping[str, Any]]) -> st
 
 
 def _is_readable(path: Path) -> bool:
-    """JSON wholly, of Parquet the ends."""
+    """JSON is read in full, of Parquet only the two ends."""
     if path.suffix == ".json":
         with contextlib.suppress(ValueError):
             json.loads(path.read_bytes())
@@ -92,8 +92,8 @@ def _is_readable(path: Path) -> bool:
 
 
 def _with_other_settings(experiment: Experiment, known: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Outputs of jobs whose record has other settings. Snakemake compares settings, too, but what
-    it has written down of a run that did not end well may be lost."""
+    """Outputs of jobs whose record has other settings. Snakemake compares settings, too, but its
+    notes on a run that did not end well may be lost."""
     lost: dict[str, str] = {}
     for job in jobs_of(experiment):
         command = known.get(job.name, {}).get("command", [])

@@ -1,6 +1,6 @@
 """manifest.json: an experiment's settings, the sha256 of every file, and what made it.
 
-It is made to be published, so it holds no folder of the machine that it was made on.
+It is meant to be published, so it names no folder of the machine that it was made on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class Manifest(msgspec.Struct):
-    """What must be in a manifest."""
+    """The required fields of a manifest."""
 
     files: dict[str, Sha256]
     settings: dict[str, Any]
@@ -54,7 +54,7 @@ def write_manifest(folder: Path, given: Mapping[str, Any]) -> None:
 
 
 def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is to be written: every file of the experiment below `folder` with its hash."""
+    """The content of manifest.json: every file of the experiment below `folder` with its hash."""
     experiment = Experiment(without_scales(given), results=folder.parent).after_looks()
     own = belongings(experiment)
     files = check_results(folder.absolute(), filter(own.has, result_files(folder)))
@@ -118,15 +118,14 @@ def _below(corpora: Path, paths: Iterable[Path]) -> dict[str, str]:
 
 
 def unrepeatable(folder: Path, replicas: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Of these replicas of each system those, `system replica`, that another run would make
-    otherwise."""
-    found = []
+    """Those of the replicas, as `system replica`, that another run would not reproduce."""
+    names = []
     for system, counts in replicas.items():
         for replica in replica_ids(counts):
             account = folder / "tuning" / system / replica.id / "model.json"
             if account.is_file() and not json.loads(read_text(account)).get("deterministic", True):
-                found.append(f"{system} {replica.id}")
-    return sorted(found)
+                names.append(f"{system} {replica.id}")
+    return sorted(names)
 
 
 def portable(value: Any, places: Mapping[str, str]) -> Any:
@@ -144,10 +143,10 @@ def portable(value: Any, places: Mapping[str, str]) -> Any:
     return ABSOLUTE.sub(".../", value)
 
 
-def _united(found: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
-    """Every version that took part, by library."""
+def _united(used: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """All versions that were used, by library."""
     versions: dict[str, set[str]] = {}
-    for record in found:
+    for record in used:
         for name, version in record.items():
             versions.setdefault(name, set()).add(version)
     return {name: sorted(known) for name, known in versions.items()}
@@ -175,7 +174,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def difference(path: Path, sha256: str) -> str | None:
-    """What has become of a file that is recorded with this hash: missing, changed, or nothing."""
+    """Whether the file recorded with this hash is `missing` or `changed`; None if it is neither."""
     if not path.is_file():
         return "missing"
     return None if sha256_file(path) == sha256 else "changed"
@@ -195,8 +194,8 @@ def experiment_of(manifest: Mapping[str, Any], results: Path) -> Experiment:
 
 
 def experiment_in(folder: Path) -> Experiment | None:
-    """Whose results are in `folder`, by its last run, or else by its manifest; None: nothing says
-    it."""
+    """The experiment whose results are in `folder`, from its last run or else its manifest; None if
+    it has neither."""
     if (run := read_run(folder)) is not None:
         return experiment_of_run(run, folder)
     if not (folder / NAME).exists():
@@ -204,11 +203,11 @@ def experiment_in(folder: Path) -> Experiment | None:
     return experiment_of(read_manifest(folder), folder.parent).in_folder(folder)
 
 
-def _damaged(path: Path, found: str) -> ReplituneError:
+def _damaged(path: Path, reason: str) -> ReplituneError:
     return ReplituneError(
         "the manifest is damaged",
         file=path,
-        found=found,
+        found=reason,
         expected="what the workflow wrote",
         fix="remove it and run the workflow again",
     )

@@ -25,8 +25,8 @@ def prices_of(
     run: float | None = None,
     segment: float | None = None,
 ) -> Prices:
-    """Of `systems` together. `run` and `segment`, of one system, are taken before what the manifest
-    says; without a name of a test set, all of them are looked at."""
+    """The sum over `systems`. `run` and `segment`, of one system, take precedence over the manifest;
+    without the name of a test set, all of them are used."""
     costs: dict[str, list[float]] = {"run": [], "segment": []}
     known = {} if manifest is None else _read(Path(manifest))
     for system in systems:
@@ -53,7 +53,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _run(manifest: Mapping[str, Any], system: str, testset: str) -> float | None:
-    """CPU seconds of one run, mean over those there are; None where none was made."""
+    """Mean CPU seconds of one run; None if there is no run."""
     made = _seconds(manifest, "tune", system)
     if not made:
         return None
@@ -62,7 +62,7 @@ def _run(manifest: Mapping[str, Any], system: str, testset: str) -> float | None
 
 
 def _segment(manifest: Mapping[str, Any], system: str, testset: str) -> float | None:
-    """CPU seconds of one segment by one run; None where none was translated."""
+    """CPU seconds of one segment by one run; None if none was translated."""
     used, outputs = 0.0, 0
     for name, part in manifest["inputs"].items():
         runs = _decoding(manifest, name, system)
@@ -74,7 +74,7 @@ def _segment(manifest: Mapping[str, Any], system: str, testset: str) -> float | 
 
 
 def _scoring(manifest: Mapping[str, Any], testset: str, system: str) -> list[float]:
-    """Of all metrics, of all runs."""
+    """CPU seconds of scoring, of each metric and run."""
     return [
         float(record["cpu_seconds"])
         for name, record in manifest["jobs"].items()
@@ -83,19 +83,19 @@ def _scoring(manifest: Mapping[str, Any], testset: str, system: str) -> list[flo
 
 
 def _seconds(manifest: Mapping[str, Any], stage: str, system: str) -> list[float]:
-    """Of the jobs of one stage, one of each run."""
+    """CPU seconds of the jobs of one stage, one per run."""
     return [float(record["cpu_seconds"]) for record in _records(manifest, stage, system)]
 
 
 def _decoding(manifest: Mapping[str, Any], testset: str, system: str) -> list[float]:
-    """Of one test set by each run, with its share of what the job takes to start."""
-    found = []
+    """CPU seconds of decoding one test set by each run, with its share of the job's start-up."""
+    seconds = []
     for record in _records(manifest, "decode", system):
         parts = record.get("parts", {testset: record["cpu_seconds"]})
         if testset in parts:
             rest = max(float(record["cpu_seconds"]) - sum(parts.values()), 0.0)
-            found.append(float(parts[testset]) + rest / len(parts))
-    return found
+            seconds.append(float(parts[testset]) + rest / len(parts))
+    return seconds
 
 
 def _records(manifest: Mapping[str, Any], stage: str, system: str) -> list[Mapping[str, Any]]:

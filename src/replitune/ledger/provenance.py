@@ -19,11 +19,11 @@ LIBRARIES = ("numpy", "numba", "scipy", "pandas", "pyarrow", "sacrebleu", "sil-t
 @cache
 def versions() -> dict[str, str]:
     """Versions of everything that can change a number."""
-    found = {"replitune": __version__, "python": platform.python_version()}
+    by_name = {"replitune": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found | {"libm": c_functions()}
+            by_name[name] = metadata.version(name)
+    return by_name | {"libm": c_functions()}
 
 
 def c_functions() -> str:
@@ -52,5 +52,5 @@ def cpu_type() -> str:
 
 
 def printable(name: str) -> str:
-    """A word of a command as text: bytes of a file's name that are no UTF-8 as ``\\udcff``."""
+    """A word of a command as text: bytes of a file name that are not UTF-8 as ``\\udcff``."""
     return name.encode("utf-8", "backslashreplace").decode()

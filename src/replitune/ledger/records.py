@@ -2,8 +2,8 @@
 
 The record of a job, ``logs/<stage>/….json``, says how it ran and lists its inputs and outputs. Of
 each output, ``.made/<its name>.json`` has the sha256 and names the record, so that whoever reads
-the output finds both. A job refuses an input with another content: a bit that flipped, a copy that
-was cut off, a line edited by hand. All records together show whether every result was made from the
+the output finds both. A job refuses an input whose content has changed: a flipped bit, a truncated
+copy, a line edited by hand. All records together show whether every result was made from the
 present version of its inputs, whatever the clock said.
 """
 
@@ -42,47 +42,47 @@ FOLDERS = (
     "figures",
 )
 PAGE = "report.html"
-"""Results are what is in these folders, and the page; what begins with a point is no result."""
+"""Results are the files in these folders, and the page; names that begin with a dot are not."""
 
 LAST = "report/report"
-"""The record from which all others can be reached: what it read, what that was made from, ..."""
+"""The record from which all others can be reached by following inputs."""
 
 
 class Maker(NamedTuple):
     """Who made an output."""
 
     sha256: str
-    """Of the output, when it was made."""
+    """Hash of the output when it was made."""
     record: str
     """Name of the record, below ``logs`` and without its suffix."""
     origin: str = ""
-    """Hash of all that it depends on, where it stays as it is while that does."""
+    """Hash of everything it depends on, for outputs that are kept while that is unchanged."""
     cpu_seconds: float = 0.0
-    """Of the part of the job that made it."""
+    """CPU time of the part of the job that made it."""
 
 
 @dataclass
 class Work:
-    """A job under way."""
+    """A running job."""
 
     results: Path
     read: Mapping[str, str]
     """sha256 of its inputs by name."""
     parts: dict[str, float] = field(default_factory=dict)
-    """CPU seconds by the name of a part, in this job or in the one that it is taken over from."""
+    """CPU seconds by the name of a part, in this job or in the earlier one that made the part."""
     origins: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Of outputs by name: the hash of what they depend on, and their part."""
+    """By name of an output: the hash of what it depends on, and its part."""
 
     def is_made(
         self, part: str, settings: str | None, inputs: Iterable[Path], outputs: Sequence[Path]
     ) -> bool:
         """Whether the outputs of a part are there as they were made, by the same settings, code and
-        type of processor, from the same inputs. They are new then, as far as Snakemake knows.
-        Without settings, never."""
+        type of processor, from the same inputs. If so, they are touched, so that Snakemake takes
+        them for new. Without settings, never."""
         read = [(name, self.read[name]) for name in names(self.results, inputs)]
         read += [(str(p), sha256_file(p)) for p in inputs if p.is_file() and not self._has(p)]
-        told = json.dumps([settings, versions(), cpu_type(), read])
-        origin = "" if settings is None else hashlib.sha256(told.encode()).hexdigest()
+        dependencies = json.dumps([settings, versions(), cpu_type(), read])
+        origin = "" if settings is None else hashlib.sha256(dependencies.encode()).hexdigest()
         named = [os.path.relpath(path, self.results) for path in outputs]
         self.origins |= dict.fromkeys(named, (origin, part))
         for name, path in zip(named, outputs, strict=True):
@@ -99,7 +99,7 @@ class Work:
 
     @contextlib.contextmanager
     def on(self, part: str) -> Iterator[None]:
-        """While a part is made."""
+        """Time the making of a part."""
         before = cpu_seconds()
         yield
         self.parts[part] = round(cpu_seconds() - before, 3)
@@ -115,8 +115,8 @@ def recording(
     settings: Mapping[str, Any] | None = None,
 ) -> Iterator[Work]:
     """Refuse inputs that have changed; when what runs inside has succeeded, write how it ran and
-    what it made. `inputs` and `outputs` are files and folders; those that are no results are left
-    out, and outputs are looked at when they are there."""
+    what it made. `inputs` and `outputs` are files and folders; those that are not results are
+    left out, and outputs are read once they exist."""
     results = results_of(record)
     read = checked(results, inputs)
     started, clock = datetime.now(UTC), time.perf_counter()
@@ -155,17 +155,17 @@ def recording(
 
 
 def cpu_seconds() -> float:
-    """Of this process and of those that it has waited for."""
+    """CPU time of this process and of the children that it has waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def peak_of_this_process() -> int:
-    """KB. `ru_maxrss` has that of the process that started this one, too."""
+    """Peak memory in KB. `ru_maxrss` would include that of the parent process."""
     with contextlib.suppress(OSError):
-        said = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
-        if found := re.search(r"VmHWM:\s+(\d+) kB", said):
-            return int(found[1])
+        status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+        if match := re.search(r"VmHWM:\s+(\d+) kB", status):
+            return int(match[1])
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
@@ -191,29 +191,29 @@ def results_of(record: str | Path) -> Path:
 def records(results: Path) -> dict[str, dict[str, Any]]:
     """All records by name."""
     logs = results / "logs"
-    found = {_name(results, path): _read(path) for path in sorted(logs.rglob("*.json"))}
-    return {name: record for name, record in found.items() if record}
+    by_name = {_name(results, path): _read(path) for path in sorted(logs.rglob("*.json"))}
+    return {name: record for name, record in by_name.items() if record}
 
 
 def sha256_in(record: object, name: str) -> str | None:
-    """What the record of a job says of one of its outputs."""
+    """The hash that the record of a job has for one of its outputs."""
     outputs = record.get("outputs") if isinstance(record, dict) else None
     return outputs.get(name) if isinstance(outputs, dict) else None
 
 
 def names(results: Path, paths: Iterable[Path]) -> list[str]:
     """Names of the results among files and in folders."""
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for path in paths:
         path = path.absolute()
         if not path.is_relative_to(results):
-            continue  # such as the folder in which everything lies
+            continue  # such as the folder that holds the results
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             name = file.relative_to(results)
             hidden = any(part.startswith(".") for part in name.parts)
             if name.as_posix().partition("/")[0] in (*FOLDERS, PAGE) and not hidden and file.is_file():
-                found[name.as_posix()] = None
-    return list(found)
+                unique[name.as_posix()] = None
+    return list(unique)
 
 
 def result_files(results: Path) -> list[str]:
@@ -222,7 +222,7 @@ def result_files(results: Path) -> list[str]:
 
 
 def maker(results: Path, name: str) -> Maker | None:
-    """Who made a result; an index that is not there or damaged says nothing."""
+    """Who made a result; None if its index is missing or damaged."""
     try:
         return Maker(**_read(_index(results, name)))
     except TypeError:
@@ -230,18 +230,18 @@ def maker(results: Path, name: str) -> Maker | None:
 
 
 def is_as_made(record: str | Path, path: Path) -> bool:
-    """Whether an output of the job with this record, from an earlier time, can be used once more.
+    """Whether an output that the job with this record made earlier can be used again.
     (Snakemake has removed that record by then.)"""
     results = results_of(record)
-    found = maker(results, os.path.relpath(path, results))
-    return found is not None and path.is_file() and sha256_file(path) == found.sha256
+    made = maker(results, os.path.relpath(path, results))
+    return made is not None and path.is_file() and sha256_file(path) == made.sha256
 
 
 def checked(results: Path, paths: Iterable[Path]) -> dict[str, str]:
     """sha256 of the results among `paths`, by name; refuses what has changed."""
-    found = {}
+    hashes = {}
     for name in names(results, paths):
-        found[name] = sha256 = sha256_file(results / name)
+        hashes[name] = sha256 = sha256_file(results / name)
         made = maker(results, name)
         if made is None or sha256 != made.sha256:
             raise ReplituneError(
@@ -252,22 +252,21 @@ def checked(results: Path, paths: Iterable[Path]) -> dict[str, str]:
                 fix=f"rm -r {os.path.relpath(_whole(results, name))}, and run again; "
                 "it is made anew, and all that depends on it",
             )
-    return found
+    return hashes
 
 
 def check_results(results: Path, files: Iterable[str]) -> dict[str, str]:
-    """sha256 of these results by name; refuses to account for some of which one has changed since
-    it was made."""
-    found = checked(results, [results / name for name in files])
+    """sha256 of these results by name; refuses them if any has changed since it was made."""
+    hashes = checked(results, [results / name for name in files])
     check_origins(results)
-    return found
+    return hashes
 
 
 def check_origins(results: Path) -> None:
     """Refuse results that were not made from the present version of their inputs.
 
-    Snakemake goes by the age of files. When the clock was put back between two runs, of which
-    the second was interrupted, something made from old inputs can look new.
+    Snakemake compares the ages of files. If the clock was put back between two runs and the
+    second one was interrupted, something made from old inputs can look new.
     """
     todo, seen = [LAST], set()
     stale: dict[str, str] = {}
@@ -279,7 +278,7 @@ def check_origins(results: Path) -> None:
         record = _read(results / "logs" / f"{user}.json")
         for name, sha256 in record.get("inputs", {}).items():
             made = maker(results, name)
-            # curves are drawn of every replica that is there, in use or not
+            # curves are drawn for all replicas, in use or not
             if made is None or name.endswith("/history.parquet"):
                 continue
             todo.append(made.record)
@@ -306,26 +305,26 @@ def _index(results: Path, name: str) -> Path:
 
 
 WHOLE = {"models": 2, "tuning": 3, "tables": 1, "figures": 1}
-"""Parts of the names of folders that are made whole."""
+"""How many parts of its name lead to the folder that is made as a whole."""
 
 
 def _whole(results: Path, name: str) -> Path:
-    """What Snakemake makes again as a whole: the folder of a model, of a replica, of all tables."""
+    """The folder that Snakemake makes again as a whole: of a model, a replica, all tables."""
     parts = Path(name).parts
     return results / Path(*parts[: WHOLE.get(parts[0], len(parts))])
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A record; what is not there or damaged says nothing."""
+    """A record; empty if it is missing or damaged."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def remove_remains(path: Path) -> None:
-    """Remove half-made copies of an output, of runs that were killed."""
+    """Remove half-written copies of an output that killed runs have left."""
     literal = "".join(f"[{c}]" if c in "*?[" else c for c in path.name)
     for remains in path.parent.glob(f".{literal}.*.*"):
         if remains.suffix in (".tmp", ".old"):

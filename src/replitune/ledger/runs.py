@@ -1,9 +1,9 @@
 """``.run.json``: the last run of an experiment, written by Snakemake when its first job starts.
 
-It says which experiment the results are of, and which jobs were to be done, so that whoever comes
-later, on whatever machine, needs no experiment file: `replitune run`, `watch` and `clean`.
+It says which experiment the results belong to and which jobs were planned, so that `replitune run`,
+`watch` and `clean` need no experiment file later, on any machine.
 
-Light on purpose: the Snakefile imports it.
+Kept light, because the Snakefile imports it.
 """
 
 from __future__ import annotations
@@ -29,40 +29,40 @@ NAME = ".run.json"
 
 
 class Run(msgspec.Struct, frozen=True):
-    """A run of Snakemake's."""
+    """A run of Snakemake."""
 
     experiment: dict[str, Any]
     """Its settings, in the scale that is run."""
     outputs_given: dict[str, dict[str, list[str]]]
     """Ids of replicas that are on disk, by system and test set."""
     planned: frozenset[str]
-    """Names of the jobs that it was to do, as far as they were known at its start."""
+    """Names of the jobs that were planned when it started."""
     parallel: int
     """Jobs or cores at once."""
     host: str
     process: int
     mark: str
-    """What tells the process from a later one of the same number."""
+    """Distinguishes the process from a later one with the same number."""
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine can tell whether it goes on."""
+        """Whether it ran on this machine, which can then tell if it is still running."""
         return self.host == platform.node()
 
     @property
     def goes_on(self) -> bool | None:
-        """None: nobody knows here."""
+        """None: unknown on this machine."""
         return is_running(self.process, self.mark) if self.is_here else None
 
 
 def write_run(experiment: Experiment, logs: Iterable[str], parallel: int) -> None:
-    """Of the Snakemake that this process is; `logs` are those of its jobs."""
+    """Write that of this process, which is Snakemake; `logs` are those of its jobs."""
     below, given = f"{experiment.folder}/logs/", experiment.outputs
     run = Run(
         experiment=plain(experiment.settings, sparse=True),
         outputs_given={
-            system: {testset: [replica.id for replica in files] for testset, files in found.items()}
-            for system, found in given.items()
+            system: {testset: [replica.id for replica in files] for testset, files in by_testset.items()}
+            for system, by_testset in given.items()
         },
         planned=frozenset(
             log.removeprefix(below).removesuffix(".log") for log in logs if log.startswith(below)
@@ -86,7 +86,7 @@ def ended_well(folder: Path) -> bool:
 
 
 def read_run(folder: Path) -> Run | None:
-    """The last one, where it has left word; what is of another version has not."""
+    """The last run; None if there is no record of it, or one of another version."""
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Run)
     except (OSError, ValueError):
@@ -94,7 +94,7 @@ def read_run(folder: Path) -> Run | None:
 
 
 def experiment_of_run(run: Run, folder: Path) -> Experiment:
-    """Whose results are in `folder`."""
+    """The experiment whose results are in `folder`."""
     settings = without_scales(run.experiment)
     return Experiment(settings, folder.parent, outputs=run.outputs_given).in_folder(folder)
 
@@ -110,7 +110,7 @@ def require_results(folder: Path) -> None:
 
 
 def newest(results: Path) -> Path:
-    """The folder of the experiment in `results` that has run last."""
+    """The folder of the experiment in `results` that ran last."""
 
     def changed(path: Path) -> float:
         try:
@@ -118,12 +118,12 @@ def newest(results: Path) -> Path:
         except OSError:
             return 0.0
 
-    found = [*results.glob(f"*/{NAME}"), *results.glob("*/manifest.json")]
-    if not found:
+    marks = [*results.glob(f"*/{NAME}"), *results.glob("*/manifest.json")]
+    if not marks:
         raise ReplituneError(
             "no results here",
             file=results,
             expected="results/<experiment>",
             fix="name the folder, or go where `replitune run` was started",
         )
-    return max(found, key=changed).parent
+    return max(marks, key=changed).parent

@@ -1,9 +1,9 @@
 """Whether results still are what the workflow made: hashes, origins, and the tests once more.
 
-Five questions. Has a file of the manifest another content, is it gone, did others come? Do the three
-that know its sha256, manifest, job and `.made`, say the same? Are the inputs that are here those that
-were used? Do the statistics say that they were made from these
-translations and references? And do the tests follow from the statistics, to the last digit?
+Five questions. Are files of the manifest changed or gone, or are there new ones? Do the three records
+of a sha256 (manifest, job, `.made`) agree? Are the inputs on this machine the ones that were used? Do
+the statistics say that they were made from these translations and references? And do the tests follow
+from the statistics, to the last digit?
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from replitune.running.files import read_lines, sha256_file, sha256_lines
 from replitune.running.parquet import parquet_file
 
 SHOWN = 5
-"""Values of a table that are listed before the rest is counted."""
+"""Values of a table that are listed; the rest is counted."""
 
 CLOSE, NOTHING = 1e-9, 1e-12
 """Share of it, and amount, by which a number differs in its last digits alone: what the functions of
@@ -36,7 +36,7 @@ another C library (exp, log) may change."""
 
 @dataclass
 class Verification:
-    """What was looked at, and what is not as it was."""
+    """What was checked, and what is not as recorded."""
 
     findings: list[tuple[str, str]] = field(default_factory=list)
     """(kind, what): changed, missing, extra, silent, differs; and numerical, which is no difference."""
@@ -68,77 +68,77 @@ class Verification:
 
 
 def verify(folder: Path, base: Path = Path("."), threads: int = 1) -> Verification:
-    """Look at everything in `folder`; names of inputs start at `base`."""
+    """Check everything in `folder`; names of inputs are relative to `base`."""
     manifest = read_manifest(folder)
-    found = Verification()
+    verification = Verification()
     experiment = experiment_of(manifest, folder.parent).in_folder(folder).after_looks()
-    check_files(folder, manifest, experiment, found)
-    check_records(folder, manifest, found)
-    check_inputs(manifest, base, found)
+    check_files(folder, manifest, experiment, verification)
+    check_records(folder, manifest, verification)
+    check_inputs(manifest, base, verification)
     for testset in experiment.testsets:
-        check_origins(folder, experiment, testset, found)
+        check_origins(folder, experiment, testset, verification)
     for testset in experiment.tested:
         for metric in experiment.metrics:
-            check_tests(experiment, testset, metric, threads, found)
-    return found
+            check_tests(experiment, testset, metric, threads, verification)
+    return verification
 
 
 def check_files(
-    folder: Path, manifest: Mapping[str, Any], experiment: Experiment, found: Verification
+    folder: Path, manifest: Mapping[str, Any], experiment: Experiment, verification: Verification
 ) -> None:
     """Changed, missing and extra files."""
     known: dict[str, str] = manifest["files"]
     for name, sha256 in known.items():
-        found.files += 1
+        verification.files += 1
         if what := difference(folder / name, sha256):
-            found.add(what, name)
+            verification.add(what, name)
     for name in present(folder, experiment):
         if name not in known:
-            found.add("extra", name)
+            verification.add("extra", name)
 
 
-def check_records(folder: Path, manifest: Mapping[str, Any], found: Verification) -> None:
-    """The manifest, the record of the job and `.made` say the same of every file, and none is silent.
+def check_records(folder: Path, manifest: Mapping[str, Any], verification: Verification) -> None:
+    """The manifest, the record of the job and `.made` agree on every file, and all of them have it.
     An archive has the manifest alone, with all records in it."""
     is_archive = "not_packed" in manifest
     known = {} if is_archive else records(folder.absolute())
     for name, sha256 in manifest["files"].items():
-        said = {sha256_in(record, name) for record in manifest["jobs"].values()} - {None}
-        if sha256 not in said:
-            found.add("differs" if said else "silent", f"{name}: the jobs in the manifest")
+        recorded = {sha256_in(record, name) for record in manifest["jobs"].values()} - {None}
+        if sha256 not in recorded:
+            verification.add("differs" if recorded else "silent", f"{name}: the jobs in the manifest")
         if is_archive:
             continue
         made = maker(folder, name)
         if made is None:
-            found.add("silent", f"{name}: .made")
+            verification.add("silent", f"{name}: .made")
             continue
         for who, says in (
             (".made", made.sha256),
             (f"logs/{made.record}.json", sha256_in(known.get(made.record), name)),
         ):
             if says != sha256:
-                found.add("differs" if says else "silent", f"{name}: {who}")
+                verification.add("differs" if says else "silent", f"{name}: {who}")
 
 
 def present(folder: Path, experiment: Experiment | None) -> list[str]:
-    """The results, without what the workflow has made and is no longer in the experiment."""
+    """The results, without those that the workflow made for what is no longer in the experiment."""
     if experiment is None:
         return result_files(folder)
     own = belongings(experiment)
     return [n for n in result_files(folder) if own.has(n) or maker(folder, n) is None]
 
 
-def check_inputs(manifest: Mapping[str, Any], base: Path, found: Verification) -> None:
-    """Inputs that are here are those that were used."""
+def check_inputs(manifest: Mapping[str, Any], base: Path, verification: Verification) -> None:
+    """The inputs on this machine are those that were used."""
     for name, sha256 in _inputs(manifest):
-        # a manifest of others may name anything, such as what never ends
+        # a manifest from elsewhere may name anything, such as an endless device
         what = difference(base / name, sha256) if stays_inside(name) else "missing"
         if what == "missing":
-            found.absent_inputs += 1
+            verification.absent_inputs += 1
             continue
-        found.inputs += 1
+        verification.inputs += 1
         if what:
-            found.add(what, f"input {base / name}")
+            verification.add(what, f"input {base / name}")
 
 
 def _inputs(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -151,7 +151,7 @@ def _inputs(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for testsets in manifest["outputs_given"].values():
         given += [item for files in testsets.values() for item in files.values()]
     for item in given:
-        # the files of a test set of sacrebleu's have hashes by field, and no path
+        # files of a sacrebleu test set have hashes by field, and no path
         if isinstance(item.get("sha256"), str):
             yield str(item["path"]), item["sha256"]
     for kind in ("scores_given", "judgements_given"):
@@ -159,8 +159,8 @@ def _inputs(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from files.items()
 
 
-def check_origins(folder: Path, experiment: Experiment, testset: str, found: Verification) -> None:
-    """Statistics say which translations and references they were made from: these."""
+def check_origins(folder: Path, experiment: Experiment, testset: str, verification: Verification) -> None:
+    """The statistics were made from these translations and references."""
     from replitune.corpus.testset import read_prepared
     from replitune.statistics.scoring import references_sha256
     from replitune.statistics.store import read_metadata
@@ -169,7 +169,7 @@ def check_origins(folder: Path, experiment: Experiment, testset: str, found: Ver
     try:
         expected = references_sha256(read_prepared(references).references)
     except ReplituneError as error:
-        found.add("differs", f"corpus/{testset}.jsonl: {error.message}")
+        verification.add("differs", f"corpus/{testset}.jsonl: {error.message}")
         return
     hashes: dict[str, str] = {}
     for metric in experiment.metrics:
@@ -178,20 +178,20 @@ def check_origins(folder: Path, experiment: Experiment, testset: str, found: Ver
             try:
                 metadata = read_metadata(folder / name) if (folder / name).is_file() else None
             except ReplituneError as error:
-                found.add("differs", f"{name}: {error.message}")
+                verification.add("differs", f"{name}: {error.message}")
                 continue
             if metadata is None:
                 continue
             if metadata.reference_sha256 != expected:
-                found.add("differs", f"{name}: made from other references than {references.name}")
+                verification.add("differs", f"{name}: made from other references than {references.name}")
             for replica, sha256 in metadata.decode_sha256.get(system, {}).items():
                 decode = f"decodes/{testset}/{system}/{replica}.txt"
                 if not (folder / decode).is_file():
-                    continue  # it is among the missing
+                    continue  # already reported as missing
                 if decode not in hashes:
                     hashes[decode] = _lines_sha256(folder / decode)
                 if hashes[decode] != sha256:
-                    found.add("differs", f"{name}: not made from {decode}")
+                    verification.add("differs", f"{name}: not made from {decode}")
 
 
 def _lines_sha256(path: Path) -> str:
@@ -202,7 +202,7 @@ def _lines_sha256(path: Path) -> str:
 
 
 def check_tests(
-    experiment: Experiment, testset: str, metric: str, threads: int, found: Verification
+    experiment: Experiment, testset: str, metric: str, threads: int, verification: Verification
 ) -> None:
     """The tables of one (test set, metric) follow from the statistics on disk."""
     name, folder = f"tests/{testset}/{metric}", experiment.folder
@@ -211,37 +211,37 @@ def check_tests(
             test: Any = experiment.stage("test", testset=testset, metric=metric)
             test.result(threads).write(Path(temporary))
         except ReplituneError as error:
-            found.add("differs", f"{name}: cannot be derived: {error}")
+            verification.add("differs", f"{name}: cannot be derived: {error}")
             return
         for again in sorted(Path(temporary).iterdir()):
-            found.derived += 1
+            verification.derived += 1
             table = f"{name}{again.name.removeprefix(metric)}"
             what = difference(folder / table, sha256_file(again))
             if what == "missing":
-                found.add(what, table)
+                verification.add(what, table)
             elif what:
                 different, close = compare_tables(folder / table, again)
                 if close:
-                    found.add("numerical", f"{table}: last digits of {close} values")
+                    verification.add("numerical", f"{table}: last digits of {close} values")
                 for line in different[:SHOWN]:
-                    found.add("differs", f"{table}: {line}")
+                    verification.add("differs", f"{table}: {line}")
                 if len(different) > SHOWN:
-                    found.add("differs", f"{table}: {len(different) - SHOWN} more values")
+                    verification.add("differs", f"{table}: {len(different) - SHOWN} more values")
 
 
 def compare_tables(here: Path, again: Path) -> tuple[list[str], int]:
     """The values that differ, each in words; and how many differ in their last digits alone."""
     try:
-        found, expected = parquet_file(here).read(), parquet_file(again).read()
+        recorded, expected = parquet_file(here).read(), parquet_file(again).read()
     except (OSError, pa.ArrowException) as error:
         return [f"not a readable Parquet file: {str(error).splitlines()[0]}"], 0
-    if found.schema.names != expected.schema.names:
-        return [f"columns {', '.join(found.schema.names)}"], 0
-    if found.num_rows != expected.num_rows:
-        return [f"{found.num_rows} rows, and {expected.num_rows} when derived again"], 0
+    if recorded.schema.names != expected.schema.names:
+        return [f"columns {', '.join(recorded.schema.names)}"], 0
+    if recorded.num_rows != expected.num_rows:
+        return [f"{recorded.num_rows} rows, and {expected.num_rows} when derived again"], 0
     rows, close = [], 0
     for number, (row, should) in enumerate(
-        zip(found.to_pylist(), expected.to_pylist(), strict=True), start=1
+        zip(recorded.to_pylist(), expected.to_pylist(), strict=True), start=1
     ):
         keys = [str(should[key]) for key in ("system", "a", "b", "method") if should.get(key)]
         for key, value in should.items():
@@ -272,22 +272,22 @@ REPRODUCED = ("decodes/", "derivations/", "looks/", "stats/", "tests/", "studies
 
 def compare_runs(folder: Path, other: Path) -> Verification:
     """Translations, statistics, tests, studies and tables of two runs, byte by byte."""
-    found = Verification()
+    verification = Verification()
     here, there = (
         {name for name in present(run, experiment_in(run)) if name.startswith(REPRODUCED)}
         for run in (folder, other)
     )
     for name in sorted(here | there):
-        found.files += 1
+        verification.files += 1
         if name not in there:
-            found.add("extra", name)
+            verification.add("extra", name)
         elif name not in here:
-            found.add("missing", name)
+            verification.add("missing", name)
         elif sha256_file(folder / name) != sha256_file(other / name):
-            found.add("numerical" if _is_numerical(folder / name, other / name) else "differs", name)
-    if not found.files:
+            verification.add("numerical" if _is_numerical(folder / name, other / name) else "differs", name)
+    if not verification.files:
         raise ReplituneError("nothing to compare", file=folder, expected="results of an experiment")
-    return found
+    return verification
 
 
 def _is_numerical(here: Path, there: Path) -> bool:

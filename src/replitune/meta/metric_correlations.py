@@ -63,7 +63,7 @@ class MetaDraws:
 
     @classmethod
     def from_rng(cls, rng: np.random.Generator) -> MetaDraws:
-        return cls(SegmentDraws.of(rng), SegmentDraws.of(rng))
+        return cls(SegmentDraws.from_rng(rng), SegmentDraws.from_rng(rng))
 
     def system_scores(self, scores: Scores, samples: int) -> NDArray[np.float64]:
         """(samples, S) on the drawn segments, made once."""

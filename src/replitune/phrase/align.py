@@ -93,6 +93,6 @@ def _finish(worker: Program, say: Progress) -> None:
     if code != 0:
         raise ReplituneError(
             "the word aligner failed",
-            found=worker.said[-1] if worker.said else f"exit status {code}",
+            found=worker.last_messages[-1] if worker.last_messages else f"exit status {code}",
             fix="a negative exit status means that it was killed, often for want of memory",
         )

@@ -64,17 +64,17 @@ def savings(record: Record) -> str:
 def advice_lines(advice: Advice, price: Mapping[str, float]) -> Iterator[str]:
     """What to do next: more runs of which systems, more segments, or nothing. `price`: CPU seconds
     of one run of systems, where they are known."""
-    from replitune.significance.studies.cheapest import time_said
+    from replitune.significance.studies.cheapest import time_text
 
     record, plan = advice.record, advice.plan
     wanted = advice.wanted
     for name, more in wanted.items():
         have = sum(advice.have[name].values())
-        cost = f", about {time_said(more * price[name])} of CPU" if name in price else ""
+        cost = f", about {time_text(more * price[name])} of CPU" if name in price else ""
         yield f"{name}: {count(more, 'more run')} (it has {have}){cost}"
     if wanted and wanted.keys() <= price.keys():
         total = sum(more * price[name] for name, more in wanted.items())
-        cost = time_said(total)
+        cost = time_text(total)
         yield f"in all {count(sum(wanted.values()), 'run')}, about {cost} of CPU; then look again"
     if record is None or wanted:
         return

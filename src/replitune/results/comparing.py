@@ -232,10 +232,10 @@ def _with_looks(tests: Sequence[TestResult], metric: str, looks: Record | None) 
 
 
 def _few_runs(result: Result) -> list[str]:
-    few = [name for name, summary in result.systems.items() if summary.n < FEW_REPLICAS]
-    if not few:
+    scarce = [name for name, summary in result.systems.items() if summary.n < FEW_REPLICAS]
+    if not scarce:
         return []
-    systems = ", ".join(few) if len(few) <= 3 else f"{len(few)} of {len(result.systems)} systems"
+    systems = ", ".join(scarce) if len(scarce) <= 3 else f"{len(scarce)} of {len(result.systems)} systems"
     return [
         f"fewer than {FEW_REPLICAS} runs of {systems}: chance in tuning or training "
         "cannot be told from a difference between systems (Clark et al. 2011)"

@@ -1,8 +1,8 @@
-"""A working folder from which a killed tuning run goes on.
+"""A working folder from which a killed tuning run continues.
 
 It holds one file per finished decoding and a small ``state.json``, written last, whole or not
-at all. A fingerprint of settings and inputs guards against another run's remains, sha256 of
-everything against a damaged disk, and a lock, which dies with its process, against two runs at
+at all. A fingerprint of settings and inputs guards against files of another run, the sha256
+of everything against a damaged disk, and a lock, which dies with its process, against two runs at
 once.
 """
 
@@ -44,7 +44,7 @@ class Checkpoint:
         self.files: dict[str, str] = {}
 
     def load(self) -> dict[str, Any] | None:
-        """The saved state, or None. Remains of a run with another fingerprint, and damaged ones,
+        """The saved state, or None. Files of a run with another fingerprint, and damaged ones,
         are removed."""
         state = self._whole_state()
         if state is not None:
@@ -57,12 +57,12 @@ class Checkpoint:
         return None
 
     def _whole_state(self) -> dict[str, Any] | None:
-        """The state, when it and all that it names are as they were written."""
+        """The state, if it and all files that it names are as they were written."""
         try:
             state: dict[str, Any] = json.loads((self.folder / _STATE).read_text(encoding="utf-8"))
-            said = state.pop("sha256")
+            recorded = state.pop("sha256")
             files = state["files"].items()
-            whole = said == fingerprint(state) and all(
+            whole = recorded == fingerprint(state) and all(
                 sha256_file(self.folder / name) == sha256 for name, sha256 in files
             )
         except (OSError, ValueError, KeyError, AttributeError):
@@ -104,7 +104,7 @@ def opened(folder: str | Path, mark: str) -> Iterator[Checkpoint]:
 @contextlib.contextmanager
 def kept_folder(job: ReplicaJob, backend: Backend, stage: str = "train_replica") -> Iterator[Path]:
     """A folder that survives a kill, for a program's own checkpoints: locked while in use,
-    emptied when it stems from other settings or inputs, removed when the job is done."""
+    emptied when it was made with other settings or inputs, removed when the job is done."""
     if job.work is None:
         with TemporaryDirectory(prefix="replitune-work-") as name:
             yield Path(name)
@@ -129,11 +129,11 @@ def kept_folder(job: ReplicaJob, backend: Backend, stage: str = "train_replica")
 
 
 def listing(folder: Path | None) -> list[Any]:
-    """What tells one model from another without reading it: names, sizes, times."""
+    """What distinguishes models without reading them: names, sizes, times."""
     if folder is None:
         return []
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
     return [
         [path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns]
-        for path in found
+        for path in files
     ]

@@ -1,9 +1,9 @@
 """Records of replicas that could not be made, where an experiment goes on without them.
 
-With `allow_missing_replicas` a job that fails for its own replica alone writes, in place of what
-it promised, one line of JSON: ``{"failed": {"stage": ..., "system": ..., "replica": ...,
-"reason": ...}}``. It is no translation, no weights file and no model, and everything that does
-not know it refuses it.
+With `allow_missing_replicas` a job that fails for a reason of its own replica writes, in place of
+its output, one line of JSON: ``{"failed": {"stage": ..., "system": ..., "replica": ...,
+"reason": ...}}``. It is not a translation, a weights file or a model, and every reader that does
+not expect it refuses it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from replitune.errors import ReplituneError
 from replitune.running.files import atomic_open
 
 IN_FOLDER = "failed.json"
-"""Name of the record in place of a folder."""
+"""Name of the record where the output is a folder."""
 _START = b'{"failed": '
 
 
@@ -31,7 +31,7 @@ class Failure:
     reason: str
 
     def error(self, file: str | Path) -> ReplituneError:
-        """For whoever was not told that replicas may be missing."""
+        """The error of a reader that does not accept missing replicas."""
         return ReplituneError(
             f"replica {self.replica} of system {self.system} could not be made ({self.stage})",
             file=file,
@@ -62,15 +62,15 @@ def read_failure(path: str | Path) -> Failure | None:
 
 
 SHOWN = 5
-"""Different messages of failed jobs that a run repeats at its end."""
+"""Most different messages of failed jobs that a run repeats at its end."""
 
 
 LONGEST = 20
-"""Lines of a message; what began so long before the end was a warning."""
+"""Most lines of a message; one that began earlier was a warning."""
 
 
 def last_words(logs: Mapping[str, str | Path]) -> str:
-    """What failed jobs said last, and what to do; `logs` has the log of each, by its name."""
+    """The last messages of failed jobs, and what to do; `logs` has the log of each job by name."""
     if not logs:
         return "replitune: the run was stopped; to go on: replitune run, make resume"
     jobs: dict[str, list[str]] = {}
@@ -92,7 +92,7 @@ def last_words(logs: Mapping[str, str | Path]) -> str:
 
 
 def last_message(log: Path) -> str:
-    """The message at the end of a log; of other programs' words, the last three lines."""
+    """The message of replitune at the end of a log, or else its last three lines."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
     except OSError:

@@ -31,11 +31,11 @@ from replitune.running.supervisor import leave_if_orphaned
 GZIP_MAGIC = b"\x1f\x8b"
 
 LONGEST_LINE = 1_000_000
-"""Characters of a segment. A book has half as many."""
+"""Most characters of a segment: twice as many as a book has."""
 
 BOMB = 200
 """Text is unpacked to a few times its size; more than this, and more than `HARMLESS` bytes, is
-no text."""
+not text."""
 HARMLESS = 64 << 20
 
 
@@ -43,15 +43,15 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def memory() -> int:
-    """Bytes of memory that this process may have: of the machine, by ulimit, by its container or
-    the job of its cluster."""
+    """Bytes of memory that this process may use: the least of the machine's, the ulimit, and the
+    limit of its container or cluster job."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return min([there, *_of_cgroups(), *([] if limit == resource.RLIM_INFINITY else [limit])])
+    return min([there, *_cgroup_limits(), *([] if limit == resource.RLIM_INFINITY else [limit])])
 
 
-def _of_cgroups() -> Iterator[int]:
-    """What the groups that this process is in may have, each above the other."""
+def _cgroup_limits() -> Iterator[int]:
+    """The memory limits of the groups that this process is in, from the innermost outwards."""
     try:
         lines = Path("/proc/self/cgroup").read_text(errors="replace").splitlines()
     except OSError:
@@ -70,16 +70,16 @@ def _of_cgroups() -> Iterator[int]:
 
 
 def largest_text() -> int:
-    """Bytes of a text that this machine reads: a quarter of its memory, because text takes four
+    """Most bytes of text that are read on this machine: a quarter of its memory, because text takes four
     times its size when it is split into lines."""
     return memory() // 4
 
 
 HALF_MADE = re.compile(r"\..+\.\d+\.[0-9a-f]{8}\.(?:tmp|old)")
-"""Names of what is not yet whole, or no longer used."""
+"""Names of files that are not complete yet, or no longer used."""
 
 written: dict[Path, None] = {}
-"""Files and folders that this process gave their final name, in order: what its record lists."""
+"""Files and folders that this process has renamed to their final names, in order."""
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -114,7 +114,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def _all_of(handle: IO[bytes], most: int) -> bytes:
-    """Everything, and of what has no end (a pipe, a device) a little more than `most`."""
+    """All of it, but of an endless source (a pipe, a device) only a little more than `most`."""
     pieces: list[bytes] = []
     size = 0
     while size <= most and (piece := handle.read(1 << 24)):
@@ -223,7 +223,7 @@ def sha256_lines(lines: Iterable[str]) -> str:
 
 
 def put(temporary: Path, path: Path) -> None:
-    """Give something that is whole its final name, under which it survives a loss of power."""
+    """Rename a complete file or folder to its final name, so that it survives a power failure."""
     leave_if_orphaned()
     is_part = any(HALF_MADE.fullmatch(part) for part in path.parts[:-1])  # flushed with its folder
     if not is_part:
@@ -244,13 +244,12 @@ def put(temporary: Path, path: Path) -> None:
 
 
 _folders: dict[Path, None] | None = None
-"""What `together` flushes at its end."""
+"""Folders that `together` flushes at its end."""
 
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Around small files that one process writes one after the other: each of their folders is
-    flushed once."""
+    """Write small files one after the other, and flush each of their folders once, at the end."""
     global _folders
     folders = _folders = {}
     try:
@@ -262,7 +261,7 @@ def together() -> Iterator[None]:
 
 
 def flush(path: Path) -> None:
-    """To the disk: a file, or a folder with everything in it."""
+    """Flush a file, or a folder with everything in it, to the disk."""
     if path.is_dir():
         for place, _, files in os.walk(path):
             for one in (*(os.path.join(place, file) for file in files), place):
@@ -273,7 +272,7 @@ def flush(path: Path) -> None:
 
 
 def _flush_one(path: str | Path) -> None:
-    """A file system that cannot flush (EINVAL, ENOTSUP) keeps its own promises."""
+    """Flush; a file system that cannot (EINVAL, ENOTSUP) is left to itself."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         os.fsync(number)
@@ -285,7 +284,7 @@ def _flush_one(path: str | Path) -> None:
 
 
 def flush_all(folder: Path) -> None:
-    """Everything on the file system of a folder, of other programs, too, where the C library can."""
+    """Flush the whole file system of a folder, other programs' files included, if the C library can."""
     if syncfs := getattr(ctypes.CDLL(None), "syncfs", None):
         number = os.open(folder, os.O_RDONLY)
         syncfs(number)
@@ -293,7 +292,7 @@ def flush_all(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """A file or a folder, when it is there."""
+    """Remove a file or a folder if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

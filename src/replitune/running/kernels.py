@@ -1,6 +1,6 @@
-"""Where numba keeps compiled kernels: a folder that can be written, with nothing damaged in it.
+"""Where numba keeps compiled kernels: a writable folder with nothing damaged in it.
 
-numba reads them by pickle, so whoever can write there runs code with the rights of whoever reads.
+numba unpickles them, so whoever can write there can run code as the user who reads them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ CACHE = "NUMBA_CACHE_DIR"
 
 
 def cache_folder() -> Path:
-    """The folder that is named, the package, that of the user, or else one below the folder for
-    temporary files that no other user can write."""
+    """The configured folder, the package, the cache of the user, or else a temporary
+    folder that no other user can write."""
     if named := os.environ.get(CACHE):
         return Path(named)
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
@@ -40,7 +40,7 @@ def can_be_written(folder: Path) -> bool:
 
 
 def prepare_cache() -> list[Path]:
-    """Before numba is imported: there is a folder, and in it no empty file. A loss of power leaves
+    """Before numba is imported, choose the folder and remove empty files from it: a power failure leaves
     them, and numba would fail on them for ever. Returns what was removed."""
     folder = cache_folder()
     empty = []

@@ -1,6 +1,6 @@
-"""A light start of commands: what libraries do at their import, and no command needs, is left out.
+"""A fast start of commands: skip what libraries do at import and no command needs.
 
-A job of the workflow takes longer to start than many a job to run, and there are thousands.
+Many jobs of the workflow take longer to start than to run, and there are thousands of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from replitune import probes
 
 
 def start_lightly() -> None:
-    """For this process, from here on."""
+    """For the rest of this process."""
     if probes.allowed() and not any(isinstance(finder, _After) for finder in sys.meta_path):
         sys.meta_path.insert(0, _After())
 

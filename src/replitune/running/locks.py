@@ -1,8 +1,8 @@
-"""One process does a job; one works in a folder, one Snakemake on an experiment.
+"""Locks: one process per job, one per working folder, one Snakemake per experiment.
 
-A folder's lock is a file that says whose it is. The kernel locks it, too, where the file system can;
-where it cannot (ENOSYS, ENOLCK), or only for one machine, the file speaks: on the owner's machine
-by the owner's process, and elsewhere by its time, which a living owner keeps new.
+The lock of a folder is a file that names its owner. The kernel locks it, too, where the file system
+can; where it cannot (ENOSYS, ENOLCK), or only for one machine, the file decides: on the owner's machine
+by the owner's process, and elsewhere by its time, which a living owner keeps updating.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from replitune.errors import ReplituneError
 from replitune.running.processes import is_running, machine, mark_of
 
 PATIENCE = 15.0
-"""Seconds in which the job of a run that was killed notices, and ends."""
+"""Seconds that a job needs to notice that its run was killed, and to end."""
 RUN = ".run.lock"
-"""In the folder of an experiment: that of the Snakemake which works on it."""
+"""Lock file in the folder of an experiment, of the Snakemake that works on it."""
 BEAT = 5.0
 """Seconds between two signs of life of an owner."""
 SILENCE = 20.0
 """Seconds without one after which an owner on another machine is dead."""
 WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
-"""What file systems without locks answer."""
+"""Errors of file systems without locks."""
 
 
 # ---- a folder
@@ -45,7 +45,7 @@ class Owner(NamedTuple):
     machine: str
     process: int
     mark: str
-    """What tells the process from a later one of the same number; empty: nobody knows here."""
+    """Distinguishes the process from a later one with the same number; empty: unknown here."""
 
     @property
     def is_here(self) -> bool:
@@ -60,12 +60,12 @@ def owner_of(path: Path) -> Owner | None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether the owner of a lock lives; of one on another machine that takes some seconds."""
+    """Whether the owner of a lock is alive; on another machine, this takes some seconds to see."""
     owner = owner_of(path)
     if owner is None or owner.is_here:
         return owner is not None and is_running(owner.process, owner.mark)
     begin, first = time.monotonic(), _sign(path)
-    while time.monotonic() < begin + SILENCE:  # and no clock of another machine is asked
+    while time.monotonic() < begin + SILENCE:  # clocks of other machines are not compared
         time.sleep(0.5)
         if _sign(path) != first:
             return owner_of(path) is not None
@@ -85,15 +85,11 @@ def is_abandoned(path: Path) -> bool:
 
 @contextlib.contextmanager
 def held(path: Path, taken: str) -> Iterator[None]:
-    """Have a lock; `taken` is the message when somebody else has it. It is given back at the end of
-    the block, and goes with the process."""
+    """Hold a lock; `taken` is the message if somebody else holds it. It is released at the end of
+    the block, or when the process ends."""
     with open(path, "a+b", buffering=0) as handle:
         if not _take(handle, path):
-            owner = owner_of(path)
-            found = (
-                None if owner is None else f"process {owner.process} on {owner.machine.partition(' ')[0]}"
-            )
-            raise ReplituneError(taken, file=path.parent, found=found, fix="wait for it, or end it")
+            raise ReplituneError(taken, file=path.parent, found=_whose(path), fix="wait for it, or end it")
         done = threading.Event()
         beating = threading.Thread(target=_beat, args=(handle.fileno(), done), name="lock", daemon=True)
         beating.start()
@@ -126,12 +122,12 @@ def _take(handle: IO[bytes], path: Path) -> bool:
     handle.truncate(0)
     handle.write(msgspec.json.encode(mine))
     if not alone:
-        time.sleep(0.5)  # another one may have seen the same dead owner: the last one to write has it
+        time.sleep(0.5)  # another process may have seen the same dead owner: the last one to write gets it
     return owner_of(path) == mine
 
 
 def _sign(path: Path) -> int:
-    """Its time, asked for by opening it: file systems of networks remember it otherwise."""
+    """Its time, read by opening it, because network file systems cache it otherwise."""
     try:
         with open(path, "rb") as handle:
             return os.fstat(handle.fileno()).st_mtime_ns
@@ -150,10 +146,10 @@ def _beat(file: int, done: threading.Event) -> None:
 
 @contextlib.contextmanager
 def only_one(log: str | Path) -> Iterator[None]:
-    """Do a job of the workflow, known by its log, while no other process does it.
+    """Do a job of the workflow, named by its log, while no other process does it.
 
-    The lock is a byte of ``results/<experiment>/.lock`` that belongs to the job: it goes with the
-    process that has it. (Snakemake removes logs before a job, so they cannot be locked.) A log
+    The lock is a byte of ``results/<experiment>/.lock`` that belongs to the job, and is released
+    with the process. (Snakemake removes logs before a job, so they cannot be locked.) A log
     elsewhere has no lock, and neither has a file system without locks.
     """
     place = _place(log)
@@ -167,14 +163,14 @@ def only_one(log: str | Path) -> Iterator[None]:
 
 
 def is_at_work(log: str | Path) -> bool:
-    """Whether some process, on whatever machine, does this job. (A file system without locks
+    """Whether some process, on any machine, is doing this job. (A file system without locks
     knows of none.)"""
     place = _place(log)
     return place is not None and _is_locked(place[0], place[1], 1)
 
 
 def any_at_work(results: Path) -> bool:
-    """Whether some process does a job of these results."""
+    """Whether some process is doing a job of these results."""
     return _is_locked(results / ".lock", 0, 0)
 
 
@@ -190,7 +186,7 @@ def _place(log: str | Path) -> tuple[Path, int] | None:
 
 
 def _is_locked(path: Path, byte: int, length: int) -> bool:
-    """Asks, and takes nothing; a length of 0 is all that follows."""
+    """Only asks, without locking; a length of 0 means everything from there on."""
     asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, byte, length, 0)
     try:
         with open(path, "rb") as handle:

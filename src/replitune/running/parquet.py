@@ -1,4 +1,4 @@
-"""Parquet files of whatever origin."""
+"""Parquet files from any source."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import pyarrow.parquet as pq
 from replitune.running.files import memory
 
 NARROWEST = 4
-"""Bytes of a value in memory: of an index into texts, or of a small number."""
+"""Fewest bytes of a value in memory: an index into texts, or a small number."""
 
 
 def parquet_file(path: str | Path, **options: Any) -> pq.ParquetFile:
-    """The file, to be read; `pa.ArrowException` where it is damaged.
+    """The file, opened for reading; `pa.ArrowException` if it is damaged.
 
-    Columns have room for as many rows as the file says before the first one is read, so one wrong
-    bit could take all memory.
+    Memory for all rows that the file claims to have is allocated first, so one wrong bit could
+    use up all memory.
     """
     try:
         file = pq.ParquetFile(path, **options)
     except UnicodeDecodeError as error:
         raise pa.ArrowInvalid(f"names of columns: {error}") from None
-    said = file.metadata
-    # not of its columns: where these are damaged, to ask for them ends the process
-    rows = sum(said.row_group(i).num_rows for i in range(said.num_row_groups))
-    if rows != said.num_rows:
+    metadata = file.metadata
+    # columns are not asked for: if they are damaged, that crashes the process
+    rows = sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    if rows != metadata.num_rows:
         raise pa.ArrowInvalid("its numbers of rows contradict each other")
-    if rows * said.num_columns * NARROWEST > memory():
+    if rows * metadata.num_columns * NARROWEST > memory():
         raise pa.ArrowInvalid(
-            f"{rows:,} rows of {said.num_columns} columns are more than the memory of this machine"
+            f"{rows:,} rows of {metadata.num_columns} columns are more than the memory of this machine"
         )
     return file

@@ -1,4 +1,4 @@
-"""Whether a process still is the one that it was."""
+"""Whether a process is still the same one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @cache
 def machine() -> str:
-    """Where processes are known by the numbers that they have here: host, and container."""
+    """Where the process numbers seen here are valid: host, and container."""
     try:
         return f"{platform.node()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
@@ -19,7 +19,7 @@ def machine() -> str:
 
 
 def mark_of(process: int) -> str | None:
-    """When it was started, and after which start of the machine; None: there is none."""
+    """When it was started, and after which boot of the machine; None if there is no such process."""
     fields = _fields(process)
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
@@ -41,10 +41,10 @@ def ancestors() -> Iterator[int]:
 
 
 def _fields(process: int) -> list[str]:
-    """State, parent, ... of a process; empty when there is none."""
+    """State, parent, ... of a process; empty if there is no such process."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    fields = text[text.rindex(")") + 2 :].split()  # a name may hold anything
+    fields = text[text.rindex(")") + 2 :].split()  # a name may contain anything
     return [] if fields[0] in "ZX" else fields

@@ -1,4 +1,4 @@
-"""Programs of other people in an experiment: words quoted for a shell, and what is missing."""
+"""External programs in an experiment: words quoted for a shell, and what is missing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def filled(template: str, places: Mapping[str, Value], what: str = "the template
 
 
 def uses(template: str, name: str) -> bool:
-    """Whether a template has a place of this name."""
+    """Whether a template has a placeholder of this name."""
     return any(match[2] == name and not (match[1] and match[3]) for match in _PLACE.finditer(template))
 
 

@@ -1,4 +1,4 @@
-"""Progress: lines of a long work, and bars. On a terminal some overwrite themselves."""
+"""Progress of long work: lines and bars. On a terminal some overwrite themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 30
 class Progress:
     """``say("reading")``, and ``with say.bar("decode", 1000, "lines") as done: done(200)``.
 
-    Elsewhere than on a terminal lines go to standard output, which is the log.
+    If it is not on a terminal, lines go to standard output, which is the log.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:

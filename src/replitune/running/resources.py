@@ -1,4 +1,4 @@
-"""What jobs ask for. Light: the Snakefile imports it."""
+"""Resources of jobs. Kept light, because the Snakefile imports it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What ends with what: programs with the process that started them, jobs with their run.
+"""Programs end with the process that started them, and jobs with their run.
 
 A program runs in a session and a process group of its own. The group ends when the program has
-ended, when this process gets a signal, and, by a guard that waits at a pipe, when this process is
-killed. The program itself is held until the guard stands, so that there is no moment without one.
+ended, when this process gets a signal, and, by a guard that waits on a pipe, when this process is
+killed. The program itself starts only when the guard is running, so that there is always one.
 
-After `kill -9` of Snakemake its jobs live on. They would go on writing while the next run makes
+After `kill -9` of Snakemake its jobs keep running. They would go on writing while the next run makes
 the same files again, perhaps with other settings. So every job looks for the Snakemake process
 that started it (named in an environment variable by the Snakefile): twice a second, and before
 any file gets its final name.
@@ -32,7 +32,7 @@ from replitune.running.processes import ancestors, mark_of
 RUN = "REPLITUNE_RUN"
 """Environment variable: number of the Snakemake process that starts jobs on this machine."""
 PERIOD = 0.5
-"""Seconds between two looks at it."""
+"""Seconds between two checks that it is running."""
 PATIENCE = 5.0
 """Seconds that a job has to end by itself when its run has ended."""
 GRACE = 10.0
@@ -58,16 +58,16 @@ class Program:
         stderr: int | IO[bytes] = STDOUT,
         kept: int = LAST,
     ) -> None:
-        """`what`: names it in messages. `converses`: its standard input is ours to write.
-        `kept`: so many of its last messages stay in `said`."""
+        """`what`: its name in messages. `converses`: we write to its standard input.
+        `kept`: length of `last_messages`."""
         self.what = what
         self.words = [str(word) for word in command]
-        self.said: deque[str] = deque(maxlen=kept)
+        self.last_messages: deque[str] = deque(maxlen=kept)
         if shutil.which(self.words[0]) is None:
             raise self._cannot_start("no such program, or not allowed to be run")
         held = 'read -r go && exec "$@"' + ("" if converses else " </dev/null")
         variables = environment(threads)
-        # some shells drop variables that they could not name, such as functions of bash
+        # some shells drop variables whose names they do not allow, such as functions of bash
         odd = [f"{k}={v}" for k, v in variables.items() if not re.fullmatch(r"[A-Za-z_]\w*", k)]
         words = ["env", *odd, *self.words] if odd else self.words
         try:
@@ -92,9 +92,9 @@ class Program:
             if not converses:
                 self.process.stdin.close()
 
-    def _cannot_start(self, found: str | None) -> ReplituneError:
+    def _cannot_start(self, reason: str | None) -> ReplituneError:
         return ReplituneError(
-            f"{self.what}: cannot start {self.words[0]}", found=found, fix="check its path"
+            f"{self.what}: cannot start {self.words[0]}", found=reason, fix="check its path"
         )
 
     def __enter__(self) -> Program:
@@ -112,14 +112,13 @@ class Program:
         assert messages is not None
         for raw in messages:
             line = raw.decode("utf-8", errors="replace").rstrip("\r\n")
-            self.said.append(line)
+            self.last_messages.append(line)
             (each_line or _into_the_log)(line)
         return self.process.wait()
 
     def check(self, code: int) -> None:
         """Raise what an exit code means. A program that fails makes a `ReplicaError`; one that
-        somebody kills (for want of memory, say) an ordinary error, because another try may
-        succeed."""
+        is killed (for lack of memory, say) an ordinary error, because another try may succeed."""
         if code < 0 or code > 128:  # a shell says 128 + signal
             number = -code if code < 0 else code - 128
             known = 1 <= number < signal.NSIG
@@ -129,14 +128,13 @@ class Program:
                 found=f"signal {number} ({name or 'unknown'})",
                 fix="was there enough memory?" if number == signal.SIGKILL else None,
             )
-        said = [line[:300] for line in self.said]
+        lines = [line[:300] for line in self.last_messages]
         if code in (126, 127):
-            found = "; ".join(said) or f"exit {code}"
-            raise ReplituneError(f"{self.what}: no such program", found=found)
+            raise ReplituneError(f"{self.what}: no such program", found="; ".join(lines) or f"exit {code}")
         if code != 0:
             raise ReplicaError(
                 f"{self.what}: {Path(self.words[0]).name} failed",
-                found=f"exit code {code}" + "".join(f"\n            {line}" for line in said),
+                found=f"exit code {code}" + "".join(f"\n            {line}" for line in lines),
             )
 
     def stop(self, grace: float = GRACE) -> None:

@@ -138,8 +138,8 @@ def system_iv(system: SystemStatistics) -> None:
         )
 
 
-def wide(array: NDArray) -> NDArray:
-    """The same with room for sums."""
+def widened(array: NDArray) -> NDArray:
+    """The same in 64 bits, with room for sums."""
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
 
 
@@ -147,7 +147,7 @@ def by_document(statistics: NDArray, documents: NDArray[np.int32]) -> NDArray:
     """(n, N, K) -> (n, G, K): sums over the segments of each document."""
     order = np.argsort(documents, kind="stable")
     starts = np.flatnonzero(np.diff(documents[order], prepend=-1))
-    return np.add.reduceat(wide(statistics[:, order]), starts, axis=1)
+    return np.add.reduceat(widened(statistics[:, order]), starts, axis=1)
 
 
 def in_units(statistics: NDArray, documents: NDArray[np.int32], unit: str) -> NDArray:
@@ -202,10 +202,10 @@ def pair_replicas(
         same = all(a.groups[r] == b.groups[partner[r]] for r in range(a.n))
         if strata == "none" or same:
             return np.arange(a.n), partner, "replica id"
-    found = strata_of(a, b, strata)
+    members = strata_of(a, b, strata)
     return (
-        np.concatenate([in_a for in_a, _ in found]),
-        np.concatenate([in_b for _, in_b in found]),
+        np.concatenate([in_a for in_a, _ in members]),
+        np.concatenate([in_b for _, in_b in members]),
         "stored order",
     )
 

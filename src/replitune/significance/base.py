@@ -69,7 +69,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader of a number has to know."""
+    """A remark that a reader of a number has to know."""
 
     code: str
     """Its kind, for programs: ``few-replicas``, ``out-of-reach``. Texts may change, codes not."""
@@ -78,13 +78,13 @@ class Note:
     """The one system that it speaks of; empty: all of its row."""
 
 
-def some(*notes: Note | None) -> tuple[Note, ...]:
-    """Those that there are."""
+def without_none(*notes: Note | None) -> tuple[Note, ...]:
+    """The notes that are not None."""
     return tuple(note for note in notes if note is not None)
 
 
 def note_text(notes: Iterable[Note]) -> str | None:
-    """All texts in one, as rows of files have them; None without notes."""
+    """All texts joined, as in rows of files; None without notes."""
     return "; ".join(note.text for note in notes) or None
 
 
@@ -143,7 +143,7 @@ class TestResult:
     variances: tuple[VarianceRow, ...] = field(default=(), repr=False)
     """Where the uncertainty of the difference comes from, where the test knows it."""
     analysis: Estimate | None = field(default=None, repr=False, compare=False)
-    """What this test knows of the pair beyond its row, for inference on many pairs at once."""
+    """What this test knows about the pair beyond its row, for inference on many pairs at once."""
     uncertainty: Uncertainty | None = field(default=None, repr=False, compare=False)
     """Var(delta) by its parts, for looks that ask what more runs would do to it."""
 
@@ -177,11 +177,11 @@ class TestResult:
 
 
 MIRRORED = {"superior": "superior", "superior_low": "superior_high", "superior_new": "superior_new"}
-"""Shares of B's wins, and what becomes of them: 1 - x, under the other name."""
+"""Shares of B's wins: for A they are 1 - x, under the other name."""
 
 
 def _swapped_details(details: dict[str, float]) -> dict[str, float]:
-    """What B won, A lost; the names of A's and B's values change places."""
+    """B's wins are A's losses; the names of A's and B's values are exchanged."""
     other = {"won": "lost", "lost": "won", "better_on": "worse_on", "worse_on": "better_on"}
     for name in details:
         if name.endswith(("_a", "_b")):
@@ -194,12 +194,12 @@ def _swapped_details(details: dict[str, float]) -> dict[str, float]:
 
 
 def _swapped_variances(rows: tuple[VarianceRow, ...]) -> tuple[VarianceRow, ...]:
-    """Rows of one source, A's and B's, change places."""
-    found = list(rows)
+    """A's and B's rows of the same source, exchanged."""
+    swapped = list(rows)
     for i, (row, after) in enumerate(pairwise(rows)):
         if row.source == after.source:
-            found[i], found[i + 1] = after, row
-    return tuple(found)
+            swapped[i], swapped[i + 1] = after, row
+    return tuple(swapped)
 
 
 def _negated(x: float | None) -> float | None:

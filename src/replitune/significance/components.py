@@ -68,17 +68,17 @@ def sides_of(a: SystemParts, b: SystemParts, strata: str, paired: bool) -> tuple
         if min(len(group) for group in groups) < 2:
             groups = [np.arange(a.n)]
         return (Side(1.0, b.scores[partner] - a.scores, b.units[partner] - a.units, tuple(groups)),)
-    found = iv.strata_of(a, b, strata)
+    members = iv.strata_of(a, b, strata)
     if pools_groups(a, b, strata):
-        found = [(np.arange(a.n), np.arange(b.n))]
-    in_a, in_b = zip(*found, strict=True)
+        members = [(np.arange(a.n), np.arange(b.n))]
+    in_a, in_b = zip(*members, strict=True)
     return Side(-1.0, a.scores, a.units, in_a), Side(1.0, b.scores, b.units, in_b)
 
 
 def pools_groups(a: SystemParts, b: SystemParts, strata: str) -> bool:
     """Whether there are groups, one of them with a single replica."""
-    found = iv.strata_of(a, b, strata)
-    return len(found) > 1 and min(min(len(x), len(y)) for x, y in found) < 2
+    groups = iv.strata_of(a, b, strata)
+    return len(groups) > 1 and min(min(len(x), len(y)) for x, y in groups) < 2
 
 
 def components(sides: Sequence[Side], blocks: Sequence[Block], bound: Bound | None = None) -> Components:
@@ -112,8 +112,8 @@ def components(sides: Sequence[Side], blocks: Sequence[Block], bound: Bound | No
 
 def difference(sides: Sequence[Side]) -> NDArray[np.float64]:
     """(U,) B - A of each unit, mean over replicas."""
-    found: NDArray[np.float64] = sum(side.sign * side.units.mean(axis=0) for side in sides)
-    return found
+    differences: NDArray[np.float64] = sum(side.sign * side.units.mean(axis=0) for side in sides)
+    return differences
 
 
 def leave_one_out(sides: Sequence[Side], blocks: Sequence[Block], whole: Components) -> Components | None:

@@ -15,7 +15,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.replicas import Replica
 from replitune.significance.arguments import aggregate_scores, in_units
-from replitune.significance.base import Comparison, Note, TestResult, some
+from replitune.significance.base import Comparison, Note, TestResult, without_none
 from replitune.tuners import TUNERS
 
 RELATIVE_TOLERANCE = 1e-13
@@ -142,7 +142,7 @@ LEVEL_OF_FEW = {2: ".30", 3: ".19", 5: ".12"}
 """What a nominal .05 of `fu-bootstrap` is, by the number of replicas (docs/evidence.md)."""
 
 
-def few_replicas(n_a: int, n_b: int) -> Note | None:
+def few_replicas_note(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
@@ -171,7 +171,7 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class Contrast:
-    """The difference that a test looks at, and the row that comes of it."""
+    """The difference that a test looks at, and the row that it makes."""
 
     method: str
     comparison: Comparison
@@ -182,7 +182,7 @@ class Contrast:
     replicas: tuple[int, int] | None = None
     """Of A and of B, for tests that look at one of each."""
     speaks: str | None = None
-    """Of what a small p speaks, where the unit does not say it."""
+    """What a small p speaks of, if the unit does not tell."""
 
     @cached_property
     def scores(self) -> tuple[float, float]:
@@ -208,7 +208,7 @@ class Contrast:
         return p_value(oriented(statistics, self.alternative, metric), observed, self.slack, exact)
 
     def row(self, p: float | None, *notes: Note | None, **columns: Any) -> TestResult:
-        """The row with this p, and with what every row says of its two systems."""
+        """The row with this p, and with what every row says about its two systems."""
         a, b = self.comparison.a, self.comparison.b
         if self.replicas is not None:
             r, s = self.replicas
@@ -229,11 +229,11 @@ class Contrast:
             segments=self.comparison.segments,
             documents=self.comparison.n_documents,
             generalises_to=self.speaks or speaks_of(self.unit, (*a.replicas, *b.replicas)),
-            notes=some(*notes),
+            notes=without_none(*notes),
             **columns,
         )
 
-    def of_exchange(
+    def exchange_row(
         self,
         exchanged: Exchanged,
         samples: int,
@@ -255,7 +255,7 @@ class Contrast:
             **columns,
         )
 
-    def of_bootstrap(
+    def bootstrap_row(
         self,
         deltas: NDArray[np.float64],
         centre: float,
@@ -267,10 +267,10 @@ class Contrast:
     ) -> TestResult:
         """The row of a bootstrap whose p is of the differences (samples,) less `centre`, with the
         interval that says the same."""
-        found = {"p_min": 1 / (len(deltas) + 1), **columns}
+        columns = {"p_min": 1 / (len(deltas) + 1), **columns}
         if not zero_variance(deltas, self.slack):
-            found |= self.interval(deltas - centre, alpha, slack)
-        return self.row(p, *notes, samples=len(deltas), distribution=deltas, **found)
+            columns |= self.interval(deltas - centre, alpha, slack)
+        return self.row(p, *notes, samples=len(deltas), distribution=deltas, **columns)
 
     def interval(self, null: NDArray[np.float64], alpha: float, slack: float) -> dict[str, float]:
         """The differences that `null` (samples,), moved to them, would not reject at alpha, where
@@ -291,7 +291,7 @@ class Contrast:
         level = 1 - alpha if self.alternative == "two-sided" else 1 - 2 * alpha
         return {"ci_low": limits[0], "ci_high": limits[1], "ci_level": level}
 
-    def of_shift(
+    def shift_row(
         self,
         deltas: NDArray[np.float64],
         shift: tuple[float, float],
@@ -313,7 +313,7 @@ class Contrast:
             compat,
             identical,
         )
-        return self.of_bootstrap(deltas, tau, p, note, *notes, alpha=alpha, slack=error)
+        return self.bootstrap_row(deltas, tau, p, note, *notes, alpha=alpha, slack=error)
 
 
 GENERALISES_TO = {
@@ -327,11 +327,11 @@ GENERALISES_TO = {
 
 
 def speaks_of(unit: str, replicas: Iterable[str], design: str = "runs") -> str:
-    """What a small p speaks of, runs being called what these replicas are."""
-    found = GENERALISES_TO[unit]
+    """What a small p speaks of, with runs called what these replicas are."""
+    scope = GENERALISES_TO[unit]
     if design == "samples":
-        return found if "runs" in found else f"{found} and new samples"
-    return found.replace("runs", kind_of_runs(replicas))
+        return scope if "runs" in scope else f"{scope} and new samples"
+    return scope.replace("runs", kind_of_runs(replicas))
 
 
 def kind_of_runs(replicas: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Two systems whose replicas are crossed with segments, and all that their components say.
+"""Two systems whose replicas are crossed with segments, and everything their components show.
 
 `tests.crossed` makes the row of a test from it; so does inference on a suite and on many pairs.
 """
@@ -59,7 +59,7 @@ class Uncertainty:
 
 @dataclass(frozen=True, eq=False)
 class CrossedPair:
-    """Two systems, and what their components say of the difference."""
+    """Two systems, and what their components say about the difference."""
 
     a: SystemParts
     b: SystemParts
@@ -69,7 +69,7 @@ class CrossedPair:
     paired: bool
     higher_is_better: bool = True
     bound: Bound | None = None
-    """On the noise of runs; None where there is none, and where the runs contradict it."""
+    """Bound on the noise of runs; None if there is none, or if the runs contradict it."""
 
     @property
     def delta(self) -> float:
@@ -209,11 +209,11 @@ class CrossedPair:
 
     def segment_differences(self, testset: int) -> NDArray[np.float64]:
         block = self.a.blocks[testset].units
-        found: NDArray[np.float64] = self.b.mean[block] - self.a.mean[block]
-        return found
+        differences: NDArray[np.float64] = self.b.mean[block] - self.a.mean[block]
+        return differences
 
     def notes(self, G_eff: float, unit: str, design: str) -> list[Note | None]:
-        """What a reader must know of the design and of single runs."""
+        """What a reader must know about the design and single runs."""
         notes: list[Note | None] = []
         if self.scope != "segments" and self.lonely:
             text = f"one replica of {' and of '.join(self.lonely)}: noise of runs unknown, no p"
@@ -248,7 +248,7 @@ class CrossedPair:
         return notes
 
     def unstable_runs(self) -> list[Note]:
-        found = []
+        notes = []
         for system in (self.a, self.b):
             for members in iv.own_strata(system, "groups"):
                 x = system.scores[members]
@@ -264,28 +264,28 @@ class CrossedPair:
                         "standard deviations from its group; a system whose bad runs were not "
                         "drawn looks better than it is"
                     )
-                    found.append(Note("unstable-run", text, system.name))
-        return found
+                    notes.append(Note("unstable-run", text, system.name))
+        return notes
 
     def run_effects(self) -> list[Note]:
         """Samples that differ from each other as wholes, as runs do."""
-        found = []
+        notes = []
         for side, system in zip(self.sides, (self.a, self.b), strict=False):
             if len(side.scores) < 2:
                 continue
             p = run_effect(side, self.a.blocks)
             if p < RUN_EFFECT:
-                of = "the pairs" if self.paired else system.name
+                whose = "the pairs" if self.paired else system.name
                 text = (
-                    f"{of}: samples differ as wholes (F test p = {max(p, 1e-4):.2g}), as runs do: "
+                    f"{whose}: samples differ as wholes (F test p = {max(p, 1e-4):.2g}), as runs do: "
                     "`design: runs` fits them"
                 )
-                found.append(Note("run-effect", text, "" if self.paired else system.name))
-        return found
+                notes.append(Note("run-effect", text, "" if self.paired else system.name))
+        return notes
 
     def without_one(self) -> dict[str, float]:
-        """Range of p when each run is left out in turn; nothing under a bound, where that would be a
-        question of all systems."""
+        """Range of p when each run is left out in turn; empty under a bound, which depends on all
+        systems."""
         if self.components is None or not self.varies or self.scope == "segments" or self.bound:
             return {}
         rest = leave_one_out(self.sides, self.a.blocks, self.components)
@@ -306,7 +306,7 @@ class CrossedPair:
         return {"p_without_one_low": float(p.min()), "p_without_one_high": float(p.max())}
 
     def variances(self, unit: str, alpha: float) -> tuple[VarianceRow, ...]:
-        """Where Var(delta) comes from; nothing of a single replica or segment."""
+        """Where Var(delta) comes from; empty for a single replica or segment."""
         if self.components is None or self.one_unit:
             return ()
         own = components(self.sides, self.a.blocks)
@@ -322,21 +322,21 @@ class CrossedPair:
         else:
             share = share_won(sign * self.a.scores, sign * self.b.scores, slack)
             low, high = share_interval(share, self.a.n, self.b.n, confidence)
-        found = {"superior": share, "superior_low": low, "superior_high": high}
+        columns = {"superior": share, "superior_low": low, "superior_high": high}
         if self.components is not None and not self.one_unit:
             parts = self.components.parts("both")
             n = [float(len(self.sides[s].scores)) for s in self.components.sides]
             n += [1.0] * len(self.a.blocks)
-            found["superior_new"] = better_on_new_set(
+            columns["superior_new"] = better_on_new_set(
                 sign * self.delta, parts.values, parts.nus, np.array(n)
             )
-        return found
+        return columns
 
 
 def better_on(pairs: Sequence[CrossedPair], alpha: float) -> dict[str, float]:
     """On how many test sets B is better, and worse, each with confidence 1 - alpha / 2."""
-    found = {}
+    counts = {}
     for name, sign in (("better_on", 1.0), ("worse_on", -1.0)):
         p = [pair.p_ahead(sign) for pair in pairs]
-        found[name] = float(partial_conjunction(p, alpha / 2))
-    return found
+        counts[name] = float(partial_conjunction(p, alpha / 2))
+    return counts

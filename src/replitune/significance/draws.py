@@ -37,8 +37,8 @@ CHUNK = 1024
 
 
 class _Memory:
-    """Values computed once, also when several threads ask at the same time; forgotten with the
-    statistics that they were computed from."""
+    """Values computed once, even if several threads ask at the same time; dropped together with
+    the statistics that they were computed from."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -93,7 +93,7 @@ class SegmentDraws:
     _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
 
     @classmethod
-    def of(cls, rng: np.random.Generator) -> SegmentDraws:
+    def from_rng(cls, rng: np.random.Generator) -> SegmentDraws:
         return cls(draw_key(rng))
 
     def counts(
@@ -143,10 +143,10 @@ class SegmentDraws:
         def make() -> NDArray[np.float64]:
             chosen = slice(None) if replica is None else slice(replica, replica + 1)
             statistics = in_units(system.statistics[chosen], documents, unit)
-            found = np.empty((samples, len(statistics)))
+            scores = np.empty((samples, len(statistics)))
             for rows, sums in self.sums(statistics, samples):
-                found[rows] = metric.score(sums)
-            return found
+                scores[rows] = metric.score(sums)
+            return scores
 
         return self._memory.get(system, (metric.id, unit, replica), samples, make)
 
@@ -159,17 +159,17 @@ class PoolDraws:
     _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
 
     @classmethod
-    def of(cls, rng: np.random.Generator) -> PoolDraws:
+    def from_rng(cls, rng: np.random.Generator) -> PoolDraws:
         return cls(draw_key(rng))
 
     def sums(self, pool: NDArray, samples: int, stratum: int = 0) -> NDArray:
         """(samples, K) sums over M draws from pool (M, K)."""
         if pool.dtype.kind == "f":
             pool = exact_columns(pool, len(pool))
-        found = np.empty((samples, pool.shape[1]))
+        sums = np.empty((samples, pool.shape[1]))
         for rows in blocks(samples, POOLS):
-            found[rows] = self._block(pool, rows, stratum)
-        return found
+            sums[rows] = self._block(pool, rows, stratum)
+        return sums
 
     def _keys(self, samples: slice, stratum: int, attempt: int = 0) -> NDArray[np.uint64]:
         key = (self.key + 0x632BE59BD9B4E019 * stratum + 0xD6E8FEB86659FD93 * attempt) % 2**64
@@ -282,7 +282,7 @@ class Draws:
     pools: Callable[[str], PoolDraws]
     """The pool draws of a system, by its name."""
     replicas: Callable[[str], np.random.Generator]
-    """What draws whole replicas of a system, by its name: from the start each time."""
+    """Makes the generator that draws whole replicas of a system, by name: a fresh one each time."""
 
 
 def named_draws(testset: str, seed: int) -> Draws:
@@ -290,11 +290,11 @@ def named_draws(testset: str, seed: int) -> Draws:
     pools: dict[str, PoolDraws] = {}
 
     def pool(system: str) -> PoolDraws:
-        drawn = PoolDraws.of(stream(seed, "test", testset, "pool", system))
+        drawn = PoolDraws.from_rng(stream(seed, "test", testset, "pool", system))
         return pools.setdefault(system, drawn)
 
     return Draws(
-        SegmentDraws.of(stream(seed, "test", testset, "segments")),
+        SegmentDraws.from_rng(stream(seed, "test", testset, "segments")),
         pool,
         lambda system: stream(seed, "test", testset, "replicas", system),
     )
@@ -306,7 +306,7 @@ def draws_of(rng: np.random.Generator | None, draws: Draws | None) -> Draws:
         return draws
     if rng is None:
         raise TypeError("give a Generator as `rng`")
-    return Draws(SegmentDraws.of(rng), lambda name: PoolDraws.of(rng), lambda name: rng)
+    return Draws(SegmentDraws.from_rng(rng), lambda name: PoolDraws.from_rng(rng), lambda name: rng)
 
 
 def one_replica_deltas(

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance.arguments import wide
+from replitune.significance.arguments import widened
 from replitune.significance.exchange import Sides
 
 MOST_SUMS = 2**22
 MOST_ADDITIONS = 2**32
-"""A few seconds."""
+"""Limit of the work: a few seconds."""
 LARGEST = 2.0**53
-"""Integers up to here are what they are as floating-point numbers, too."""
+"""Integers up to here are exact as floating-point numbers."""
 SAMPLE = "leave `exact` out: then exchanges are sampled"
 
 
@@ -29,7 +29,7 @@ def exact_exchange(side: Sides) -> tuple[NDArray[np.float64], NDArray[np.float64
     The metric need not be linear: with all other statistics the same for A and B, its scores after
     an exchange depend on the sum of that one, and are computed for each of its values.
     """
-    a, b = wide(side.a[0]), wide(side.b[0])
+    a, b = widened(side.a[0]), widened(side.b[0])
     column, d = _counted(side, a, b)
     step = int(np.gcd.reduce(d)) if len(d) else 1
     sizes = np.abs(d) // step
@@ -42,7 +42,7 @@ def exact_exchange(side: Sides) -> tuple[NDArray[np.float64], NDArray[np.float64
             fix=SAMPLE,
         )
     probability = coin_sums(sizes)
-    # A gains the differences of what it takes over: from all that is negative, up in steps
+    # A gains the differences of the outputs it takes over: from the sum of all negative ones, up in steps
     gains = d[d < 0].sum() + step * np.arange(len(probability))
     x, y = (np.repeat(z.sum(axis=0)[np.newaxis], len(gains), axis=0) for z in (a, b))
     x[:, column] += gains
@@ -59,13 +59,13 @@ def coin_sums(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
     >>> coin_sums(np.array([1, 2]))
     array([0.25, 0.25, 0.25, 0.25])
     """
-    found = np.zeros(int(sizes.sum()) + 1)
-    found[0], end = 1.0, 1
+    probabilities = np.zeros(int(sizes.sum()) + 1)
+    probabilities[0], end = 1.0, 1
     for size in np.sort(sizes).tolist():  # the small ones first, while there are few sums
-        found[size : size + end] += found[:end].copy()
+        probabilities[size : size + end] += probabilities[:end].copy()
         end += size
-        found[:end] *= 0.5
-    return found
+        probabilities[:end] *= 0.5
+    return probabilities
 
 
 def _counted(side: Sides, a: NDArray, b: NDArray) -> tuple[int, NDArray[np.int64]]:
@@ -79,12 +79,12 @@ def _counted(side: Sides, a: NDArray, b: NDArray) -> tuple[int, NDArray[np.int64
     fractions = d[(d != np.rint(d)) | (np.abs(d) > LARGEST)]
     if len(differ) == 1 and not len(fractions):
         return differ[0], d.astype(np.int64)
-    found = f"{names[differ[0]]} differs by {fractions[0]:g}" if len(fractions) else ""
+    reason = f"{names[differ[0]]} differs by {fractions[0]:g}" if len(fractions) else ""
     if len(differ) > 1:
-        found = "outputs differ in " + ", ".join(names[k] for k in differ)
+        reason = "outputs differ in " + ", ".join(names[k] for k in differ)
     raise ReplituneError(
         f"no exact p of {side.metric.id}",
-        found=found,
+        found=reason,
         expected="outputs that differ in one statistic, by integers: those of TER, of length with "
         "one reference, of external scores that are counts, or 0 and 1",
         fix=SAMPLE,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.significance.arguments import pooled_score, wide
+from replitune.significance.arguments import pooled_score, widened
 from replitune.significance.counting import Exchanged
 from replitune.significance.kernels.exchange import PairedExchange
 from replitune.significance.kernels.free import FreeExchange
@@ -35,10 +35,10 @@ class Sides:
     b: NDArray
 
 
-def _by_kind(sides: Sequence[Sides], found: Sequence[Exchanged]) -> Iterator[list[int]]:
+def _by_kind(sides: Sequence[Sides], exchanges: Sequence[Exchanged]) -> Iterator[list[int]]:
     """Metrics to be sampled that can share one pass: counts with counts, real numbers with real
     numbers."""
-    sampled = [i for i, exchanged in enumerate(found) if not exchanged.exact]
+    sampled = [i for i, exchanged in enumerate(exchanges) if not exchanged.exact]
     for integer in (True, False):
         group = [i for i in sampled if (sides[i].a.dtype.kind in "iu") == integer]
         if group:
@@ -52,19 +52,19 @@ def _columns(sides: Sequence[Sides], group: list[int]) -> list[slice]:
 
 def _pooled_deltas(side: Sides, x: NDArray) -> NDArray[np.float64]:
     """x (C, K): statistics of X summed over replicas; Y has the rest."""
-    total = wide(side.a).sum(axis=(0, 1)) + wide(side.b).sum(axis=(0, 1))
+    total = widened(side.a).sum(axis=(0, 1)) + widened(side.b).sum(axis=(0, 1))
     score = side.metric
     return pooled_score(score, total - x, len(side.b)) - pooled_score(score, x, len(side.a))
 
 
 def _paired_pooled(side: Sides, gains: NDArray) -> NDArray[np.float64]:
-    return _pooled_deltas(side, wide(side.a).sum(axis=(0, 1)) + gains)
+    return _pooled_deltas(side, widened(side.a).sum(axis=(0, 1)) + gains)
 
 
 def _paired_mean(side: Sides, gains: NDArray) -> NDArray[np.float64]:
     """gains (C, n, K): what replica r of A gains and replica r of B loses."""
-    x = side.metric.score(wide(side.a).sum(axis=1) + gains)
-    y = side.metric.score(wide(side.b).sum(axis=1) - gains)
+    x = side.metric.score(widened(side.a).sum(axis=1) + gains)
+    y = side.metric.score(widened(side.b).sum(axis=1) - gains)
     return y.mean(axis=1) - x.mean(axis=1)
 
 
@@ -77,21 +77,21 @@ def paired_exchange(
     """
     pooled = aggregation == "pooled"
     deltas_of = _paired_pooled if pooled else _paired_mean
-    found = []
+    exchanges = []
     for side in sides:
         differ = np.argwhere((side.a != side.b).any(axis=2))
         exact = len(differ) < 63 and 2 ** len(differ) <= len(keys)
         deltas = _enumerate_paired(side, differ, aggregation) if exact else np.empty(0)
-        found.append(Exchanged(deltas, exact, len(differ) * math.log(2)))
-    for group in _by_kind(sides, found):
+        exchanges.append(Exchanged(deltas, exact, len(differ) * math.log(2)))
+    for group in _by_kind(sides, exchanges):
         kernel = PairedExchange(
-            np.concatenate([wide(sides[i].b) - wide(sides[i].a) for i in group], axis=2)
+            np.concatenate([widened(sides[i].b) - widened(sides[i].a) for i in group], axis=2)
         )
         draw = kernel.pooled if pooled else kernel.by_replica
         size = BLOCK if pooled else max(64, min(BLOCK, 2**18 // len(sides[0].a)))
         for i, deltas in _sample(sides, group, draw, deltas_of, keys, size):
-            found[i] = replace(found[i], deltas=deltas)
-    return found
+            exchanges[i] = replace(exchanges[i], deltas=deltas)
+    return exchanges
 
 
 def _sample(
@@ -112,7 +112,7 @@ def _sample(
 
 
 def _enumerate_paired(side: Sides, differ: NDArray, aggregation: str) -> NDArray[np.float64]:
-    difference = wide(side.b) - wide(side.a)
+    difference = widened(side.b) - widened(side.a)
     n, _, k = difference.shape
     gains = np.zeros((1, n, k), dtype=difference.dtype)
     for replica, unit in differ:
@@ -129,7 +129,7 @@ def free_exchange(
 ) -> list[Exchanged]:
     """Deal the outputs of each unit anew, within each stratum of replicas."""
     pooled = aggregation == "pooled"
-    found = []
+    exchanges = []
     for side in sides:
         cells = _varying_cells(side, strata)
         each, same = 0.0, 0.0
@@ -143,17 +143,17 @@ def free_exchange(
             same += 0.0 if pooled else relabelled
         exact = each <= math.log(len(keys)) + 1e-9
         deltas = _enumerate_free(side, strata, cells, pooled) if exact else np.empty(0)
-        found.append(Exchanged(deltas, exact, each - same))
+        exchanges.append(Exchanged(deltas, exact, each - same))
     slots_a, slots_b = _slots(strata)
 
     def mean_deltas(side: Sides, sums: NDArray) -> NDArray[np.float64]:
         scores = side.metric.score(sums)
         return scores[:, slots_b].mean(axis=1) - scores[:, slots_a].mean(axis=1)
 
-    for group in _by_kind(sides, found):
+    for group in _by_kind(sides, exchanges):
         a = np.concatenate([sides[i].a for i in group], axis=2)
         b = np.concatenate([sides[i].b for i in group], axis=2)
-        outputs = [wide(np.concatenate([a[in_a], b[in_b]])) for in_a, in_b in strata]
+        outputs = [widened(np.concatenate([a[in_a], b[in_b]])) for in_a, in_b in strata]
         if pooled:
             takes = [len(in_a) for in_a, _ in strata]
             draw = FreeExchange(list(zip(outputs, takes, strict=True))).pooled
@@ -164,8 +164,8 @@ def free_exchange(
             size = max(16, 2**17 // slots.constants.size)
         deltas_of = _pooled_deltas if pooled else mean_deltas
         for i, deltas in _sample(sides, group, draw, deltas_of, keys, size):
-            found[i] = replace(found[i], deltas=deltas)
-    return found
+            exchanges[i] = replace(exchanges[i], deltas=deltas)
+    return exchanges
 
 
 def _slots(strata: Strata) -> tuple[list[int], list[int]]:
@@ -194,7 +194,7 @@ def _enumerate_free(
 ) -> NDArray[np.float64]:
     """All arrangements: the product over cells of all subsets, or of all permutations."""
     slots_a, slots_b = _slots(strata)
-    outputs = [np.concatenate([wide(side.a[in_a]), wide(side.b[in_b])]) for in_a, in_b in strata]
+    outputs = [np.concatenate([widened(side.a[in_a]), widened(side.b[in_b])]) for in_a, in_b in strata]
     observed = np.concatenate([o.sum(axis=1) for o in outputs])  # (slots, K)
     if pooled:
         x = observed[slots_a].sum(axis=0)[np.newaxis]

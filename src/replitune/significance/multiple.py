@@ -29,20 +29,20 @@ def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
     for value, i in known:
         if not 0 <= value <= 1:
             raise ReplituneError("a p-value is not between 0 and 1", found=f"{value!r} in place {i}")
-    found: list[float | None] = [None] * len(p)
+    adjusted: list[float | None] = [None] * len(p)
     if method == "holm":
         largest = 0.0
         for rank, (value, i) in enumerate(known):
             largest = max(largest, min(1.0, (m - rank) * value))
-            found[i] = largest
+            adjusted[i] = largest
     else:
         smallest = 1.0
         for rank in range(m, 0, -1):
             value, i = known[rank - 1]
             # m/m is 1, so that the largest p is left as it is
             smallest = min(smallest, value * (m / rank))
-            found[i] = smallest
-    return found
+            adjusted[i] = smallest
+    return adjusted
 
 
 def verdict(result: TestResult, alpha: float, higher_is_better: bool) -> int | None:
@@ -141,15 +141,15 @@ def rank_systems(
     elif not joint:
         text = "no clusters: they need a correction that holds for all pairs together (holm, max-t)"
         notes = (Note("no-clusters", text),)
-    found = None
+    groups = None
     if joint and not untested:
-        found = tuple(tuple(names[i] for i in c) for c in clusters(wins))
+        groups = tuple(tuple(names[i] for i in c) for c in clusters(wins))
     return Ranking(
         systems=names,
         scores=tuple(float(scores[name]) for name in names),
         wins=wins,
         tested=tested,
-        clusters=found,
+        clusters=groups,
         notes=notes,
         joint=joint,
     )

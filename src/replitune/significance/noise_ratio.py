@@ -76,19 +76,19 @@ def patterns(ns: Sequence[int], pairs: Pairs, ratio: float) -> list[NDArray[np.f
     members = {kind: [s for s, n in enumerate(ns) if (n, degree[s]) == kind] for kind in sorted(kinds)}
     for counts in ((0, 1, 2, 0.5, 1.0), (0, 1, 1.0), (0, 1.0)):
         several = [
-            sorted({int(k * len(of)) if isinstance(k, float) else min(k, len(of)) for k in counts})
-            for of in members.values()
+            sorted({int(k * len(alike)) if isinstance(k, float) else min(k, len(alike)) for k in counts})
+            for alike in members.values()
         ]
         if np.prod([len(options) for options in several]) <= MOST_PATTERNS:
             break
-    found = []
+    deviations = []
     for noisy in product(*several):
         sd = np.ones(len(ns))
-        for of, k in zip(members.values(), noisy, strict=True):
-            sd[of[:k]] = ratio
+        for alike, k in zip(members.values(), noisy, strict=True):
+            sd[alike[:k]] = ratio
         if sd.min() == 1:
-            found.append(sd)
-    return found
+            deviations.append(sd)
+    return deviations
 
 
 @lru_cache(maxsize=64)
@@ -148,11 +148,11 @@ class Bound:
         return float(shrunk(variance, df, self.pooled))
 
     def note(self) -> Note:
-        said = f"that no system's runs vary more than {self.ratio:g} times as much as another's"
+        claim = f"that no system's runs vary more than {self.ratio:g} times as much as another's"
         if self.contradicted:
-            text = f"the runs contradict the assumption {said}: tested without it"
+            text = f"the runs contradict the assumption {claim}: tested without it"
             return Note("noise-ratio-contradicted", text)
-        text = f"assumes {said} (standard deviation); run variances shrunk over {len(self.ns)} systems"
+        text = f"assumes {claim} (standard deviation); run variances shrunk over {len(self.ns)} systems"
         return Note("noise-ratio", text)
 
     def worst(self, compared: Sequence[int], pairs: Pairs, one_sided: bool = False) -> Worst:

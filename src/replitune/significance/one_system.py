@@ -24,8 +24,8 @@ from replitune.metrics.base import MeanMetric, Metric
 from replitune.registry import Entry
 from replitune.settings import about, check_arguments
 from replitune.significance import arguments as iv
-from replitune.significance.base import Note, some
-from replitune.significance.counting import few_replicas, percentile_interval
+from replitune.significance.base import Note, without_none
+from replitune.significance.counting import few_replicas_note, percentile_interval
 from replitune.significance.draws import Draws, SegmentDraws, named_draws
 from replitune.significance.intervals import Interval, bca_interval
 from replitune.significance.next_run import prediction_interval
@@ -116,11 +116,11 @@ def riezler_interval(
     r = iv.select_replica(system, scores, replica)
     statistics = iv.in_units(system.statistics[[r]], documents, unit)
     if half is None:
-        found = draws.segments.scores(metric, system, documents, unit=unit, samples=samples, replica=r)[
+        drawn = draws.segments.scores(metric, system, documents, unit=unit, samples=samples, replica=r)[
             :, 0
         ]
     else:
-        found = np.empty(samples)
+        drawn = np.empty(samples)
         blocks = draws.segments.sums(
             statistics,
             samples,
@@ -128,13 +128,13 @@ def riezler_interval(
             replacement=half == "with replacement",
         )
         for rows, sums in blocks:
-            found[rows] = metric.score(sums[:, 0])
-    every = iv.wide(statistics)
+            drawn[rows] = metric.score(sums[:, 0])
+    every = iv.widened(statistics)
     jackknife = metric.score(every.sum(axis=1) - every[0])
     note = None
     if statistics.shape[1] == 1:
         note = Note("one-unit", f"one {unit}: nothing to draw from")
-    return _interval(found, float(scores[r]), jackknife, kind, confidence, note)
+    return _interval(drawn, float(scores[r]), jackknife, kind, confidence, note)
 
 
 @check_arguments
@@ -152,18 +152,18 @@ def clark_interval(
 ) -> Interval:
     """Of the score of the pooled statistics: N n draws from the segment x replica pool."""
     pool = draws.pools(system.name)
-    found = pool.scores(
+    drawn = pool.scores(
         metric, system, documents, aggregation="pooled", strata=strata, unit=unit, samples=samples
     )
     total = system.sums.sum(axis=0)
     observed = float(iv.pooled_score(metric, total, system.n))
     jackknife = np.empty(0)
     if kind == "bca":
-        left = total - iv.wide(iv.in_units(system.statistics, documents, unit))
+        left = total - iv.widened(iv.in_units(system.statistics, documents, unit))
         jackknife = iv.pooled_score(metric, left, system.n)
         for members in iv.own_strata(system, strata):
             jackknife[members] -= jackknife[members].mean()
-    return _interval(found, observed, jackknife.ravel(), kind, confidence, None)
+    return _interval(drawn, observed, jackknife.ravel(), kind, confidence, None)
 
 
 @check_arguments
@@ -183,16 +183,16 @@ def fu_interval(
     if system.n == 1:
         return Interval(None, None, (ONE_REPLICA_NOTE,))
     rng = draws.replicas(system.name)
-    found = product(replica_counts(system, strata, samples, rng), scores) / system.n
+    drawn = product(replica_counts(system, strata, samples, rng), scores) / system.n
     jackknife = np.empty(system.n)
     for members in iv.own_strata(system, strata):
         jackknife[members] = scores[members].mean() - scores[members]
-    note = few_replicas(system.n, system.n)
-    return _interval(found, float(scores.mean()), jackknife, kind, confidence, note)
+    note = few_replicas_note(system.n, system.n)
+    return _interval(drawn, float(scores.mean()), jackknife, kind, confidence, note)
 
 
 def _interval(
-    found: NDArray[np.float64],
+    drawn: NDArray[np.float64],
     observed: float,
     jackknife: NDArray[np.float64],
     kind: str,
@@ -200,9 +200,9 @@ def _interval(
     note: Note | None,
 ) -> Interval:
     if kind == "bca":
-        low, high, reason = bca_interval(found, observed, jackknife, confidence)
-        return Interval(low, high, some(note, reason), found)
-    return Interval(*percentile_interval(found, confidence), some(note), found)
+        low, high, reason = bca_interval(drawn, observed, jackknife, confidence)
+        return Interval(low, high, without_none(note, reason), drawn)
+    return Interval(*percentile_interval(drawn, confidence), without_none(note), drawn)
 
 
 def summarise(

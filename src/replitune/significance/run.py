@@ -24,7 +24,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.registry import Entry
 from replitune.significance.arguments import options_iv
-from replitune.significance.base import Comparison, Note, TestResult, some
+from replitune.significance.base import Comparison, Note, TestResult, without_none
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import LEAD, TESTS
@@ -66,10 +66,10 @@ def tests_on(testsets: int, methods: Sequence[str | Mapping[str, Any] | Entry]) 
     entries = TESTS.entries(methods)
     if testsets == 1:
         return entries
-    return [entry for entry in entries if of_suite(entry)] or [Entry(LEAD)]
+    return [entry for entry in entries if suite_test(entry)] or [Entry(LEAD)]
 
 
-def of_suite(method: Entry) -> Callable[..., TestResult] | None:
+def suite_test(method: Entry) -> Callable[..., TestResult] | None:
     """The test of a pair on all test sets of a suite, where there is one."""
     return getattr(TESTS[method.name], "on_suite", None)
 
@@ -164,9 +164,9 @@ def run_scores(
 ) -> NDArray[np.float64]:
     """(n,) weighted mean scores of a system's runs, which are the same on all test sets."""
     metric = testsets[0].metrics[id][0]
-    found = [testset.metrics[id][1][system] for testset in testsets]
-    same_replicas(system, [one.replicas for one in found])
-    scores = [weight * metric.score(one.sums) for weight, one in zip(weights, found, strict=True)]
+    statistics = [testset.metrics[id][1][system] for testset in testsets]
+    same_replicas(system, [one.replicas for one in statistics])
+    scores = [weight * metric.score(one.sums) for weight, one in zip(weights, statistics, strict=True)]
     summed: NDArray[np.float64] = np.sum(scores, axis=0)
     return summed
 
@@ -197,26 +197,26 @@ def _run_pair(
             fresh["rng"] = stream(seed, "test", testset, first, second, method.name)
         return function(comparisons, **fresh)
 
-    found: dict[str, TestResult] = {}
-    if len(weights) > 1 and (together := of_suite(method)) is not None:
+    results: dict[str, TestResult] = {}
+    if len(weights) > 1 and (together := suite_test(method)) is not None:
         options = options_iv(function, options)
-        found = {id: together(each, weights, **options) for id, each in compared.items()}
+        results = {id: together(each, weights, **options) for id, each in compared.items()}
     elif "comparisons" in takes:
         alone = {id: comparison for id, (comparison,) in compared.items()}
         for ids in _alike(alone):
-            found.update(zip(ids, call([alone[id] for id in ids]), strict=True))
+            results.update(zip(ids, call([alone[id] for id in ids]), strict=True))
     else:
-        found = {id: call(comparison) for id, (comparison,) in compared.items()}
+        results = {id: call(comparison) for id, (comparison,) in compared.items()}
     used = seed if {"rng", "draws"} & takes.keys() else None
     rows = {
         id: replace(
-            found[id],
+            results[id],
             method=method.id,
             seed=used,
-            notes=some(
-                *found[id].notes,
+            notes=without_none(
+                *results[id].notes,
                 dropped_note(segments - sum(comparison.segments for comparison in comparisons)),
-                documents_note(found[id], *comparisons),
+                documents_note(results[id], *comparisons),
             ),
         )
         for id, comparisons in compared.items()
@@ -250,8 +250,8 @@ def scored_by_both(comparison: Comparison) -> Comparison:
 def documents_note(result: TestResult, comparison: Comparison, *others: Comparison) -> Note | None:
     """Documents that a test takes no notice of, where it does not say so itself, as those of suites
     do."""
-    said = others or any(note.code == "documents-ignored" for note in result.notes)
-    if said or "segment" not in result.unit or not has_documents(comparison.documents):
+    says_so = others or any(note.code == "documents-ignored" for note in result.notes)
+    if says_so or "segment" not in result.unit or not has_documents(comparison.documents):
         return None
     text = f"segments of {comparison.n_documents} documents taken as independent (`unit: document`)"
     return Note("documents-ignored", text)
@@ -302,15 +302,15 @@ def adjusted(
     rows = list(results)
     for method in dict.fromkeys(r.method for r in rows):
         family = [i for i, r in enumerate(rows) if r.method == method]
-        found, used = _corrected([rows[i] for i in family], alpha / families, correction, samples, seed)
+        corrected, used = _corrected([rows[i] for i in family], alpha / families, correction, samples, seed)
         tests = families * sum(rows[i].p is not None for i in family)
         if correction != "none":
-            found = _same_adjusted(found, "bh" if correction == "bh" else "holm", families)
-        for i, row in zip(family, found, strict=True):
+            corrected = _same_adjusted(corrected, "bh" if correction == "bh" else "holm", families)
+        for i, row in zip(family, corrected, strict=True):
             p = row.p_adjusted
             if p is not None and used != "none":
                 p = min(1.0, families * p)
-            notes = some(*row.notes, out_of_reach(row, alpha, used, tests))
+            notes = without_none(*row.notes, out_of_reach(row, alpha, used, tests))
             rows[i] = replace(row, p_adjusted=p, correction=used, notes=notes)
     return rows
 
@@ -343,20 +343,20 @@ def _corrected(
             if joint is not None:
                 return [_simultaneous(row, joint, alpha) for row in rows], "max-t"
         correction = "holm"
-    found = adjust(p, correction)
-    return [replace(row, p_adjusted=value) for row, value in zip(rows, found, strict=True)], correction
+    adjusted_p = adjust(p, correction)
+    return [replace(row, p_adjusted=value) for row, value in zip(rows, adjusted_p, strict=True)], correction
 
 
 def _same_adjusted(rows: list[TestResult], correction: str, families: int) -> list[TestResult]:
     """With the p of equivalence corrected, too, where there is one."""
     from replitune.significance.multiple import adjust
 
-    found = adjust([row.details.get("p_same") for row in rows], correction)
+    adjusted_p = adjust([row.details.get("p_same") for row in rows], correction)
     return [
         row
         if p is None
         else replace(row, details={**row.details, "p_same_adjusted": min(1.0, families * p)})
-        for row, p in zip(rows, found, strict=True)
+        for row, p in zip(rows, adjusted_p, strict=True)
     ]
 
 

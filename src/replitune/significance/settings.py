@@ -1,4 +1,4 @@
-"""What an experiment asks of its tests. Light on purpose: the Snakefile imports it."""
+"""What an experiment asks of its tests. Kept light, because the Snakefile imports it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class TestSettings(Settings, frozen=True):
         return leading(self.tests())
 
     def tests(self) -> list[Entry]:
-        """The tests, those that can use it being told of paired replicas."""
+        """The tests; those that can use it are told whether replicas are paired."""
         entries = TESTS.entries(self.methods)
         if not self.paired_replicas:
             return entries

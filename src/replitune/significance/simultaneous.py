@@ -120,10 +120,10 @@ class Largest:
         from scipy.special import ndtr
 
         allowed = int(np.floor(alpha * (len(self.z) + 1))) - 1
-        found = 0.0
+        p = 0.0
         if allowed >= 0:
-            found = float(ndtr(-self.z[allowed])) * (2 if self.two_sided else 1)
-        return min(alpha, max(found, alpha / self.pairs)) * (1 if self.two_sided else 2)
+            p = float(ndtr(-self.z[allowed])) * (2 if self.two_sided else 1)
+        return min(alpha, max(p, alpha / self.pairs)) * (1 if self.two_sided else 2)
 
 
 def jointly(

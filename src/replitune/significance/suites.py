@@ -29,12 +29,12 @@ def summarise_suite(
     """A system on a suite under one metric: scores are weighted means, and s_sel is by the
     linearised metric."""
     scores = run_scores(testsets, weights, id, system)
-    found = [(metric, systems[system]) for metric, systems in (t.metrics[id] for t in testsets)]
+    pairs = [(metric, systems[system]) for metric, systems in (t.metrics[id] for t in testsets)]
     variances = [
         (weight * analyse(metric, statistics, None).units) ** 2
-        for weight, (metric, statistics) in zip(weights, found, strict=True)
+        for weight, (metric, statistics) in zip(weights, pairs, strict=True)
     ]
-    replicas = found[0][1].replicas
+    replicas = pairs[0][1].replicas
     return SystemSummary(
         name=system,
         n=len(scores),

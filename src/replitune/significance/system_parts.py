@@ -26,7 +26,7 @@ SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
 FEW_DOCUMENTS = 20.0
 HEAVY = 8.0
-"""Kurtosis of what units add beyond which it is asked how many of them make the difference."""
+"""Kurtosis of what units add above which the units that make the difference are counted."""
 FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 30.0, 6.0
 """Fewer than this: a note, and no p."""
 KEPT_BYTES = 256 << 20
@@ -58,7 +58,7 @@ class SystemParts:
     segments: int
     documents: int
     smooth: bool = True
-    """A gradient made the values, not pseudo-values."""
+    """The values come from a gradient, not from pseudo-values."""
     notes: tuple[Note, ...] = ()
 
     @property
@@ -68,8 +68,8 @@ class SystemParts:
     @cached_property
     def mean(self) -> NDArray[np.float64]:
         """(U,) mean over replicas."""
-        found: NDArray[np.float64] = self.units.mean(axis=0)
-        return found
+        means: NDArray[np.float64] = self.units.mean(axis=0)
+        return means
 
     @cached_property
     def squares(self) -> NDArray[np.float64]:
@@ -153,8 +153,8 @@ def same_replicas(system: str, replicas: Sequence[tuple[str, ...]]) -> None:
 class Analyses:
     """Systems that were analysed, kept for the next pair.
 
-    `run_scores` gives, by metric id, the scores of the runs of every system, for what is learnt
-    from all of them; `seed` is that of what is drawn to learn it.
+    `run_scores` gives, by metric id, the scores of the runs of every system, for bounds that are
+    estimated from all of them; `seed` is for the draws that this takes.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Analyses:
         self._bounds: dict[tuple[str, float], Bound] = {}
         self._lock = threading.Lock()
 
-    def of(
+    def parts(
         self, metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
     ) -> SystemParts:
         key = (metric.id, system.name, id(system.statistics), documents is None)
@@ -174,21 +174,21 @@ class Analyses:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key][1]
-        found = analyse(metric, system, documents)
+        parts = analyse(metric, system, documents)
         with self._lock:
-            self._kept[key] = (system, found)  # with the system, so that its id stays its own
+            self._kept[key] = (system, parts)  # with the system, so that its id stays its own
             while len(self._kept) > 2 and self._size() > KEPT_BYTES:
                 self._kept.popitem(last=False)
-        return found
+        return parts
 
     def bound(self, metric: Metric, ratio: float, pair: Sequence[NDArray[np.float64]]) -> Bound:
-        """On the noise of runs; of the pair alone where no more systems are known."""
+        """The bound on the noise of runs; from the pair alone if no other systems are known."""
         if self._run_scores is None:
             return bound_of(ratio, pair, self._seed)
         with self._lock:
             if (metric.id, ratio) not in self._bounds:
-                found = bound_of(ratio, self._run_scores(metric.id), self._seed)
-                self._bounds[metric.id, ratio] = found
+                bound = bound_of(ratio, self._run_scores(metric.id), self._seed)
+                self._bounds[metric.id, ratio] = bound
             return self._bounds[metric.id, ratio]
 
     def _size(self) -> int:
@@ -232,8 +232,8 @@ def contributing(d: NDArray[np.float64], nu: float) -> float:
     if largest == 0:
         return np.inf
     squares = (d / largest) ** 2
-    found = float(squares.sum() ** 2 / (squares**2).sum())
-    return found if found * HEAVY < nu + 1 else np.inf
+    count = float(squares.sum() ** 2 / (squares**2).sum())
+    return count if count * HEAVY < nu + 1 else np.inf
 
 
 def contributing_df(d: NDArray[np.float64], nu: float) -> float:
@@ -252,7 +252,7 @@ def has_documents(documents: NDArray[np.int32]) -> bool:
 
 
 def unit_of(comparison: Comparison, unit: str, scope: str) -> str:
-    """segment or document: what a test set is drawn of."""
+    """segment or document: the unit that test sets are drawn from."""
     known = has_documents(comparison.documents)
     if unit == "document" and not known and scope != "runs":
         raise ReplituneError(
@@ -337,7 +337,7 @@ def spread_of_sums(
 def kink_notes(
     metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
 ) -> tuple[Note, ...]:
-    """What the metric says of its smoothness near the scores of a system."""
+    """Notes of the metric on its smoothness near the scores of a system."""
     note = metric.kink(*spread_of_sums(system.statistics, system.sums, documents))
     if not note:
         return ()

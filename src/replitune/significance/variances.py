@@ -24,10 +24,10 @@ from replitune.significance.system_parts import SystemParts
 RUNS = "runs"
 REST = "rest"
 ENOUGH = 0.75
-"""Share of Var(delta) from which on the other source cannot help: without the other source the
+"""Share of Var(delta) above which the other source cannot help: without the other source the
 standard error would be sqrt(.75) = 87% of what it is."""
 NOTHING = 1e-9
-"""A share that arithmetic leaves of none."""
+"""Shares below this are 0 but for rounding."""
 MOST = 1e9
 """As good as infinitely many degrees of freedom."""
 
@@ -70,14 +70,14 @@ def variance_table(
     a: SystemParts,
     b: SystemParts,
     sides: Sequence[Side],
-    found: Components,
+    estimates: Components,
     *,
     unit: str = "segment",
     alpha: float = 0.05,
 ) -> tuple[VarianceRow, ...]:
     """Sources of the variance of B - A, with intervals of confidence 1 - alpha.
 
-    `found` are the components of `sides`, two replicas and two units or more. Rows: runs of A and
+    `estimates` are the components of `sides`, two replicas and two units or more. Rows: runs of A and
     of B (of paired replicas: of their differences), segments, system x segment, rest of A and of B.
 
     - runs: sigma2_a,s = n (V_rep,s - V_int,s), within groups of replicas;
@@ -87,9 +87,9 @@ def variance_table(
 
     with U segments, or effective documents; on a suite, all of its test sets together.
     """
-    rep, nu_rep = found.rep.tolist(), found.nu_rep.tolist()
-    seg, nu_seg = found.seg.tolist(), found.nu_seg.tolist()
-    both, side_of = found.both.tolist(), found.sides.tolist()
+    rep, nu_rep = estimates.rep.tolist(), estimates.nu_rep.tolist()
+    seg, nu_seg = estimates.seg.tolist(), estimates.nu_seg.tolist()
+    both, side_of = estimates.both.tolist(), estimates.sides.tolist()
     U = sum(nu_seg) + len(nu_seg)
     sizes = [len(members) for side in sides for members in side.strata]
     within = [
@@ -99,7 +99,7 @@ def variance_table(
     between = [MeanSquares((v,), (nu,)) for v, nu in zip(rep, nu_rep, strict=True)]
     names = (None,) if len(sides) == 1 else (a.name, b.name)
 
-    def of_side(parts: list[MeanSquares], number: int) -> MeanSquares:
+    def side_sum(parts: list[MeanSquares], number: int) -> MeanSquares:
         return sum((p for p, s in zip(parts, side_of, strict=True) if s == number), NONE)
 
     noise = sum(within, NONE)
@@ -115,8 +115,8 @@ def variance_table(
 
     rows, rest = [], []
     for number, (name, side) in enumerate(zip(names, sides, strict=True)):
-        n, own = len(side.scores), of_side(between, number)
-        cell = of_side(within, number)
+        n, own = len(side.scores), side_sum(between, number)
+        cell = side_sum(within, number)
         rows.append(row(RUNS, name, n, own, cell, sum(own.values)))
         rest.append(row(REST, name, n * U, cell, NONE, None))
     together = MeanSquares(
@@ -126,7 +126,7 @@ def variance_table(
         ),
         tuple(nu_seg),
     )
-    shared = _quarter(noise) if len(sides) == 2 else _of_sum(a, b, sides[0], found)
+    shared = _quarter(noise) if len(sides) == 2 else _noise_of_mean(a, b, sides[0], estimates)
     rows += [
         row(f"{unit}s", None, U, together, shared, None),
         row(f"system x {unit}", None, U, MeanSquares(tuple(seg), tuple(nu_seg)), noise, test_set),
@@ -138,33 +138,33 @@ def _quarter(noise: MeanSquares) -> MeanSquares:
     return MeanSquares(tuple(v / 4 for v in noise.values), noise.nus)
 
 
-def _of_sum(a: SystemParts, b: SystemParts, pairs: Side, found: Components) -> MeanSquares:
+def _noise_of_mean(a: SystemParts, b: SystemParts, pairs: Side, estimates: Components) -> MeanSquares:
     """V_int of the mean of paired replicas: Var(x + y) = 2 Var(x) + 2 Var(y) - Var(y - x)."""
     partner = iv.matched(a, b)
     own = [
         components([Side(1.0, s.scores[order], s.units[order], pairs.strata)], s.blocks).both
         for s, order in ((a, slice(None)), (b, partner))
     ]
-    values = (2 * own[0] + 2 * own[1] - found.both).sum(axis=0) / 4
+    values = (2 * own[0] + 2 * own[1] - estimates.both).sum(axis=0) / 4
     nu = len(pairs.scores) - len(pairs.strata)
-    return MeanSquares(tuple(values.tolist()), tuple(nu * v for v in found.nu_seg.tolist()))
+    return MeanSquares(tuple(values.tolist()), tuple(nu * v for v in estimates.nu_seg.tolist()))
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one source makes of Var(delta), beside the others."""
+    """The share of one source in Var(delta), beside the others."""
 
     row: VarianceRow
     percent: int
-    """Of all sources together they are 100."""
+    """Percents of all sources add up to 100."""
 
     def __str__(self) -> str:
-        return percent_said(self.percent, self.row.share or 0.0)
+        return percent_text(self.percent, self.row.share or 0.0)
 
 
-def percent_said(percent: int, share: float) -> str:
+def percent_text(percent: int, share: float) -> str:
     """
-    >>> percent_said(0, 0.004), percent_said(100, 0.996), percent_said(100, 1.0)
+    >>> percent_text(0, 0.004), percent_text(100, 0.996), percent_text(100, 1.0)
     ('<1%', '>99%', '100%')
     """
     if percent == 0 and share > NOTHING:
@@ -173,30 +173,30 @@ def percent_said(percent: int, share: float) -> str:
 
 
 def shares(rows: Sequence[VarianceRow]) -> list[Share]:
-    """Of Var(delta), the test set's and that of the runs of each side, as everything that tells of
-    them prints them; none where nothing varies. They are rounded so that they add to 100: down, and
-    up those that lose most by it."""
-    found = [row for row in rows if row.share is not None]
-    found.sort(key=lambda row: row.source == RUNS)
-    percent = [math.floor(100 * (row.share or 0.0)) for row in found]
-    lost = sorted(range(len(found)), key=lambda i: percent[i] - 100 * (found[i].share or 0.0))
+    """Shares of Var(delta), of the test set and of the runs of each side, as they are printed
+    everywhere; none where nothing varies. They are rounded down, and those that lose most by it
+    up, so that they add up to 100."""
+    with_share = [row for row in rows if row.share is not None]
+    with_share.sort(key=lambda row: row.source == RUNS)
+    percent = [math.floor(100 * (row.share or 0.0)) for row in with_share]
+    lost = sorted(range(len(with_share)), key=lambda i: percent[i] - 100 * (with_share[i].share or 0.0))
     for i in lost[: 100 - sum(percent)]:
         percent[i] += 1
-    return [Share(row, whole) for row, whole in zip(found, percent, strict=True)]
+    return [Share(row, whole) for row, whole in zip(with_share, percent, strict=True)]
 
 
 def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None:
-    """What stands in the way of a smaller standard error, in words; None where nothing varies.
+    """What keeps the standard error from being smaller, in words; None where nothing varies.
 
     With any number of segments sum sigma2_a,s / n is left of Var(delta), with any number of runs
-    sigma2_d / N; sigma2_e / (n N) goes with either. The plain words are kept for a pilot that is
-    sure of them: that they hold also when the other source is at the upper end of its interval.
+    sigma2_d / N; sigma2_e / (n N) goes with either. It is said without a
+    qualifier only if it also holds with the other source at the upper end of its interval.
     """
-    found = shares(rows)
-    if not found:
+    parts = shares(rows)
+    if not parts:
         return None
-    of_set, *of_runs = found
-    the_runs = percent_said(100 - of_set.percent, 1 - (of_set.row.share or 0.0))
+    of_set, *of_runs = parts
+    the_runs = percent_text(100 - of_set.percent, 1 - (of_set.row.share or 0.0))
     noise = sum(row.sd**2 / row.n for row in rows if row.source == REST)
     by_runs = sum(one.row.sd**2 / one.row.n for one in of_runs)
     by_set = of_set.row.sd**2 / of_set.row.n
@@ -206,16 +206,16 @@ def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None
     if by_set >= ENOUGH * total:
         worst = sum(one.row.high**2 / one.row.n for one in of_runs)
         sure = by_set / (by_set + worst + noise) >= 0.5
-        said = "more runs cannot help" if sure else "more runs would not help, as far as so few say"
-        return f"{of_set} of the uncertainty is the test set: {said}"
+        advice = "more runs cannot help" if sure else "more runs would not help, as far as so few say"
+        return f"{of_set} of the uncertainty is the test set: {advice}"
     if by_runs >= ENOUGH * total:
         worst = of_set.row.high**2 / of_set.row.n
         sure = by_runs / (by_runs + worst + noise) >= 0.5
-        said = f"more {unit}s cannot help" if sure else f"more {unit}s would hardly help"
+        advice = f"more {unit}s cannot help" if sure else f"more {unit}s would hardly help"
         largest = max(of_runs, key=lambda one: one.row.sd**2 / one.row.n)
         if len(of_runs) > 1 and largest.row.sd**2 / largest.row.n >= ENOUGH * by_runs:
-            return f"{largest} of the uncertainty is the runs of {largest.row.about}: {said}"
-        return f"{the_runs} of the uncertainty is the runs: {said}"
+            return f"{largest} of the uncertainty is the runs of {largest.row.about}: {advice}"
+        return f"{the_runs} of the uncertainty is the runs: {advice}"
     in_part = ", in part by their noise on single segments" if noise > by_set else ""
     return (
         f"{of_set} of the uncertainty is the test set, {the_runs} the runs{in_part}: "

@@ -185,7 +185,7 @@ def power_rows(
     """Power curves of every pair. `plans`: others than those of the settings."""
     from replitune.significance.margins import margin_iv
     from replitune.significance.studies import power
-    from replitune.significance.studies.cheapest import cheapest, said
+    from replitune.significance.studies.cheapest import cheapest, proposal_lines
     from replitune.significance.studies.pairs import pair_of, replicated_pairs
     from replitune.significance.studies.pilot import pilot
 
@@ -218,7 +218,7 @@ def power_rows(
                     power=settings.power,
                     alpha=tests.alpha,
                 )
-                for line in said(proposals):
+                for line in proposal_lines(proposals):
                     print(f"    {line}")
             rows += curve
     return rows

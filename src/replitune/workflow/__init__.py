@@ -1,4 +1,4 @@
-"""Whole experiments: where the workflow is, new experiments, running one and what people see of it.
+"""Whole experiments: the files of the workflow, new experiments, running one and showing its progress.
 
-Snakemake stays the engine. It is a program that is started; nothing here imports it.
+Snakemake is the engine. It is started as a program; nothing here imports it.
 """

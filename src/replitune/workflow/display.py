@@ -1,4 +1,4 @@
-"""What people see of a run: on a terminal one line that changes, elsewhere lines one by one."""
+"""The display of a run: on a terminal a line that is updated, elsewhere one line after the other."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import TextIO
 from replitune.workflow.progress import Progress, stage_of
 
 REPLICAS = ("tune", "decode")
-"""Stages of which every job is one of a replica."""
+"""Stages with one job per replica."""
 SPEAKING = ("kernels", "train", "tune")
-"""Stages while which a job says how far it is: training goes on beside the kernels."""
+"""Stages during which a job reports its progress: training runs beside the kernels."""
 
 
 class Display:
-    """`update` as often as you like; `close` before anything else is printed."""
+    """Call `update` as often as you like, and `close` before anything else is printed."""
 
     def __init__(self, progress: Progress, *, plain: bool, stream: TextIO | None = None) -> None:
         self.progress = progress
         self.stream = stream or sys.stdout
         self.plain = plain or not self.stream.isatty()
         self.began = time.monotonic()
-        self._jobs = self._said = 0
+        self._jobs = self._shown = 0
         self._failed: set[str] = set()
         self._verdict: tuple[str, str] | None = None
         self._latest = ""
@@ -34,11 +34,11 @@ class Display:
         """Print what is new since the last time."""
         progress = self.progress
         progress.look()
-        for name, line in progress.said[self._said :]:
+        for name, line in progress.messages[self._shown :]:
             self._latest = f"{words(name)}: {line.partition(', pool')[0]}"
             if self.plain:
                 self._line(f"{words(name)}: {line}")
-        self._said = len(progress.said)
+        self._shown = len(progress.messages)
         for number, job in enumerate(progress.finished[self._jobs :], self._jobs + 1):
             if self.plain:
                 self._line(f"{words(job.name)} is done in {clock(job.seconds)}; {self._state(number)}")
@@ -63,7 +63,7 @@ class Display:
         self._drawn = ""
 
     def finish(self) -> None:
-        """The last two lines: what came out, and where it is."""
+        """Print the last two lines: the verdict, and where the results are."""
         progress = self.progress
         if (verdict := progress.verdict()) is not None:
             print(f"verdict: {verdict[1].partition('. ')[0].rstrip('.')}", file=self.stream)
@@ -75,13 +75,13 @@ class Display:
     # ---- lines
 
     def _line(self, text: str) -> None:
-        """One that stays."""
+        """Print a line that stays."""
         self.close()
         when = f"[{clock(time.monotonic() - self.began)}] " if self.plain else ""
         print(f"{when}{text}", file=self.stream, flush=True)
 
     def _stages(self) -> None:
-        """Those of which everything is done."""
+        """Print the stages that are complete."""
         for stage, planned in (self.progress.planned or {}).items():
             jobs = [job for job in self.progress.finished if stage_of(job.name) == stage]
             if planned and len(jobs) == planned and stage not in self._complete:
@@ -109,7 +109,7 @@ class Display:
             return f"planning, {clock(time.monotonic() - self.began)}"
         parts = []
         if (stage := progress.stage) is not None:
-            made, every = progress.of_stage(stage)
+            made, every = progress.counts(stage)
             parts.append(f"{stage} {made} of {counted(stage, every)}")
         jobs, all_jobs = progress.jobs
         parts.append(f"{jobs if done is None else done} of {all_jobs} jobs")

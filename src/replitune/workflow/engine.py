@@ -1,4 +1,4 @@
-"""Snakemake, as a program that ends with the one that started it."""
+"""Snakemake, as a program that ends with the process that started it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Engine:
     """key=value"""
     cores: str | None = None
     options: Sequence[str] = ()
-    """Any others of Snakemake's."""
+    """Any other options of Snakemake."""
 
     @property
     def command(self) -> list[str]:
         options = list(self.options)
         lists = {"--config": list(self.config), "--logger": ["replitune"]}
         for option, words in lists.items():
-            if option in options:  # of several, Snakemake takes the last
+            if option in options:  # if there are several, Snakemake takes the last
                 first = options.index(option) + 1
                 options[first:first], lists[option] = words, []
         return [
@@ -59,7 +59,7 @@ class Engine:
         return Program(self.command, "Snakemake", stdout=output)
 
     def release(self) -> None:
-        """Give back the lock of a Snakemake that was killed."""
+        """Release the lock of a Snakemake that was killed."""
         lock = self.folder / locks.RUN
         if not locks.is_abandoned(lock):
             return
@@ -77,7 +77,7 @@ class Engine:
 
 
 def interrupt(program: Program) -> None:
-    """As Ctrl-C does: Snakemake ends its jobs, and gives its lock back. A second Ctrl-C does not
+    """As Ctrl-C does: Snakemake ends its jobs and releases its lock. A second Ctrl-C does not
     wait for that."""
     try:
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):

@@ -1,8 +1,8 @@
-"""What Snakemake says of its jobs to logger plugins, and what is kept of it.
+"""What Snakemake tells logger plugins about its jobs, and what is kept of it.
 
 `replitune run` names the plugin `replitune` (the package snakemake_logger_plugin_replitune), which
 writes lines of JSON beside the results for itself and for `replitune watch`. Without a plugin the
-Snakefile listens, for its last words. Imports nothing of Snakemake's, which loads it at every start.
+Snakefile listens, for its last message. Imports nothing of Snakemake, which loads it at every start.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 
 Event = dict[str, str]
 STARTED, FAILED, EXECUTES, ERROR = "started", "failed", "executes", "error"
-"""A job is; a job has; Snakemake is about to do jobs, and not to answer; Snakemake itself gives up."""
+"""A job has started; a job has failed; Snakemake is about to run jobs; Snakemake itself gives up."""
 NAME = ".run-{}.jsonl"
-"""With the results, by the process of Snakemake."""
+"""The file beside the results, named by the process of Snakemake."""
 
 
 def file_of(folder: Path, process: int) -> Path:
@@ -25,13 +25,13 @@ def file_of(folder: Path, process: int) -> Path:
 
 
 def forget_earlier(folder: Path) -> None:
-    """Events of other runs than that of this process."""
+    """Remove events of runs other than that of this process."""
     for path in {*folder.glob(NAME.format("*"))} - {file_of(folder, os.getpid())}:
         path.unlink(missing_ok=True)
 
 
 def read_events(path: Path) -> list[Event]:
-    """Whole lines; none where there is no such file."""
+    """Events on complete lines; none if there is no such file."""
     try:
         lines = path.read_text("utf-8").splitlines(keepends=True)
     except OSError:
@@ -40,36 +40,36 @@ def read_events(path: Path) -> list[Event]:
 
 
 def failed_logs(events: list[Event]) -> list[str]:
-    """Of jobs that have failed, and were not tried again."""
+    """Logs of jobs that have failed and were not tried again."""
     last = {event["log"]: event["event"] for event in events if event["event"] in (STARTED, FAILED)}
     return [log for log, event in last.items() if event == FAILED]
 
 
 def events_of(record: logging.LogRecord) -> Iterator[Event]:
-    """What a message of Snakemake's says, if anything."""
-    said = vars(record)
-    match said.get("event"):
+    """The events in a message of Snakemake, if any."""
+    fields = vars(record)
+    match fields.get("event"):
         case "workflow_started":
             yield {"event": EXECUTES}
         case "job_info":
-            yield from _of_jobs(STARTED, said)
+            yield from _job_events(STARTED, fields)
         case "job_error":
-            yield from _of_jobs(FAILED, said)
+            yield from _job_events(FAILED, fields)
         case "group_error":
-            yield from _of_jobs(FAILED, *said["job_error_info"])
+            yield from _job_events(FAILED, *fields["job_error_info"])
         case "error":
-            yield {"event": ERROR, "exception": str(said.get("exception"))}
+            yield {"event": ERROR, "exception": str(fields.get("exception"))}
 
 
-def _of_jobs(event: str, *jobs: dict) -> Iterator[Event]:
-    """The first of a job's logs is that of its messages."""
+def _job_events(event: str, *jobs: dict) -> Iterator[Event]:
+    """Events of jobs; the first log of a job is the one with its messages."""
     for job in jobs:
         for log in list(job["log"])[:1]:
             yield {"event": event, "log": str(log)}
 
 
 class Listener(logging.Handler):
-    """Remembers all events of the Snakemake that this process is."""
+    """Remembers all events of this process, which is Snakemake."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Listener(logging.Handler):
 
 
 class Writer:
-    """Writes them, each at once, as lines of a file in a folder."""
+    """Writes each event immediately, as a line of a file in a folder."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
 """Logs and records of jobs, looked at again and again: what has not changed is not read twice.
 
 A folder in which nothing came or went has the time that it had, so it is not listed again; a time
-is believed when two lists at that time were the same, because clocks of file systems are coarse.
-Only logs of jobs without a record still grow, and only their times are asked for. What vanishes
-between two steps is not there.
+is trusted once two listings at that time were equal, because clocks of file systems are coarse.
+Only logs of jobs without a record still grow, and only their times are read. A file that vanishes
+between two steps counts as missing.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 @dataclass
 class _Folder:
     changed: int
-    """Its time, when it was listed."""
+    """Its modification time when it was listed."""
     times: dict[str, int] = field(default_factory=dict)
-    """Of its files."""
+    """Modification times of its files."""
     below: list[str] = field(default_factory=list)
     sure: bool = False
 
@@ -31,7 +31,7 @@ class _Folder:
 
 
 class JobFiles:
-    """What there is below ``logs``, by the names of jobs, with times in nanoseconds."""
+    """The files below ``logs`` by the names of jobs, with times in nanoseconds."""
 
     def __init__(self, logs: Path) -> None:
         self.folder = logs
@@ -40,7 +40,7 @@ class JobFiles:
         self._folders: dict[str, _Folder] = {}
 
     def look(self) -> None:
-        """What is new."""
+        """Read what is new."""
         before, self._folders = self._folders, {}
         todo = [""]
         while todo:
@@ -65,8 +65,8 @@ class JobFiles:
     def _by_suffix(self, suffix: str) -> dict[str, int]:
         return {
             f"{folder}{name.removesuffix(suffix)}": time
-            for folder, found in sorted(self._folders.items())
-            for name, time in found.times.items()
+            for folder, listed in sorted(self._folders.items())
+            for name, time in listed.times.items()
             if name.endswith(suffix) and folder  # Snakemake's own is in no folder
         }
 
@@ -76,18 +76,18 @@ def _listed(path: Path, before: _Folder | None) -> _Folder | None:
         changed = os.stat(path).st_mtime_ns
         if before is not None and before.changed == changed and before.sure:
             return before
-        found = _Folder(changed)
+        listing = _Folder(changed)
         with os.scandir(path) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    found.below.append(entry.name)
+                    listing.below.append(entry.name)
                 elif entry.name.endswith((".json", ".log")) and not entry.name.startswith("."):
                     try:
-                        found.times[entry.name] = entry.stat().st_mtime_ns
+                        listing.times[entry.name] = entry.stat().st_mtime_ns
                     except OSError:  # it was removed meanwhile
                         continue
     except OSError:
         return None
-    found.below.sort()
-    found.sure = before is not None and before.same_as(found)
-    return found
+    listing.below.sort()
+    listing.sure = before is not None and before.same_as(listing)
+    return listing

@@ -23,7 +23,7 @@ def top() -> Path:
 
 
 def profile(name: str) -> Path:
-    """The folder of a profile: one of ours by its name, or a folder of the user's."""
+    """The folder of a profile: one of ours by its name, or a folder of the user."""
     given = Path(name)
     folder = top() / "workflow" / "profiles" / name if name in PROFILES else given
     if not (folder / "config.yaml").is_file():

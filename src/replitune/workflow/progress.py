@@ -1,9 +1,9 @@
 """How far a run is, read from what its jobs write anyway.
 
-A job has a log from its begin and a record from its end (`replitune.ledger.records`); Snakemake
-removes the record of an earlier run before it makes something again. Which jobs there are to do,
-Snakemake has written down at its start (`replitune.ledger.runs`); which have failed without a word
-of their own, its events say, where it has the plugin (`replitune.workflow.events`).
+A job has a log from its start and a record from its end (`replitune.ledger.records`); Snakemake
+removes the record of an earlier run before it makes something again. Snakemake writes down the
+planned jobs at its start (`replitune.ledger.runs`); its events, where it has the plugin, name the
+jobs that failed without a message of their own (`replitune.workflow.events`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from replitune.workflow.job_files import JobFiles
 if TYPE_CHECKING:
     from replitune.results.result import Result
 
-SAID = {
+PATTERNS = {
     "kernels": re.compile(r"^compile \d+ of \d+ .*", re.MULTILINE),
     "tune": re.compile(r"^(?:iteration|round) \d+: .*", re.MULTILINE),
 }
-"""By stage, what long jobs say of themselves."""
+"""By stage, the log lines in which long jobs report their progress."""
 KNOWN = 20
-"""Jobs of an earlier run that are asked for their time, of each stage."""
+"""Jobs of earlier runs whose times are read, per stage."""
 
 
 @dataclass(frozen=True)
@@ -41,26 +41,26 @@ class Finished:
     """A job that has ended well."""
 
     name: str
-    """stage/names, as that of its log."""
+    """stage/names, like its log."""
     seconds: float
     cpu_seconds: float
 
 
 @dataclass
 class Progress:
-    """Of the jobs of a run, whose files are not older than `began` (nanoseconds)."""
+    """The jobs of a run, whose files are not older than `began` (nanoseconds)."""
 
     experiment: Experiment
     began: int
     run: Run | None = None
-    """What it was to do, once Snakemake has said so."""
+    """The run with its planned jobs, once Snakemake has written it."""
     finished: list[Finished] = field(default_factory=list)
     running: dict[str, float] = field(default_factory=dict)
     """Names of jobs, with the time at which they were first seen."""
     failed: dict[str, Path] = field(default_factory=dict)
-    """With their logs, the latest last."""
-    said: list[tuple[str, str]] = field(default_factory=list)
-    """What long jobs say, with their names."""
+    """Failed jobs with their logs, the latest last."""
+    messages: list[tuple[str, str]] = field(default_factory=list)
+    """(name of a job, line in which it reports its progress)."""
 
     def __post_init__(self) -> None:
         self.files = JobFiles(self.experiment.folder / "logs")
@@ -74,10 +74,10 @@ class Progress:
         self.files.look()
         self._seconds = self._earlier()
 
-    # ---- what there is
+    # ---- reading
 
     def look(self) -> None:
-        """What is new."""
+        """Read what is new."""
         if self.run is None:
             self._read_run()
         files = self.files
@@ -102,7 +102,7 @@ class Progress:
         self.running = {n: self.running.get(n, now) for n in at_work if n not in self.failed}
 
     def _lost(self) -> list[str]:
-        """Jobs that have failed, as Snakemake says."""
+        """Jobs that failed according to Snakemake."""
         if self.run is None:
             return []
         logs = failed_logs(read_events(file_of(self.experiment.folder, self.run.process)))
@@ -119,17 +119,17 @@ class Progress:
 
     def _earlier(self) -> defaultdict[str, list[float]]:
         """Seconds of jobs of earlier runs, by stage."""
-        found: defaultdict[str, list[float]] = defaultdict(list)
+        by_stage: defaultdict[str, list[float]] = defaultdict(list)
         for name, changed in self.files.records.items():
-            seconds = found[stage_of(name)]
+            seconds = by_stage[stage_of(name)]
             if changed < self.began and len(seconds) < KNOWN:
                 job = _finished(name, self.files.record(name))
                 seconds += [] if job is None else [job.seconds]
-        return found
+        return by_stage
 
     def _read_log(self, name: str) -> None:
-        """Whole lines that have come since the last look, of a job that says how far it is."""
-        if (pattern := SAID.get(stage_of(name))) is None:
+        """Complete lines since the last look, of a job that reports its progress."""
+        if (pattern := PATTERNS.get(stage_of(name))) is None:
             return
         begin = self._read.get(name, 0)
         try:
@@ -141,28 +141,28 @@ class Progress:
         whole = data.rfind(b"\n") + 1
         self._read[name] = begin + whole
         text = data[:whole].decode("utf-8", errors="replace")
-        self.said += [(name, line) for line in pattern.findall(text)]
+        self.messages += [(name, line) for line in pattern.findall(text)]
 
-    # ---- what it means
+    # ---- answers
 
     @property
     def planned(self) -> Counter[str] | None:
-        """Jobs of this run by stage, once Snakemake has said so."""
+        """Jobs of this run by stage; None until Snakemake has written them."""
         return None if self.run is None else Counter(map(stage_of, self.run.planned))
 
     def is_done(self, name: str) -> bool:
-        """Whether a job has ended, in this run or, where it is not to be done again, before."""
+        """Whether a job has ended: in this run, or earlier if it is not to be done again."""
         to_do = self.run.planned if self.run is not None else frozenset[str]()
         return name in self._known or (name in self.files.records and name not in to_do)
 
-    def of_stage(self, stage: str) -> tuple[int, int]:
-        """Jobs that are done, now or before, and all of the experiment."""
+    def counts(self, stage: str) -> tuple[int, int]:
+        """Jobs of the stage that are done, now or earlier, and all of them."""
         names = self.names.get(stage, [])
         return sum(map(self.is_done, names)), len(names)
 
     @property
     def stage(self) -> str | None:
-        """The first in the order of the workflow that is at work."""
+        """The first stage, in the order of the workflow, that is running."""
         at_work = {stage_of(name) for name in self.running}
         if len(at_work) > 1:
             at_work.discard("kernels")
@@ -170,7 +170,7 @@ class Progress:
 
     @property
     def jobs(self) -> tuple[int, int]:
-        """Of this run: done, and all that are known of: looks may ask for more."""
+        """Jobs of this run: done, and all known so far (looks may ask for more)."""
         known = 0 if self.run is None else len(self.run.planned)
         return len(self.finished), max(known, len(self.finished) + len(self.running))
 
@@ -179,8 +179,8 @@ class Progress:
         return sum(job.cpu_seconds for job in self.finished)
 
     def left(self) -> tuple[float, bool] | None:
-        """Seconds, by those of jobs that are done; whether that is all, or there are jobs of which
-        none was ever done."""
+        """Estimated seconds left, by the times of jobs that are done; and whether every stage has
+        such a job."""
         if self.run is None:
             return None
         done = Counter(stage_of(job.name) for job in self.finished)
@@ -201,8 +201,8 @@ class Progress:
         return max(work / self.run.parallel, longest), whole
 
     def tested(self) -> Result | None:
-        """The first suite or test set, by the first metric, of which the tests are done and are not
-        to be made again."""
+        """Tests of the first suite or test set by the first metric that are done and will not be
+        made again."""
         metric = self.experiment.metrics[0]
         for testset in [*self.experiment.suites, *self.experiment.tests]:
             name = f"test/{testset}/{metric}"
@@ -215,16 +215,16 @@ class Progress:
         return None
 
     def verdict(self) -> tuple[str, str] | None:
-        """Of the first pair, in short and in full, and how many others there are."""
+        """The verdict on the first pair, short and full, with the number of other pairs."""
         from replitune.report.verdict import lead_verdicts
 
         cell = self.tested()
-        found = [] if cell is None else lead_verdicts(cell)
-        if cell is None or not found:
+        verdicts = [] if cell is None else lead_verdicts(cell)
+        if cell is None or not verdicts:
             return None
-        others = f" (and {len(found) - 1} other pairs)" if len(found) > 1 else ""
-        short = f"{cell.testset}, {cell.name}: {found[0].headline}{others}"
-        return short, f"{cell.testset}, {cell.name}: {found[0].text}{others}"
+        others = f" (and {len(verdicts) - 1} other pairs)" if len(verdicts) > 1 else ""
+        short = f"{cell.testset}, {cell.name}: {verdicts[0].headline}{others}"
+        return short, f"{cell.testset}, {cell.name}: {verdicts[0].text}{others}"
 
 
 def _read_result(folder: Path, metric: str) -> Result | None:
@@ -242,7 +242,7 @@ def stage_of(name: str) -> str:
 
 
 class _Record(msgspec.Struct):
-    """What is read of a record."""
+    """The fields of a record that are read."""
 
     seconds: float
     cpu_seconds: float
@@ -257,7 +257,7 @@ def _finished(name: str, path: Path) -> Finished | None:
 
 
 def _says_error(path: Path) -> bool:
-    """Whether a log ends with a message of ours."""
+    """Whether a log ends with an error message of replitune."""
     try:
         with open(path, "rb") as handle:
             handle.seek(max(path.stat().st_size - 4000, 0))

@@ -1,7 +1,7 @@
 """New experiments: a folder with what `replitune run` needs, made from the files in config/.
 
-The files stay what they are in a clone; what a new folder has otherwise, other names of files and
-systems whose outputs somebody has, is put into their text, so that comments stay.
+The files are the ones of a clone; where a new folder differs (names of files, systems of one's own
+outputs), their text is edited, so that comments stay.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ TEMPLATES = {
 
 @dataclass(frozen=True)
 class Given:
-    """Outputs that somebody has, by names that start in the new folder."""
+    """One's own outputs, by names relative to the new folder."""
 
     references: Sequence[str]
     systems: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def write_experiment(folder: Path, name: str, given: Given | None = None) -> list[Path]:
-    """A new experiment in `folder`: its file, the schema, a profile, what git ignores. Nothing that
-    is there is overwritten."""
+    """A new experiment in `folder`: its file, the schema, a profile, what git ignores. No
+    existing file is overwritten."""
     template, files = TEMPLATES[name], top()
     text = (files / template.file).read_text("utf-8")
     text = text.replace("$schema=../schema/", "$schema=schema/")
@@ -96,14 +96,14 @@ def write_experiment(folder: Path, name: str, given: Given | None = None) -> lis
 
 
 def profile_text(files: Path) -> str:
-    """That of a workstation, as a profile of one's own."""
+    """The profile of a workstation, to be edited."""
     text = (files / "workflow" / "profiles" / "workstation" / "config.yaml").read_text("utf-8")
     _, settings = text.split("\n", 1)
     return f"# Options of Snakemake for `replitune run` in this folder.\n{settings}"
 
 
 def with_outputs(text: str, given: Given) -> str:
-    """The experiment of own outputs, with these in the place of the example."""
+    """The experiment of own outputs, with these in place of the example."""
     first = next(iter(given.systems))
     lines = [
         line
@@ -124,11 +124,11 @@ def with_outputs(text: str, given: Given) -> str:
 
 def _words(files: Sequence[str]) -> str:
     """A name, or a list of names, in YAML."""
-    found = list(files)
-    return json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False)
+    names = list(files)
+    return json.dumps(names[0] if len(names) == 1 else names, ensure_ascii=False)
 
 
-# ---- outputs to begin with
+# ---- made-up outputs
 
 
 SEGMENTS = 300
@@ -138,7 +138,7 @@ RUNS = 3
 
 
 def write_example(folder: Path) -> Given:
-    """Made-up outputs of two systems, for who has none at hand."""
+    """Made-up outputs of two systems, for users who have none yet."""
     from replitune.backends.corruption import corrupted_replica
     from replitune.corpus.synthetic import synthetic_testset
     from replitune.running.files import write_lines
@@ -161,5 +161,5 @@ def write_example(folder: Path) -> Given:
 
 
 def seen_from(folder: Path, names: Sequence[str]) -> list[str]:
-    """Names that start here, as they start in `folder`; absolute ones stay."""
+    """Names relative to here, made relative to `folder`; absolute ones stay."""
     return [n if os.path.isabs(n) else os.path.relpath(n, folder) for n in names]

@@ -72,7 +72,7 @@ def run(
     ) as marian:
         code = marian.follow(each_line)
     if code != 0:
-        raise _failure(arguments[0], code, marian.said)
+        raise _failure(arguments[0], code, marian.last_messages)
 
 
 def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:

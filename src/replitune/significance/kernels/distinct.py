@@ -16,19 +16,19 @@ def number_rows(rows, numbers, first):  # type: ignore[no-untyped-def]
     U, m, W = rows.shape
     first[:] = -1
     for u in range(U):
-        found = 0
+        distinct = 0
         for o in range(m):
             d = 0
-            while d < found:
+            while d < distinct:
                 w = 0
                 while w < W and rows[u, first[u, d], w] == rows[u, o, w]:
                     w += 1
                 if w == W:
                     break
                 d += 1
-            if d == found:
-                first[u, found] = o
-                found += 1
+            if d == distinct:
+                first[u, distinct] = o
+                distinct += 1
             numbers[u, o] = d
 
 

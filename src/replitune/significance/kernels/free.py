@@ -276,12 +276,12 @@ class FreeExchange:
         self.takes = [take for _, take in strata]
         self.sizes = [outputs.shape[0] for outputs, _ in strata]
         kind = strata[0][0].dtype.kind
-        wide = np.float64 if kind == "f" else np.int64
+        sum_type = np.float64 if kind == "f" else np.int64
         relative = []
-        self.constant_x = np.zeros(self.columns, dtype=wide)
+        self.constant_x = np.zeros(self.columns, dtype=sum_type)
         bound = 0.0
         for outputs, take in strata:
-            first = outputs[:1].astype(wide)
+            first = outputs[:1].astype(sum_type)
             self.constant_x += take * first[0].sum(axis=0)
             relative.append(outputs - first)
             bound += float(np.abs(relative[-1].astype(np.float64)).sum(axis=(0, 1)).max(initial=0))

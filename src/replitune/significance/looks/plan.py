@@ -1,6 +1,6 @@
 """The plan of looks, made in one way for experiments, for runs in hand, and for advice.
 
-Light on purpose: the Snakefile imports it.
+Kept light, because the Snakefile imports it.
 """
 
 from __future__ import annotations

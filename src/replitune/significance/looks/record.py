@@ -1,6 +1,6 @@
 """What is fixed before the first look, and what every look found: the record of an experiment.
 
-Light on purpose: the Snakefile reads it. As JSON it has everything; as Parquet a row for each look
+Kept light, because the Snakefile reads it. As JSON it has everything; as Parquet a row for each look
 and pair.
 """
 
@@ -23,7 +23,7 @@ NO_P = "no p"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is fixed beforehand. A change of it starts the record over."""
+    """What is fixed beforehand. Changing it starts a new record."""
 
     testset: str
     metric: str
@@ -81,7 +81,7 @@ class SystemLook(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     """Replicas of each kind that were asked for."""
     replicas: list[str]
-    """Those that there are, in order."""
+    """Replicas that exist, in order."""
     missing: dict[str, str] = {}
     """Those that could not be made, and why."""
 
@@ -169,7 +169,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         return {system: self.plan.counts(system, n) for system, n in self.wanted.items()}
 
     def last(self, a: str, b: str) -> PairLook | None:
-        """What the last look said of a pair."""
+        """The last look at a pair."""
         return next((pair for pair in self.looks[-1].pairs if (pair.a, pair.b) == (a, b)), None)
 
     def settled_at(self, a: str, b: str) -> PairLook | None:

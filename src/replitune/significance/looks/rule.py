@@ -57,8 +57,8 @@ class Outlook:
     @property
     def size(self) -> Array:
         """(...) how far delta is from 0, on the side that the test asks for."""
-        found: Array = self.sign * self.delta if self.sign else np.abs(self.delta)
-        return found
+        size: Array = self.sign * self.delta if self.sign else np.abs(self.delta)
+        return size
 
     def two_sided(self, level: ArrayLike) -> Array:
         """The level of the two-sided test of which this one, at `level`, is half, or all."""
@@ -75,7 +75,7 @@ class Outlook:
         return c * np.sqrt(np.maximum(self.last.variance, 0.0))
 
     def needed(self, level: ArrayLike) -> Array:
-        """The size from which on it is settled that delta is not 0; half the rule's interval."""
+        """The size above which it is settled that delta is not 0; half the rule's interval."""
         beyond = critical(self.left, self.nus, self.rule.doubt * self.two_sided(level))
         return self.reach(level) + beyond * self.movement
 
@@ -114,8 +114,8 @@ class Outlook:
         p = p.reshape(np.shape(self.delta))
         if not self.sign:
             return p
-        found: Array = np.where(self.size == 0, 1.0, np.where(self.size > 0, p / 2, 1 - p / 2))
-        return found
+        one_sided: Array = np.where(self.size == 0, 1.0, np.where(self.size > 0, p / 2, 1 - p / 2))
+        return one_sided
 
 
 def outlook(delta: ArrayLike, parts: Parts, share: Array, rule: RuleSettings, sign: float = 0.0) -> Outlook:
@@ -164,7 +164,7 @@ def step_down(p: Array, alpha: float, correction: str) -> tuple[NDArray[np.bool_
 
 
 def adjusted(p: Array, correction: str) -> Array:
-    """Holm's p (m,), or as they are."""
+    """p (m,) adjusted by Holm, or unchanged."""
     if correction == "none":
         return p
     from replitune.significance.multiple import adjust
@@ -177,5 +177,5 @@ def asks(
 ) -> NDArray[np.bool_]:
     """(..., m, 2) whether each pair (..., m) asks for more runs of A and of B, whose shares
     (..., m, 2) of what runs leave open are known."""
-    found: NDArray[np.bool_] = ~(rejected | futile)[..., np.newaxis] & (shares > skip)
-    return found
+    wanted: NDArray[np.bool_] = ~(rejected | futile)[..., np.newaxis] & (shares > skip)
+    return wanted

@@ -1,4 +1,4 @@
-"""What an experiment says of its looks. Light on purpose: the Snakefile imports it."""
+"""The settings of looks. Kept light, because the Snakefile imports it."""
 
 from __future__ import annotations
 

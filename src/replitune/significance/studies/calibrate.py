@@ -88,7 +88,7 @@ def wilson(rejected: int, trials: int, confidence: float = 0.95) -> tuple[float,
 def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999) -> dict[str, Test]:
     """Tests of the project by id, as `replitune test` runs them."""
 
-    def of(entry: Entry) -> Test:
+    def test_of(entry: Entry) -> Test:
         def test(comparison: Comparison, rng: np.random.Generator) -> float | None:
             a, b = comparison.a, comparison.b
             rows = run_tests(
@@ -103,7 +103,7 @@ def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int 
 
         return test
 
-    return {entry.id: of(entry) for entry in TESTS.entries(methods)}
+    return {entry.id: test_of(entry) for entry in TESTS.entries(methods)}
 
 
 # -- drawing comparisons ------------------------------------------------------------------
@@ -225,11 +225,11 @@ def p_values(
     """p by test, one per comparison; a test's randomness does not depend on the others."""
     seed = int(rng.integers(2**63))
     keys = {name: np.random.default_rng(seed_sequence(seed, "calibrate", name)) for name in tests}
-    found: dict[str, list[float | None]] = {name: [] for name in tests}
+    values: dict[str, list[float | None]] = {name: [] for name in tests}
     for comparison in comparisons:
         for name, test in tests.items():
-            found[name].append(test(comparison, keys[name]))
-    return found
+            values[name].append(test(comparison, keys[name]))
+    return values
 
 
 def rows(
@@ -241,13 +241,13 @@ def rows(
     **columns: Any,
 ) -> list[CalibrationRow]:
     """Rejection rates (p <= alpha) with Wilson intervals; `columns` are those of the study."""
-    found = []
+    rates = []
     for method, values in p.items():
         have = [value for value in values if value is not None]
         for alpha in alphas:
             rejected = sum(value <= alpha for value in have)
             low, high = wilson(rejected, len(values))
-            found.append(
+            rates.append(
                 CalibrationRow(
                     study=study,
                     unit=unit,
@@ -263,7 +263,7 @@ def rows(
                     **columns,
                 )
             )
-    return found
+    return rates
 
 
 def calibrate(
@@ -282,7 +282,7 @@ def calibrate(
 
     `unit` is the coin's. A study that no pool is large enough for has no rows.
     """
-    found: list[CalibrationRow] = []
+    rates: list[CalibrationRow] = []
     for n in ns:
         rows_of = partial(rows, n_a=n, n_b=n, alphas=alphas)
         together: dict[str, list[float | None]] = {name: [] for name in tests}
@@ -292,14 +292,14 @@ def calibrate(
             p = p_values(same_system(metric, pool, documents, n, trials, rng), tests, rng)
             for name, values in p.items():
                 together[name] += values
-            found += rows_of(p, study="A/A", null="same system", pool=pool.name)
+            rates += rows_of(p, study="A/A", null="same system", pool=pool.name)
         if len(usable) > 1:
-            found += rows_of(together, study="A/A", null="same system", pool="all")
+            rates += rows_of(together, study="A/A", null="same system", pool="all")
         for s, t in combinations(systems.values(), 2):
             if min(s.n, t.n) >= 2 * n:
                 rng = stream(seed, "calibrate", "coin flip", *sorted((s.name, t.name)), n)
                 drawn = coin_flip(metric, s, t, documents, n, trials, rng, unit)
-                found += rows_of(
+                rates += rows_of(
                     p_values(drawn, tests, rng),
                     study="coin flip",
                     null="next test set",
@@ -312,11 +312,11 @@ def calibrate(
             real = Comparison(metric, s, t, documents)
             for null in ("next", "this"):
                 rng = stream(seed, "calibrate", "simulation", null, *sorted((s.name, t.name)), n)
-                found += rows_of(
+                rates += rows_of(
                     p_values(simulated(real, n, trials, rng, null), tests, rng),
                     study="simulation",
                     null=f"{null} test set",
                     pool=f"{s.name}, {t.name}",
                     note="normal model of a mean with the variance components of the pair",
                 )
-    return found
+    return rates

@@ -26,7 +26,7 @@ from replitune.significance.studies.power import (
     extreme,
     limits,
     segments_needed,
-    size_said,
+    testset_size,
 )
 from replitune.significance.system_parts import FEW_DOCUMENTS
 
@@ -34,7 +34,7 @@ FEWEST_RUNS = 3
 """With two, the level of `crossed` is approximate."""
 MOST_RUNS = 1000
 FEWEST_SEGMENTS = 100
-"""A test set with fewer says little whatever their variance, and normal theory of it less."""
+"""With fewer segments a test set says little, and normal theory does not hold."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Proposal:
     plan: Plan
     cost: float
     power: Interval
-    """What the power may be, as far as the pilot says: its estimate is the wanted one."""
+    """Limits of the power, given the pilot; its estimate is the wanted power."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Proposals:
     others: tuple[Proposal, ...]
     """With fewer and with more runs."""
     at_hand: Proposal | None
-    """On the segments that there are; None when no number of runs suffices."""
+    """On the segments at hand; None if no number of runs suffices."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class Search:
         return {}
 
     def detectable(self, n: int, N: int) -> float:
-        found = Planned(self.pilot.model, Plan(n, n, N), alpha=self.alpha, nodes=SEARCH_NODES)
-        return float(found.detectable(self.power))
+        planned = Planned(self.pilot.model, Plan(n, n, N), alpha=self.alpha, nodes=SEARCH_NODES)
+        return float(planned.detectable(self.power))
 
     def segments(self, n: int) -> int | None:
         """The fewest that n runs need; None when no number suffices."""
@@ -195,39 +195,39 @@ def cheapest(
 # -- in words -----------------------------------------------------------------------------
 
 
-def said(found: Proposals, metric: str = "") -> list[str]:
+def proposal_lines(proposals: Proposals, metric: str = "") -> list[str]:
     """The proposals as lines."""
-    wish = f"{found.delta:.2g}{metric and f' {metric}'}"
-    how = f"power {found.power:g}, alpha {found.alpha:g}"
-    if found.best is None:
+    wish = f"{proposals.delta:.2g}{metric and f' {metric}'}"
+    how = f"power {proposals.power:g}, alpha {proposals.alpha:g}"
+    if proposals.best is None:
         return [
             f"no plan detects {wish} ({how}): not even {MOST_RUNS:,} replicas of each system on "
             "any number of segments"
         ]
-    best = found.best
+    best = proposals.best
     low, high = best.power
     lines = [
-        f"cheapest to detect {wish} ({how}): {_plan(found.pilot, best.plan)}: "
-        f"{time_said(best.cost)} of CPU; by the pilot its power may be {low:.2g} to {high:.2g} "
+        f"cheapest to detect {wish} ({how}): {_plan(proposals.pilot, best.plan)}: "
+        f"{time_text(best.cost)} of CPU; by the pilot its power may be {low:.2g} to {high:.2g} "
         f"({100 * CONFIDENCE:.0f}%)"
     ]
-    if best.plan.n_a > FEWEST_RUNS and all(o.plan.n_a > best.plan.n_a for o in found.others):
+    if best.plan.n_a > FEWEST_RUNS and all(o.plan.n_a > best.plan.n_a for o in proposals.others):
         lines.append("with fewer replicas no number of segments suffices")
-    for other in found.others:
-        lines.append(f"or {_plan(found.pilot, other.plan)}: {_dearer(other, best)}")
-    N = found.pilot.segments
-    if found.at_hand is None:
+    for other in proposals.others:
+        lines.append(f"or {_plan(proposals.pilot, other.plan)}: {_dearer(other, best)}")
+    N = proposals.pilot.segments
+    if proposals.at_hand is None:
         lines.append(f"on the {N:,} segments at hand no number of replicas suffices")
     elif best.plan.segments > N:
         lines.append(
-            f"on the {N:,} segments at hand: {found.at_hand.plan.n_a} replicas, "
-            f"{_dearer(found.at_hand, best)}"
+            f"on the {N:,} segments at hand: {proposals.at_hand.plan.n_a} replicas, "
+            f"{_dearer(proposals.at_hand, best)}"
         )
     return lines
 
 
 def _plan(pilot: Pilot, plan: Plan) -> str:
-    size = size_said(plan.segments, documents(pilot, plan.segments))
+    size = testset_size(plan.segments, documents(pilot, plan.segments))
     have = "" if plan.segments <= pilot.segments else f", of which you have {pilot.segments:,}"
     return f"{plan.n_a} replicas of each system on {size}{have}"
 
@@ -237,10 +237,10 @@ def _dearer(other: Proposal, best: Proposal) -> str:
     return "as dear" if percent < 0.5 else f"{percent:,.0f}% dearer"
 
 
-def time_said(seconds: float) -> str:
-    """CPU time in the unit that suits it.
+def time_text(seconds: float) -> str:
+    """CPU time in a suitable unit.
 
-    >>> time_said(90), time_said(5400), time_said(1e6)
+    >>> time_text(90), time_text(5400), time_text(1e6)
     ('90 s', '1.5 h', '11.6 days')
     """
     for least, length, unit in ((172_800, 86_400, "days"), (3600, 3600, "h"), (120, 60, "min")):

@@ -23,7 +23,7 @@ def pair_of(store: SegmentStatistics, a: str, b: str) -> Comparison:
 
 
 def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Iterator[Comparison]:
-    """The pairs whose systems have so many replicas; the others are named on the terminal."""
+    """The pairs whose systems have enough replicas; the others are named on the terminal."""
     wanted = pairs_of_systems(pairs, list(store.systems))
     short = {name: s.n for name, s in store.systems.items() if s.n < fewest}
     kept = [pair for pair in wanted if not short.keys() & set(pair)]
@@ -37,5 +37,5 @@ def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Itera
         if (a, b) in kept:
             yield pair_of(store, a, b)
         else:
-            few = [f"{short[name]} of {name}" for name in (a, b) if name in short]
-            print(f"  {b} - {a}: left out, too few replicas ({', '.join(few)})")
+            scarce = [f"{short[name]} of {name}" for name in (a, b) if name in short]
+            print(f"  {b} - {a}: left out, too few replicas ({', '.join(scarce)})")

@@ -1,7 +1,7 @@
-"""What a finished comparison says of the next: its variance components, and how surely.
+"""What a finished comparison tells about the next: its variance components, and how certain they are.
 
 The components say what one run, one segment and one output of one run add to Var(delta). Three
-runs say little of the variance of runs, so beside the estimates there are *extremes*: components
+runs say little about the variance of runs, so beside the estimates there are *extremes*: components
 with which something that grows with them, such as the difference that a plan detects, is at the
 limits of an interval. For a sum of mean squares these are the limits of Graybill and Wang (1980):
 the estimate, less or plus the root of the sum of squares of how far each mean square alone would
@@ -68,7 +68,7 @@ class Pilot:
     """Of the test set where they are the unit; None: segments are."""
     units: NDArray[np.float64]
     """(B,) effective units of each test set, for one segment."""
-    found: Components
+    components: Components
     nu_both: NDArray[np.float64]
     """(R, B) degrees of freedom of V_int."""
     n: NDArray[np.float64]
@@ -128,30 +128,30 @@ class Pilot:
     @property
     def _squares(self) -> NDArray[np.float64]:
         """(K,) the independent mean squares: V_rep, V_seg, V_int."""
-        found = self.found
-        return np.concatenate([found.rep, found.seg, found.both.ravel()])
+        parts = self.components
+        return np.concatenate([parts.rep, parts.seg, parts.both.ravel()])
 
     @property
     def _nus(self) -> NDArray[np.float64]:
-        return np.concatenate([self.found.nu_rep, self.found.nu_seg, self.nu_both.ravel()])
+        return np.concatenate([self.components.nu_rep, self.components.nu_seg, self.nu_both.ravel()])
 
     def _run_effect(self) -> float:
         """p of F = sum V_rep / sum V_int, with the degrees of freedom (Satterthwaite's) where runs
         have no variance beyond that of their segments."""
         from scipy.special import fdtrc
 
-        noise, total = self.found.both.sum(axis=-1), float(self.found.both.sum())
+        noise, total = self.components.both.sum(axis=-1), float(self.components.both.sum())
         if total <= 0:
             return 0.0
-        above = total**2 / float((noise**2 / self.found.nu_rep).sum())
-        below = total**2 / float((self.found.both**2 / self.nu_both).sum())
-        return float(fdtrc(above, below, float(self.found.rep.sum()) / total))
+        above = total**2 / float((noise**2 / self.components.nu_rep).sum())
+        below = total**2 / float((self.components.both**2 / self.nu_both).sum())
+        return float(fdtrc(above, below, float(self.components.rep.sum()) / total))
 
     def _model(self, squares: NDArray[np.float64], of_runs: bool = True) -> VarianceModel:
         """Components of mean squares (..., K); without `of_runs`, runs have no variance."""
-        R, B = self.found.both.shape
+        R, B = self.components.both.shape
         rep, seg, both = np.split(squares, [R, R + B], axis=-1)
-        own = self.found.sides == np.arange(len(self.n))[:, np.newaxis]  # (S, R)
+        own = self.components.sides == np.arange(len(self.n))[:, np.newaxis]  # (S, R)
         several = both.reshape(*both.shape[:-1], 1, R, B)
         noise = (own[:, :, np.newaxis] * several).sum(axis=-2)  # (..., S, B)
         runs = product(rep, own.T.astype(np.float64)) - noise.sum(axis=-1)
@@ -204,14 +204,14 @@ def pilot(
         for systems in ([one.a for one in given], [one.b for one in given])
     )
     sides = sides_of(of_a, of_b, strata, paired)
-    found = components(sides, of_a.blocks)
-    few = min(
-        (nu + 1 for nu, of in zip(found.nu_seg, units, strict=True) if of == "document"), default=np.inf
+    parts = components(sides, of_a.blocks)
+    fewest = min(
+        (nu + 1 for nu, of in zip(parts.nu_seg, units, strict=True) if of == "document"), default=np.inf
     )
-    if few < SMALLEST_DOCUMENTS:
+    if fewest < SMALLEST_DOCUMENTS:
         raise ReplituneError(
             "too few documents to plan by",
-            found=f"{few:.1f} effective documents",
+            found=f"{fewest:.1f} effective documents",
             expected=f"at least {SMALLEST_DOCUMENTS:g}, as for a p",
             fix="give `unit: segment`, which takes segments as independent",
         )
@@ -226,9 +226,9 @@ def pilot(
         tuners=tuners_of(a.groups, b.groups) if strata == "groups" else 1,
         segments=N,
         documents=sum(one.n_documents for one in given) if in_documents else None,
-        units=(found.nu_seg + 1) / N,
-        found=found,
-        nu_both=sizes[:, np.newaxis] * found.nu_seg,
+        units=(parts.nu_seg + 1) / N,
+        components=parts,
+        nu_both=sizes[:, np.newaxis] * parts.nu_seg,
         n=np.array([float(len(side.scores)) for side in sides]),
     )
 
@@ -256,8 +256,8 @@ def tuners_of(a: Sequence[str | None], b: Sequence[str | None]) -> int:
 
 
 def model_of(rows: Sequence[VarianceRow], segments: int) -> VarianceModel:
-    """The components that the rows of a pair on one test set of N segments say: as `Pilot.model`,
-    but for what a side lacks to 0."""
+    """The components in the rows of a pair on one test set of N segments: as `Pilot.model`, but
+    without moving negative parts to the other side."""
     runs = [row.sd**2 for row in rows if row.source == RUNS]
     rest = [row.sd**2 for row in rows if row.source == REST]
     of_set = next(row for row in rows if row.source.startswith("system x"))

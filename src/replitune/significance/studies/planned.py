@@ -136,8 +136,8 @@ class Planned:
             share = ndtr(np.where(se > 0, gap / se, np.where(gap > 0, np.inf, -np.inf)))
         if inside:
             share = np.maximum(2 * share - 1, 0.0)
-        found: NDArray[np.float64] = share.mean(axis=-1)
-        return found
+        mean: NDArray[np.float64] = share.mean(axis=-1)
+        return mean
 
     def _root(self, wanted: float, reach: NDArray[np.float64], inside: bool = False) -> NDArray[np.float64]:
         """(...) the bound with the wanted share: a secant on the probit scale, where the share is
@@ -157,8 +157,8 @@ class Planned:
             gap = ndtri(share) - goal
             if last is not None and last_gap is not None:
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    found = (gap - last_gap) / (x - last)
-                slope = np.where(np.isfinite(found) & (found > 0), found, slope)
+                    secant = (gap - last_gap) / (x - last)
+                slope = np.where(np.isfinite(secant) & (secant > 0), secant, slope)
             last, last_gap = x, gap
             step = x - gap / slope
             x = np.where((step > low) & (step < high), step, (low + high) / 2)

@@ -155,8 +155,8 @@ def power_curve(
 
 
 def documents(pilot: Pilot, segments: int) -> int | None:
-    """In how many documents like those at hand so many segments come; None where segments are the
-    unit, and of any number."""
+    """The number of documents like those at hand with so many segments; None where segments are
+    the unit, and for any number of them."""
     if pilot.documents is None or segments >= MANY_SEGMENTS:
         return None
     return max(1, round(segments * pilot.documents / pilot.segments))
@@ -166,8 +166,8 @@ def extreme(pilot: Pilot, plan: Plan, alpha: float, power: float, nodes: int = N
     """A plan under the components (2, ...) at which the difference that it detects is at the limits
     of its interval."""
 
-    def detectable(found: VarianceModel) -> NDArray[np.float64]:
-        return Planned(found, plan, alpha=alpha, nodes=FEW_NODES).detectable(power)
+    def detectable(model: VarianceModel) -> NDArray[np.float64]:
+        return Planned(model, plan, alpha=alpha, nodes=FEW_NODES).detectable(power)
 
     return Planned(pilot.extremes(detectable, CONFIDENCE), plan, alpha=alpha, nodes=nodes)
 
@@ -178,10 +178,10 @@ def limits(ends: NDArray[np.float64], *own: float) -> Interval:
     return min(values), max(values)
 
 
-def _between(name: str, found: NDArray[np.float64], ends: NDArray[np.float64]) -> dict[str, Any]:
+def _between(name: str, estimate: NDArray[np.float64], ends: NDArray[np.float64]) -> dict[str, Any]:
     """An answer and its limits, as columns."""
-    low, high = limits(ends, float(found))
-    return {name: float(found), f"{name}_low": low, f"{name}_high": high}
+    low, high = limits(ends, float(estimate))
+    return {name: float(estimate), f"{name}_low": low, f"{name}_high": high}
 
 
 # -- segments for a difference ------------------------------------------------------------
@@ -196,12 +196,12 @@ def needed(
     """
 
     def estimate(N: int) -> float:
-        found = Planned(pilot.model, replace(plan, segments=N), alpha=alpha, nodes=SEARCH_NODES)
-        return float(found.detectable(power))
+        planned = Planned(pilot.model, replace(plan, segments=N), alpha=alpha, nodes=SEARCH_NODES)
+        return float(planned.detectable(power))
 
     def end(number: int, N: int) -> float:
-        found = extreme(pilot, replace(plan, segments=N), alpha, power, FEW_NODES)
-        return float(found.detectable(power)[number])
+        planned = extreme(pilot, replace(plan, segments=N), alpha, power, FEW_NODES)
+        return float(planned.detectable(power)[number])
 
     return {
         "needed": segments_needed(estimate, delta),
@@ -249,7 +249,7 @@ def sentence(row: PowerRow, metric: str = "") -> str:
     n = f"{row.n_a}" if row.n_a == row.n_b else f"{row.n_a} and {row.n_b}"
     runs = f"{n} replicas" + (f" of {row.tuners} tuners" if row.tuners > 1 else "")
     name = metric and f" {metric}"
-    text = f"{runs} and {size_said(row.segments, row.documents)} would detect "
+    text = f"{runs} and {testset_size(row.segments, row.documents)} would detect "
     text += f"a difference of {row.detectable:.2g}{name}" if row.detectable > 0 else "any difference"
     text += f" ({_range(row, 'detectable')}power {row.wanted:g}, alpha {row.alpha:g})"
     if row.asked is not None:
@@ -263,7 +263,7 @@ def sentence(row: PowerRow, metric: str = "") -> str:
     return text
 
 
-def size_said(segments: int, documents: int | None) -> str:
+def testset_size(segments: int, documents: int | None) -> str:
     if segments >= MANY_SEGMENTS:
         return "any number of segments"
     return f"{segments:,} segments" + (f" ({documents:,} documents)" if documents else "")

@@ -1,4 +1,4 @@
-"""What an experiment asks of its studies. Light on purpose: the Snakefile imports it."""
+"""What an experiment asks of its studies. Kept light, because the Snakefile imports it."""
 
 from __future__ import annotations
 

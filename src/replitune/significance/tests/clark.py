@@ -96,14 +96,14 @@ def clark(
         for c in comparisons
     ]
     if paired:
-        found = paired_exchange(sides, keys=keys, aggregation=aggregation)
+        exchanges = paired_exchange(sides, keys=keys, aggregation=aggregation)
     else:
         members = iv.strata_of(a, b, strata)
-        found = free_exchange(sides, members, keys=keys, aggregation=aggregation)
+        exchanges = free_exchange(sides, members, keys=keys, aggregation=aggregation)
     note = PAIRED_NOTE if how == "stored order" and a.n > 1 else None
     return [
-        contrast.of_exchange(exchanged, samples, one_each(contrast.comparison), note, pairing=pairing)
-        for contrast, exchanged in zip(contrasts, found, strict=True)
+        contrast.exchange_row(exchanged, samples, one_each(contrast.comparison), note, pairing=pairing)
+        for contrast, exchanged in zip(contrasts, exchanges, strict=True)
     ]
 
 
@@ -117,8 +117,8 @@ def _as_multeval(contrast: Contrast, keys: NDArray[np.uint64]) -> TestResult:
         iv.in_units(comparison.b.statistics, comparison.documents, contrast.unit),
         keys,
     )
-    observed, found = (
+    observed, drawn = (
         oriented(values, contrast.alternative, comparison.metric) for values in (contrast.delta, deltas)
     )
-    p = (int(np.count_nonzero(found > observed)) + 1) / (len(keys) + 1)
+    p = (int(np.count_nonzero(drawn > observed)) + 1) / (len(keys) + 1)
     return contrast.row(p, NOTE, p_min=1 / (len(keys) + 1), samples=len(keys), distribution=deltas)

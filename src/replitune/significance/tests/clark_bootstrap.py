@@ -64,6 +64,6 @@ def clark_bootstrap(
     )
     deltas = sides[1] - sides[0]
     shift = expected_shift(comparison, deltas, contrast.delta, unit)
-    return contrast.of_shift(
+    return contrast.shift_row(
         deltas, shift, compat, identical(comparison), one_each(comparison), alpha=alpha
     )

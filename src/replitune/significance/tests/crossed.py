@@ -21,7 +21,7 @@ import numpy as np
 from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, TestResult, some
+from replitune.significance.base import Comparison, Note, TestResult, without_none
 from replitune.significance.components import Side, pools_groups, sides_of
 from replitune.significance.counting import speaks_of
 from replitune.significance.critical import Scope
@@ -76,8 +76,8 @@ def crossed_suite(
     documents = [
         c.documents if of == "document" else None for c, of in zip(comparisons, units, strict=True)
     ]
-    parts_a = [shared.of(metric, c.a, d) for c, d in zip(comparisons, documents, strict=True)]
-    parts_b = [shared.of(metric, c.b, d) for c, d in zip(comparisons, documents, strict=True)]
+    parts_a = [shared.parts(metric, c.a, d) for c, d in zip(comparisons, documents, strict=True)]
+    parts_b = [shared.parts(metric, c.b, d) for c, d in zip(comparisons, documents, strict=True)]
 
     def pair_of(a: SystemParts, b: SystemParts, bound: Bound | None = None) -> CrossedPair:
         return CrossedPair(
@@ -154,7 +154,7 @@ def crossed_suite(
         ci_high=high,
         ci_level=None if low is None else confidence,
         pairing="id" if paired else None,
-        notes=some(*dict.fromkeys(notes)),
+        notes=without_none(*dict.fromkeys(notes)),
         details=details,
         variances=pair.variances(word, alpha),
         analysis=pair.estimate if pair.estimable and pair.varies else None,
@@ -219,17 +219,17 @@ def crossed(
 
 def noise_ratio_iv(sides: Sequence[Side], scope: str) -> None:
     """A bound is on the noise of runs of two systems, all of one kind."""
-    found = None
+    misfit = None
     if scope == "segments":
-        found = "a test of these runs, or of samples"
+        misfit = "a test of these runs, or of samples"
     elif len(sides) == 1:
-        found = "`paired`"
+        misfit = "`paired`"
     elif len(sides[0].strata) > 1:
-        found = f"runs of {len(sides[0].strata)} tuners (`strata: none` takes them as one kind)"
-    if found is not None:
+        misfit = f"runs of {len(sides[0].strata)} tuners (`strata: none` takes them as one kind)"
+    if misfit is not None:
         raise ReplituneError(
             "`noise_ratio` does not fit this test",
-            found=found,
+            found=misfit,
             expected="new runs of one kind, those of A and of B by themselves",
             fix="leave `noise_ratio` out",
         )

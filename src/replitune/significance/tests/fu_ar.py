@@ -45,7 +45,7 @@ def fu_ar(
     deltas = product(signs(a.n, samples, exact, rng), differences) / a.n
     note = Note("paired", f"replicas paired {'by' if how == 'replica id' else 'in'} {how}")
     exchanged = Exchanged(deltas, exact, a.n * math.log(2))
-    return contrast.of_exchange(exchanged, samples, note, pairing="index")
+    return contrast.exchange_row(exchanged, samples, note, pairing="index")
 
 
 def signs(pairs: int, samples: int, exact: bool, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from replitune.arithmetic import product
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
-from replitune.significance.counting import Contrast, few_replicas, folded_iv, identical
+from replitune.significance.counting import Contrast, few_replicas_note, folded_iv, identical
 from replitune.statistics.systems import SystemStatistics
 
 ONE_REPLICA_NOTE = Note("one-replica", "one replica has no variance to draw from")
@@ -41,12 +41,12 @@ def fu_bootstrap(
         return contrast.row(None, ONE_REPLICA_NOTE)
     mean_a = product(replica_counts(a, strata, samples, rng), comparison.scores_a) / a.n
     mean_b = product(replica_counts(b, strata, samples, rng), comparison.scores_b) / b.n
-    return contrast.of_shift(
+    return contrast.shift_row(
         mean_b - mean_a,
         (contrast.delta, 0.0),
         compat,
         identical(comparison),
-        few_replicas(a.n, b.n),
+        few_replicas_note(a.n, b.n),
         alpha=alpha,
     )
 

@@ -42,4 +42,4 @@ def graham(
     a, b = comparison.a.statistics, comparison.b.statistics
     same = a.dtype == b.dtype and bool(np.array_equal(a[r], b[s]))
     shift = expected_shift(comparison, deltas, contrast.delta, unit)
-    return contrast.of_shift(deltas, shift, compat, same, one_each(comparison), alpha=alpha)
+    return contrast.shift_row(deltas, shift, compat, same, one_each(comparison), alpha=alpha)

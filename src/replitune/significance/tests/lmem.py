@@ -75,7 +75,7 @@ def lmem(
     replicas = (*comparison.a.replicas, *comparison.b.replicas)
     contrast = Contrast("lmem", comparison, alternative, unit, speaks=speaks_of(unit, replicas, design))
     shared = Analyses() if analyses is None else analyses
-    a, b = (shared.of(comparison.metric, s, None) for s in (comparison.a, comparison.b))
+    a, b = (shared.parts(comparison.metric, s, None) for s in (comparison.a, comparison.b))
     table = sums_of_squares(
         [a.scores, b.scores], [s.units * np.sqrt(s.segments * (s.segments - 1)) for s in (a, b)]
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import ZERO_VARIANCE_NOTE, Contrast, few_replicas, zero_variance
+from replitune.significance.counting import ZERO_VARIANCE_NOTE, Contrast, few_replicas_note, zero_variance
 from replitune.significance.draws import Draws, SegmentDraws, draws_of
 from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
@@ -51,12 +51,12 @@ def multi_bootstrap(
     note = None
     if zero_variance(deltas, contrast.slack) and abs(contrast.delta) > contrast.slack:
         p, note = None, ZERO_VARIANCE_NOTE
-    return contrast.of_bootstrap(
+    return contrast.bootstrap_row(
         deltas,
         contrast.delta,
         p,
         note,
-        few_replicas(a.n, b.n),
+        few_replicas_note(a.n, b.n),
         alpha=alpha,
         pairing="id" if paired else None,
     )
@@ -82,8 +82,8 @@ def _pooled_scores(
     unit: str,
 ) -> NDArray[np.float64]:
     statistics = iv.in_units(system.statistics, comparison.documents, unit)
-    found = np.empty(len(drawn))
+    scores = np.empty(len(drawn))
     for rows, sums in segments.sums(statistics, len(drawn)):
         pooled = (sums * drawn[rows][:, :, np.newaxis]).sum(axis=1)
-        found[rows] = iv.pooled_score(comparison.metric, pooled, system.n)
-    return found
+        scores[rows] = iv.pooled_score(comparison.metric, pooled, system.n)
+    return scores

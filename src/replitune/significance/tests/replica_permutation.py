@@ -47,7 +47,7 @@ def replica_permutation(
     scores = np.concatenate([comparison.scores_a, comparison.scores_b])
     exchanged = Exchanged(_differences(scores, in_x), exact, math.log(splits))
     if a.n == b.n or min(a.n, b.n) == 1:
-        return contrast.of_exchange(exchanged, samples, pairing="free")
+        return contrast.exchange_row(exchanged, samples, pairing="free")
     observed = np.zeros((1, a.n + b.n), dtype=bool)
     observed[0, : a.n] = True
     t = float(_welch(scores, observed)[0])
@@ -57,7 +57,7 @@ def replica_permutation(
         1e-10 * abs(t) if math.isfinite(t) else 0.0,
         exact,
     )
-    return contrast.of_exchange(exchanged, samples, WELCH_NOTE, p=p, pairing="free")
+    return contrast.exchange_row(exchanged, samples, WELCH_NOTE, p=p, pairing="free")
 
 
 def _differences(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -84,10 +84,10 @@ def _rows(
 
     if keys is None:
         return [_exact(contrast, side) for contrast, side in zip(contrasts, sides, strict=True)]
-    found = paired_exchange(sides, keys=keys, aggregation="mean")
+    exchanges = paired_exchange(sides, keys=keys, aggregation="mean")
     return [
-        contrast.of_exchange(exchanged, len(keys), one_each(contrast.comparison), pairing="index")
-        for contrast, exchanged in zip(contrasts, found, strict=True)
+        contrast.exchange_row(exchanged, len(keys), one_each(contrast.comparison), pairing="index")
+        for contrast, exchanged in zip(contrasts, exchanges, strict=True)
     ]
 
 
@@ -123,11 +123,11 @@ def _every_pair(
     middle = None
     medians = iv.select_replicas(comparison, "median", "median")
     for r in range(a.n):
-        for first in range(0, b.n, 4):  # a few pairs share the random words
-            few = range(first, min(first + 4, b.n))
-            sides = [Sides(metric, units_a[[r]], units_b[[s]]) for s in few]
-            contrasts = [Contrast("riezler", comparison, alternative, unit, replicas=(r, s)) for s in few]
-            for s, one in zip(few, _rows(contrasts, sides, keys), strict=True):
+        for first in range(0, b.n, 4):  # pairs of a block share the random words
+            block = range(first, min(first + 4, b.n))
+            sides = [Sides(metric, units_a[[r]], units_b[[s]]) for s in block]
+            contrasts = [Contrast("riezler", comparison, alternative, unit, replicas=(r, s)) for s in block]
+            for s, one in zip(block, _rows(contrasts, sides, keys), strict=True):
                 p[r, s] = one.p
                 if (r, s) == medians:
                     middle = one

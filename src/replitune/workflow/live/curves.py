@@ -1,4 +1,4 @@
-"""Dev score by iteration, of replicas that are done and of those that are under way."""
+"""Dev score by iteration, of finished and running replicas."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from replitune.experiment.experiment import Experiment
 from replitune.replicas import Replica
 from replitune.workflow.progress import Progress
 
-SAID = re.compile(r"\w+ (\d+): .*?\bdev \S+ (-?\d+(?:\.\d+)?)")
-"""What a tuner or a training says of an iteration."""
+DEV_SCORE = re.compile(r"\w+ (\d+): .*?\bdev \S+ (-?\d+(?:\.\d+)?)")
+"""The line of a log in which a tuner or a training reports an iteration."""
 
 AT_ONCE = 100
-"""Histories that one look reads, so that it is short; those after it read the others."""
+"""Most histories that one look reads, to keep it short; later looks read the others."""
 
 
 class _Row(msgspec.Struct):
@@ -31,17 +31,17 @@ class _Checkpoint(msgspec.Struct):
 
 
 class Curves:
-    """Of a file that has not changed nothing is read again."""
+    """Dev scores of all replicas; files that have not changed are not read again."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.at = experiment.at
         self.at_once: float = AT_ONCE
-        """As many histories may still be read in this look."""
+        """How many histories may still be read in this look."""
         self._done: dict[str, tuple[int, list[float]]] = {}
         self._states: dict[str, tuple[int, list[float]]] = {}
 
-    def of(self, progress: Progress, system: str, replica: Replica) -> list[float]:
-        """From its history, its checkpoint, or what it says."""
+    def scores(self, progress: Progress, system: str, replica: Replica) -> list[float]:
+        """Of a replica, from its history, its checkpoint, or its log."""
         name = f"tune/{system}/{replica.id}"
         if progress.is_done(name):
             made = progress.files.records.get(name, 0)
@@ -54,7 +54,7 @@ class Curves:
             return known[1]
         if name not in progress.running and name not in progress.failed:
             return []
-        return self._state(system, replica) or _said(progress, name)
+        return self._state(system, replica) or _logged_scores(progress, name)
 
     def _state(self, system: str, replica: Replica) -> list[float]:
         path = Path(self.at.work(system, replica.id)) / "state.json"
@@ -79,6 +79,6 @@ def _history(path: str) -> list[float]:
     return [] if scores is None else [float(score) for score in scores]
 
 
-def _said(progress: Progress, name: str) -> list[float]:
-    found = (SAID.match(line) for job, line in progress.said if job == name)
-    return [float(match[2]) for match in found if match]
+def _logged_scores(progress: Progress, name: str) -> list[float]:
+    matches = (DEV_SCORE.match(line) for job, line in progress.messages if job == name)
+    return [float(match[2]) for match in matches if match]

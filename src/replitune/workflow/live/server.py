@@ -1,7 +1,7 @@
-"""The page of a run, for browsers of this machine: four files, and nothing is taken from anybody.
+"""The page of a run, for browsers on this machine: four files, read only.
 
-It listens on 127.0.0.1. A page from elsewhere that has its own name point here (DNS rebinding) is
-refused by the name that the browser then sends; a tunnel of ssh sends `localhost` with any port.
+It listens on 127.0.0.1. A foreign page whose host name is made to point here (DNS rebinding) is
+refused by the name that its browser sends; a tunnel of ssh sends `localhost` with any port.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from replitune.workflow.live.state import Live, State
 ADDRESS = "127.0.0.1"
 PORT = 8642
 TRIED = 20
-"""Ports after it, where others watch, too."""
+"""Ports that are tried in turn if none is given."""
 NAMES = ("localhost", "127.0.0.1", "::1")
 FRESH = 1.0
-"""Seconds for which a look is good enough for everybody who asks."""
+"""Seconds for which a look is reused for all requests."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -39,12 +39,12 @@ FILES = {
 
 
 class Server(ThreadingHTTPServer):
-    """Of one folder of results. A look is taken when somebody asks."""
+    """Serves one folder of results. It is looked at on request only."""
 
     daemon_threads = True
 
     def __init__(self, live: Live, port: int | None = None) -> None:
-        """Without a port the first one that is free."""
+        """Without a port, the first free one is taken."""
         self.live = live
         self._lock = threading.Lock()
         self._state = b""
@@ -71,7 +71,7 @@ class Server(ThreadingHTTPServer):
         )
 
     def server_bind(self) -> None:
-        """Without asking for a name of this machine, for which some wait long."""
+        """Bind without looking up the name of this machine, which can take long."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = ADDRESS, self.server_address[1]
 
@@ -80,7 +80,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def state(self) -> bytes:
-        """As JSON."""
+        """The state as JSON."""
         with self._lock:
             if time.monotonic() - self._looked >= FRESH:
                 self._state = json.dumps(self._look(), ensure_ascii=False).encode(
@@ -142,11 +142,11 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the terminal is somebody's."""
+        """Log nothing: the terminal is in use."""
 
 
 def is_here(hosts: list[str]) -> bool:
-    """Whether a request names this machine, whatever the port: one name, and one of ours."""
+    """Whether a request names this machine, on any port: exactly one host, and a local one."""
     if len(hosts) != 1:
         return False
     try:
@@ -159,7 +159,7 @@ def is_here(hosts: list[str]) -> bool:
 
 
 def serve(server: Server) -> None:
-    """Until Ctrl-C."""
+    """Serve until Ctrl-C."""
     try:
         server.serve_forever(poll_interval=1.0)
     finally:

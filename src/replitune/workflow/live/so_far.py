@@ -1,4 +1,4 @@
-"""The verdict before all runs are in. It is for looking, and not for stopping by it."""
+"""The verdict before all runs are in. It is only for watching, not for deciding when to stop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BY_RULE = (
     "may still change (docs/adaptive.md)."
 )
 SHOWN = 6
-"""Pairs that are told; the others are counted."""
+"""Pairs that are shown; the others are counted."""
 
 Verdict = dict[str, Any]
 """`final`, `where`, `lines`, `more` (pairs), `words`."""
@@ -32,8 +32,8 @@ Key = tuple[tuple[str, int, int], ...]
 
 
 class SoFar:
-    """Tests of the statistics that there are, by the test that will decide; made in the background,
-    once for each state of them, when nothing was written between two looks."""
+    """Tests of the statistics so far, by the lead test; made in the background, once for each state
+    of the files, when nothing was written between two looks."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -43,7 +43,7 @@ class SoFar:
         self._thread: threading.Thread | None = None
 
     def look(self, wait: bool = False) -> Verdict | None:
-        """What is known; `wait`: until it is of everything that is there."""
+        """The latest verdict; with `wait`, the one on all files present."""
         if self._thread is not None and not self._thread.is_alive():
             self._thread = None
         key = self._key()
@@ -59,40 +59,40 @@ class SoFar:
     def _make(self) -> None:
         try:
             if self.experiment.looks is not None:
-                self.verdict = self._of_looks()
-            elif (found := self._cell()) is not None:
-                self.verdict = self._of_tests(*found)
+                self.verdict = self._looks_verdict()
+            elif (cell := self._cell()) is not None:
+                self.verdict = self._tests_verdict(*cell)
             else:
                 self.verdict = None
         except (ReplituneError, OSError, ValueError):
-            self.verdict = None  # files that change meanwhile: another look comes
+            self.verdict = None  # files are changing: the next look tries again
 
-    # ---- what there is
+    # ---- its files
 
     def _key(self) -> Key:
         if self.experiment.looks is not None:
             files = self._records()
         else:
-            found = self._cell()
-            files = [] if found is None else [path for paths in found[1].values() for path in paths]
+            cell = self._cell()
+            files = [] if cell is None else [path for paths in cell[1].values() for path in paths]
         key = []
         for path in files:
             try:
-                said = path.stat()
+                status = path.stat()
             except OSError:
                 continue
-            key.append((str(path), said.st_mtime_ns, said.st_size))
+            key.append((str(path), status.st_mtime_ns, status.st_size))
         return tuple(key)
 
     def _records(self) -> list[Path]:
-        found: list[Path] = []
-        while (path := Path(self.experiment.at.look(len(found) + 1))).exists():
-            found.append(path)
-        return found
+        paths: list[Path] = []
+        while (path := Path(self.experiment.at.look(len(paths) + 1))).exists():
+            paths.append(path)
+        return paths
 
     def _cell(self) -> tuple[str, dict[str, list[Path]]] | None:
-        """The first suite or test set with statistics of two systems that are to be compared: by
-        test set, their files."""
+        """The first suite or test set with statistics of two systems to compare, and their files by
+        test set."""
         experiment, metric = self.experiment, self.experiment.metrics[0]
         for name in [*experiment.suites, *experiment.tests]:
             testsets = [*experiment.suites.get(name, (name,))]
@@ -112,9 +112,9 @@ class SoFar:
     def _pairs(self, systems: Sequence[str]) -> tuple[tuple[str, str], ...]:
         return tuple((a, b) for a, b in self.experiment.pairs if {a, b} <= {*systems})
 
-    # ---- what it says
+    # ---- the verdict
 
-    def _of_looks(self) -> Verdict | None:
+    def _looks_verdict(self) -> Verdict | None:
         files = self._records()
         if not files:
             return None
@@ -128,7 +128,7 @@ class SoFar:
             "words": BY_RULE,
         }
 
-    def _of_tests(self, name: str, files: dict[str, list[Path]]) -> Verdict | None:
+    def _tests_verdict(self, name: str, files: dict[str, list[Path]]) -> Verdict | None:
         from dataclasses import replace
 
         from replitune.report.verdict import lead_verdicts
@@ -171,7 +171,7 @@ class SoFar:
 
 def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
     """The statistics of the replicas of each kind up to the first one that is not there yet; those
-    that could not be made are passed by, as the tests do."""
+    that could not be made are skipped, as in the tests."""
     have, stopped = {*statistics.replicas}, set[str]()
     kept = set[str]()
     for replica in replicas:
@@ -183,7 +183,7 @@ def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
 
 
 def final(cell: Any) -> Verdict:
-    """Of tests that are done."""
+    """The verdict of finished tests."""
     from replitune.report.verdict import lead_verdicts
 
     lines = [str(verdict) for verdict in lead_verdicts(cell)]
@@ -204,5 +204,5 @@ def look_line(record: Record, pair: PairLook) -> str:
         return f"{pair.b} - {pair.a}: {pair.note or pair.decision}"
     p = p_equation(pair.p_adjusted)
     settled = record.settled_at(pair.a, pair.b) is not None
-    said = "settled" if settled else pair.note or pair.decision
-    return f"{pair.b} - {pair.a}: {signed(pair.delta, 2)}, {p}, {pair.n_a} + {pair.n_b} runs: {said}"
+    state = "settled" if settled else pair.note or pair.decision
+    return f"{pair.b} - {pair.a}: {signed(pair.delta, 2)}, {p}, {pair.n_a} + {pair.n_b} runs: {state}"

@@ -1,4 +1,4 @@
-"""What there is to see of a run, as one object that JSON can write."""
+"""The state of a run that is shown, as one JSON object."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Live:
         self._open()
 
     def look(self, wait: bool = False) -> State:
-        """`wait`: for all curves, and for the verdict."""
+        """The state now; with `wait`, all curves and the verdict are complete."""
         self._open()
         progress = self.progress
         progress.look()
-        self.looked = self.experiment.after_looks()
+        self.current = self.experiment.after_looks()
         self.curves.at_once = math.inf if wait else AT_ONCE
         failed = {**progress.failed, **self._died()}
         replicas = [row for system in self.experiment.systems for row in self._replicas(system)]
         status = self._status()
         at_work = [] if status in OVER else [n for n in progress.running if n not in failed]
-        last = dict(progress.said)
+        last = dict(progress.messages)
         left = progress.left() if at_work else None
         done, known = progress.jobs
         return {
@@ -77,7 +77,7 @@ class Live:
     # ---- which run
 
     def _open(self) -> None:
-        """The last run, when there is another one than before."""
+        """Open the last run if it is not the one that is open."""
         path = self.folder / NAME
         try:
             changed = path.stat().st_mtime_ns
@@ -101,8 +101,8 @@ class Live:
         self.curves, self.so_far = Curves(experiment), SoFar(experiment)
 
     def _status(self) -> str:
-        """running, elsewhere (of which nobody knows here whether it goes on), done, failed,
-        stopped."""
+        """running, elsewhere (on another machine, so unknown whether it is still running), done,
+        failed, stopped."""
         progress = self.progress
         if progress.run is None:
             return "done"
@@ -120,8 +120,8 @@ class Live:
         return max([*files.logs.values(), *files.records.values(), self.progress.began]) / 1e9
 
     def _died(self) -> dict[str, Path]:
-        """Jobs that were killed: no process has their lock. Only where others have theirs, because
-        not every file system knows of locks."""
+        """Jobs that were killed: no process holds their lock. Only if other jobs hold theirs, because
+        not every file system has locks."""
         files = self.progress.files
         logs = {name: files.log(name) for name in self.progress.running}
         dead = {name: log for name, log in logs.items() if not is_at_work(log)}
@@ -134,13 +134,13 @@ class Live:
             if not files.record(name).exists() and log.exists() and not is_at_work(log)
         }
 
-    # ---- what it has done
+    # ---- its parts
 
     def _stages(self, at_work: list[str], failed: list[str]) -> list[State]:
-        """With looks, of as many jobs as there may be until no system gets more."""
-        record = self.looked.record
+        """Counts of jobs by stage; with looks, the most that there may be until they are settled."""
+        record = self.current.record
         settled = record is not None and record.settled
-        every = [job.name for job in jobs_of(self.looked if settled else self.experiment)]
+        every = [job.name for job in jobs_of(self.current if settled else self.experiment)]
         done = Counter(stage_of(name) for name in every if self.progress.is_done(name))
         now, lost = Counter(map(stage_of, at_work)), Counter(map(stage_of, failed))
         return [
@@ -149,17 +149,17 @@ class Live:
         ]
 
     def _ids(self, system: str) -> tuple[list[Replica], list[Replica]]:
-        """The replicas that are asked for, and the most that there may be."""
+        """The replicas requested so far, and the most that there may be."""
         most = self.experiment.replicas(system)
         if self.experiment.looks is None or system not in self.experiment.plan.sizes:
             return most, most
-        if self.looked.record is not None:
-            return self.looked.replicas(system), most
+        if self.current.record is not None:
+            return self.current.replicas(system), most
         plan = self.experiment.plan
         return replica_ids(plan.counts(system, plan.first[system])), most
 
     def _replicas(self, system: str) -> Iterator[State]:
-        """By what they come from: how many there are."""
+        """Numbers of replicas by tuner or origin."""
         progress, experiment = self.progress, self.experiment
         wanted, most = self._ids(system)
         makes = system in experiment.systems_with("tune") + experiment.systems_with("train_replica")
@@ -183,7 +183,7 @@ class Live:
     def _curves(self) -> Iterator[State]:
         for system in self.experiment.with_history:
             for replica in self._ids(system)[0]:
-                scores = self.curves.of(self.progress, system, replica)
+                scores = self.curves.scores(self.progress, system, replica)
                 if scores:
                     yield {
                         "system": system,
@@ -205,5 +205,5 @@ def _short(message: str) -> str:
 
 
 def clock_of(seconds: float) -> str:
-    """A time of day, here."""
+    """A local time of day."""
     return time.strftime("%H:%M:%S", time.localtime(seconds))

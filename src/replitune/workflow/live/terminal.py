@@ -22,21 +22,21 @@ STATUS = {
     "stopped": "stopped before its end",
 }
 NARROW = 40
-"""Columns of a terminal that is taken for wider."""
+"""The least width that is assumed of a terminal."""
 
 
 def lines(state: State, width: int = 100, height: int | None = None) -> list[str]:
-    """At most `height` of them: rows of replicas and jobs at work are counted then, not shown."""
+    """At most `height` lines: rows of replicas and running jobs beyond that are only counted."""
     width = max(width, NARROW)
-    found = _head(state, width)
-    found += ["", *_stages(state)]
+    head = _head(state, width)
+    head += ["", *_stages(state)]
     rows, at_work = _replicas(state), _at_work(state)
     rest = [*_errors(state, width), *_verdict(state, width)]
     if height is not None:
-        room = height - len(found) - len(rest)
+        room = height - len(head) - len(rest)
         at_work = _shortened(at_work, max(room // 3, 3), "jobs")
         rows = _shortened(rows, max(room - len(at_work), 3), "rows")
-    shown = [line[:width].rstrip() for line in (*found, *rows, *at_work)] + rest
+    shown = [line[:width].rstrip() for line in (*head, *rows, *at_work)] + rest
     return shown if height is None else shown[:height]
 
 
@@ -69,13 +69,13 @@ def _stages(state: State) -> list[str]:
     for stage in state["stages"]:
         part = stage["done"] / max(stage["all"], 1)
         bar = "█" * int(10 * part) + ("▌" if 10 * part % 1 > 0 else "")
-        said = f"{stage['done']:>4} of {counted(stage['name'], stage['all']):<14}"
+        counts = f"{stage['done']:>4} of {counted(stage['name'], stage['all']):<14}"
         more = [
             f"{stage[key]} {word}"
             for key, word in (("at_work", "at work"), ("failed", "failed"))
             if stage[key]
         ]
-        rows.append(f"  {stage['name']:<12}{bar:<10} {said}{', '.join(more)}")
+        rows.append(f"  {stage['name']:<12}{bar:<10} {counts}{', '.join(more)}")
     return rows
 
 
@@ -106,14 +106,14 @@ def _replicas(state: State) -> list[str]:
 
 
 def _means(curves: Sequence[Sequence[float]]) -> list[float]:
-    """Over the replicas that have come as far."""
+    """Mean over the replicas that have reached each iteration."""
     longest = max(map(len, curves))
     reached = [[c[i] for c in curves if i < len(c)] for i in range(longest)]
     return [sum(scores) / len(scores) for scores in reached]
 
 
 def spark(values: Sequence[float], low: float, high: float) -> str:
-    """One sign for each value."""
+    """One character per value."""
     span = (high - low) or 1.0
     return "".join(BARS[1 + min(int(8 * (value - low) / span), 7)] for value in values)
 
@@ -167,11 +167,11 @@ def show(live: Live, period: float, stream: TextIO | None = None) -> None:
 
 
 def rows_of(line: str, width: int) -> int:
-    """That a terminal needs for it: signs of some scripts are two columns wide."""
-    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in line)
-    return max(-(-(len(line) + wide) // width), 1)
+    """How many rows of a terminal a line takes: characters of some scripts are two columns wide."""
+    wide_signs = sum(unicodedata.east_asian_width(sign) in "WF" for sign in line)
+    return max(-(-(len(line) + wide_signs) // width), 1)
 
 
 def printable(line: str) -> str:
-    """Without signs that steer a terminal: names and messages are of others."""
+    """Without control characters: names and messages are not ours."""
     return "".join(sign if sign.isprintable() else "�" for sign in line)

@@ -108,7 +108,7 @@ WRONG = {
     "compat": "fold",
     "paired": "yes",
     "scope": "run",
-    "variance": "pooled",
+    "noise_ratio": "three",
     "exact": "yes",
     "replica": 3,
     "replica_a": 2,

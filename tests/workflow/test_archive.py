@@ -265,13 +265,13 @@ def test_changed_statistics_no_longer_give_the_tests(copy: Path, replitune):
     path = copy / "stats" / "t" / "comet" / "plain.parquet"
     table = pq.ParquetFile(path).read()
     score = table["score"].to_pylist()
-    score[0] += 1e-9
+    score[0] += 1e-3
     column = table.schema.get_field_index("score")
     changed = table.set_column(column, "score", pa.array(score, pa.float64()))
     pq.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
     ran = replitune("verify", copy)
     assert ran.code == 2
-    assert "changed  stats/t/comet/plain.parquet" in ran.out
+    assert re.search("changed +stats/t/comet/plain.parquet", ran.out)
     assert "tests/t/comet.parquet: row 1" in ran.out
     path.write_bytes(b"PAR1")
     ran = replitune("verify", copy)

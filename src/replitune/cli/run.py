@@ -98,6 +98,9 @@ def run(options: argparse.Namespace) -> int:
             return _watched(engine, experiment, options.plain, handle, log)
     finally:
         draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # nothing is left of a run that did nothing
+            for folder in (log.parent, *log.parents[1:3]):
+                folder.rmdir()
 
 
 def _with_losses(engine: Engine, experiment: Experiment) -> Engine:

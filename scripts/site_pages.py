@@ -1,7 +1,7 @@
 """Pages of the documentation site that are not in docs/: a hook of mkdocs.yml.
 
-README, CHANGELOG, CONTRIBUTING and config/README.md lie where people and other programs look for
-them; here they are pages, with their links led to pages. Folders of results, which pages link to,
+README, CHANGELOG, CONTRIBUTING, RELEASE, SECURITY and config/README.md lie where people and other
+programs look for them; here they are pages, with their links led to pages. Folders of results, which pages link to,
 get a list of their files. The report of an experiment is shown as it is (`extra: report` names its
 file).
 """
@@ -26,6 +26,8 @@ PAGES = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "RELEASE.md": "release.md",
+    "SECURITY.md": "reporting.md",
     "config/README.md": "experiments.md",
 }
 REPORT = "example/report.html"

@@ -90,7 +90,7 @@ def variance_table(
     rep, nu_rep = estimates.rep.tolist(), estimates.nu_rep.tolist()
     seg, nu_seg = estimates.seg.tolist(), estimates.nu_seg.tolist()
     both, side_of = estimates.both.tolist(), estimates.sides.tolist()
-    U = sum(nu_seg) + len(nu_seg)
+    U = math.fsum(nu_seg) + len(nu_seg)
     sizes = [len(members) for side in sides for members in side.strata]
     within = [
         MeanSquares(tuple(cells), tuple((k - 1) * nu for nu in nu_seg))
@@ -103,8 +103,10 @@ def variance_table(
         return sum((p for p, s in zip(parts, side_of, strict=True) if s == number), NONE)
 
     noise = sum(within, NONE)
-    test_set = sum(max(v - sum(cells), 0.0) for v, cells in zip(seg, zip(*both, strict=True), strict=True))
-    total = sum(rep) + test_set
+    test_set = math.fsum(
+        max(v - math.fsum(cells), 0.0) for v, cells in zip(seg, zip(*both, strict=True), strict=True)
+    )
+    total = math.fsum(rep) + test_set
 
     def row(
         source: str, about: str | None, n: float, plus: MeanSquares, minus: MeanSquares, part: float | None
@@ -117,7 +119,7 @@ def variance_table(
     for number, (name, side) in enumerate(zip(names, sides, strict=True)):
         n, own = len(side.scores), side_sum(between, number)
         cell = side_sum(within, number)
-        rows.append(row(RUNS, name, n, own, cell, sum(own.values)))
+        rows.append(row(RUNS, name, n, own, cell, math.fsum(own.values)))
         rest.append(row(REST, name, n * U, cell, NONE, None))
     together = MeanSquares(
         tuple(
@@ -197,14 +199,14 @@ def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None
         return None
     of_set, *of_runs = parts
     the_runs = percent_text(100 - of_set.percent, 1 - (of_set.row.share or 0.0))
-    noise = sum(row.sd**2 / row.n for row in rows if row.source == REST)
-    by_runs = sum(one.row.sd**2 / one.row.n for one in of_runs)
+    noise = math.fsum(row.sd**2 / row.n for row in rows if row.source == REST)
+    by_runs = math.fsum(one.row.sd**2 / one.row.n for one in of_runs)
     by_set = of_set.row.sd**2 / of_set.row.n
     total = by_runs + by_set + noise
     if total <= 0:
         return None
     if by_set >= ENOUGH * total:
-        worst = sum(one.row.high**2 / one.row.n for one in of_runs)
+        worst = math.fsum(one.row.high**2 / one.row.n for one in of_runs)
         sure = by_set / (by_set + worst + noise) >= 0.5
         advice = "more runs cannot help" if sure else "more runs would not help, as far as so few say"
         return f"{of_set} of the uncertainty is the test set: {advice}"
@@ -240,9 +242,9 @@ def interval(plus: MeanSquares, minus: MeanSquares, alpha: float = 0.05) -> tupl
     F'(p, q), H_p and G_q.
     """
     G, H = zip(*(_single(nu, alpha) for nu in plus.nus), strict=True)
-    theta = sum(plus.values) - sum(minus.values)
-    down = sum((g * x) ** 2 for g, x in zip(G, plus.values, strict=True))
-    up = sum((h * x) ** 2 for h, x in zip(H, plus.values, strict=True))
+    theta = math.fsum(plus.values) - math.fsum(minus.values)
+    down = math.fsum((g * x) ** 2 for g, x in zip(G, plus.values, strict=True))
+    up = math.fsum((h * x) ** 2 for h, x in zip(H, plus.values, strict=True))
     for y, nu_y in zip(minus.values, minus.nus, strict=True):
         g, h = _single(nu_y, alpha)
         down += (h * y) ** 2

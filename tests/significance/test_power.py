@@ -252,7 +252,7 @@ def test_of_a_sum_the_limits_are_graybill_and_wangs():
     found = random_pilot(5, n=6, run=2.0)
     plan = Plan(6, 6, 80)
     ends = Planned(found.extremes(lambda m: Planned(m, plan).se, 0.9), plan).se
-    parts = found.found
+    parts = found.components
     plus = MeanSquares((*parts.rep, *parts.seg), (*parts.nu_rep, *parts.nu_seg))
     _, low, high = interval(plus, MeanSquares((), ()), 0.1)
     noise = parts.both.sum()  # a thousandth of V

@@ -1,9 +1,9 @@
 """Pages of the documentation site that are not in docs/: a hook of mkdocs.yml.
 
 README, CHANGELOG, CONTRIBUTING, RELEASE, SECURITY and config/README.md lie where people and other
-programs look for them; here they are pages, with their links led to pages. Folders of results, which pages link to,
-get a list of their files. The report of an experiment is shown as it is (`extra: report` names its
-file).
+programs look for them; here they are pages, with their links led to pages. Folders of results, which
+pages link to, get a list of their files. The report of an experiment is shown as it is (`extra: report`
+names its file).
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def compare(
     Returns
     -------
     ComparisonReport
-        ``print`` it; see its methods ``table``, ``verdicts``, ``to_frame``, ``to_latex``, ``plot``.
+        ``print`` it; see its ``summary``, ``answers``, ``table``, ``to_frame``, ``to_latex``, ``plot``.
     """
     from replitune.metrics.registry import METRICS
     from replitune.replicas import replica_ids
@@ -547,5 +547,6 @@ def _report(
             design=design,
             warnings=warnings,
         )
-    comparison = replace(comparison, metrics={**comparison.metrics, **judged})
-    return ComparisonReport(comparison, stores, baseline, people=tuple(judged), **more)
+    metrics = {**comparison.metrics, **judged}
+    comparison = replace(comparison, metrics=metrics, people=tuple(judged))
+    return ComparisonReport(comparison, stores, baseline, **more)

@@ -373,7 +373,7 @@ def test_the_command_says_what_the_functions_do(replitune: Callable[..., Ran], t
     assert ran.out == f"{report}\n"
     assert json.loads((tmp_path / "c.json").read_text()) == plain(report)
     assert (tmp_path / "t.tex").read_text() == report.to_latex()
-    assert report.verdicts()[0].headline in (tmp_path / "p.html").read_text("utf-8")
+    assert report.answers()[0].sentence in (tmp_path / "p.html").read_text("utf-8")
     tested = replitune("test", tmp_path / "stats", "--samples", 99, "--json", tmp_path / "2.json")
     assert tested.code == 0, tested.err
     again = json.loads((tmp_path / "2.json").read_text())

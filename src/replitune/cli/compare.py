@@ -194,8 +194,6 @@ def run(options: argparse.Namespace) -> int:
             write(path)
     for note in report.read_as:
         print(f"note: {note}", file=sys.stderr)
-    for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
     print_comparison(report.comparison)
     if record is not None:
         _print_looks(report, record)

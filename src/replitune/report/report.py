@@ -234,6 +234,8 @@ class ComparisonReport(Report):
     """Metrics that are judgements of people."""
     read_as: tuple[str, ...] = ()
     """How a table of numbers was read, where that was guessed."""
+    undirected: tuple[str, ...] = ()
+    """Metrics of which nothing says whether more or less is better."""
 
     @cached_property
     def cells(self) -> list[tuple[Result, SegmentStatistics]]:

@@ -6,6 +6,7 @@ then: all of several tests reject by chance no more often than one (intersection
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,8 +58,8 @@ def _pair(result: Result, test: TestResult, rule: Rule) -> dict[str, Any]:
     if rule != "better" and margin is None:
         raise ReplituneError(
             f"`{rule}` needs a margin for {result.metric}",
-            fix="say what counts as the same: "
-            "--margin 0.5, or --margin METRIC=0.5; the test crossed uses margins",
+            fix=f"say what counts as the same, on this metric's scale, such as --margin {_small(result)}; "
+            "the test crossed uses margins",
         )
     p = {
         "better": test.p if test.p_adjusted is None else test.p_adjusted,
@@ -79,3 +80,9 @@ def _pair(result: Result, test: TestResult, rule: Rule) -> dict[str, Any]:
         "p": p,
         "ok": ok,
     }
+
+
+def _small(result: Result) -> str:
+    """A small difference on the scale of the scores: 0.5 of 100, 0.005 of 1."""
+    largest = max(abs(summary.avg) for summary in result.systems.values())
+    return f"{0.005 * 10 ** math.ceil(math.log10(largest or 1.0)):g}"

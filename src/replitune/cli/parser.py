@@ -26,7 +26,9 @@ class Parser(argparse.ArgumentParser):
         """One message instead of the whole usage."""
         _, unknown, words = message.partition("unrecognized arguments: ")
         typed = next((word for word in words.split() if word.startswith("--")), "")
-        close = nearest(typed.partition("=")[0], [name for one in self.options for name in one.option_strings])
+        close = nearest(
+            typed.partition("=")[0], [name for one in self.options for name in one.option_strings]
+        )
         raise ReplituneError(
             f"no option {typed}" if typed else f"what is {words!r}?" if unknown else message,
             fix=f"did you mean {close}?" if close else f"see `{self.prog} --help`",

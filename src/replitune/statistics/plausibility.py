@@ -46,6 +46,27 @@ _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
+class Language:
+    """What the language of some lines looks like: their most frequent words."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        words = Counter(chain.from_iterable(map(_words, lines)))
+        self._frequent = {word for word, _ in words.most_common(FREQUENT)}
+        self._use = self._share(words.elements())
+
+    def likeness(self, lines: Iterable[str]) -> float:
+        """How much these lines use the frequent words: about 1 in the same language, near 0 in another."""
+        return self._share(chain.from_iterable(map(_words, lines))) / (self._use or 1.0)
+
+    def has(self, lines: Iterable[str]) -> bool:
+        """Whether these lines can be of the language."""
+        return self.likeness(lines) >= LANGUAGE
+
+    def _share(self, words: Iterable[str]) -> float:
+        known = [word in self._frequent for word in words]
+        return sum(known) / max(1, len(known))
+
+
 class Plausibility:
     """What outputs of a test set look like: `refs` are R streams of N lines."""
 
@@ -55,9 +76,7 @@ class Plausibility:
             self.texts["source"] = [list(source)]
         lines = len(refs[0])
         self._sample = range(1, lines - 1, max(1, lines // SAMPLE)) if lines >= FEWEST else range(0)
-        words = Counter(chain.from_iterable(map(_words, refs[0])))
-        self._frequent = {word for word, _ in words.most_common(FREQUENT)}
-        self._use = self._share(words.elements())
+        self._language = Language(refs[0])
         near = {at for i in self._sample for at in (i - 1, i, i + 1, self._far(i))}
         self._grams = {i: set().union(*(_grams(stream[i]) for stream in refs)) for i in near}
 
@@ -80,7 +99,7 @@ class Plausibility:
         if not self._sample:
             return None
         lines = {i: outputs.line(run, i) for i in self._sample}
-        if self._share(chain.from_iterable(map(_words, lines.values()))) < LANGUAGE * self._use:
+        if not self._language.has(lines.values()):
             return "other-language"
         alike = {i: _grams(line) for i, line in lines.items()}
         own = {i: _overlap(alike[i], self._grams[i]) for i in lines}
@@ -94,11 +113,6 @@ class Plausibility:
     def _far(self, i: int) -> int:
         lines = len(self.texts["references"][0])
         return (i + lines // 2) % lines
-
-    def _share(self, words: Iterable[str]) -> float:
-        """Of words, those that are frequent in the references."""
-        known = [word in self._frequent for word in words]
-        return sum(known) / max(1, len(known))
 
 
 def _without_spaces(text: str) -> bool:

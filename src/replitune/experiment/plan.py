@@ -16,7 +16,6 @@ from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
 
-
 SAMPLE = 10_000
 """Lines of the training text by which its languages are known."""
 
@@ -126,13 +125,15 @@ def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:
         return
     of_source, of_target = (Language(lines[-SAMPLE:]) for lines in sides[TRAIN] if lines)
     for part, (source, target) in sides.items():
-        if part != TRAIN and source and of_source.likeness(source) < of_target.likeness(source):
-            if of_source.likeness(target) > of_target.likeness(target):
-                yield ReplituneError(
-                    f"{part}: source and reference are exchanged",
-                    found=f"a source such as {source[0]!r}, a reference such as {target[0]!r}",
-                    expected="the languages of the training text",
-                )
+        if part == TRAIN or not source:
+            continue
+        of_lines = [(of_source.likeness(lines), of_target.likeness(lines)) for lines in (source, target)]
+        if of_lines[0][0] < of_lines[0][1] and of_lines[1][0] > of_lines[1][1]:
+            yield ReplituneError(
+                f"{part}: source and reference are exchanged",
+                found=f"a source such as {source[0]!r}, a reference such as {target[0]!r}",
+                expected="the languages of the training text",
+            )
 
 
 def cautions(experiment: Experiment) -> list[str]:

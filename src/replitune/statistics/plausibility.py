@@ -29,6 +29,8 @@ NEARER = 0.1
 wrong line."""
 SHIFTED = 0.15
 """Share of such segments; outputs of WMT22 have .025 at the most, half a file that is shifted .39."""
+CHANCE = 3
+"""How many times as many they are to be as those that resemble a segment far away so."""
 OWN = 1.5
 """How much more than others' a reference is to resemble its output."""
 
@@ -102,17 +104,23 @@ class Plausibility:
         if not self._language.has(lines.values()):
             return "other-language"
         alike = {i: _grams(line) for i, line in lines.items()}
-        own = {i: _overlap(alike[i], self._grams[i]) for i in lines}
-        for step in (-1, 1):
-            nearer = sum(_overlap(alike[i], self._grams[i + step]) > own[i] + NEARER for i in lines)
-            if nearer >= SHIFTED * len(lines):
-                return "shifted"
-        far = sum(_overlap(alike[i], self._grams[self._far(i)]) for i in lines)
-        return "other-text" if sum(own.values()) < OWN * far else None
+        own, before, after, far = (
+            [_overlap(alike[i], self._grams[at]) for i, at in ((i, near(i)) for i in lines)]
+            for near in (lambda i: i, lambda i: i - 1, lambda i: i + 1, self._far)
+        )
+        by_chance = _nearer(far, own)
+        if max(_nearer(before, own), _nearer(after, own)) >= max(SHIFTED, CHANCE * by_chance):
+            return "shifted"
+        return "other-text" if sum(own) < OWN * sum(far) else None
 
     def _far(self, i: int) -> int:
         lines = len(self.texts["references"][0])
         return (i + lines // 2) % lines
+
+
+def _nearer(other: Sequence[float], own: Sequence[float]) -> float:
+    """The share of segments that are more like another reference than like their own."""
+    return sum(there > here + NEARER for there, here in zip(other, own, strict=True)) / len(own)
 
 
 def _without_spaces(text: str) -> bool:

@@ -312,8 +312,18 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
     """With one margin for all metrics, where it was given as a number."""
     import msgspec
 
+    from replitune.errors import ReplituneError, nearest
+
     margin = given.get("margin")
     if not _is_number(margin):
+        for name in tests.margin:
+            if name not in metrics:
+                close = nearest(name, metrics)
+                raise ReplituneError(
+                    f"a margin of {name}, which is not compared",
+                    expected=", ".join(metrics),
+                    fix=f"did you mean {close}?" if close else None,
+                )
         return tests
     return msgspec.structs.replace(tests, margin=dict.fromkeys(metrics, margin))
 

@@ -132,6 +132,16 @@ class _Arranged:
                 raise ReplituneError(
                     "a system without a printable name", file=_file(self.tables[0]), found=repr(name)
                 )
+        alike: dict[str, str] = {}
+        for name in systems.names:
+            other = alike.setdefault(" ".join(name.lower().split()), name)
+            if other != name:
+                raise ReplituneError(
+                    "two systems whose names differ only in capitals or spaces",
+                    file=_file(self.tables[0]),
+                    found=f"{other!r} and {name!r}",
+                    fix="write one of them otherwise; if they are one system, alike",
+                )
         return systems
 
     @cached_property

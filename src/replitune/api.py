@@ -142,7 +142,8 @@ def scores(
     *,
     metrics: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
-    lower_is_better: bool | Sequence[str] = False,
+    lower_is_better: bool | Sequence[str] | None = None,
+    higher_is_better: Sequence[str] = (),
     allow_missing: bool = False,
     baseline: str | None = None,
     testset: str | None = None,
@@ -168,8 +169,9 @@ def scores(
         Those of the table that are wanted; by default all.
     columns
         What columns are called, where it is not clear: ``{"system": "model", "score": "acc"}``.
-    lower_is_better
-        True, or the names of those metrics.
+    lower_is_better, higher_is_better
+        The names of such metrics, or of all True or False. By default their names tell: of TER, wer,
+        loss or latency less is better.
     allow_missing
         Leave out segments that some run has no score of. By default that is an error.
     baseline
@@ -207,7 +209,7 @@ def scores(
         rows,
         metrics=metrics,
         testset=testset,
-        lower_is_better=lower_is_better,
+        directions=_directions(lower_is_better, higher_is_better),
         allow_missing=allow_missing,
         groups=TUNERS.names,
     )
@@ -233,6 +235,7 @@ def scores(
         warnings=given.warnings,
         human=human,
         read_as=read_as,
+        undirected=given.undirected,
     )
 
 
@@ -242,7 +245,7 @@ def test(
     systems: Sequence[str] | None = None,
     documents: Sequence[Any] | None = None,
     metric: str = "score",
-    lower_is_better: bool = False,
+    lower_is_better: bool | None = None,
     baseline: str | None = None,
     testset: str = TESTSET,
     seed: int = SEED,
@@ -264,7 +267,7 @@ def test(
     metric
         What the scores are called.
     lower_is_better
-        Whether a lower score is a better one.
+        Whether a lower score is a better one; by default the metric's name tells.
     baseline, testset, seed, threads, design, **settings
         As of `compare`.
     """
@@ -309,8 +312,18 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
     """With one margin for all metrics, where it was given as a number."""
     import msgspec
 
+    from replitune.errors import ReplituneError, nearest
+
     margin = given.get("margin")
     if not _is_number(margin):
+        for name in tests.margin:
+            if name not in metrics:
+                close = nearest(name, metrics)
+                raise ReplituneError(
+                    f"a margin of {name}, which is not compared",
+                    expected=", ".join(metrics),
+                    fix=f"did you mean {close}?" if close else None,
+                )
         return tests
     return msgspec.structs.replace(tests, margin=dict.fromkeys(metrics, margin))
 
@@ -393,6 +406,17 @@ def _tests_of_single_outputs(
     return msgspec.structs.replace(tests, methods=methods), (note,)
 
 
+def _directions(lower: bool | Sequence[str] | None, higher: Sequence[str]) -> bool | dict[str, bool]:
+    """Of all metrics whether higher is better, or of those for which it was said."""
+    from replitune.errors import ReplituneError
+
+    if isinstance(lower, bool):
+        return not lower
+    if both := sorted({*(lower or ())} & {*higher}):
+        raise ReplituneError("both lower and higher are said to be better", found=", ".join(both))
+    return {**dict.fromkeys(lower or (), False), **dict.fromkeys(higher, True)}
+
+
 def _are_paths(column: Any) -> bool:
     """Whether it is a list of file names; a table has at least one column of numbers."""
     listed = isinstance(column, list | tuple) and len(column) > 0
@@ -454,6 +478,12 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
                 expected="a path, or a list of lines; one run of lines is a list in the list",
                 fix=f"check the path; a relative one starts at {Path.cwd()}",
             )
+    paths = [Path(run).resolve() for run in runs if isinstance(run, str | Path)]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        raise ReplituneError(
+            f"{twice.name} is given as {paths.count(twice)} runs of {system}",
+            expected="the output of another tuning or training as each run",
+        )
     return runs
 
 

@@ -100,7 +100,7 @@ def test_metrics_test_sets_languages_and_documents(tmp_path: Path):
     assert len(report.table("documents").rows) == 10
     chosen = r.scores(sets, testset="wmt22.de-en", metrics=["ter"], **FAST)
     assert [result.metric for result in chosen.results] == ["ter"]
-    assert "ter: taken as higher is better" in chosen.warnings[0]
+    assert "ter: lower is better, by its name" in chosen.read_as[-1]
 
 
 def test_segments_may_be_numbered_anew_in_each_document():

@@ -226,6 +226,8 @@ class ComparisonReport(Report):
     """By system; none for a table of scores."""
     read_as: tuple[str, ...] = ()
     """How a table of numbers was read, where that was guessed."""
+    undirected: tuple[str, ...] = ()
+    """Metrics of which nothing says whether more or less is better."""
 
     @cached_property
     def cells(self) -> list[tuple[Result, SegmentStatistics]]:

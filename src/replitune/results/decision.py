@@ -6,6 +6,7 @@ other runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,8 +52,8 @@ def _pair(result: Result, answer: Answer, rule: Rule) -> dict[str, Any]:
     if rule != "better" and answer.margin is None and answer.state != "these-outputs":
         raise ReplituneError(
             f"`{rule}` needs a margin for {result.metric}",
-            fix="say what counts as the same: "
-            "--margin 0.5, or --margin METRIC=0.5; the test crossed uses margins",
+            fix=f"say what counts as the same, on this metric's scale, such as --margin {_small(result)}; "
+            "the test crossed uses margins",
         )
     test = result.test((answer.a, answer.b), answer.method)
     assert test is not None
@@ -70,3 +71,9 @@ def _pair(result: Result, answer: Answer, rule: Rule) -> dict[str, Any]:
         "p": test.details.get(p) if isinstance(p, str) else p,
         "ok": rule in answer.holds,
     }
+
+
+def _small(result: Result) -> str:
+    """A small difference on the scale of the scores: 0.5 of 100, 0.005 of 1."""
+    largest = max(abs(summary.avg) for summary in result.systems.values())
+    return f"{0.005 * 10 ** math.ceil(math.log10(largest or 1.0)):g}"

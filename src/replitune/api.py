@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from replitune.report.report import ComparisonReport, Report
     from replitune.significance.settings import TestSettings
     from replitune.statistics.outputs import Lines
+    from replitune.statistics.plausibility import Doubt
     from replitune.statistics.store import SegmentStatistics
 
     Table: TypeAlias = pd.DataFrame | pa.Table | Mapping[str, Sequence[Any]]
@@ -97,6 +98,7 @@ def compare(
     from replitune.replicas import replica_ids
     from replitune.statistics.diagnosis import diagnose, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
+    from replitune.statistics.plausibility import Plausibility
     from replitune.statistics.scoring import Scored, Scorer
 
     tests = _tests(baseline, settings)
@@ -106,11 +108,14 @@ def compare(
     name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
+    plausible = Plausibility(given.references, given.source)
+    doubts: list[Doubt] = []
     texts: dict[str, Outputs] = {}
     scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
     for system, runs in systems.items():
         read = _texts_of_runs(_runs(system, runs), given)
         outputs = read_outputs(read, given.segments, name, system=system)
+        doubts += plausible.doubts(system, outputs)
         warnings += diagnose(system, outputs, given.references, words=0)
         texts[system] = outputs
         for scorer in scorers:
@@ -130,6 +135,7 @@ def compare(
         threads=threads,
         design=design,
         warnings=[*warnings, *copies],
+        doubts=doubts,
         human=human,
         texts=given,
         outputs=texts,
@@ -318,7 +324,7 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
     if not _is_number(margin):
         for name in tests.margin:
             if name not in metrics:
-                close = nearest(name, metrics)
+                close = nearest(name, [*metrics])
                 raise ReplituneError(
                     f"a margin of {name}, which is not compared",
                     expected=", ".join(metrics),
@@ -544,6 +550,7 @@ def _report(
     threads: int | None,
     design: str,
     warnings: Sequence[str],
+    doubts: Sequence[Doubt] = (),
     human: str | Path | None = None,
     **more: Any,
 ) -> ComparisonReport:
@@ -576,6 +583,7 @@ def _report(
             threads=threads or THREADS,
             design=design,
             warnings=warnings,
+            doubts=doubts,
         )
     metrics = {**comparison.metrics, **judged}
     comparison = replace(comparison, metrics=metrics, people=tuple(judged))

@@ -41,7 +41,8 @@ SOURCE = [line[::-1] for line in REFERENCE]
 
 def codes(*runs: list[str]) -> list[str]:
     return [
-        note.code for note in Plausibility([REFERENCE], SOURCE).notes("sys", Outputs.from_replicas([*runs]))
+        doubt.code
+        for doubt in Plausibility([REFERENCE], SOURCE).doubts("sys", Outputs.from_replicas([*runs]))
     ]
 
 
@@ -63,6 +64,7 @@ GOOD = spoilt(REFERENCE, 0.3, 2)
         ([line[::-1] for line in GOOD], "other-language"),
         (SOURCE, "source"),
         (REFERENCE, "references"),
+        (GOOD[:100] + [""] * 300, "blank"),
     ],
 )
 def test_mixed_up(lines, code):
@@ -72,22 +74,22 @@ def test_mixed_up(lines, code):
 def test_runs_are_named():
     plausible = Plausibility([REFERENCE])
     shifted = GOOD[1:] + GOOD[:1]
-    (note,) = plausible.notes("sys", Outputs.from_replicas([GOOD, shifted, shifted]))
-    assert note.about == "sys"
-    assert note.text.startswith("run 2, 3: outputs resemble the references of neighbouring lines")
+    (doubt,) = plausible.doubts("sys", Outputs.from_replicas([GOOD, shifted, shifted]))
+    assert doubt.system == "sys"
+    assert doubt.text.startswith("sys, run 2, 3: outputs resemble the references of neighbouring lines")
 
 
 def test_few_segments_can_look_like_anything():
     few = Plausibility([REFERENCE[:20]])
-    assert few.notes("sys", Outputs.from_replicas([made_up(20, 3)])) == []
+    assert few.doubts("sys", Outputs.from_replicas([made_up(20, 3)])) == []
 
 
 def test_a_script_without_spaces():
     lines = ["".join(chr(0x4E00 + ord(c) % 97 * 7) for c in line) for line in REFERENCE]
     chinese = Plausibility([lines])
-    assert chinese.notes("sys", Outputs.from_replicas([[line[:-2] for line in lines]])) == []
-    (note,) = chinese.notes("sys", Outputs.from_replicas([REFERENCE]))
-    assert note.code == "other-language"
+    assert chinese.doubts("sys", Outputs.from_replicas([[line[:-2] for line in lines]])) == []
+    (doubt,) = chinese.doubts("sys", Outputs.from_replicas([REFERENCE]))
+    assert doubt.code == "other-language"
 
 
 @pytest.mark.skipif("REPLITUNE_DATA" not in os.environ, reason="REPLITUNE_DATA is not set")
@@ -99,6 +101,6 @@ def test_real_neural_outputs_of_a_low_resource_pair():
 
     plausible = Plausibility([lines("reference.en.gz")], lines("source.ne.gz"))
     outputs = lines("baseline.seed-12.gz")
-    assert plausible.notes("baseline", Outputs.from_replicas([outputs])) == []
-    (note,) = plausible.notes("baseline", Outputs.from_replicas([outputs[1:] + outputs[:1]]))
-    assert note.code == "shifted"
+    assert plausible.doubts("baseline", Outputs.from_replicas([outputs])) == []
+    (doubt,) = plausible.doubts("baseline", Outputs.from_replicas([outputs[1:] + outputs[:1]]))
+    assert doubt.code == "shifted"

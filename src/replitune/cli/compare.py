@@ -215,7 +215,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from replitune.results.decision import decide
 
-    decision = decide(report.results, options.fail_unless)
+    decision = decide(report.results, options.fail_unless, report.comparison.doubts)
     print(json.dumps(decision.as_json(), allow_nan=False))
     return 0 if decision.ok else NOT_SO
 

@@ -70,9 +70,7 @@ def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
     yield from mixed_up(sides)
     for system, testset in experiment.given_outputs:
         if segments.get(testset):
-            backend = experiment.backends[system]
-            assert isinstance(backend, Given)
-            yield from _caught(backend.collect, testset, experiment.corpora, segments[testset])
+            yield from _caught(_look_at_outputs, experiment, system, testset, sides[testset])
     for id in experiment.metrics:
         for path in experiment.all_score_files(id):
             if not path.is_file():
@@ -108,6 +106,21 @@ def _sides(experiment: Experiment, part: str) -> Sides:
     assert given is not None
     testset = read_files(part, given, experiment.corpora)[0]
     return testset.source, testset.references[0]
+
+
+def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: Sides) -> None:
+    """Refuse outputs that are not those of the test set."""
+    from replitune.statistics.outputs import Outputs
+    from replitune.statistics.plausibility import Plausibility
+
+    backend, (source, reference) = experiment.backends[system], sides
+    assert isinstance(backend, Given)
+    replicas = backend.collect(testset, experiment.corpora, len(reference))
+    if not backend.gives_texts:
+        return
+    outputs = Outputs.from_replicas([lines for lines in replicas.values() if len(lines) == len(reference)])
+    for doubt in Plausibility([reference], source).doubts(system, outputs):
+        raise ReplituneError(f"{testset}: {doubt.text}", fix="check the names and the lines of the files")
 
 
 def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:

@@ -30,6 +30,7 @@ from replitune.significance.run import TestSetScores, run_tests, tests_on
 from replitune.significance.settings import TestSettings
 from replitune.significance.suites import summarise_suite
 from replitune.statistics.lazy import ChosenSystems
+from replitune.statistics.plausibility import Doubt
 from replitune.statistics.store import SegmentStatistics
 
 
@@ -46,6 +47,8 @@ class Results:
     documents: int
     inputs: Sequence[str] = ()
     """What looks wrong with the inputs."""
+    doubts: Sequence[Doubt] = ()
+    """Of outputs that can hardly be translations of these segments."""
     design: str = "runs"
     """What replicas are."""
     sha256: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +69,7 @@ class Results:
             Provenance(__version__, self.seed, settings, dict(self.sha256)),
             baseline=getattr(self.settings.pairs, "baseline", None),
             people=self.people,
-            given=self.inputs,
+            given=[*(doubt.text for doubt in self.doubts), *self.inputs],
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -109,6 +112,7 @@ def compare(
     design: str = "runs",
     families: int | None = None,
     warnings: Sequence[str] = (),
+    doubts: Sequence[Doubt] = (),
     looks: Record | None = None,
     summaries: bool = True,
 ) -> Results:
@@ -208,6 +212,7 @@ def compare(
         segments=sum(store.segments for store in by_metric[ids[0]]),
         documents=sum(store.n_documents for store in by_metric[ids[0]]),
         inputs=tuple(warnings),
+        doubts=tuple(doubts),
         design=design,
         sha256=sha256_of(by_metric[ids[0]]),
     )

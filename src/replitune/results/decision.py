@@ -15,6 +15,7 @@ from replitune.errors import ReplituneError
 from replitune.results.answer import Answer
 from replitune.results.result import Result
 from replitune.significance.settings import Rule
+from replitune.statistics.plausibility import Doubt
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class Decision:
         return {"rule": self.rule, "ok": self.ok, "pairs": list(self.pairs)}
 
 
-def decide(results: Sequence[Result], rule: Rule) -> Decision:
+def decide(results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = ()) -> Decision:
     """Of every pair (A, B): B is better than A, not worse than A by the margin, or the same within
-    it."""
+    it. Not of outputs that can hardly be translations of these segments."""
     for result in results:
         systems = len(result.systems)
         if systems > 2 and 2 * len(result.pairs) == systems * (systems - 1):
@@ -40,13 +41,13 @@ def decide(results: Sequence[Result], rule: Rule) -> Decision:
                 found=f"all pairs of {systems} systems",
                 fix="name the one that the others are compared with as --baseline",
             )
-    pairs = tuple(_pair(result, answer, rule) for result in results for answer in result.answers)
+    pairs = tuple(_pair(result, answer, rule, doubts) for result in results for answer in result.answers)
     if not pairs:
         raise ReplituneError("no pair was tested, so nothing can be decided")
     return Decision(rule, all(pair["ok"] for pair in pairs), pairs)
 
 
-def _pair(result: Result, answer: Answer, rule: Rule) -> dict[str, Any]:
+def _pair(result: Result, answer: Answer, rule: Rule, doubts: Sequence[Doubt]) -> dict[str, Any]:
     if result.neutral:
         raise ReplituneError(f"for {result.metric}, neither more nor less is better")
     if rule != "better" and answer.margin is None and answer.state != "these-outputs":
@@ -57,6 +58,7 @@ def _pair(result: Result, answer: Answer, rule: Rule) -> dict[str, Any]:
         )
     test = result.test((answer.a, answer.b), answer.method)
     assert test is not None
+    refused = [doubt.text for doubt in doubts if doubt.system in (answer.a, answer.b)]
     p = {"better": answer.p, "not-worse": "p_no_worse_b", "same": "p_same"}[rule]
     return {
         "testset": result.testset,
@@ -69,7 +71,8 @@ def _pair(result: Result, answer: Answer, rule: Rule) -> dict[str, Any]:
         "ci": [test.ci_low, test.ci_high],
         "margin": answer.margin,
         "p": test.details.get(p) if isinstance(p, str) else p,
-        "ok": rule in answer.holds,
+        "refused": refused,
+        "ok": rule in answer.holds and not refused,
     }
 
 

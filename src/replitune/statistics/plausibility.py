@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import NamedTuple
 
-from replitune.significance.base import Note
 from replitune.statistics.outputs import Outputs
 
 SAMPLE = 100
@@ -42,10 +42,19 @@ TEXTS = {
     "another test set?",
     "references": "the outputs are the references: was the file given twice?",
     "source": "the outputs are the source text",
+    "blank": "most lines are blank",
 }
 
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[^\W\d_]+")
+
+
+class Doubt(NamedTuple):
+    """That outputs can be translations of these segments."""
+
+    code: str
+    system: str
+    text: str
 
 
 class Language:
@@ -82,25 +91,27 @@ class Plausibility:
         near = {at for i in self._sample for at in (i - 1, i, i + 1, self._far(i))}
         self._grams = {i: set().union(*(_grams(stream[i]) for stream in refs)) for i in near}
 
-    def notes(self, system: str, outputs: Outputs) -> list[Note]:
+    def doubts(self, system: str, outputs: Outputs) -> list[Doubt]:
         """One for each kind of doubt about the runs of a system."""
         runs_of: dict[str, list[int]] = {}
         for run in range(len(outputs)):
-            if doubt := self._doubt(outputs, run):
-                runs_of.setdefault(doubt, []).append(run + 1)
+            if code := self._code(outputs, run):
+                runs_of.setdefault(code, []).append(run + 1)
         return [
-            Note(doubt, f"run {', '.join(map(str, runs))}: {TEXTS[doubt]}", system)
-            for doubt, runs in runs_of.items()
+            Doubt(code, system, f"{system}, run {', '.join(map(str, runs))}: {TEXTS[code]}")
+            for code, runs in runs_of.items()
         ]
 
-    def _doubt(self, outputs: Outputs, run: int) -> str | None:
-        """The code of the first that applies."""
+    def _code(self, outputs: Outputs, run: int) -> str | None:
+        """Of the first doubt that applies."""
         for name, streams in self.texts.items():
             if outputs[run] in streams:
                 return name
         if not self._sample:
             return None
         lines = {i: outputs.line(run, i) for i in self._sample}
+        if sum(not line.strip() for line in lines.values()) > len(lines) / 2:
+            return "blank"
         if not self._language.has(lines.values()):
             return "other-language"
         alike = {i: _grams(line) for i, line in lines.items()}

@@ -479,7 +479,7 @@ def _read_references(
 ) -> tuple[str, TestSet]:
     """What the references are called in messages, and the test set."""
     from replitune.corpus.reader import read_testset
-    from replitune.corpus.testset import TestSet, require_contiguous
+    from replitune.corpus.testset import TestSet, require_ids
     from replitune.statistics.outputs import lines_of
 
     streams: list[Any] = [refs]
@@ -496,7 +496,7 @@ def _read_references(
     ids, text = testset.documents, testset.source
     if documents is not None and ids is None:
         place, ids = lines_of(documents, "documents")
-        require_contiguous(ids, place)
+        require_ids(ids, place)
     if source is not None:
         _, text = lines_of(source, "source")
     if (ids, text) != (testset.documents, testset.source):

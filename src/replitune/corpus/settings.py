@@ -95,7 +95,7 @@ class TestSetFiles(Settings, frozen=True):
         about(
             "How to read the files; without it, by their names. `blank-lines` is text in which a "
             "blank line ends a document, `jsonl` a test set as results/<experiment>/corpus has it, "
-            "or of WMT25 and after, `scores` a table of scores, whose segments are the test set."
+            "or of WMT since 2025, `scores` a table of scores, whose segments are the test set."
         ),
     ] = None
     names: Annotated[

@@ -1,10 +1,11 @@
-"""Systems and runs by the names of files, where a file says neither."""
+"""Systems, runs and language pairs by names, where a file does not say them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 RUN = re.compile(r"(.+?)[._-](?:(?:run|seed|epoch|sample)[._-]?(\d+)|(0\d+))", re.ASCII)
 """The name of a system, and the number of a run: a bare number may be part of the name of a model,
@@ -33,3 +34,17 @@ def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
 def stem(path: Path) -> str:
     """The name of a file without what says of which kind it is."""
     return ENDS.sub("", path.name) or path.name
+
+
+WMT25, WMT26 = "_#_", "_###_"
+"""Between the parts of a document's id: ``en-cs_CZ_#_news_#_d1``, and
+``WMT26_###_news_###_eng_Latn_###_isl_Latn_###_d1``."""
+
+
+def language_pair(row: Mapping[str, Any], id: str) -> str:
+    """Of a document of WMT: as its id begins, or by its fields; outputs have none, but say it in the id."""
+    if WMT25 in id:
+        return id.partition(WMT25)[0]
+    source, target = ([*id.split(WMT26), "", "", "", ""])[2:4]
+    source, target = row.get("src_lang") or source, row.get("tgt_lang") or target
+    return f"{source}-{target}" if source and target else ""

@@ -94,7 +94,7 @@ def compare(
         ``print`` it; see its methods ``table``, ``verdicts``, ``to_frame``, ``to_latex``, ``plot``.
     """
     from replitune.metrics.registry import METRICS
-    from replitune.replicas import replica_ids
+    from replitune.readers.names import replicas_of
     from replitune.statistics.diagnosis import diagnose, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
     from replitune.statistics.scoring import Scored, Scorer
@@ -113,8 +113,9 @@ def compare(
         outputs = read_outputs(read, given.segments, name, system=system)
         warnings += diagnose(system, outputs, given.references, words=0)
         texts[system] = outputs
+        replicas = replicas_of(runs, len(outputs))
         for scorer in scorers:
-            result = scorer.score(system, replica_ids({"run": len(outputs)}), outputs)
+            result = scorer.score(system, replicas, outputs)
             scored[scorer.metric.id].append(result)
     runs_of = {system: len(outputs) for system, outputs in texts.items()}
     tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from replitune.replicas import Replica, replica_ids
+
 RUN = re.compile(r"(.+?)[._-](?:(?:run|seed|epoch|sample)[._-]?(\d+)|(0\d+))", re.ASCII)
 """The name of a system, and the number of a run: a bare number may be part of the name of a model,
 unless it begins with 0."""
+
+RUN_FOLDER = re.compile(r"(run|seed|epoch|sample)[._-]?(\d+)", re.ASCII | re.IGNORECASE)
+"""A folder of the outputs of one run."""
+
+REPLICA = re.compile(r"(?:.*[._-])?(seed|run)[._-]?(\d{1,3})", re.ASCII | re.IGNORECASE)
 
 ENDS = re.compile(r"(?:\.(?:txt|out|hyp|mt|gz|scores?|seg|json|jsonl|csv|tsv|parquet|eval|[a-z]{2}))+$")
 
 
 def system_and_run(file: str) -> tuple[str, str | None]:
-    """``out/new.run2.txt`` is run 2 of new."""
-    name = file.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    """``out/new.run2.txt`` and ``run2/new.txt`` are run 2 of new."""
+    *folders, name = file.replace("\\", "/").rstrip("/").split("/")
     stem = ENDS.sub("", name) or name
     match = RUN.fullmatch(stem)
-    return (match[1], match[2] or match[3]) if match else (stem, None)
+    if match:
+        return match[1], match[2] or match[3]
+    run = next(filter(None, map(RUN_FOLDER.fullmatch, reversed(folders))), None)
+    return stem, run[2] if run else None
+
+
+def replicas_of(outputs: Sequence[object], count: int) -> list[Replica]:
+    """The replicas of `count` runs: as all their files, or folders, call them in rising order
+    (``seed7/out.txt`` is seed-007), otherwise numbered."""
+    named = []
+    for output in outputs:
+        *folders, name = str(output).split("/") if isinstance(output, str | Path) else [""]
+        words = [ENDS.sub("", name), *(word for word in reversed(folders) if RUN_FOLDER.fullmatch(word))]
+        named.append(next(filter(None, map(REPLICA.fullmatch, words)), None))
+    ids = [Replica(f"{one[1].lower()}-{int(one[2]):03d}") for one in named if one is not None]
+    rising = all(a < b and a.prefix == b.prefix for a, b in itertools.pairwise(ids))
+    return ids if len(ids) == len(outputs) == count and rising else replica_ids({"run": count})
 
 
 def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:

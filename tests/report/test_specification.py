@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from replitune.report.numbers import score
 from replitune.errors import ReplituneError
+from replitune.report.numbers import score
 from replitune.report.specification import WIDTH, Column, Table, exact
 
 

@@ -12,6 +12,8 @@ import pytest
 
 import replitune as r
 from readers.tables import frame
+from replitune.readers.names import replicas_of
+from support import Ran
 
 FAST: dict[str, Any] = {"samples": 99, "methods": ["crossed"], "intervals": [], "threads": 1}
 
@@ -189,3 +191,45 @@ def test_files_of_one_name_that_have_runs_are_systems(tmp_path: Path):
         own.drop(columns="model").to_csv(tmp_path / str(model) / "scores.csv", index=False)
     (result,) = r.scores(sorted(tmp_path.glob("*/scores.csv")), **FAST).results
     assert [name[-len("base/scores.csv") :].split("/")[-2] for name in result.systems] == ["base", "new"]
+
+
+@pytest.mark.parametrize(
+    ("files", "ids"),
+    [
+        (["seed1/out.txt", "seed2/out.txt"], ["seed-001", "seed-002"]),
+        (["x/new.seed-10.gz", "x/new.seed-11.gz"], ["seed-010", "seed-011"]),
+        (["new.run7.txt"], ["run-007"]),
+        (["a.seed0.txt", "a.seed1.txt"], ["seed-000", "seed-001"]),
+        (["new.1.txt", "new.2.txt"], ["run-001", "run-002"]),
+        (["seed2/out.txt", "seed1/out.txt"], ["run-001", "run-002"]),
+        (["seed1/out.txt", "run2/out.txt"], ["run-001", "run-002"]),
+        (["seed1/a.1", "seed1/a.2"], ["run-001", "run-002"]),
+        (["a.seed1234", "a.seed1235"], ["run-001", "run-002"]),
+        ([["a line"], ["a line"]], ["run-001", "run-002"]),
+    ],
+)
+def test_replicas_are_called_as_their_files_or_folders(files: list[Any], ids: list[str]):
+    assert [replica.id for replica in replicas_of(files, len(files))] == ids
+
+
+def test_outputs_in_folders_of_seeds_keep_their_seeds(replitune: Callable[..., Ran], tmp_path: Path):
+    (tmp_path / "ref").write_text("the cat sat on a mat\n" * 12)
+    for seed in (0, 4, 11):
+        (tmp_path / f"seed{seed}").mkdir()
+        for name in "ab":
+            lines = ["the cat sat on a mat " + "x " * ((i + seed) % 4 + (name == "a")) for i in range(12)]
+            (tmp_path / f"seed{seed}" / name).write_text("\n".join(lines) + "\n")
+    outputs = {name: [tmp_path / f"seed{seed}" / name for seed in (0, 4, 11)] for name in "ab"}
+    stats, words = tmp_path / "stats", ("--samples", 99, "--methods", "crossed")
+    system = ("--system", f"b={outputs['b'][0]}", *outputs["b"][1:])
+    given = ("--baseline", *outputs["a"], *system, "--metrics", "chrf", "--stats-dir", stats)
+    ran = replitune("compare", "--refs", tmp_path / "ref", *given, *words, "--json", tmp_path / "c.json")
+    assert ran.code == 0, ran.err
+    metric = json.loads((tmp_path / "c.json").read_text())["metrics"]["chrf"]
+    runs = [*metric["systems"]["b"]["scores"]]
+    assert runs == ["seed-000", "seed-004", "seed-011"]
+    again = replitune("test", stats, "--pairs", "baseline:b", *words)
+    assert again.code == 0, again.err
+    rows = [[x.split() for x in one.out.splitlines() if "b - baseline" in x] for one in (ran, again)]
+    assert rows[0][0][3] == rows[1][0][3], "the same difference"
+    assert rows[0][0][-1] == rows[1][0][-1], "and p"

@@ -85,14 +85,9 @@ def choose(
             )
     asked = {role: getattr(given, role) for role in settings_of(ColumnNames)}
     # --columns system=A,B: each of them is one
-    wide = next(
-        (r for r in ("system", "replica") if "," in (asked[r] or "") and asked[r] not in header), None
-    )
-    each = (
-        tuple(_known(name, header, wide, file) for name in (asked.pop(wide) or "").split(","))
-        if wide
-        else ()
-    )
+    several = [r for r in ("system", "replica") if "," in (asked[r] or "") and asked[r] not in header]
+    wide = several[0] if several else ""
+    each = tuple(_known(name, header, wide, file) for name in asked.pop(wide).split(",")) if wide else ()
     columns = {role: _known(name, header, role, file) for role, name in asked.items() if name}
     free = [name for name in header if name not in (*columns.values(), *each)]
     guessed: dict[str, str] = {}

@@ -32,13 +32,15 @@ def junit(decision: Decision) -> str:
     """The decision as JUnit XML: a suite for each test set and metric, a test case for each pair."""
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-    def counted(pairs: Sequence[dict[str, Any]]) -> dict[str, str]:
-        return {"tests": f"{len(pairs)}", "failures": f"{sum(not pair['ok'] for pair in pairs)}"}
+    def counted(element: Element, pairs: Sequence[dict[str, Any]]) -> Element:
+        element.set("tests", f"{len(pairs)}")
+        element.set("failures", f"{sum(not pair['ok'] for pair in pairs)}")
+        return element
 
-    root = Element("testsuites", name="replitune", **counted(decision.pairs))
+    root = counted(Element("testsuites", name="replitune"), decision.pairs)
     for testset, metric in dict.fromkeys((pair["testset"], pair["metric"]) for pair in decision.pairs):
         own = [pair for pair in decision.pairs if (pair["testset"], pair["metric"]) == (testset, metric)]
-        suite = SubElement(root, "testsuite", name=f"{testset}.{metric}", **counted(own))
+        suite = counted(SubElement(root, "testsuite", name=f"{testset}.{metric}"), own)
         for pair in own:
             name = f"{pair['b']} is {decision.rule} against {pair['a']}"
             case = SubElement(suite, "testcase", classname=f"{testset}.{metric}", name=name)

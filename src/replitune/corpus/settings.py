@@ -87,9 +87,13 @@ class TestSetFiles(Settings, frozen=True):
         ),
     ] = None
     source: Annotated[File | None, about("Source text, needed by systems that translate.")] = None
-    documents: Annotated[File | None, about("File with the document id of each segment, one a line.")] = (
-        None
-    )
+    documents: Annotated[
+        File | None,
+        about(
+            "File with the document id of each segment, one a line; segments of a document need not follow "
+            "each other."
+        ),
+    ] = None
     format: Annotated[
         Format | None,
         about(

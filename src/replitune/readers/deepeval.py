@@ -14,6 +14,8 @@ from replitune.readers.table import number_of
 
 CASES = ("testCases", "conversationalTestCases", "test_results")
 SCORES = ("metricsData", "metrics_data")
+SIGNS = (*SCORES, "testRunData", "actualOutput", "actual_output")
+"""Long texts may stand before the first score."""
 
 
 class DeepEval(Reader):
@@ -23,7 +25,7 @@ class DeepEval(Reader):
     def recognises(beginning: Beginning) -> bool:
         text = beginning.text
         cases = any(f'"{key}"' in text for key in CASES)
-        return text.lstrip()[:1] == "{" and cases and any(f'"{key}"' in text for key in SCORES)
+        return text.lstrip()[:1] == "{" and cases and any(f'"{key}"' in text for key in SIGNS)
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:

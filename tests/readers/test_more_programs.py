@@ -381,6 +381,16 @@ def test_test_runs_of_deepeval(tmp_path: Path):
     every = r.scores([tmp_path / f"{m}.json" for m in MODELS], allow_missing=True, **FAST)
     assert [result.metric for result in every.results] == ["Faithfulness", "Tone [GEval]"]
     assert every.stores[0].segments == ITEMS - 1
+    small = json.loads((tmp_path / "small.json").read_text())["testRunData"]
+    for run in (1, 2):
+        cases = [case for n, case in enumerate(small["testCases"]) if n // ITEMS == run]
+        (tmp_path / f"again.run{run}.json").write_text(json.dumps({**small, "testCases": cases}))
+    files = {
+        "a": [tmp_path / f"again.run{run}.json" for run in (1, 2)],
+        "b": [tmp_path / "again.run1.json"],
+    }
+    runs = scores_of(r.scores(files, metrics=["Faithfulness"], **FAST))["a"]
+    assert [*runs.values()] == pytest.approx([expected()["small"][f"run-00{run + 1}"] for run in (1, 2)])
 
 
 def tbench(

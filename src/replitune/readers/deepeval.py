@@ -48,4 +48,5 @@ class DeepEval(Reader):
         rows = Records(path)
         said = {rows.add_trials(own, metric=metric) for metric, own in trials.items()}
         notes = [f"test cases of DeepEval by their names; {text}" for text in sorted(said)]
-        return rows.rows({"segment": "name", "metric": "name"}, notes)
+        called = {"segment": "name", "metric": "name"}
+        return rows.rows(called, notes, evaluation=str(path.absolute()))

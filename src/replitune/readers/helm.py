@@ -63,7 +63,7 @@ class Helm(Reader):
         if perturbed:
             notes.append(f"perturbed instances left out ({perturbed:,})")
         called = {"segment": "instance_id", "replica": "train_trial_index", "metric": "name"}
-        return rows.rows(called, notes, _about(path))
+        return rows.rows(called, notes, _about(path), evaluation=str(path.absolute()))
 
 
 def _about(path: Path) -> dict[str, str]:

@@ -30,6 +30,36 @@ class Decision:
         return {"rule": self.rule, "ok": self.ok, "pairs": list(self.pairs)}
 
 
+def junit(decision: Decision) -> str:
+    """The decision as JUnit XML: a suite for each test set and metric, a test case for each pair."""
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+    def counted(element: Element, pairs: Sequence[dict[str, Any]]) -> Element:
+        element.set("tests", f"{len(pairs)}")
+        element.set("failures", f"{sum(not pair['ok'] for pair in pairs)}")
+        return element
+
+    root = counted(Element("testsuites", name="replitune"), decision.pairs)
+    for testset, metric in dict.fromkeys((pair["testset"], pair["metric"]) for pair in decision.pairs):
+        own = [pair for pair in decision.pairs if (pair["testset"], pair["metric"]) == (testset, metric)]
+        suite = counted(SubElement(root, "testsuite", name=f"{testset}.{metric}"), own)
+        for pair in own:
+            name = f"{pair['b']} is {decision.rule} against {pair['a']}"
+            case = SubElement(suite, "testcase", classname=f"{testset}.{metric}", name=name)
+            keys = ("delta", "ci", "margin", "p", "method")
+            said = ", ".join(f"{key} {pair[key]}" for key in keys if pair[key] is not None)
+            if not pair["ok"]:
+                SubElement(
+                    case,
+                    "failure",
+                    type=decision.rule,
+                    message="; ".join(pair["refused"]) or f"not shown: {said}",
+                )
+            SubElement(case, "system-out").text = said
+    indent(root)
+    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
 def decide(results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = ()) -> Decision:
     """Of every pair (A, B): B is better than A, not worse than A by the margin, or the same within
     it. Not of outputs that can hardly be translations of these segments."""

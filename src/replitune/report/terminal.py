@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
-from replitune.report.findings import adjusted, difference
+from replitune.report.findings import adjusted, difference, next_run
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
 from replitune.report.numbers import p_value, probability, score, signed
 from replitune.report.ranks import places, rank_text, ranking
@@ -55,8 +55,8 @@ def comparison_lines(
     if any(len(result.pairs) <= MOST_PAIRS for result in results) and any(
         "superior_new" in test.details for test in tests
     ):
-        text = "next run: probability that the next run of the first system scores above the next "
-        text += "one of the second, on a new test set of this size"
+        text = "next run: probability that the next run of the system that is ahead beats the next one "
+        text += "of the other, on a new test set of this size"
         yield from wrapped(text, 0)
     if any(ranking(result) for result in results):
         level = f"{100 * (1 - results[0].alpha):g}%"
@@ -188,15 +188,16 @@ def _pairs(result: Result) -> Table:
     def ends(_: Result, pair: tuple[str, str]) -> tuple[float | None, float | None]:
         return lead(pair).ci_low, lead(pair).ci_high
 
-    def next_run(_: Result, pair: tuple[str, str]) -> float | None:
-        return lead(pair).details.get("superior_new")
+    def likely(_: Result, pair: tuple[str, str]) -> float | None:
+        predicted = next_run(result, lead(pair), "_new")
+        return None if predicted is None else predicted[0]
 
     def interval() -> str:
         names = {interval_name(result, lead(pair)) for pair in result.pairs if ends(result, pair)[0]}
         return next(iter(names)).replace("simultaneous", "simult.") if len(names) == 1 else "CI"
 
     people = Column(HEADING, None, accuracy, percent, width=7)
-    known = not result.neutral and any(next_run(result, pair) is not None for pair in result.pairs)
+    known = any(likely(result, pair) is not None for pair in result.pairs)
     return Table(
         columns=(
             Column("difference", None, lambda _, pair: f"{pair[1]} - {pair[0]}", left=True),
@@ -205,7 +206,7 @@ def _pairs(result: Result) -> Table:
             Column(
                 interval().replace(" of this pair alone", ""), None, ends, limits, in_units=True, width=18
             ),
-            *([Column("next run", None, next_run, probability, width=9)] if known else []),
+            *([Column("next run", None, likely, probability, width=9)] if known else []),
             *map(p, result.methods),
         ),
         rows=[(result, pair) for pair in result.pairs],

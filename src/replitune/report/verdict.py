@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from replitune.report.findings import adjusted
+from replitune.report.findings import adjusted, next_run
 from replitune.report.material import Material
 from replitune.report.numbers import ends, p_equation, p_value, probability, score
 from replitune.report.wording import CORRECTIONS, count, runs_of
@@ -189,29 +189,28 @@ def _closing(cell: Result, result: TestResult) -> str:
 
 def _next_run(cell: Result, result: TestResult) -> list[str]:
     """The probability that the next run of the better system scores above that of the other."""
-    known = [result.details.get(k) for k in ("superior", "superior_low", "superior_high")]
-    share, low, high = known
-    if share is None or low is None or high is None or cell.neutral:
+    here, new = next_run(cell, result), next_run(cell, result, "_new")
+    if here is None:
         return []
-    if min(result.n_a, result.n_b) < 2:  # one run says nothing of the next
-        return []
-    new = result.details.get("superior_new")
     b_ahead = (result.delta > 0) == cell.higher_is_better
     ahead, behind = (result.b, result.a) if b_ahead else (result.a, result.b)
-    if not b_ahead:
-        share, low, high = 1 - share, 1 - high, 1 - low
-        new = None if new is None else 1 - new
     run = runs_of(cell, result)
-    on_this = f"{probability(share)} ({probability(low)} to {probability(high)})"
-    if share == 1:  # of so few
-        on_this = f"{probability(low)} or more"
     text = (
         f"The next {run} of {ahead} would score above the next one of {behind} with probability "
-        f"{on_this} on {'these test sets' if cell.suite else 'this test set'}"
+        f"{_likely(here)} on {'these test sets' if cell.suite else 'this test set'}"
     )
     if new is not None:
-        text += f", {probability(new)} on {'new ones' if cell.suite else 'a new one'}"
-    return [f"{text}."]
+        text += f", {_likely(new)} on {'new ones' if cell.suite else 'a new one'}"
+    systems = result.details.get("superior_systems")
+    prior = "any true difference being as likely beforehand"
+    if systems:
+        prior = f"true differences being as large as the scores of {systems:.0f} systems show"
+    return [f"{text} (90% intervals; {prior})."]
+
+
+def _likely(limits: tuple[float, float, float]) -> str:
+    p, low, high = map(probability, limits)
+    return f"{p} ({low} to {high})"
 
 
 def _on_testsets(cell: Result, result: TestResult) -> list[str]:

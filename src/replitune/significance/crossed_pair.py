@@ -19,7 +19,7 @@ from replitune.significance.components import Components, Side, components, leav
 from replitune.significance.counting import tolerance
 from replitune.significance.critical import Layers, Parts, Scope, layers, net_parts, tails
 from replitune.significance.multiple import partial_conjunction
-from replitune.significance.next_run import better_on_new_set, share_interval, share_won, wilson_share
+from replitune.significance.next_run import NextRun, spread_of
 from replitune.significance.noise_ratio import Bound, Bounded
 from replitune.significance.simultaneous import Estimate
 from replitune.significance.system_parts import (
@@ -312,25 +312,17 @@ class CrossedPair:
         own = components(self.sides, self.a.blocks)
         return variance_table(self.a, self.b, self.sides, own, unit=unit, alpha=alpha)
 
-    def next_run(self, confidence: float) -> dict[str, float]:
-        """P(the next run of B beats the next run of A), here and on a new test set."""
-        sign, slack = self.sign, self.slack
-        if self.paired:
-            gain = sign * self.sides[0].scores
-            share = float(((gain > slack).sum() + 0.5 * (np.abs(gain) <= slack).sum()) / len(gain))
-            low, high = wilson_share(share, len(gain), confidence)
-        else:
-            share = share_won(sign * self.a.scores, sign * self.b.scores, slack)
-            low, high = share_interval(share, self.a.n, self.b.n, confidence)
-        columns = {"superior": share, "superior_low": low, "superior_high": high}
-        if self.components is not None and not self.one_unit:
-            parts = self.components.parts("both")
-            n = [float(len(self.sides[s].scores)) for s in self.components.sides]
-            n += [1.0] * len(self.a.blocks)
-            columns["superior_new"] = better_on_new_set(
-                sign * self.delta, parts.values, parts.nus, np.array(n)
-            )
-        return columns
+    @property
+    def next_run(self) -> NextRun | None:
+        """What decides whether the next run of B beats the next run of A, here and on a new test
+        set; None of single runs."""
+        if self.components is None:
+            return None
+        n = [float(len(self.sides[s].scores)) for s in self.components.sides]
+        here = spread_of(self.components.parts("runs"), np.array(n), self.slack)
+        ones = [1.0] * len(self.a.blocks)
+        on_new_set = spread_of(self.components.parts("both"), np.array([*n, *ones]), self.slack)
+        return NextRun(here, None if self.one_unit else on_new_set, self.sign)
 
 
 def better_on(pairs: Sequence[CrossedPair], alpha: float) -> dict[str, float]:

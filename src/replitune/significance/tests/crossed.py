@@ -128,8 +128,6 @@ def crossed_suite(
         if len(comparisons) > 1:
             alone = [pair_of(a, b) for a, b in zip(parts_a, parts_b, strict=True)]
             details |= better_on(alone, alpha)
-    if design == "runs":
-        details |= pair.next_run(1 - alpha)
     word = "document" if all(of == "document" for of in units) else "segment"
     drawn = {"both": f"replica+{word}", "runs": "replica", "segments": word}[scope]
     return TestResult(
@@ -158,6 +156,7 @@ def crossed_suite(
         details=details,
         variances=pair.variances(word, alpha),
         analysis=pair.estimate if pair.estimable and pair.varies else None,
+        next_run=pair.next_run if design == "runs" else None,
         uncertainty=pair.uncertainty if pair.estimable and not pair.lonely else None,
     )
 

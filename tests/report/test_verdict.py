@@ -9,6 +9,7 @@ import pytest
 
 from replitune.metrics.base import MeanMetric
 from replitune.report.numbers import p_value, probability, score
+from replitune.report.terminal import comparison_lines
 from replitune.report.verdict import lead_verdicts, verdict, verdicts
 from replitune.report.wording import with_names
 from replitune.results.comparing import compare
@@ -123,8 +124,17 @@ def test_the_probability_of_the_next_run_is_that_of_the_result_and_seen_from_who
     said = only(result)
     share, low, high = (1 - row.details[k] for k in ("superior", "superior_high", "superior_low"))
     assert f"{probability(share)} ({probability(low)} to {probability(high)})" in said
-    assert f"{probability(1 - row.details['superior_new'])} on a new one" in said
+    new = tuple(1 - row.details[f"superior_new{end}"] for end in ("", "_high", "_low"))
+    assert "{} ({} to {}) on a new one".format(*map(probability, new)) in said
     assert "The next tuning run of s0" in said
+    assert "(90% intervals; any true difference being as likely beforehand)" in said
+    table = [line for line in comparison_lines([result], "pairs") if line.startswith("  s1 - s0")]
+    assert table[0].split()[-2] == probability(new[0])  # in the same direction
+
+
+def test_with_four_systems_the_next_run_names_what_it_assumes():
+    said = text_of(lead_verdicts(compared(0.0, 0.0, 0.1, 0.1, rep=0.5))[0])
+    assert "true differences being as large as the scores of 4 systems show" in said
 
 
 def test_samples_have_no_next_run():

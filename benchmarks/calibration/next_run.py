@@ -35,48 +35,47 @@ NU, LOW, HIGH = 300.0, 0.88, 0.92
 CLASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 
-def trial(
-    rng: np.random.Generator, n: np.ndarray, sd: np.ndarray, test_set: float, k: float
-) -> tuple[np.ndarray, list[Spread], np.ndarray, np.ndarray]:
-    """Differences (m,) of all pairs, their spreads, scores (S,), and the true probabilities (m,)."""
-    S = len(n)
+def trials_of(
+    rng: np.random.Generator, n: np.ndarray, sd: np.ndarray, test_set: float, k: float, trials: int
+) -> tuple[np.ndarray, Spread, np.ndarray, np.ndarray]:
+    """Of T trials, differences (T, m) of all pairs, their spreads, scores (T, S), and the true
+    probabilities (T, m)."""
+    S, T = len(n), trials
     rep = sd**2 / n
     own = test_set * rep.mean()
     se2 = (rep + own).mean()  # of a system; a pair has twice as much, and so have true differences
-    true = rng.normal(0, k * np.sqrt(se2), S)
-    scores = true + rng.normal(0, np.sqrt(rep + own))
-    drawn = rep * rng.chisquare(n - 1.0) / (n - 1.0)
+    true = rng.normal(0, k * np.sqrt(se2), (T, S))
+    scores = true + rng.normal(0, np.sqrt(rep + own), (T, S))
+    drawn = rep * rng.chisquare(n - 1.0, (T, S)) / (n - 1.0)
     a, b = np.triu_indices(S, 1)
-    seg = 2 * own * rng.chisquare(NU, len(a)) / NU
-    spreads = []
-    for i, j, W in zip(a, b, seg, strict=True):
-        values = np.array([drawn[i], drawn[j], *([W] if test_set else [])])
-        nus = np.array([n[i] - 1.0, n[j] - 1.0, *([NU] if test_set else [])])
-        ones = np.array([n[i], n[j], *([1.0] if test_set else [])])
-        spreads.append(spread_of(Parts(values.sum(), values, nus), ones, 0.0))
-    theta = ndtr((true[b] - true[a]) / np.sqrt(sd[a] ** 2 + sd[b] ** 2 + 2 * own))
-    return scores[b] - scores[a], spreads, scores, theta
+    seg = 2 * own * rng.chisquare(NU, (T, len(a))) / NU
+    known = 3 if test_set else 2
+    values = np.stack([drawn[:, a], drawn[:, b], seg], axis=-1)[..., :known]
+    nus = np.stack([n[a] - 1.0, n[b] - 1.0, np.full(len(a), NU)], axis=-1)[:, :known]
+    ones = np.stack([n[a], n[b], np.ones(len(a))], axis=-1)[:, :known]
+    spread = spread_of(Parts(values.sum(axis=-1), values, nus), ones)
+    theta = ndtr((true[:, b] - true[:, a]) / np.sqrt(sd[a] ** 2 + sd[b] ** 2 + 2 * own))
+    return scores[:, b] - scores[:, a], spread, scores, theta
 
 
-def covered(n: np.ndarray, sd: np.ndarray, test_set: float, k: float, trials: int) -> tuple[float, int]:
-    """How often the interval has the probability in it, and of how many."""
-    rng = np.random.default_rng(35)
-    hit = total = 0
-    if len(n) == 2:  # all trials at once
-        gains, spreads, thetas = [], [], []
-        for _ in range(trials):
-            gain, spread, _, theta = trial(rng, n, sd, test_set, k)
-            gains.append(gain[0])
-            spreads += spread
-            thetas.append(theta[0])
-        _, low, high = next_better(np.array(gains), spreads)
-        return float(((low <= thetas) & (thetas <= high)).mean()), trials
-    for _ in range(trials):
-        gain, spreads, scores, theta = trial(rng, n, sd, test_set, k)
-        _, low, high = next_better(gain, spreads, scores)
-        hit += int(((low <= theta) & (theta <= high)).sum())
-        total += len(theta)
-    return hit / total, total
+def answers(gain: np.ndarray, spread: Spread, scores: np.ndarray | None) -> np.ndarray:
+    """(3, T, m) what is said: of single pairs all at once, of families one by one."""
+    if scores is None or gain.shape[1] == 1:
+        return np.array(next_better(gain, spread))
+    return np.stack(
+        [
+            next_better(gain[t], Spread(spread.now[t], spread.new[t], spread.nu[t]), scores[t])
+            for t in range(len(gain))
+        ],
+        axis=1,
+    )
+
+
+def covered(n: np.ndarray, sd: np.ndarray, test_set: float, k: float, trials: int) -> float:
+    """How often the interval has the probability in it."""
+    gain, spread, scores, theta = trials_of(np.random.default_rng(35), n, sd, test_set, k, trials)
+    _, low, high = answers(gain, spread, scores)
+    return float(((low <= theta) & (theta <= high)).mean())
 
 
 def wilson(rate: float, trials: int, z: float = 2.5758) -> tuple[float, float]:
@@ -95,8 +94,8 @@ def gate() -> Iterator[str]:
             ends = []
             for k in (1.0, 2.0):
                 trials = 20_000 if S == 2 else 40_000 // (S * (S - 1) // 2)
-                rate, total = covered(np.full(S, n), np.resize([1.0, ratio], S), test_set, k, trials)
-                low, high = wilson(rate, min(total, 4_000) if S > 2 else total)
+                rate = covered(np.full(S, n), np.resize([1.0, ratio], S), test_set, k, trials)
+                low, high = wilson(rate, trials if S == 2 else 4_000)
                 fails = high < LOW or low > HIGH
                 failed += fails
                 rates.append(rate)
@@ -117,7 +116,7 @@ def beyond() -> Iterator[str]:
         ):
             trials = 20_000 if S == 2 else 2_000
             ns, sd = np.resize(n, S), np.resize([1.0, ratio], S)
-            cells = [f"{covered(ns, sd, own, k, trials)[0]:.3f}" for own in (0.0, 1.0)]
+            cells = [f"{covered(ns, sd, own, k, trials):.3f}" for own in (0.0, 1.0)]
             numbers = f"{n[0]}" if n[0] == n[1] else f"{n[0]} and {n[1]}"
             yield f"| {S} | {numbers} | {ratio:g} | {k:g} | " + " | ".join(cells) + " |"
 
@@ -133,16 +132,14 @@ def said() -> Iterator[str]:
     for S, n, k in product((2, 5), (3, 5, 10), (0.0, 1.0)):
         for how in ("any difference alike", "by the spread of systems")[: 1 if S == 2 else 2]:
             rng = np.random.default_rng(36)
-            p_all, true_all, best = [], [], []
-            for _ in range(8_000 if S == 2 else 2_000):
-                gain, spreads, scores, theta = trial(rng, np.full(S, n), np.ones(S), 0.0, k)
-                p, *_ = next_better(gain, spreads, scores if how.startswith("by") else None)
-                ahead = gain > 0
-                p_all += np.where(ahead, p, 1 - p).tolist()
-                true_all += np.where(ahead, theta, 1 - theta).tolist()
-                a, b = np.triu_indices(S, 1)
-                best += ((a == scores.argmax()) | (b == scores.argmax())).tolist()
-            p, true, top = np.array(p_all), np.array(true_all), np.array(best)
+            gain, spread, scores, theta = trials_of(
+                rng, np.full(S, n), np.ones(S), 0.0, k, 40_000 if S == 2 else 4_000
+            )
+            p = answers(gain, spread, scores if how.startswith("by") else None)[0]
+            a, b = np.triu_indices(S, 1)
+            best = scores.argmax(axis=1)[:, np.newaxis]
+            top = (a == best) | (b == best)
+            p, true = np.maximum(p, 1 - p), np.where(gain > 0, theta, 1 - theta)
             cells = []
             for low, high in pairwise(CLASSES):
                 own = (p >= low) & (p < high)

@@ -86,6 +86,28 @@ def test_all_systems_must_be_so(replitune: Callable[..., Ran], table: Path):
     assert {pair["b"]: pair["ok"] for pair in said["pairs"]} == {"like": True, "good": True, "bad": False}
 
 
+def test_a_run_unlike_all_others_decides_nothing_unless_that_is_allowed(
+    replitune: Callable[..., Ran], tmp_path: Path
+):
+    """Six runs with an odd one in the base, which is far worse all the same."""
+    rng = np.random.default_rng(5)
+    rows = [
+        (system, run, i, shift + rng.normal(0, 0.02) - 0.5 * ((system, run) == ("base", 2)))
+        for system, shift in (("base", 5), ("good", 8))
+        for run in range(6)
+        for i in range(60)
+    ]
+    path = tmp_path / "t.csv"
+    pd.DataFrame(rows, columns=["system", "run", "segment", "score"]).to_csv(path, index=False)
+    for more, code in (((), 3), (("--allow-odd-runs",), 0)):
+        ran = decide(replitune, path, "good", "better", *more)
+        assert ran.code == code
+        (pair,) = json.loads(ran.out.splitlines()[-1])["pairs"]
+        assert pair["p"] <= 0.05
+        assert len(pair["odd_runs"]) == 1
+        assert "robust standard deviations" in pair["odd_runs"][0]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

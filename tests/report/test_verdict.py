@@ -132,6 +132,11 @@ def test_the_probability_of_the_next_run_is_that_of_the_result_and_seen_from_who
     assert table[0].split()[-2] == probability(new[0])  # in the same direction
 
 
+def test_paired_runs_are_called_so():
+    said = only(compared(0.0, 1.0, methods=["crossed:paired=true"]))
+    assert "(crossed, paired, 4 + 4 tuning runs)" in said
+
+
 def test_with_four_systems_the_next_run_names_what_it_assumes():
     said = text_of(lead_verdicts(compared(0.0, 0.0, 0.1, 0.1, rep=0.5))[0])
     assert "true differences being as large as the scores of 4 systems show" in said

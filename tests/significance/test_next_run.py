@@ -9,13 +9,7 @@ from scipy import integrate, stats
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import TestResult
 from replitune.significance.critical import Parts
-from replitune.significance.next_run import (
-    Spread,
-    _noise_share,
-    next_better,
-    prediction_interval,
-    spread_of,
-)
+from replitune.significance.next_run import _noise_share, next_better, prediction_interval, spread_of
 from replitune.significance.run import TestSetScores, run_tests
 from significance.crossed_models import mean_statistics, system, two_way
 
@@ -51,8 +45,8 @@ def test_the_interval_covers_in_nine_of_ten(sd):
     true = rng.normal(0, se, trials)
     V = s**2 / n * rng.chisquare(n - 1, (trials, 2)) / (n - 1)
     nus = np.full(2, n - 1.0)
-    spreads = [spread_of(Parts(v.sum(), v, nus), np.full(2, float(n)), 0.0) for v in V]
-    _, low, high = next_better(true + rng.normal(0, se, trials), spreads)
+    spread = spread_of(Parts(V.sum(axis=-1), V, nus), np.full(2, float(n)))
+    _, low, high = next_better(true + rng.normal(0, se, trials), spread)
     theta = stats.norm.cdf(true / np.sqrt((s**2).sum()))
     assert 0.87 < ((low <= theta) & (theta <= high)).mean() < 0.93
 
@@ -95,8 +89,8 @@ def test_seen_from_the_other_system_it_is_the_rest():
 
 
 def test_where_nothing_varies_it_is_certain():
-    still = Spread(0.0, 0.0, 1.0)
-    p, low, high = next_better(np.array([0.0, 1.0, -1.0]), [still] * 3)
+    still = spread_of(Parts(np.zeros(3), np.zeros((3, 2)), np.full(2, 2.0)), np.full(2, 3.0))
+    p, low, high = next_better(np.array([0.0, 1.0, -1.0]), still)
     assert p.tolist() == low.tolist() == high.tolist() == [0.5, 1.0, 0.0]
 
 

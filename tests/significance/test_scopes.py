@@ -230,9 +230,30 @@ def test_a_run_far_from_its_group_is_named():
     rng = np.random.default_rng(17)
     a, b = two_way(rng, 7, 50, 0.1, noise=0.01), two_way(rng, 7, 50, 0.1, noise=0.01)
     a[4] -= 8
-    (said,) = [n for n in crossed(comparison(a, b)).notes if n.code == "unstable-run"]
+    found = crossed(comparison(a, b))
+    (said,) = [n for n in found.notes if n.code == "unstable-run"]
     assert said.about == "A"
     assert "run-005" in said.text
+    without = crossed(comparison(np.delete(a, 4, 0), b)).p
+    assert said.text.endswith(f"; without this run p by itself is {without:.2g}")
+    x = a.mean(axis=1)
+    others = np.delete(x, 4)
+    t = (x[4] - others.mean()) / (others.std(ddof=1) * math.sqrt(1 + 1 / 6))
+    assert found.details["p_odd_run"] == pytest.approx(7 * 2 * stats.t.sf(abs(t), 5))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_runs_of_the_same_number_that_vary_together_are_told(shared: bool):
+    rng = np.random.default_rng(18)
+    run = rng.normal(0, 1, (5, 1))
+    a, b = (two_way(rng, 5, 50, 0.0, noise=0.2) + run for _ in range(2))
+    found = crossed(comparison(a, b if shared else b[::-1]))
+    assert ("shared-seeds" in codes(found)) == shared
+    oracle = stats.pearsonr(a.mean(axis=1), b.mean(axis=1), alternative="greater")
+    if shared:
+        (said,) = [note.text for note in found.notes if note.code == "shared-seeds"]
+        assert f"correlation {oracle.statistic:.2f}, one-sided p = {max(oracle.pvalue, 1e-4):.2g}" in said
+        assert "shared-seeds" not in codes(crossed(comparison(a, b), paired=True))
 
 
 # -- few units that make the difference ---------------------------------------------------

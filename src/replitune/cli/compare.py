@@ -145,6 +145,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "against the first, under every metric; the last line of output is the decision as JSON",
     )
     parser.add_argument(
+        "--allow-odd-runs",
+        action="store_true",
+        help="let --fail-unless decide although a run is so far from the others that the runs of its "
+        "system are not normal",
+    )
+    parser.add_argument(
         "--looks",
         nargs="*",
         type=int,
@@ -203,7 +209,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from replitune.results.decision import decide
 
-    decision = decide(report.results, options.fail_unless)
+    decision = decide(report.results, options.fail_unless, options.allow_odd_runs)
     print(json.dumps(decision.as_json(), allow_nan=False))
     return 0 if decision.ok else NOT_SO
 

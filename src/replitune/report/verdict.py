@@ -112,7 +112,7 @@ def _equal(result: TestResult) -> bool:
 
 def _how(cell: Result, result: TestResult) -> str:
     """By which test, corrected how, from how many runs."""
-    words = [result.method]
+    words = [result.method, *(["paired"] if result.pairing == "id" else [])]
     if result.alternative != "two-sided":
         words.append(f"one-sided: {result.b} {HYPOTHESES[result.alternative]} {result.a}")
     if result.correction not in (None, "none") and len(cell.pairs) > 1:

@@ -15,6 +15,9 @@ from replitune.results.result import Result
 from replitune.significance.base import TestResult
 from replitune.significance.settings import Rule
 
+ODD_RUN = 0.01
+"""p of the oddest run, of normal runs, below which nothing is decided."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -28,9 +31,10 @@ class Decision:
         return {"rule": self.rule, "ok": self.ok, "pairs": list(self.pairs)}
 
 
-def decide(results: Sequence[Result], rule: Rule) -> Decision:
+def decide(results: Sequence[Result], rule: Rule, allow_odd_runs: bool = False) -> Decision:
     """Of every pair (A, B): B is better than A, not worse than A by the margin, or the same within
-    it."""
+    it. Not so where a run is so odd that runs of its system are not normal, unless that is allowed: a
+    system whose bad runs were not drawn passes too often."""
     for result in results:
         systems = len(result.systems)
         if systems > 2 and 2 * len(result.pairs) == systems * (systems - 1):
@@ -40,7 +44,7 @@ def decide(results: Sequence[Result], rule: Rule) -> Decision:
                 fix="name the one that the others are compared with as --baseline",
             )
     pairs = tuple(
-        _pair(result, test, rule)
+        _pair(result, test, rule, allow_odd_runs)
         for result in results
         for test in result.tests
         if test.method == result.lead_method
@@ -50,7 +54,7 @@ def decide(results: Sequence[Result], rule: Rule) -> Decision:
     return Decision(rule, all(pair["ok"] for pair in pairs), pairs)
 
 
-def _pair(result: Result, test: TestResult, rule: Rule) -> dict[str, Any]:
+def _pair(result: Result, test: TestResult, rule: Rule, allow_odd_runs: bool) -> dict[str, Any]:
     if result.neutral:
         raise ReplituneError(f"for {result.metric}, neither more nor less is better")
     margin = test.details.get("margin")
@@ -66,7 +70,9 @@ def _pair(result: Result, test: TestResult, rule: Rule) -> dict[str, Any]:
         "same": test.details.get("p_same"),
     }[rule]
     ahead = (test.delta > 0) == result.higher_is_better and test.delta != 0
+    odd = test.details.get("p_odd_run", 1.0) <= ODD_RUN
     ok = p is not None and p <= result.alpha and (rule != "better" or ahead)
+    ok = ok and (allow_odd_runs or not odd)
     return {
         "testset": result.testset,
         "metric": result.metric,
@@ -77,5 +83,6 @@ def _pair(result: Result, test: TestResult, rule: Rule) -> dict[str, Any]:
         "ci": [test.ci_low, test.ci_high],
         "margin": margin,
         "p": p,
+        "odd_runs": [note.text for note in test.notes if odd and note.code == "unstable-run"],
         "ok": ok,
     }

@@ -43,6 +43,7 @@ DETAILS = {
     "superior_systems": "systems whose scores say, for these, how large true differences are",
     "p_without_one_low": "smallest p when one run is left out",
     "p_without_one_high": "largest p when one run is left out",
+    "p_odd_run": "p of the oddest run, far from its group, if runs are normal",
     "margin": "what counts as the same, in units of the metric",
     "p_same": "p of equivalence: H0 is a difference of the margin or more",
     "p_same_adjusted": "the same, corrected for all pairs",

@@ -35,11 +35,26 @@ from replitune.significance.variances import VarianceRow, variance_table
 
 RUN_EFFECT = 0.01
 """p of the F test below which samples are said to have a run effect."""
+SHARED_SEEDS = 0.01
+"""One-sided p of the correlation of runs with the same number below which it is told."""
 FEWEST_FOR_FLAG = 5
 UNSTABLE = 4 * 1.4826
 """A run further than this many MADs from the median of its group is flagged: four standard
 deviations of a normal distribution. Of normal runs one group in six has one at n = 5, one in
 twelve at 10, one in twenty at 20 (docs/evidence.md)."""
+
+
+@dataclass(frozen=True, eq=False)
+class OddRun:
+    """A run that is far from its group."""
+
+    system: SystemParts
+    run: int
+    """Its position."""
+    robust_sd: float
+    """Its distance from the median."""
+    p: float
+    """That some run of normal ones is as far from the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,12 +258,13 @@ class CrossedPair:
         if not self.varies:
             notes.append(Note("zero-variance", "zero variance"))
         notes += self.unstable_runs()
-        if design == "samples":
-            notes += self.run_effects()
+        notes += self.run_effects() if design == "samples" else [self.shared_seeds()]
         return notes
 
-    def unstable_runs(self) -> list[Note]:
-        notes = []
+    @cached_property
+    def odd_runs(self) -> tuple[OddRun, ...]:
+        """Runs that are far from their group."""
+        odd = []
         for system in (self.a, self.b):
             for members in iv.own_strata(system, "groups"):
                 x = system.scores[members]
@@ -256,16 +272,49 @@ class CrossedPair:
                     continue
                 off = np.abs(x - np.median(x))
                 mad = float(np.median(off))
-                far = members[off > max(UNSTABLE * mad, self.slack)] if mad > 0 else members[:0]
-                for r in far:
-                    robust_sd = abs(system.scores[r] - np.median(x)) / (1.4826 * mad)
-                    text = (
-                        f"{system.name}: run {system.replicas[r]} is {robust_sd:.1f} robust "
-                        "standard deviations from its group; a system whose bad runs were not "
-                        "drawn looks better than it is"
-                    )
-                    notes.append(Note("unstable-run", text, system.name))
+                far = off > max(UNSTABLE * mad, self.slack) if mad > 0 else np.zeros(len(x), bool)
+                for r in np.flatnonzero(far):
+                    p = among_normal(x[r], x[~far], len(x))
+                    odd.append(OddRun(system, int(members[r]), float(off[r]) / (1.4826 * mad), p))
+        return tuple(odd)
+
+    def unstable_runs(self) -> list[Note]:
+        notes = []
+        for odd in self.odd_runs:
+            name = odd.system.replicas[odd.run]
+            text = (
+                f"{odd.system.name}: run {name} is {odd.robust_sd:.1f} robust standard deviations from "
+                "its group; a system whose bad runs were not drawn looks better than it is"
+            )
+            p = self.p_without_each.get((odd.system.name, name))
+            if p is not None:
+                text += f"; without this run p by itself is {p:.2g}"
+            notes.append(Note("unstable-run", text, odd.system.name))
         return notes
+
+    def shared_seeds(self) -> Note | None:
+        """Whether runs of the same number vary together, as those that share a seed may."""
+        if self.paired or self.lonely or self.a.replicas != self.b.replicas:
+            return None
+        members = iv.own_strata(self.a, "groups")
+        x, y = (
+            np.concatenate([s.scores[m] - s.scores[m].mean() for m in members]) for s in (self.a, self.b)
+        )
+        df = self.a.n - len(members) - 1
+        squares = dot(x, x) * dot(y, y)
+        r = dot(x, y) / np.sqrt(squares) if squares > 0 else 0.0
+        if df < 1 or r <= 0:
+            return None
+        from scipy.special import stdtr
+
+        p = float(stdtr(df, -r * np.sqrt(df / max(1 - r * r, 1e-15))))
+        if p >= SHARED_SEEDS:
+            return None
+        text = (
+            f"runs of the same number vary together (correlation {r:.2f}, one-sided p = "
+            f"{max(p, 1e-4):.2g}): if they share a seed, `paired_replicas` uses it, and finds more"
+        )
+        return Note("shared-seeds", text)
 
     def run_effects(self) -> list[Note]:
         """Samples that differ from each other as wholes, as runs do."""
@@ -283,9 +332,10 @@ class CrossedPair:
                 notes.append(Note("run-effect", text, "" if self.paired else system.name))
         return notes
 
-    def without_one(self) -> dict[str, float]:
-        """Range of p when each run is left out in turn; empty under a bound, which depends on all
-        systems."""
+    @cached_property
+    def p_without_each(self) -> dict[tuple[str, str], float]:
+        """By system and run (of pairs, the first system's), p when it is left out; empty under a
+        bound, which depends on all systems."""
         if self.components is None or not self.varies or self.scope == "segments" or self.bound:
             return {}
         rest = leave_one_out(self.sides, self.a.blocks, self.components)
@@ -293,8 +343,7 @@ class CrossedPair:
             return {}
         parts = rest.parts(self.scope)
         se = np.sqrt(parts.variance)
-        known = se > self.slack
-        if not known.all():
+        if not (se > self.slack).all():
             return {}
         weight, nu = layers(parts.values, parts.nus)
         q = tails(weight, nu, np.abs(rest.delta) / se)
@@ -303,7 +352,22 @@ class CrossedPair:
         else:
             ahead = (self.sign * rest.delta > 0) == (self.alternative == "greater")
             p = np.where(ahead, q, 1 - q)
-        return {"p_without_one_low": float(p.min()), "p_without_one_high": float(p.max())}
+        runs = [
+            (system.name, system.replicas[r])
+            for side, system in zip(self.sides, (self.a, self.b), strict=False)
+            for members in side.strata
+            for r in members
+        ]
+        return dict(zip(runs, p.tolist(), strict=True))
+
+    def single_runs(self) -> dict[str, float]:
+        """What single runs do: the range of p without each, and how odd the oddest is."""
+        details = {}
+        if p := self.p_without_each.values():
+            details = {"p_without_one_low": min(p), "p_without_one_high": max(p)}
+        if self.odd_runs:
+            details["p_odd_run"] = min(odd.p for odd in self.odd_runs)
+        return details
 
     def variances(self, unit: str, alpha: float) -> tuple[VarianceRow, ...]:
         """Where Var(delta) comes from; empty for a single replica or segment."""
@@ -323,6 +387,15 @@ class CrossedPair:
         ones = [1.0] * len(self.a.blocks)
         on_new_set = spread_of(self.components.parts("both"), np.array([*n, *ones]), self.slack)
         return NextRun(here, None if self.one_unit else on_new_set, self.sign)
+
+
+def among_normal(x: float, others: NDArray[np.float64], n: int) -> float:
+    """p (Bonferroni, of n runs) of a run beside `others`, which are not odd: Student's t."""
+    from scipy.special import stdtr
+
+    m = len(others)
+    t = abs(x - others.mean()) / (np.std(others, ddof=1) * np.sqrt(1 + 1 / m))
+    return min(1.0, 2 * n * float(stdtr(m - 1, -t)))
 
 
 def better_on(pairs: Sequence[CrossedPair], alpha: float) -> dict[str, float]:

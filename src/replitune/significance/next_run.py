@@ -47,21 +47,21 @@ FEWEST_SYSTEMS = 4
 """Whose scores say how large true differences are."""
 FAMILY_DF = 4.0
 """What the mean variance of all pairs weighs beside a pair's own, in degrees of freedom."""
-SHARES = 4096
+SHARES = 1024
 """Nodes of log kappa, from -30 to 0."""
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spread:
-    """Of one pair, on this test set or on a new one."""
+    """Of pairs (...), on this test set or on a new one."""
 
-    now: float
+    now: Array
     """V, the variance of delta."""
-    new: float
+    new: Array
     """sigma^2, the variance of the difference of two new runs."""
-    nu: float
+    nu: Array
 
 
 @dataclass(frozen=True)
@@ -74,27 +74,25 @@ class NextRun:
     """1 when more is better, -1 when less is."""
 
 
-def spread_of(parts: Parts, n: Array, slack: float) -> Spread:
-    """n (K,): of how many runs each part is a mean, of which one is new; of a test set 1. slack:
-    how far scores may differ and be equal."""
+def spread_of(parts: Parts, n: Array, slack: float = 0.0) -> Spread:
+    """n (K,): of how many runs each part (..., K) is a mean, of which one is new; of a test set 1.
+    slack: how far scores may differ and be equal."""
     new = parts.values * n
-    if float(new.sum()) <= slack**2:
-        return Spread(0.0, 0.0, 1.0)
     weighed = new * (1 + 1 / parts.nus)
-    nu = float(weighed.sum()) ** 2 / dot(weighed, weighed / parts.nus)
-    return Spread(float(parts.values.sum()), float(new.sum()), nu)
+    squares = (weighed**2 / parts.nus).sum(axis=-1)
+    varies = new.sum(axis=-1) > slack**2
+    nu = np.divide(weighed.sum(axis=-1) ** 2, squares, out=np.ones_like(squares), where=varies)
+    return Spread(parts.values.sum(axis=-1) * varies, new.sum(axis=-1) * varies, nu)
 
 
-def next_better(
-    gain: Array, spreads: Sequence[Spread], scores: Array | None = None
-) -> tuple[Array, Array, Array]:
+def next_better(gain: Array, spread: Spread, scores: Array | None = None) -> tuple[Array, Array, Array]:
     """theta of each pair (m,), and the limits of its interval.
 
-    gain: by how much B is better. scores: of all systems, where there are `FEWEST_SYSTEMS`.
+    gain (m,): by how much B is better. scores: of all systems, where there are `FEWEST_SYSTEMS`.
     """
     from scipy.special import ndtr, ndtri, stdtr
 
-    now, new, nu = (np.array([getattr(s, name) for s in spreads]) for name in ("now", "new", "nu"))
+    now, new, nu = spread.now, spread.new, spread.nu
     varies = new > 0
     sigma = np.sqrt(np.where(varies, new, 1.0))
     e, k, var_k = gain / sigma, np.zeros_like(gain), np.zeros_like(gain)
@@ -102,10 +100,10 @@ def next_better(
     average = float(now.mean()) / 2
     if scores is not None and len(scores) >= FEWEST_SYSTEMS and average > 0:
         known = (nu * now + FAMILY_DF * 2 * average) / (nu + FAMILY_DF)
-        share, spread = _noise_share(scores, average)
+        share, doubt = _noise_share(scores, average)
         tau2 = average * (1 - share) / share
         k = known / (known + 2 * tau2)
-        var_k = spread * (k * (1 - k) / max(share * (1 - share), 1e-300)) ** 2
+        var_k = doubt * (k * (1 - k) / max(share * (1 - share), 1e-300)) ** 2
     mean = (1 - k) * e
     variance = (1 - k) * known / sigma**2 + var_k * e**2
     half = float(ndtri((1 + LEVEL) / 2)) * np.sqrt(variance + mean**2 / (2 * nu))
@@ -138,7 +136,8 @@ def next_runs(rows: Sequence[TestResult]) -> list[dict[str, float]]:
         if not spreads:
             continue
         gain = np.array([_gain(rows[i]) for i in spreads])
-        columns = next_better(gain, [*spreads.values()], np.array([*scores.values()]))
+        stacked = (np.array([getattr(s, part) for s in spreads.values()]) for part in ("now", "new", "nu"))
+        columns = next_better(gain, Spread(*stacked), np.array([*scores.values()]))
         for i, *limits in zip(spreads, *(x.tolist() for x in columns), strict=True):
             details[i] |= zip((name, f"{name}_low", f"{name}_high"), limits, strict=True)
             if len(scores) >= FEWEST_SYSTEMS:

@@ -113,7 +113,7 @@ def crossed_suite(
     enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing >= SMALLEST_CONTRIBUTING
     if pair.estimable and enough:
         p = pair.p
-        details |= pair.without_one()
+        details |= pair.single_runs()
         if pair.varies:
             df = pair.df(alpha)
             low, high = pair.estimate.interval(1 - confidence)

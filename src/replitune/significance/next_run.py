@@ -48,7 +48,7 @@ FEWEST_SYSTEMS = 4
 FAMILY_DF = 4.0
 """What the mean variance of all pairs weighs beside a pair's own, in degrees of freedom."""
 SHARES = 1024
-"""Nodes of log kappa, from -30 to 0."""
+"""Nodes of log kappa, from -30 to 0, where they are dense."""
 
 Array = NDArray[np.float64]
 
@@ -114,11 +114,12 @@ def next_better(gain: Array, spread: Spread, scores: Array | None = None) -> tup
 
 def _noise_share(scores: Array, noise: float) -> tuple[float, float]:
     """Mean and variance of kappa: what noise is of how much scores of systems differ."""
-    u = (np.arange(SHARES) + 0.5) / SHARES * 30 - 30
+    x = (np.arange(SHARES) + 0.5) / SHARES
+    u = -30 * x * x
     kappa = exp(u)
     half = (len(scores) - 1) / 2
     logs = half * u - kappa * half * float(np.var(scores, ddof=1)) / noise
-    weight = exp(logs - logs.max())
+    weight = x * exp(logs - logs.max())
     weight /= math.fsum(weight.tolist())
     mean = dot(weight, kappa)
     return mean, max(dot(weight, (kappa - mean) ** 2), 0.0)

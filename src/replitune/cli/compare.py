@@ -221,6 +221,8 @@ def _print_looks(report: ComparisonReport, record: Record) -> None:
     print(f"\nlooks by {cell.name}, p adjusted for looks and pairs\n")
     print(look_table(record, cell.decimals))
     print(f"\n{savings(record)}")
+    if record.drift:
+        print(record.drift)
     print(f"note: {PLANNED}", file=sys.stderr)
 
 

@@ -132,6 +132,24 @@ def test_the_probability_of_the_next_run_is_that_of_the_result_and_seen_from_who
     assert table[0].split()[-2] == probability(new[0])  # in the same direction
 
 
+def test_an_undecided_pair_says_what_twice_the_runs_or_segments_would_do():
+    for result in (compared(0.0, 0.05), compared(0.0, 0.05, 0.0)):
+        row = next(test for test in result.tests if test.p_adjusted > 0.05)
+        (said,) = [text_of(v) for v in lead_verdicts(result) if v.result is row]
+        now, runs, units = (
+            f"±{score(x, result.decimals)}"
+            for x in (
+                (row.ci_high - row.ci_low) / 2,
+                row.details["reach_twice_runs"],
+                row.details["reach_twice_units"],
+            )
+        )
+        assert (
+            f"With twice the tuning runs {runs}, with twice the segments {units}, instead of {now}." in said
+        )
+        assert row.details["reach_twice_runs"] < (row.ci_high - row.ci_low) / 2
+
+
 def test_paired_runs_are_called_so():
     said = only(compared(0.0, 1.0, methods=["crossed:paired=true"]))
     assert "(crossed, paired, 4 + 4 tuning runs)" in said

@@ -233,7 +233,19 @@ def _bottleneck(cell: Result, result: TestResult) -> list[str]:
         return []
     unit = "document" if "document" in result.unit else "segment"
     sentence = bottleneck(result.variances, unit) if result.variances else None
-    return [] if sentence is None else [f"{sentence}."]
+    return [] if sentence is None else [f"{sentence}.", *_with_more(cell, result, unit)]
+
+
+def _with_more(cell: Result, result: TestResult, unit: str) -> list[str]:
+    """The interval that twice the runs or segments would have."""
+    by_runs, by_units = (result.details.get(f"reach_twice_{what}") for what in ("runs", "units"))
+    if by_runs is None or by_units is None or result.ci_low is None or result.ci_high is None:
+        return []
+    now, runs, units = (
+        f"±{score(x, cell.decimals)}" for x in ((result.ci_high - result.ci_low) / 2, by_runs, by_units)
+    )
+    run = runs_of(cell, result)
+    return [f"With twice the {run}s {runs}, with twice the {unit}s {units}, instead of {now}."]
 
 
 def _one_run(cell: Result, result: TestResult) -> list[str]:

@@ -44,6 +44,8 @@ DETAILS = {
     "p_without_one_low": "smallest p when one run is left out",
     "p_without_one_high": "largest p when one run is left out",
     "p_odd_run": "p of the oddest run, far from its group, if runs are normal",
+    "reach_twice_runs": "half the width of the interval with twice the runs",
+    "reach_twice_units": "with twice the segments (documents)",
     "margin": "what counts as the same, in units of the metric",
     "p_same": "p of equivalence: H0 is a difference of the margin or more",
     "p_same_adjusted": "the same, corrected for all pairs",
@@ -86,7 +88,9 @@ interval), ci, or score (of one replica)."""
 
 OVERLAPS = _schema((pa.string(), "a b method"), (pa.float64(), "ratio"), (pa.string(), "note"))
 
-VARIANCES = _schema((pa.string(), "a b method source about"), (pa.float64(), "sd low high n share"))
+VARIANCES = _schema(
+    (pa.string(), "a b method source about"), (pa.float64(), "sd low high n share share_low share_high")
+)
 """`significance.variances.VarianceRow`, of each pair."""
 
 HISTOGRAMS = _schema(

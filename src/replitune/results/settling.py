@@ -19,7 +19,7 @@ def _settled(row: TestResult, record: Record) -> TestResult:
     if last is None:
         return row
     plan = record.plan
-    details = {k: v for k, v in row.details.items() if not k.startswith("p_without_one")}
+    details = {k: v for k, v in row.details.items() if not k.startswith(("p_without_one", "reach_"))}
     drift = Note("batches-differ", record.drift) if record.drift else None
     notes = without_none(*row.notes, _note(record, last), drift)
     if last.p is None or last.p_look is None:

@@ -17,7 +17,7 @@ from replitune.significance import arguments as iv
 from replitune.significance.base import Note
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
 from replitune.significance.counting import tolerance
-from replitune.significance.critical import Layers, Parts, Scope, layers, net_parts, tails
+from replitune.significance.critical import Layers, Parts, Scope, critical_value, layers, net_parts, tails
 from replitune.significance.multiple import partial_conjunction
 from replitune.significance.next_run import NextRun, spread_of
 from replitune.significance.noise_ratio import Bound, Bounded
@@ -375,6 +375,29 @@ class CrossedPair:
             return ()
         own = components(self.sides, self.a.blocks)
         return variance_table(self.a, self.b, self.sides, own, unit=unit, alpha=alpha)
+
+    def with_more(self, level: float) -> dict[str, float]:
+        """Half the width of the interval with confidence 1 - level that twice the runs, or twice the
+        units, would have as far as these can tell."""
+        c = self.components
+        if c is None or self.scope != "both" or self.bound:
+            return {}
+        both = c.both / 2
+        runs = replace(
+            c,
+            rep=c.rep / 2,
+            nu_rep=2 * c.nu_rep + 1,
+            seg=np.maximum(c.seg - both.sum(axis=0), 0.0),
+            both=both,
+        )
+        rep = np.maximum(c.rep - both.sum(axis=1), c.rep / 2)
+        units = replace(c, rep=rep, seg=c.seg / 2, nu_seg=2 * c.nu_seg + 1, both=both)
+        details = {}
+        for name, more in (("reach_twice_runs", runs), ("reach_twice_units", units)):
+            parts = more.parts("both")
+            value = critical_value(*layers(parts.values, parts.nus), level / 2)
+            details[name] = value * float(np.sqrt(parts.variance))
+        return details
 
     @property
     def next_run(self) -> NextRun | None:

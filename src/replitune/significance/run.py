@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 Compared = Mapping[str, Sequence[Comparison]]
 """A pair by metric id, on each test set."""
 
+REACHES = ("reach_twice_runs", "reach_twice_units")
+"""Details that are as much wider as simultaneous intervals are."""
 PAIRS = 8
 """Pairs of systems that are in memory together, for each thread."""
 
@@ -372,7 +374,10 @@ def _simultaneous(row: TestResult, joint: Largest | BoundedFamily, alpha: float)
     if row.a != row.analysis.a:  # the row was turned to the order in which the pair was given
         low, high = -high, -low
     p, error = joint.adjusted(row.analysis, row.p)
-    details = {**row.details, "p_adjusted_error": error}
+    before = row.ci_low, row.ci_high
+    wider = 1.0 if before[0] is None or before[1] is None else (high - low) / (before[1] - before[0])
+    reaches = {name: wider * row.details[name] for name in REACHES if name in row.details}
+    details = {**row.details, **reaches, "p_adjusted_error": error}
     return replace(row, p_adjusted=p, ci_low=low, ci_high=high, ci_level=1 - level, details=details)
 
 

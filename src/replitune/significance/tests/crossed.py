@@ -117,6 +117,7 @@ def crossed_suite(
         if pair.varies:
             df = pair.df(alpha)
             low, high = pair.estimate.interval(1 - confidence)
+            details |= pair.with_more(1 - confidence)
         margin = (margins or {}).get(metric.id)
         if margin is not None:
             margin_iv(margin, comparisons[0])

@@ -17,7 +17,7 @@ from replitune.significance import arguments as iv
 from replitune.significance.base import Note
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
 from replitune.significance.counting import tolerance
-from replitune.significance.critical import Layers, Parts, Scope, critical_value, layers, net_parts, tails
+from replitune.significance.critical import Layers, Parts, Scope, critical_values, layers, net_parts, tails
 from replitune.significance.multiple import partial_conjunction
 from replitune.significance.next_run import NextRun, spread_of
 from replitune.significance.noise_ratio import Bound, Bounded
@@ -270,8 +270,8 @@ class CrossedPair:
                 x = system.scores[members]
                 if len(x) < FEWEST_FOR_FLAG:
                     continue
-                off = np.abs(x - np.median(x))
-                mad = float(np.median(off))
+                off = np.abs(x - median(x))
+                mad = median(off)
                 far = off > max(UNSTABLE * mad, self.slack) if mad > 0 else np.zeros(len(x), bool)
                 for r in np.flatnonzero(far):
                     p = among_normal(x[r], x[~far], len(x))
@@ -373,7 +373,7 @@ class CrossedPair:
         """Where Var(delta) comes from; empty for a single replica or segment."""
         if self.components is None or self.one_unit:
             return ()
-        own = components(self.sides, self.a.blocks)
+        own = components(self.sides, self.a.blocks) if self.bound else self.components
         return variance_table(self.a, self.b, self.sides, own, unit=unit, alpha=alpha)
 
     def with_more(self, level: float) -> dict[str, float]:
@@ -383,21 +383,18 @@ class CrossedPair:
         if c is None or self.scope != "both" or self.bound:
             return {}
         both = c.both / 2
-        runs = replace(
-            c,
-            rep=c.rep / 2,
-            nu_rep=2 * c.nu_rep + 1,
-            seg=np.maximum(c.seg - both.sum(axis=0), 0.0),
-            both=both,
+        fewer = np.maximum(c.seg - both.sum(axis=0), 0.0), np.maximum(c.rep - both.sum(axis=1), c.rep / 2)
+        more = Components(
+            c.delta,
+            rep=np.array([c.rep / 2, fewer[1]]),
+            nu_rep=np.array([2 * c.nu_rep + 1, c.nu_rep]),
+            seg=np.array([fewer[0], c.seg / 2]),
+            nu_seg=np.array([c.nu_seg, 2 * c.nu_seg + 1]),
+            both=np.array([both, both]),
         )
-        rep = np.maximum(c.rep - both.sum(axis=1), c.rep / 2)
-        units = replace(c, rep=rep, seg=c.seg / 2, nu_seg=2 * c.nu_seg + 1, both=both)
-        details = {}
-        for name, more in (("reach_twice_runs", runs), ("reach_twice_units", units)):
-            parts = more.parts("both")
-            value = critical_value(*layers(parts.values, parts.nus), level / 2)
-            details[name] = value * float(np.sqrt(parts.variance))
-        return details
+        parts = more.parts("both")
+        reach = critical_values(parts.values, parts.nus, level / 2) * np.sqrt(parts.variance)
+        return dict(zip(("reach_twice_runs", "reach_twice_units"), reach.tolist(), strict=True))
 
     @property
     def next_run(self) -> NextRun | None:
@@ -410,6 +407,12 @@ class CrossedPair:
         ones = [1.0] * len(self.a.blocks)
         on_new_set = spread_of(self.components.parts("both"), np.array([*n, *ones]), self.slack)
         return NextRun(here, None if self.one_unit else on_new_set, self.sign)
+
+
+def median(x: NDArray[np.float64]) -> float:
+    """numpy's takes a tenth of a millisecond."""
+    ordered = np.sort(x)
+    return float(ordered[(len(x) - 1) // 2] + ordered[len(x) // 2]) / 2
 
 
 def among_normal(x: float, others: NDArray[np.float64], n: int) -> float:

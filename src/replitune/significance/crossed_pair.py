@@ -296,6 +296,8 @@ class CrossedPair:
         """Whether runs of the same number vary together, as those that share a seed may."""
         if self.paired or self.lonely or self.a.replicas != self.b.replicas:
             return None
+        if np.abs(self.a.scores - self.b.scores).max() <= self.slack:
+            return None  # the same outputs
         members = iv.own_strata(self.a, "groups")
         x, y = (
             np.concatenate([s.scores[m] - s.scores[m].mean() for m in members]) for s in (self.a, self.b)

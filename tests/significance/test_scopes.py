@@ -254,6 +254,7 @@ def test_runs_of_the_same_number_that_vary_together_are_told(shared: bool):
         (said,) = [note.text for note in found.notes if note.code == "shared-seeds"]
         assert f"correlation {oracle.statistic:.2f}, one-sided p = {max(oracle.pvalue, 1e-4):.2g}" in said
         assert "shared-seeds" not in codes(crossed(comparison(a, b), paired=True))
+        assert "shared-seeds" not in codes(crossed(comparison(a, a))), "the same outputs"
 
 
 # -- few units that make the difference ---------------------------------------------------

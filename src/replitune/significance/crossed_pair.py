@@ -407,7 +407,8 @@ class CrossedPair:
         n = [float(len(self.sides[s].scores)) for s in self.components.sides]
         here = spread_of(self.components.parts("runs"), np.array(n), self.slack)
         ones = [1.0] * len(self.a.blocks)
-        on_new_set = spread_of(self.components.parts("both"), np.array([*n, *ones]), self.slack)
+        both = self.parts if self.scope == "both" else self.components.parts("both")
+        on_new_set = spread_of(both, np.array([*n, *ones]), self.slack)
         return NextRun(here, None if self.one_unit else on_new_set, self.sign)
 
 

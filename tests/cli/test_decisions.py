@@ -138,7 +138,7 @@ def test_the_action_runs_on_a_shell(table: Path, tmp_path: Path, rule: str, code
     values = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
     assert values["ok"] == str(code == 0).lower()
     assert json.loads(values["decision"])["ok"] is (code == 0)
-    assert "like - base" in (tmp_path / "summary.md").read_text()
+    assert "base scored 0.006 score above like" in (tmp_path / "summary.md").read_text()
 
 
 def test_the_gates_of_the_page_run(table: Path, tmp_path: Path):
@@ -169,6 +169,28 @@ def test_the_gates_of_the_page_run(table: Path, tmp_path: Path):
         assert done.returncode in (0, 3), done.stderr
         assert json.loads(done.stdout.splitlines()[-1])["rule"] == "not-worse"
     assert (tmp_path / "replitune.xml").exists()
+
+
+def test_a_run_unlike_all_others_decides_nothing_unless_that_is_allowed(
+    replitune: Callable[..., Ran], tmp_path: Path
+):
+    """Six runs with an odd one in the base, which is far worse all the same."""
+    rng = np.random.default_rng(5)
+    rows = [
+        (system, run, i, shift + rng.normal(0, 0.02) - 0.5 * ((system, run) == ("base", 2)))
+        for system, shift in (("base", 5), ("good", 8))
+        for run in range(6)
+        for i in range(60)
+    ]
+    path = tmp_path / "t.csv"
+    pd.DataFrame(rows, columns=["system", "run", "segment", "score"]).to_csv(path, index=False)
+    for more, code in (((), 3), (("--allow-odd-runs",), 0)):
+        ran = decide(replitune, path, "good", "better", *more)
+        assert ran.code == code
+        (pair,) = json.loads(ran.out.splitlines()[-1])["pairs"]
+        assert pair["p"] <= 0.05
+        assert len(pair["refused"]) == (code == 3)
+        assert "robust standard deviations" in "".join(pair["refused"]) or code == 0
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write what --fail-unless decides as JUnit XML, a test for each pair",
     )
     parser.add_argument(
+        "--allow-odd-runs",
+        action="store_true",
+        help="let --fail-unless decide although a run is so far from the others that the runs of its "
+        "system are not normal",
+    )
+    parser.add_argument(
         "--looks",
         nargs="*",
         type=int,
@@ -226,7 +232,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from replitune.results.decision import decide, junit
 
-    decision = decide(report.results, options.fail_unless, report.comparison.doubts)
+    decision = decide(report.results, options.fail_unless, report.comparison.doubts, options.allow_odd_runs)
     if options.junit is not None:
         with atomic_open(options.junit) as handle:
             handle.write(junit(decision))
@@ -241,6 +247,8 @@ def _print_looks(report: ComparisonReport, record: Record) -> None:
     print(f"\nlooks by {cell.name}, p adjusted for looks and pairs\n")
     print(look_table(record, cell.decimals))
     print(f"\n{savings(record)}")
+    if record.drift:
+        print(record.drift)
     print(f"note: {PLANNED}", file=sys.stderr)
 
 

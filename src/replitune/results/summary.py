@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from replitune import __version__
-from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, tone
+from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, capital, tone
 from replitune.results.numbers import score
 from replitune.results.wording import count, listed
 
@@ -99,7 +99,7 @@ def summarise_answers(
     for cell in cells:
         if cell.answers and not cell.neutral and cell.metric not in people:
             testsets.setdefault(cell.testset, []).append(cell)
-    doubted = [Caveat("given", f"{text[:1].upper()}{text[1:]}") for text in given]
+    doubted = [Caveat("given", capital(text)) for text in given]
     leads = [own[0] for own in testsets.values()]
     return Summary(
         headlines=tuple(_headline(name, own, baseline, doubted) for name, own in testsets.items()),

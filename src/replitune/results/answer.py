@@ -299,7 +299,7 @@ def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Ru
 
 
 def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
-    found = [Caveat(n.code, _capital(n.text, n.about), n.about) for n in test.notes if n.code not in QUIET]
+    found = [Caveat(n.code, capital(n.text, n.about), n.about) for n in test.notes if n.code not in QUIET]
     if state == "these-outputs":
         lonely = [name for name, n in ((test.a, test.n_a), (test.b, test.n_b)) if n == 1]
         found = [caveat for caveat in found if caveat.code != "one-replica"]
@@ -332,8 +332,9 @@ def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
     return iter(dict.fromkeys(found))
 
 
-def _capital(text: str, name: str) -> str:
-    return text if name and text.startswith(name) else text[:1].upper() + text[1:]
+def capital(text: str, name: str = "") -> str:
+    first, *_ = text.split() or [""]
+    return text if first.endswith(":") or (name and text.startswith(name)) else text[:1].upper() + text[1:]
 
 
 # -- doubt, and what to do about it -------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from replitune import __version__
-from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, tone
+from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, capital, tone
 from replitune.results.numbers import score
 from replitune.results.wording import count, listed
 
@@ -103,7 +103,10 @@ def summarise_answers(
     for cell in cells:
         if cell.answers and not cell.neutral and cell.metric not in people:
             testsets.setdefault(cell.testset, []).append(cell)
-    doubted = [Caveat("given", text) for text in (*doubts, *given)]
+    names = tuple(name for cell in cells for name in cell.systems)
+    doubted = [
+        Caveat("given", text if text.startswith(names) else capital(text)) for text in (*doubts, *given)
+    ]
     leads = [own[0] for own in testsets.values()]
     alone = {cell.testset: cell for cell in reversed(cells) if len(cell.systems) == 1}
     return Summary(

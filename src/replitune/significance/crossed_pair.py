@@ -133,8 +133,8 @@ class CrossedPair:
         if self.scope == "runs":
             return float(np.inf)
         d = self.b.mean - self.a.mean
-        parts = [(d[block.units], block.nu) for block in self.a.blocks]
-        known = [contributing(x, nu) for x, nu in parts if 10 * dot(x, x) > self.parts.variance]
+        parts = [d[block.units] for block in self.a.blocks]
+        known = [float(contributing(x)) for x in parts if 10 * dot(x, x) > self.parts.variance]
         return min(known, default=float(np.inf))
 
     @cached_property

@@ -42,7 +42,6 @@ from replitune.significance.draws import SegmentDraws
 from replitune.significance.one_system import s_sel
 from replitune.significance.tests.crossed import crossed
 
-
 Array = NDArray[np.float64]
 
 
@@ -88,7 +87,8 @@ def estimators(folder: Path) -> ModuleType | None:
     if not path.exists():
         return None
     spec = importlib.util.spec_from_file_location("eval_arena_estimators", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

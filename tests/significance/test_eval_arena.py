@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "calibration"))
 
-from eval_arena import ours, read, wang  # noqa: E402
+from eval_arena import ours, read, wang
 
 
 @pytest.mark.parametrize("paired", [False, True])

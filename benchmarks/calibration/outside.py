@@ -13,15 +13,15 @@ Written down before it was run (after runs of 4,000 trials of some twenty of the
   1.3), B - A grows by 0, .2 or .4 a log unit of size. *seeds*: run r of A and of B have run effects
   correlated by .5 and 1, taken as pairs and not. *failures*: one run in ten, or in twenty, is 5 or 20
   deviations of the others worse, of A alone or of both.
-- **Tests**: `scope=segments` of one output each; `crossed` at 3 v 3 and 5 v 5 with V_rep/V_seg = .1 and 1
-  (seeds and failures: n = 3, 5, 10 and V_rep/V_seg = 1 and 10), V_int/V_seg .4 at any n. One-sided at
+- **Tests**: `scope=segments` of one output each; `crossed` at 3 v 3 with V_rep/V_seg = .1 and 1, at 5 v 5
+  with 1 (1,500 documents by segments alone; seeds and failures: n = 3, 5, 10 and V_rep/V_seg = 1 and 10), V_int/V_seg .4 at any n. One-sided at
   .05 and .01, both ways, of exponential and lognormal segments.
 - **Counted**: rejections at .05 and .01; those without a note on the data (`few-contributing`,
   `few-documents`; of failures also `unstable-run`); comparisons that get no p, and a note. Beside
   `crossed`: *plain*, which counts no units, and *kurtosis*, which counts them by (sum d^2)^2 / sum d^4
   where that is less than an eighth of N (2 / (1/K - 1/N) degrees of freedom, no p below 6, a note
   below 30).
-- **Trials**: 10,000 a cell, 99% intervals (Wilson). A rate fails when its interval lies above the limit.
+- **Trials**: 4,000 a cell (10,000 in the first plan, given up unseen: the processors were busy), 99% intervals (Wilson). A rate fails when its interval lies above the limit.
 - **Limits.** (1) Cells inside: symmetric segments and documents, outputs, binary, seeds: .055 and .0155.
   (2) All cells of segments and documents: what rejects *without a note*: .055 and .0155. (3) Where
   nothing is wrong (normal; t3 and exponential with N of 200 or more; rare +1 and -1 with 20 expected or
@@ -59,7 +59,7 @@ from replitune.streams import stream
 
 Array = NDArray[np.float64]
 
-SEED, TRIALS, CONFIDENCE = 2011, 10_000, 0.99
+SEED, TRIALS, CONFIDENCE = 2011, 4_000, 0.99
 ALPHAS, LIMITS = (0.05, 0.01), (0.055, 0.0155)
 MOST_REFUSED, MOST_NOTED = 0.05, 0.30
 INTERACTION = 0.4
@@ -121,7 +121,7 @@ SYMMETRIC = ("normal", "own deviations", "t3")
 
 
 def cells() -> Iterator[Cell]:
-    tests = [(1, 0.0), (3, 0.1), (3, 1.0), (5, 0.1), (5, 1.0)]
+    tests = [(1, 0.0), (3, 0.1), (3, 1.0), (5, 1.0)]
     for n, ratio in tests:
         for N in (50, 200, 500):
             for what in (*SYMMETRIC, "exponential", "lognormal"):
@@ -135,6 +135,8 @@ def cells() -> Iterator[Cell]:
             *((0.8, slope, G) for slope in (0, 0.2, 0.4) for G in (40, 100, 400)),
             *((1.3, slope, G) for slope in (0, 0.2, 0.4) for G in (150, 400, 1500)),
         ):
+            if G == 1500 and n > 1:
+                continue
             inside = slope == 0
             clean = inside and sd == 0.8 and G >= 100
             yield Cell("documents", f"{sd} {slope}", n, ratio, G, inside, clean)

@@ -14,14 +14,16 @@ Written down before it was run (after runs of 4,000 trials of some twenty of the
   correlated by .5 and 1, taken as pairs and not. *failures*: one run in ten, or in twenty, is 5 or 20
   deviations of the others worse, of A alone or of both.
 - **Tests**: `scope=segments` of one output each; `crossed` at 3 v 3 with V_rep/V_seg = .1 and 1, at 5 v 5
-  with 1 (1,500 documents by segments alone; seeds and failures: n = 3, 5, 10 and V_rep/V_seg = 1 and 10), V_int/V_seg .4 at any n. One-sided at
-  .05 and .01, both ways, of exponential and lognormal segments.
+  with 1 (1,500 documents with `scope=segments` alone; seeds and failures: n = 3, 5, 10 and V_rep/V_seg = 1
+  and 10), V_int/V_seg .4 at any n. One-sided at .05 and .01, both ways, of exponential and lognormal
+  segments.
 - **Counted**: rejections at .05 and .01; those without a note on the data (`few-contributing`,
   `few-documents`; of failures also `unstable-run`); comparisons that get no p, and a note. Beside
   `crossed`: *plain*, which counts no units, and *kurtosis*, which counts them by (sum d^2)^2 / sum d^4
   where that is less than an eighth of N (2 / (1/K - 1/N) degrees of freedom, no p below 6, a note
   below 30).
-- **Trials**: 4,000 a cell (10,000 in the first plan, given up unseen: the processors were busy), 99% intervals (Wilson). A rate fails when its interval lies above the limit.
+- **Trials**: 4,000 a cell (10,000 in the first plan, given up unseen: the processors were busy), 99%
+  intervals (Wilson). A rate fails when its interval lies above the limit.
 - **Limits.** (1) Cells inside: symmetric segments and documents, outputs, binary, seeds: .055 and .0155.
   (2) All cells of segments and documents: what rejects *without a note*: .055 and .0155. (3) Where
   nothing is wrong (normal; t3 and exponential with N of 200 or more; rare +1 and -1 with 20 expected or

@@ -291,9 +291,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--share", type=float, default=1.0, help="of the trials (default all)")
-    parser.add_argument(
-        "--only", default="", help="one part: net, level, one-sided, power, family, reported"
-    )
+    parser.add_argument("--only", default="", help="one part: net, level, one-sided, power, family...")
     options = parser.parse_args()
     rows: list[Row] = []
     seconds: list[float] = []

@@ -163,7 +163,9 @@ def crossed_suite(
 
 
 @iv.significance_test(
-    cited="the crossed segments-by-replicas variance test of replitune", on_suite=crossed_suite
+    cited="two-way random effects of replicas crossed with segments (Owen, 2007; Sellam et al., "
+    "2022), with critical values after Cochran and Cox (1950)",
+    on_suite=crossed_suite,
 )
 def crossed(
     comparison: Comparison,

@@ -313,8 +313,9 @@ def count(cell: Cell, drawn: Drawn) -> dict[str, Array]:
             parts = paired_parts(s) if cell.paired else crossed_parts(s)
             values, nus, variance = parts.values, parts.nus, parts.variance
         units = np.where(10 * s.seg > variance, units, np.inf)
-        has_p = (units >= SMALLEST_CONTRIBUTING) & (drawn.documents >= SMALLEST_DOCUMENTS)
-        note = (units < FEW_CONTRIBUTING) | (drawn.documents < FEW_DOCUMENTS)
+        U = drawn.d.shape[1]
+        has_p = (units >= min(SMALLEST_CONTRIBUTING, U / 4)) & (drawn.documents >= SMALLEST_DOCUMENTS)
+        note = (units < min(FEW_CONTRIBUTING, U)) | (drawn.documents < FEW_DOCUMENTS)
         if cell.kind == "failures":
             note |= unstable_run(drawn.summary)
         delta = s.delta

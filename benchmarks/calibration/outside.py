@@ -403,7 +403,9 @@ def named(row: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
-    out = parser.parse_args().out
+    parser.add_argument("--single", action="store_true", help="only cells of single outputs")
+    options = parser.parse_args()
+    out = options.out
     started = time.process_time()
     kept = out.with_suffix(".cells.jsonl")
     done = {}
@@ -411,6 +413,8 @@ def main() -> None:
         done = {json.dumps(one[0]): one[1] for one in map(json.loads, kept.read_text().splitlines())}
     rows = []
     for cell in sorted(cells(), key=lambda cell: (cell.n > 1, cell.kind in ("segments", "documents"))):
+        if options.single and cell.n > 1:
+            continue
         key = json.dumps(asdict(cell))
         if key not in done:
             done[key] = list(rows_of(cell))

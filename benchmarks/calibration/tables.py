@@ -2,9 +2,9 @@
 
     PYTHONPATH=src python benchmarks/calibration/tables.py
 
-Reads gate.csv (study.py), suprema.csv (suprema.py), noise_ratio.csv (noise_ratio.py) and replicas.csv
-(replicas.py) beside this file; writes calibration and level-power (.svg and .png) in docs/figures, and the
-tables between the markers of docs/evidence.md.
+Reads gate.csv (study.py), suprema.csv (suprema.py), noise_ratio.csv (noise_ratio.py), outside.csv
+(outside.py) and replicas.csv (replicas.py) beside this file; writes calibration and level-power (.svg and
+.png) in docs/figures, and the tables between the markers of docs/evidence.md.
 """
 
 from __future__ import annotations
@@ -379,6 +379,72 @@ def replicas(real: pd.DataFrame) -> str:
     return table(head, rows)
 
 
+# -- where the model ends -----------------------------------------------------------------
+
+
+def outside() -> pd.DataFrame:
+    """outside.csv, with shares of the trials."""
+    found = pd.read_csv(HERE / "outside.csv")
+    for column in ("p", "note", "at 0.05", "at 0.01", "quiet 0.05", "quiet 0.01"):
+        found[column] = found[column] / found["trials"]
+    return found
+
+
+def pair_of_rates(rows: pd.DataFrame, what: str = "at") -> str:
+    return " / ".join(number(rows[f"{what} {alpha}"].max()) for alpha in ALPHAS)
+
+
+TITLES = {
+    "own deviations": "normal, each with a deviation of its own",
+    "t3": "t with 3 df",
+    "exponential": "exponential",
+    "lognormal": "lognormal",
+}
+
+
+def shapes(found: pd.DataFrame) -> str:
+    """Segments and documents by `scope=segments`."""
+    every = found[found["kind"].isin(["segments", "documents"]) & (found["one_sided"] == 0)]
+    rows = []
+    for (kind, what, N), own in every.groupby(["kind", "what", "N"], sort=False):
+        if (what in ("normal", "own deviations", "t3", "exponential") and N == 200) or (
+            kind == "documents" and what.split()[1] == "0.2"
+        ):
+            continue
+        alone = own[(own["n"] == 1) & (own["method"] == "crossed")].iloc[[0]]
+        plain = own[(own["n"] == 1) & (own["method"] == "plain")]
+        with_p = float(alone["p"].iloc[0])
+        if kind == "documents":
+            sd, slope = what.split()
+            title = f"{N} documents, log sd {short(float(sd))}, {short(float(slope))} a log unit"
+        elif what[0] == "+":
+            up, p = what.split()
+            title = f"{up} with {short(float(p))}, -1 with {short(float(p) * float(up))}; N = {N}"
+        else:
+            title = f"{TITLES.get(what, what)}, N = {N}"
+        rows.append(
+            [
+                title,
+                pair_of_rates(plain),
+                pair_of_rates(alone),
+                number(float(alone["at 0.05"].iloc[0]) / with_p if with_p else None),
+                number(alone["quiet 0.05"].iloc[0]),
+                number(1 - with_p, 2),
+                number(alone["note"].iloc[0], 2),
+            ]
+        )
+    single = found[(found["n"] == 1) & (found["one_sided"] != 0)]
+    for (what, N), own in single.groupby(["what", "N"], sort=False):
+        crossed, plain = own[own["method"] == "crossed"], own[own["method"] == "plain"]
+        worst = crossed.loc[crossed["at 0.05"].idxmax()]
+        shares = [number(worst["quiet 0.05"]), number(1 - worst["p"], 2), number(worst["note"], 2)]
+        title = f"{TITLES[what]}, N = {N}, one-sided, the worse side"
+        of_p = number(worst["at 0.05"] / worst["p"])
+        rows.append([title, pair_of_rates(plain), pair_of_rates(crossed), of_p, *shares])
+    head = ["B - A of a segment", "Student's t", "`crossed`", "of those with p", "without a note"]
+    return table([*head, "no p", "note"], rows)
+
+
 # -- families -----------------------------------------------------------------------------
 
 
@@ -579,6 +645,7 @@ def main() -> None:
         "mixed": mixed(gate),
         "nested": nested(gate),
         "replicas": replicas(pd.read_csv(HERE / "replicas.csv")),
+        "shapes": shapes(outside()),
         "families": families(pd.read_csv(HERE / "noise_ratio.csv")),
     }
     for name, text in parts.items():

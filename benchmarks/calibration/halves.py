@@ -36,7 +36,6 @@ from replitune.metrics.base import Metric
 from replitune.metrics.bleu import Bleu
 from replitune.running.files import atomic_open, read_lines
 from replitune.significance.base import Comparison
-from replitune.significance.next_run import share_won
 from replitune.significance.run import TestSetScores, run_tests
 from replitune.significance.studies.calibrate import registered, take
 from replitune.statistics.systems import SystemStatistics
@@ -47,9 +46,9 @@ MOST = {"closed": 462, "resampled": 100}
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 CLOSED = [
     "crossed",
-    {"name": "crossed", "id": "crossed:scope=runs", "scope": "runs"},
-    {"name": "crossed", "id": "crossed:scope=segments", "scope": "segments"},
-    {"name": "crossed", "id": "crossed:noise_ratio=3", "noise_ratio": 3.0},
+    {"name": "crossed", "id": "crossed-runs", "scope": "runs"},
+    {"name": "crossed", "id": "crossed-segments", "scope": "segments"},
+    {"name": "crossed", "id": "crossed-noise-ratio", "noise_ratio": 3.0},
 ]
 
 Systems = Mapping[str, SystemStatistics]
@@ -81,7 +80,10 @@ def splits(n: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
 def halves(metric: Metric, system: SystemStatistics, whole: bool) -> Iterator[dict[str, object]]:
     documents = np.arange(system.segments, dtype=np.int32)
     every = list(splits(system.n))
-    resampling = [m for m in METHODS if m != "crossed"]
+    resampling = [m for m in METHODS if isinstance(m, str) and m != "crossed"]
+    resampling.append(
+        {"name": "riezler", "id": "riezler-one-run", "replica_a": "run-001", "replica_b": "run-001"}
+    )
     for methods, most in zip((CLOSED, resampling), MOST.values(), strict=True):
         step = 1 if whole else -(-len(every) // most)
         for id, test in registered(methods, SAMPLES).items():
@@ -108,6 +110,12 @@ def on(system: SystemStatistics, runs: NDArray[np.intp], segments: NDArray[np.in
     ids = tuple(f"run-{k + 1:03d}" for k in range(len(runs)))
     z = np.ascontiguousarray(system.statistics[runs][:, segments])
     return SystemStatistics(system.name, ids, (None,) * len(ids), z)
+
+
+def share_won(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Of pairs of runs in which B is ahead, ties half."""
+    gain = b[:, np.newaxis] - a
+    return float(((gain > 0).sum() + 0.5 * (gain == 0).sum()) / gain.size)
 
 
 def next_runs(metric: Metric, systems: Systems, n: int, title: str) -> Iterator[dict[str, object]]:

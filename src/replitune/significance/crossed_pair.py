@@ -127,15 +127,18 @@ class CrossedPair:
         return net_parts(np.zeros(0), np.zeros(0), seg, nu, np.zeros_like(seg), self.scope)
 
     @cached_property
-    def contributing(self) -> float:
-        """How many units make the difference on the test set where they are fewest; infinite where
-        that is no concern, as where the test set adds less than a tenth of the variance."""
-        if self.scope == "runs":
-            return float(np.inf)
+    def contributing(self) -> tuple[float, bool]:
+        """How many units make the difference on the test set where they are fewest, and whether they
+        are enough for a p. Infinite, and enough, where that is no concern: where the test set adds less
+        than a tenth of the variance, or a skewness below 1 (2 for there to be no p) makes them few."""
+        few, enough = float(np.inf), True
         d = self.b.mean - self.a.mean
-        parts = [(d[block.units], block.nu) for block in self.a.blocks]
-        known = [contributing(x, nu) for x, nu in parts if 10 * dot(x, x) > self.parts.variance]
-        return min(known, default=float(np.inf))
+        for x in (d[block.units] for block in self.a.blocks if self.scope != "runs"):
+            K = float(contributing(x))
+            if len(x) > K and 10 * dot(x, x) > self.parts.variance:
+                few = min(few, K)
+                enough = enough and min(SMALLEST_CONTRIBUTING, len(x) / 4) <= K
+        return few, enough
 
     @cached_property
     def varies(self) -> bool:
@@ -251,9 +254,10 @@ class CrossedPair:
             what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"
             text = f"only {G_eff:.1f} effective documents: {what}"
             notes.append(Note("few-documents", text))
-        if self.contributing < FEW_CONTRIBUTING:
-            what = "no p" if self.contributing < SMALLEST_CONTRIBUTING else "level approximate"
-            text = f"about {self.contributing:.0f} {unit}s make the difference: {what}"
+        few, enough = self.contributing
+        if few < FEW_CONTRIBUTING:
+            what = "level approximate" if enough else "no p"
+            text = f"about {few:.0f} {unit}s make the difference: {what}"
             notes.append(Note("few-contributing", text))
         if not self.varies:
             notes.append(Note("zero-variance", "zero variance"))

@@ -29,7 +29,6 @@ from replitune.significance.crossed_pair import CrossedPair, better_on
 from replitune.significance.margins import margin_iv, within_margin
 from replitune.significance.noise_ratio import Bound
 from replitune.significance.system_parts import (
-    SMALLEST_CONTRIBUTING,
     SMALLEST_DOCUMENTS,
     Analyses,
     SystemParts,
@@ -110,7 +109,7 @@ def crossed_suite(
                 for k, (c, of) in enumerate(zip(comparisons, units, strict=True))
                 if of == "segment" and has_documents(c.documents)
             ]
-    enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing >= SMALLEST_CONTRIBUTING
+    enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing[1]
     if pair.estimable and enough:
         p = pair.p
         details |= pair.single_runs()
@@ -163,7 +162,9 @@ def crossed_suite(
 
 
 @iv.significance_test(
-    cited="the crossed segments-by-replicas variance test of replitune", on_suite=crossed_suite
+    cited="two-way random effects of replicas crossed with segments (Owen, 2007; Sellam et al., "
+    "2022), with critical values after Cochran and Cox (1950)",
+    on_suite=crossed_suite,
 )
 def crossed(
     comparison: Comparison,

@@ -27,6 +27,7 @@ TESTS: Registry[Callable[..., Any]] = Registry(
         "clark-bootstrap": "replitune.significance.tests.clark_bootstrap:clark_bootstrap",
         "fu-ar": "replitune.significance.tests.fu_ar:fu_ar",
         "fu-bootstrap": "replitune.significance.tests.fu_bootstrap:fu_bootstrap",
+        "human": "replitune.significance.tests.human:human",
         "replica-permutation": ("replitune.significance.tests.replica_permutation:replica_permutation"),
     },
     group="replitune.tests",

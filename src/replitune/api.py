@@ -53,6 +53,8 @@ def compare(
     threads: int | None = None,
     design: str = "runs",
     human: str | Path | None = None,
+    controls: Sequence[str] = (),
+    first_segment: int | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by their outputs: scores, spread, and the significance of differences.
@@ -83,6 +85,10 @@ def compare(
         What replicas are: ``"runs"``, or ``"samples"`` that are independent for each segment.
     human
         A file of judgements (docs/meta.md), whose ranking stands beside the metrics'.
+    controls
+        Ids of metrics that sharpen the judgements (docs/judging.md).
+    first_segment
+        Number of the first segment in the judgements; by default 1 where the last is that of segments.
     **settings
         Of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
         ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}`` or a
@@ -131,6 +137,8 @@ def compare(
         design=design,
         warnings=[*warnings, *copies],
         human=human,
+        controls=controls,
+        first_segment=first_segment,
         texts=given,
         outputs=texts,
         read_as=read_as,
@@ -150,6 +158,8 @@ def scores(
     threads: int | None = None,
     design: str = "runs",
     human: str | Path | None = None,
+    controls: Sequence[str] = (),
+    first_segment: int | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by scores that something else computed: no texts, any metric or task.
@@ -176,7 +186,7 @@ def scores(
         The system that all others are compared with; by default every pair is.
     testset
         The one that is wanted, of a table with several; its name, of one without.
-    seed, threads, design, human, **settings
+    seed, threads, design, human, controls, first_segment, **settings
         As of `compare`.
 
     Returns
@@ -232,6 +242,8 @@ def scores(
         design=design,
         warnings=given.warnings,
         human=human,
+        controls=controls,
+        first_segment=first_segment,
         read_as=read_as,
     )
 
@@ -337,8 +349,24 @@ def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
     return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
 
 
+def _controls(names: Sequence[str], stores: Sequence[SegmentStatistics]) -> list[SegmentStatistics]:
+    """Metrics that sharpen judgements."""
+    from replitune.errors import ReplituneError, nearest
+
+    known = {store.metric.id: store for store in stores}
+    for name in names:
+        if name not in known:
+            close = nearest(name, list(known))
+            raise ReplituneError(
+                f"no metric {name!r} to sharpen the judgements",
+                expected=", ".join(known),
+                fix=f"did you mean {close}?" if close else "name it among the metrics, too",
+            )
+    return [known[name] for name in dict.fromkeys(names)]
+
+
 def _tests_of_people(tests: TestSettings) -> TestSettings:
-    """The test of judgements: one run of each system, all pairs, new segments."""
+    """The test of judgements alone: one run of each system, all pairs, new segments."""
     import msgspec
 
     from replitune.registry import Entry
@@ -515,6 +543,8 @@ def _report(
     design: str,
     warnings: Sequence[str],
     human: str | Path | None = None,
+    controls: Sequence[str] = (),
+    first_segment: int | None = None,
     **more: Any,
 ) -> ComparisonReport:
     """`more`: other fields of the report."""
@@ -522,19 +552,25 @@ def _report(
 
     from threadpoolctl import threadpool_limits
 
+    from replitune.errors import ReplituneError
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
 
+    if controls and human is None:
+        raise ReplituneError("metrics that sharpen judgements, and no judgements", fix="give `human`, too")
     # a sum's last digit depends on the number of threads; a notebook has as many as there are cores
     with threadpool_limits(1, user_api="blas"):
         judged: dict[str, Any] = {}
         if human is not None:
             from replitune.meta.judged import human_statistics
 
-            judged_stores, notes = human_statistics(human, stores[0])
+            sharpening = _controls(controls, stores)
+            judged_stores, notes = human_statistics(
+                human, stores[0], sharpening, first_segment=first_segment
+            )
             more["read_as"] = (*more.get("read_as", ()), *notes)
             for store in judged_stores:
-                people_tests = _tests_of_people(tests)
+                people_tests = tests.of_people([*store.systems]) if controls else _tests_of_people(tests)
                 one = compare([store], people_tests, testset=testset, seed=seed, threads=1)
                 judged |= one.metrics
             stores = [*stores, *judged_stores]

@@ -91,6 +91,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="judgements of people, whose ranking stands beside the metrics' (docs/meta.md)",
     )
+    parser.add_argument(
+        "--with",
+        nargs="+",
+        default=[],
+        dest="controls",
+        metavar="METRIC",
+        help="with --human: metrics that sharpen the judgements of some segments by their scores of "
+        "all (docs/judging.md)",
+    )
+    parser.add_argument(
+        "--first-segment",
+        type=int,
+        choices=(0, 1),
+        help="number of the first segment in the judgements (default: guessed)",
+    )
     parser.add_argument("--source", metavar="FILE", help="source text, for metrics that read it")
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
     parser.add_argument(
@@ -295,6 +310,8 @@ def _shared(options: argparse.Namespace) -> dict[str, Any]:
         "scope": options.scope,
         "unit": options.unit,
         "human": options.human,
+        "controls": options.controls,
+        "first_segment": options.first_segment,
         **pairs,
         **given_settings(options, ReplicaDesign, "design"),
         **given_settings(options, TestSettings, *SETTINGS),

@@ -37,6 +37,9 @@ TESTS: Registry[Callable[..., Any]] = Registry(
 LEAD = "crossed"
 """The kind of test that leads: its first entry is what verdicts, ranks and looks go by."""
 
+PEOPLE = "human"
+"""The kind of test that is of people's judgements, and of no metric."""
+
 
 def leading(methods: Sequence[Entry]) -> Entry:
     """The test that leads: the first of the kind that does, or else the first of all."""

@@ -31,6 +31,7 @@ def human_statistics(
     *,
     first_segment: int | None = None,
     score: str | None = None,
+    name: str | None = None,
 ) -> tuple[list[SegmentStatistics], list[str]]:
     """Of each criterion of the file, the judged systems of `like` on its segments; and notes
     about it.
@@ -43,11 +44,19 @@ def human_statistics(
         Number of the first segment in the file; None: 1 where the last number is that of segments.
     score
         The column of scores, where its name is not a usual one.
+    name
+        What the one criterion of the file is called; None: as the file calls its criteria.
     """
     ranked = _ranking(path, list(like.systems))
-    if ranked is not None:
+    if ranked is not None and name is None:
         return [], [ranked]
     given = read_human(path, score=score)
+    if name is not None:
+        if len(given.judgements) > 1:
+            raise ReplituneError(
+                "more than one criterion", file=path, found=", ".join(given.judgements), expected="one"
+            )
+        given = replace(given, judgements=dict(zip([name], given.judgements.values(), strict=True)))
     names, notes = _names(given, list(like.systems))
     stores = []
     for criterion, rows in given.judgements.items():

@@ -112,18 +112,18 @@ class Sample:
             [[np.bincount(fold, weights=self.weights * u * v) for v in columns] for u in columns]
         ).transpose(2, 0, 1)
         rest = parts.sum(axis=0) - parts
-        by_fold = np.zeros((len(parts), M))
+        total = np.maximum(rest[:, :1, :1], np.finfo(float).tiny)  # 0 where there is one fold
+        means = rest[:, :1] / total
+        spread = rest / total - means * means.transpose(0, 2, 1)
+        b = solve(spread[:, 2:, 2:] + RIDGE * np.eye(M), spread[:, 2:, 1])
+        explained = (b * spread[:, 2:, 1]).sum(axis=1)
+        left = np.maximum(spread[:, 1, 1] - explained, 0.0)
         known = self.size * (1 - 1 / len(parts)) - M - 1
-        for k, sums in enumerate(rest):
-            if known <= 0 or sums[0, 0] <= 0:
-                continue
-            means = sums[0] / sums[0, 0]
-            spread = sums / sums[0, 0] - np.multiply.outer(means, means)
-            b = solve(spread[2:, 2:] + RIDGE * np.eye(M), spread[2:, 1])
-            explained = dot(b, spread[2:, 1])
-            left = max(float(spread[1, 1]) - explained, 0.0)
-            if explained > 0:
-                by_fold[k] = b * max(0.0, 1 - M * left / known / explained) / scale
+        helps = np.zeros(len(parts))
+        if known > 0:
+            some = explained > 0
+            helps[some] = np.maximum(0.0, 1 - M * left[some] / known / explained[some])
+        by_fold: Floats = b * helps[:, np.newaxis] / scale
         return by_fold[fold]
 
 

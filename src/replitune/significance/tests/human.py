@@ -11,7 +11,7 @@ judgements where several runs were judged, and that which metrics predict where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
@@ -29,8 +29,11 @@ from replitune.significance.counting import speaks_of, tolerance
 from replitune.significance.critical import Layers, Parts, layers, net_parts
 from replitune.significance.margins import within_margin
 from replitune.significance.system_parts import (
+    FEW_CONTRIBUTING,
     FEW_DOCUMENTS,
+    SMALLEST_CONTRIBUTING,
     SMALLEST_DOCUMENTS,
+    contributing,
     contributing_df,
     document_sums,
     has_documents,
@@ -58,6 +61,11 @@ class JudgedSide:
     def known(self) -> NDArray[np.bool_]:
         known: NDArray[np.bool_] = self.weights > 0
         return known
+
+    @property
+    def any(self) -> NDArray[np.bool_]:
+        """(N,) segments of which some run was judged."""
+        return np.asarray(self.known.any(axis=0))
 
     @cached_property
     def runs(self) -> Floats:
@@ -114,24 +122,112 @@ class JudgedSide:
 
 @dataclass(frozen=True, eq=False)
 class HumanPair:
-    """The difference and its error, in the directions that `margins` and rows ask for."""
+    """Two systems: what was judged, the estimate, and its error."""
 
-    delta: float
-    parts: Parts
-    slack: float
+    a: JudgedSide
+    b: JudgedSide
+    sample: Sample
+    word: str
+    """The unit: segment, document."""
+    both: bool
+    """Whether new runs are asked about, too."""
+
+    @cached_property
+    def alone(self) -> Sharpened:
+        return sharpen(self.sample, np.zeros_like(self.sample.z))
+
+    @cached_property
+    def helped(self) -> Sharpened:
+        return sharpen(self.sample, self.sample.slopes())
+
+    @property
+    def delta(self) -> float:
+        return self.helped.mean
+
+    @cached_property
+    def scores(self) -> tuple[float, float]:
+        """Mean judgements of the segments of which both were judged."""
+        a, b = (dot(self.sample.weights, side.people(self.sample.at)) for side in (self.a, self.b))
+        return a, b
+
+    @cached_property
+    def slack(self) -> float:
+        return tolerance(*self.scores)
+
+    @cached_property
+    def parts(self) -> Parts:
+        seg = np.array([self.helped.variance])
+        nu_seg = np.array([max(contributing_df(self.helped.added, self.helped.nu), 1.0)])
+        if not self.both:
+            return net_parts(np.zeros(0), np.zeros(0), seg, nu_seg, np.zeros(1), "segments")
+        noise = [side.noise(self.sample, self.helped.slope) for side in (self.a, self.b)]
+        rep, nu_rep, inner = np.array(noise).T
+        return net_parts(rep, nu_rep, seg, nu_seg, inner.sum(keepdims=True), "both")
 
     @cached_property
     def critical(self) -> Layers:
         return Layers(*layers(self.parts.values, self.parts.nus))
 
-    @property
+    @cached_property
     def se(self) -> float:
         return float(np.sqrt(self.parts.variance))
 
+    @property
+    def varies(self) -> bool:
+        return self.se > self.slack
+
+    @cached_property
+    def contributing(self) -> float:
+        """How many units make the difference; infinite where that is no concern."""
+        return contributing(self.helped.added, self.helped.nu)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are judgements for a p."""
+        fewest = SMALLEST_DOCUMENTS if self.word == "document" else FEWEST_JUDGED
+        return self.helped.nu + 1 >= fewest and self.contributing >= SMALLEST_CONTRIBUTING
+
+    def reach(self, level: float) -> float:
+        """Half the width of the interval with confidence 1 - level."""
+        return float(self.critical.value(level / 2)) * self.se
+
     def p_beyond(self, bound: float, sign: float) -> float:
+        """One-sided p of H0: the true difference is no more (sign -1: no less) than `bound`."""
         gap = sign * (self.delta - bound)
         q = self.critical.tail(abs(gap) / self.se)
         return q if gap > 0 else 1 - q
+
+
+def pair_of(comparison: Comparison, scope: str = "both", unit: str = "auto") -> HumanPair:
+    metric = comparison.metric
+    if not isinstance(metric, Judgements):
+        raise ReplituneError(
+            f"test human is of people's judgements, and {metric.id} is a metric",
+            fix="give the judgements by `--human FILE --with METRIC ...`, or under `tests: human:`, and "
+            "name a test of metrics, too",
+        )
+    a, b = (
+        JudgedSide(metric, s.name, s.statistics[..., 0], s.statistics[..., 1])
+        for s in (comparison.a, comparison.b)
+    )
+    at = np.flatnonzero(a.any & b.any)
+    if not len(at):
+        raise ReplituneError(
+            f"no segment of which people judged the outputs of both {a.name} and {b.name}",
+            fix="judge both on the same segments, or leave the pair out with --pairs",
+        )
+    weights = a.weights[:, at].max(axis=0)
+    documents = _by_document(comparison, at, weights, unit)
+    sample = Sample(
+        b.people(at) - a.people(at),
+        b.judged(at) - a.judged(at),
+        weights / weights.sum(),
+        at,
+        b.mean - a.mean,
+        comparison.documents if documents else np.arange(comparison.segments, dtype=np.int32),
+    )
+    several = min(len(a.runs), len(b.runs)) > 1
+    return HumanPair(a, b, sample, "document" if documents else "segment", scope == "both" and several)
 
 
 @iv.significance_test(
@@ -154,88 +250,52 @@ def human(
     margins: Mapping[str, float] | None = None,
 ) -> TestResult:
     """Test equal expected judgements."""
-    metric = comparison.metric
-    if not isinstance(metric, Judgements):
-        raise ReplituneError(
-            f"test human is of people's judgements, and {metric.id} is a metric",
-            fix="give the judgements by `--human FILE --with METRIC ...`, or under `tests: human:`",
-        )
-    sides = [
-        JudgedSide(metric, s.name, s.statistics[..., 0], s.statistics[..., 1])
-        for s in (comparison.a, comparison.b)
-    ]
-    a, b = sides
-    either = [np.asarray(side.known.any(axis=0)) for side in sides]
-    at = np.flatnonzero(either[0] & either[1])
-    if not len(at):
-        raise ReplituneError(
-            f"no segment of which people judged the outputs of both {a.name} and {b.name}",
-            fix="judge both on the same segments, or leave the pair out with --pairs",
-        )
-    weights = a.weights[:, at].max(axis=0)
-    documents = _by_document(comparison, at, weights, unit)
-    units = comparison.documents if documents else np.arange(comparison.segments, dtype=np.int32)
-    sample = Sample(
-        b.people(at) - a.people(at),
-        b.judged(at) - a.judged(at),
-        weights / weights.sum(),
-        at,
-        b.mean - a.mean,
-        units,
-    )
-    alone = sharpen(sample, np.zeros_like(sample.z))
-    helped = sharpen(sample, sample.slopes())
-    runs = [len(side.runs) for side in sides]
-    both = scope == "both" and min(runs) > 1
-    pair = _pair(sides, sample, helped, both)
-    word = "document" if documents else "segment"
-    drawn = f"replica+{word}" if both else word
-    enough = helped.nu + 1 >= (SMALLEST_DOCUMENTS if documents else FEWEST_JUDGED)
-    varies = pair.se > pair.slack
+    pair = pair_of(comparison, scope, unit)
+    a, b, alone = pair.a, pair.b, pair.alone
+    drawn = f"replica+{pair.word}" if pair.both else pair.word
     p = df = low = high = None
     confidence = 1 - alpha if alternative == "two-sided" else 1 - 2 * alpha
     details = {
-        "judged": float(len(at)),
-        "worth": alone.variance / helped.variance if varies and helped.variance > 0 else 1.0,
+        "judged": float(len(pair.sample.at)),
+        "worth": alone.variance / pair.helped.variance if pair.helped.variance > 0 else 1.0,
         "delta_alone": alone.mean,
         "se_alone": float(np.sqrt(alone.variance)),
     }
-    if abs(pair.delta) <= pair.slack and not varies:
+    if abs(pair.delta) <= pair.slack and not pair.varies:
         p = 1.0
-    elif enough and varies:
+    elif pair.enough and pair.varies:
         ahead = 1.0 if alternative == "greater" else -1.0
-        q = pair.critical.tail(abs(pair.delta) / pair.se)
-        p = min(1.0, 2 * q) if alternative == "two-sided" else pair.p_beyond(0.0, ahead)
+        p = pair.p_beyond(0.0, np.sign(pair.delta) if alternative == "two-sided" else ahead)
+        p = min(1.0, 2 * p) if alternative == "two-sided" else p
         df = pair.critical.effective_df(alpha)
-        reach = pair.critical.value((1 - confidence) / 2) * pair.se
+        reach = pair.reach(1 - confidence)
         low, high = pair.delta - reach, pair.delta + reach
-        margin = (margins or {}).get(metric.id)
+        margin = (margins or {}).get(comparison.metric.id)
         if margin is not None:
-            details |= within_margin(pair, margin, metric.higher_is_better)
-    score_a, score_b = (float(dot(sample.weights, side.people(at))) for side in sides)
-    replicas = [metric.controls[side.name].replicas for side in sides]
+            details |= within_margin(pair, margin, comparison.metric.higher_is_better)
+    replicas = [a.metric.controls[side.name].replicas for side in (a, b)]
     return TestResult(
         method="human",
         a=a.name,
         b=b.name,
-        score_a=score_a,
-        score_b=score_b,
+        score_a=pair.scores[0],
+        score_b=pair.scores[1],
         delta=pair.delta,
         p=p,
         alternative=alternative,
         unit=drawn,
         aggregation="mean",
-        n_a=runs[0],
-        n_b=runs[1],
+        n_a=len(a.runs),
+        n_b=len(b.runs),
         segments=comparison.segments,
         documents=comparison.n_documents,
         generalises_to=speaks_of(drawn, (*replicas[0], *replicas[1])),
-        se=pair.se if varies else 0.0,
+        se=pair.se if pair.varies else 0.0,
         df=df,
         ci_low=low,
         ci_high=high,
         ci_level=None if low is None else confidence,
-        notes=without_none(*_notes(sides, either, sample, helped, details, word, both)),
+        notes=without_none(*_notes(pair, details["worth"])),
         details=details,
     )
 
@@ -250,61 +310,41 @@ def _by_document(comparison: Comparison, at: NDArray[np.intp], weights: Floats, 
     return len(touched) < comparison.n_documents and len(at) == np.isin(comparison.documents, touched).sum()
 
 
-def _pair(sides: list[JudgedSide], sample: Sample, helped: Sharpened, both: bool) -> HumanPair:
-    seg = np.array([helped.variance])
-    nu_seg = np.array([max(contributing_df(helped.added, helped.nu), 1.0)])
-    scores = [dot(sample.weights, side.people(sample.at)) for side in sides]
-    slack = tolerance(*scores)
-    if not both:
-        parts = net_parts(np.zeros(0), np.zeros(0), seg, nu_seg, np.zeros(1), "segments")
-        return HumanPair(helped.mean, parts, slack)
-    rep, nu_rep, inner = np.array([side.noise(sample, helped.slope) for side in sides]).T
-    return HumanPair(
-        helped.mean, net_parts(rep, nu_rep, seg, nu_seg, inner.sum(keepdims=True), "both"), slack
-    )
-
-
-def _notes(
-    sides: Sequence[JudgedSide],
-    either: Sequence[NDArray[np.bool_]],
-    sample: Sample,
-    helped: Sharpened,
-    details: Mapping[str, float],
-    word: str,
-    both: bool,
-) -> list[Note | None]:
+def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     """What a reader must know of the metrics, the judged segments, the runs and the raters."""
-    metric, n, N = sides[0].metric, len(sample.at), len(sample.x)
-    slopes = ", ".join(f"{name} {s:+.3g}" for name, s in zip(metric.names, helped.slope, strict=True))
-    text = f"{n} of {N} segments judged; with metrics worth {details['worth']:.2f} times as many ({slopes})"
+    metric, sample, word = pair.a.metric, pair.sample, pair.word
+    n, N, size = len(sample.at), len(sample.x), pair.helped.nu + 1
+    slopes = ", ".join(f"{name} {s:+.3g}" for name, s in zip(metric.names, pair.helped.slope, strict=True))
+    text = f"{n} of {N} segments judged; with metrics worth {worth:.2f} times as many ({slopes})"
     notes: list[Note | None] = [Note("control-variates", text)]
-    size = helped.nu + 1
     if word == "segment" and size < FEW_JUDGED:
         how = "no p" if size < FEWEST_JUDGED else "level approximate"
         notes.append(Note("few-judged", f"judgements of {size:.0f} segments: {how}"))
     if word == "document" and size < FEW_DOCUMENTS:
         how = "no p" if size < SMALLEST_DOCUMENTS else "level approximate"
         notes.append(Note("few-documents", f"only {size:.1f} effective judged documents: {how}"))
-    only = int((either[0] ^ either[1]).sum())
+    if pair.contributing < FEW_CONTRIBUTING:
+        how = "no p" if pair.contributing < SMALLEST_CONTRIBUTING else "level approximate"
+        text = f"about {pair.contributing:.0f} {word}s make the difference: {how}"
+        notes.append(Note("few-contributing", text))
+    only = int((pair.a.any ^ pair.b.any).sum())
     if only:
-        notes.append(
-            Note("judged-one-only", f"{only} segments of which one system was judged are left out")
-        )
+        text = f"{only} segments of which one system was judged are left out"
+        notes.append(Note("judged-one-only", text))
     if n < N and not metric.weighted:
         text = f"the judged {word}s are taken as chosen at random"
         odd = _differs(sample)
         code = "selection-unknown" if odd is None else "selection-differs"
         text += "" if odd is None else f", and metrics say that they are not (p = {odd:.2g})"
         notes.append(Note(code, text))
-    for side in sides:
-        judged = metric.controls[side.name].judged
-        if len(side.runs) > 1 and (judged is None or len(judged) == 1):
-            what = "unknown which run was judged" if judged is None else "one run was judged"
+    for side in (pair.a, pair.b):
+        if len(side.runs) > 1 and (side.rows is None or len(side.rows) == 1):
+            what = "unknown which run was judged" if side.rows is None else "one run was judged"
             text = f"{side.name}: {what}; what metrics do not see of other runs is not in the interval"
             notes.append(Note("one-judged-run", text, side.name))
-    if not both:
+    if not pair.both:
         notes.append(Note("one-replica", "says nothing about other runs"))
-    return [*notes, *_rater_notes(metric, sides[0].name, sides[1].name)]
+    return [*notes, *_rater_notes(metric, pair.a.name, pair.b.name)]
 
 
 def _differs(sample: Sample) -> float | None:

@@ -124,8 +124,8 @@ def read_human(
                     row[columns["system"]],
                     segment_of(path, line, row[columns["segment"]]),
                     value,
-                    row[columns["replica"]] if "replica" in columns else None,
-                    row[columns["annotator"]] if "annotator" in columns else None,
+                    row[columns["replica"]] or None if "replica" in columns else None,
+                    row[columns["annotator"]] or None if "annotator" in columns else None,
                     _probability(path, line, row[columns["probability"]])
                     if "probability" in columns
                     else None,

@@ -59,8 +59,8 @@ def human_statistics(
         given = replace(given, judgements=dict(zip([name], given.judgements.values(), strict=True)))
     names, notes = _names(given, list(like.systems))
     stores = []
-    for criterion, rows in given.judgements.items():
-        rows = [replace(row, system=names[row.system]) for row in rows if row.system in names]
+    for criterion, every in given.judgements.items():
+        rows = [replace(row, system=names[row.system]) for row in every if row.system in names]
         systems = [name for name in like.systems if any(row.system == name for row in rows)]
         last = max((row.segment for row in rows), default=0)
         first = int(last == like.segments) if first_segment is None else first_segment
@@ -80,6 +80,30 @@ def human_statistics(
         cells = cell_means(one, criterion, systems, np.arange(like.segments), first=first)
         stores.append(_store(criterion, systems, cells, like))
     return stores, [*given.notes, *notes]
+
+
+def earlier_judgements(
+    path: str | Path, systems: Sequence[str], segments: int, first_segment: int | None
+) -> list[Judgement]:
+    """Those of a file, of segments counted from 0, to which more are to be added."""
+    given = read_human(path)
+    names, _ = _names(given, systems)
+    rows = [row for rows in given.judgements.values() for row in rows if row.system in names]
+    first = first_segment
+    if first is None:
+        first = int(max((row.segment for row in rows), default=0) == segments)
+    for row in rows:
+        if row.probability is not None:
+            raise ReplituneError(
+                "segments that were chosen with probabilities cannot be added to",
+                file=path,
+                line=row.line,
+                expected="judgements of segments chosen at random, or none",
+                fix="leave the judgements out, and judge a new sample",
+            )
+        if not first <= row.segment < segments + first:
+            raise ReplituneError(f"no segment {row.segment} in this test set", file=path, line=row.line)
+    return [replace(row, system=names[row.system], segment=row.segment - first) for row in rows]
 
 
 def _controlled(
@@ -110,7 +134,7 @@ def _controlled(
                 )
         known = runs_known or len(replicas) == 1
         place = np.array([replicas.index(run) for run in judged]) if known else None
-        helped[name] = Controls(replicas, _segment_scores(controls, name, replicas), place)
+        helped[name] = Controls(replicas, segment_scores(controls, name, replicas), place)
         by_run = {run: [row for row in own if not runs_known or row.replica == run] for run in judged}
         cells = _means(given.path, criterion, by_run, like, first)
         present = ~np.isnan(cells)
@@ -157,7 +181,7 @@ def _weights(path: Path, rows: Sequence[Judgement], segments: int, first: int) -
     return weights
 
 
-def _segment_scores(
+def segment_scores(
     controls: Sequence[SegmentStatistics], name: str, replicas: Sequence[str]
 ) -> NDArray[np.float64]:
     """(R, N, M) of every run by every metric, higher is better."""

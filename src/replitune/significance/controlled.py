@@ -108,9 +108,10 @@ class Sample:
         columns = np.concatenate([np.ones((1, n)), y[np.newaxis], z.T])
         fold = self.folds()
         # (K, 2 + M, 2 + M) sums of products over each fold
-        parts = np.array(
-            [[np.bincount(fold, weights=self.weights * u * v) for v in columns] for u in columns]
-        ).transpose(2, 0, 1)
+        order = np.argsort(fold, kind="stable")
+        starts = np.flatnonzero(np.diff(fold[order], prepend=-1))
+        products = columns[:, order] * (columns * self.weights)[:, np.newaxis, order]
+        parts = np.add.reduceat(products, starts, axis=-1).transpose(2, 0, 1)
         rest = parts.sum(axis=0) - parts
         total = np.maximum(rest[:, :1, :1], np.finfo(float).tiny)  # 0 where there is one fold
         means = rest[:, :1] / total

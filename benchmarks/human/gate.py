@@ -1,15 +1,16 @@
 """The gate of judgements sharpened by metrics: do p and intervals hold, and is nothing lost?
 
-    PYTHONPATH=src python benchmarks/human/gate.py gate.csv
+    PYTHONPATH=src python benchmarks/human/gate.py gate.csv [PART]
 
-writes the cells as rows, and says which limits hold. Cells, seed, trials and limits are fixed here,
-before the run.
+writes the cells as rows, and says which limits hold; with PART, the others are those of the file. Cells,
+seed, trials and limits are fixed here, before the run.
 
 **What was changed after a first start**, in which three cells of part 1 ran with 2,500 trials (.0552,
 .0512, .0468) and two of part 2 with 1,000 (.0930 and .0740 at n = 50): fewer trials, for the time that
 the machine had; part 6, since part 2 turned out far more skewed (4.4, kurtosis 31) than the differences of
-experts' scores are (WMT21: up to 1.4, kurtosis 10); and the test now has no p where a handful of segments
-make the difference, as `crossed` has none. Without p a trial finds nothing; the share is in the rows.
+experts' scores are (WMT21: up to 1.4, kurtosis 10); and the test now has no p
+where a handful of segments make the difference, as `crossed` has none. Without p a trial finds nothing; the
+share is in the rows. Part 1 is computed by `batch.py`, 100 samples at once.
 
 **Trials**: 1,000 a cell, two systems that people like equally. The interval moves with the difference,
 so that its coverage is one less the level. The estimate and the critical value are the library's.
@@ -53,6 +54,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 
 import numpy as np
+from batch import batched
 
 from replitune.meta.planning import choose
 from replitune.running.files import atomic_open
@@ -177,12 +179,27 @@ def comparison(
     return Comparison(metric, a, b, (np.arange(cell.N) // length).astype(np.int32))
 
 
+def base(cell: Cell, rng: np.random.Generator) -> tuple[int, int, float, float]:
+    """All trials of a cell of part 1, 100 at once."""
+    found, silent, width, alone = 0, 0, 0.0, 0.0
+    for _ in range(TRIALS // 100):
+        y = rng.standard_normal((100, cell.N))
+        x = np.stack([seen(cell, one, rng) for one in y])
+        by_judgements, helped = batched(y[:, : cell.n], x)
+        found += int((helped.p <= 0.05).sum())
+        silent += int(helped.silent.sum())
+        width += float(np.sqrt(helped.variance).sum())
+        alone += float(np.sqrt(by_judgements.variance).sum())
+    return found, silent, width, alone
+
+
 def main() -> None:
-    rows, start = [], time.process_time()
-    for cell in cells():
+    path, *parts = sys.argv[1:]
+    rows, start = kept_rows(path, parts) if parts else [], time.process_time()
+    for cell in (cell for cell in cells() if not parts or cell.part in parts):
         rng = stream(SEED, "human-gate", *map(str, asdict(cell).values()))
-        found, silent, width, alone = 0, 0, 0.0, 0.0
-        for _ in range(TRIALS):
+        found, silent, width, alone = base(cell, rng) if cell.part == "base" else (0, 0, 0.0, 0.0)
+        for _ in range(TRIALS if cell.part != "base" else 0):
             pair = pair_of(compared(cell, rng))
             silent += not pair.enough
             found += pair.enough and abs(pair.delta) >= pair.reach(0.05)
@@ -194,12 +211,23 @@ def main() -> None:
         numbers = {"level": level, "low": low, "high": high, "width": ratio, "no_p": silent / TRIALS}
         rows.append({**asdict(cell), **numbers})
         print(cell, f"{level:.4f}", "" if ratio is None else f"{ratio:.4f}", silent, flush=True)
-        with atomic_open(sys.argv[1]) as handle:
+        with atomic_open(path) as handle:
             writer = csv.DictWriter(handle, list(rows[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
     limits(rows)
     print(f"{time.process_time() - start:.0f} CPU-s")
+
+
+def kept_rows(path: str, without: list[str]) -> list[dict]:
+    kinds = {"n": int, "N": int, "M": int, **dict.fromkeys(("rho", "level", "low", "high", "no_p"), float)}
+    with open(path, encoding="utf-8", newline="") as handle:
+        rows: list[dict] = [row for row in csv.DictReader(handle) if row["part"] not in without]
+    for row in rows:
+        row.update({name: kind(row[name]) for name, kind in kinds.items()})
+        row["limited"] = row["limited"] == "True"
+        row["width"] = float(row["width"]) if row["width"] else None
+    return rows
 
 
 def limits(rows: list[dict]) -> None:

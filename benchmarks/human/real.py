@@ -4,10 +4,9 @@ how wide are intervals with metrics against judgements alone?
     PYTHONPATH=src python benchmarks/human/real.py FOLDER real.csv figure.svg
 
 FOLDER has en-de/ and zh-en/ with reference.A.gz, an output of each system NAME.gz, and mqm.tsv.gz
-(system, segment from 1, score). 10%, 20% and 50% of the judged segments are drawn at random, 1,000 times
-for all metrics together, 50 times for each one, and for segments chosen by the size of the metrics'
-difference. A verdict is p at most .05 by Holm over the 28 pairs; those of all judgements alone are the
-truth. Metrics score all segments of the test set.
+(system, segment from 1, score). 10%, 20% and 50% of the judged segments are drawn at random, 1,000 times,
+for all metrics together and for each one. A verdict is p at most .05 by Holm over the 28 pairs; those of
+all judgements alone are the truth. Metrics score all segments of the test set.
 """
 
 from __future__ import annotations
@@ -18,20 +17,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from batch import batched
 
-from replitune.meta.planning import choose, sizes_of
 from replitune.metrics.registry import get_metric
 from replitune.running.files import atomic_open, read_lines
-from replitune.significance.base import Comparison
-from replitune.significance.controlled import Controls, Judgements
 from replitune.significance.multiple import adjust
-from replitune.significance.tests.human import HumanPair, pair_of
-from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
 METRICS = ("chrf", "bleu", "ter", "ribes")
 SHARES = (0.1, 0.2, 0.5)
-DRAWS, FEWER = 1_000, 50
+DRAWS = 1_000
 SEED = 41
 
 
@@ -52,36 +47,8 @@ def read(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     return people, np.array(scores).transpose(0, 2, 1)
 
 
-def judged_pair(people: np.ndarray, scores: np.ndarray, pair: tuple[int, int], weights) -> HumanPair:
-    """As if only the segments with a weight (N,) had been judged."""
-    N = len(weights)
-    names = tuple(map(str, range(scores.shape[2])))
-    cells = np.where(weights > 0, np.nan_to_num(people[list(pair)]), 0.0) * weights
-    controls = {
-        name: Controls(("run-001",), scores[[s]], np.zeros(1, np.intp))
-        for name, s in zip("AB", pair, strict=True)
-    }
-    metric = Judgements("human", names, controls, {}, bool(weights.max() > 1))
-    a, b = (
-        SystemStatistics(name, ("run-001",), (None,), np.stack([own, weights], axis=-1)[np.newaxis])
-        for name, own in zip("AB", cells, strict=True)
-    )
-    return pair_of(Comparison(metric, a, b, np.arange(N, dtype=np.int32)))
-
-
-def verdicts(deltas: list[float], p: list[float]) -> np.ndarray:
-    return np.where(np.array(adjust(p, "holm")) <= 0.05, np.sign(deltas), 0)
-
-
-def p_of(pair: HumanPair, alone: bool) -> tuple[float, float]:
-    from scipy.special import stdtr
-
-    if not alone and not pair.enough:
-        return pair.delta, 1.0
-    delta = pair.alone.mean if alone else pair.delta
-    se = np.sqrt(pair.alone.variance) if alone else pair.se
-    nu = pair.alone.nu if alone else float(pair.parts.nus[0])
-    return delta, 2 * float(stdtr(nu, -abs(delta) / se))
+def verdicts(deltas: np.ndarray, p: np.ndarray) -> np.ndarray:
+    return np.where(np.array(adjust(p.tolist(), "holm")) <= 0.05, np.sign(deltas), 0)
 
 
 def main() -> None:
@@ -92,25 +59,23 @@ def main() -> None:
         judged = ~np.isnan(people).any(axis=0)
         known = np.flatnonzero(judged)
         pairs = list(itertools.combinations(range(len(people)), 2))
-        whole = [judged_pair(people, scores, pair, judged.astype(float)) for pair in pairs]
-        truth = verdicts(*zip(*(p_of(pair, True) for pair in whole), strict=True))
-        sizes = sizes_of(list(scores), pairs)
-        for share, method in itertools.product(SHARES, ("together", *METRICS, "chosen")):
+        y = np.array([people[b] - people[a] for a, b in pairs])
+        x = np.array([scores[b] - scores[a] for a, b in pairs])
+        others = np.flatnonzero(~judged)
+        whole, _ = batched(y[:, known], x[:, np.concatenate([known, others])])
+        truth = verdicts(whole.mean, whole.p)
+        for share, method in itertools.product(SHARES, ("together", *METRICS)):
             rng = stream(SEED, "wmt21", language, str(share), method)
             columns = [METRICS.index(method)] if method in METRICS else list(range(len(METRICS)))
-            n, draws = round(share * len(known)), DRAWS if method == "together" else FEWER
+            n, draws = round(share * len(known)), DRAWS
             found, wrong, ratios = np.zeros((2, 2)), np.zeros(2), np.empty((draws, len(pairs)))
             for draw in range(draws):
-                weights = np.zeros(people.shape[1])
-                if method == "chosen":
-                    at, probability = choose(sizes[known], n, rng)
-                    weights[known[at]] = 1 / probability[at]
-                else:
-                    weights[rng.choice(known, n, replace=False)] = 1.0
-                own = [judged_pair(people, scores[..., columns], pair, weights) for pair in pairs]
-                ratios[draw] = [pair.se / np.sqrt(pair.alone.variance) for pair in own]
-                for k, alone in enumerate((True, False)):
-                    said = verdicts(*zip(*(p_of(pair, alone) for pair in own), strict=True))
+                shuffled = rng.permutation(known)
+                order = np.concatenate([shuffled, others])
+                own = batched(y[:, shuffled[:n]], x[:, order][..., columns])
+                ratios[draw] = np.sqrt(own[1].variance / own[0].variance)
+                for k, estimate in enumerate(own):
+                    said = verdicts(estimate.mean, estimate.p)
                     found[0, k] += (said == truth)[truth != 0].mean()
                     found[1, k] += (said == truth).mean()
                     wrong[k] += (said * truth < 0).sum() / len(pairs)

@@ -6,7 +6,8 @@ have judged segments, or whole documents, chosen at random or with known probabi
 
 Where both systems have several runs, delta is the mean over runs as far as metrics see them: what was
 judged is corrected by how the judged runs differ from the others, and the noise of runs is that of the
-judgements where several runs were judged, and that which metrics predict where one was.
+judgements where several runs were judged: then p speaks of new runs, too. Where one was, it is that
+which metrics predict, and p speaks of new segments alone.
 """
 
 from __future__ import annotations
@@ -130,7 +131,13 @@ class HumanPair:
     word: str
     """The unit: segment, document."""
     both: bool
-    """Whether new runs are asked about, too."""
+    """Whether the noise of runs is counted, as far as it is seen."""
+
+    @property
+    def speaks_of_runs(self) -> bool:
+        """Whether people judged several runs of both, so that their noise is known."""
+        judged = [side.rows for side in (self.a, self.b)]
+        return self.both and all(rows is not None and len(rows) > 1 for rows in judged)
 
     @cached_property
     def alone(self) -> Sharpened:
@@ -241,8 +248,8 @@ def human(
     scope: Annotated[
         Literal["both", "segments"],
         about(
-            "Of what a small p speaks: new segments and new runs (`both`), where both systems have "
-            "several, or new segments and these runs (`segments`)."
+            "Of what a small p speaks: new segments and new runs (`both`), where people judged several "
+            "of both systems, or new segments and these runs (`segments`)."
         ),
     ] = "both",
     unit: UnitOrAuto = "auto",
@@ -252,7 +259,7 @@ def human(
     """Test equal expected judgements."""
     pair = pair_of(comparison, scope, unit)
     a, b, alone = pair.a, pair.b, pair.alone
-    drawn = f"replica+{pair.word}" if pair.both else pair.word
+    drawn = f"replica+{pair.word}" if pair.speaks_of_runs else pair.word
     p = df = low = high = None
     confidence = 1 - alpha if alternative == "two-sided" else 1 - 2 * alpha
     details = {
@@ -342,7 +349,7 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
             what = "unknown which run was judged" if side.rows is None else "one run was judged"
             text = f"{side.name}: {what}; what metrics do not see of other runs is not in the interval"
             notes.append(Note("one-judged-run", text, side.name))
-    if not pair.both:
+    if not pair.speaks_of_runs:
         notes.append(Note("one-replica", "says nothing about other runs"))
     return [*notes, *_rater_notes(metric, pair.a.name, pair.b.name)]
 

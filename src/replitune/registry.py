@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$(?!\n)"
+LETTERS = r"A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u061b\u061d-\u1fff\u3040-\ud7ff"
+"""Of all scripts in use, without marks that are put on others."""
+NAME = rf"^[{LETTERS}][{LETTERS}._+-]{{0,63}}$(?!\n)"
 """A safe file name. $ also matches before a line feed at the end, which is no part of a name."""
 NAME_WORDS = "a safe file name of letters, digits and . _ + - (at most 64, not starting with a sign)"
 Name = Annotated[str, about(NAME_WORDS, pattern=NAME)]
@@ -80,6 +83,29 @@ def _written(value: Any) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # JSON would make it null
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+BROUGHT: dict[str, str] = {}
+"""Packages of which something was loaded, and what."""
+
+
+def blamed(error: BaseException) -> ReplituneError | None:
+    """What went wrong in the code of another package, as one message; None if it was not there."""
+    place = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__", "").partition(".")[0] in BROUGHT:
+            place = frame, line
+    if place is None:
+        return None
+    frame, line = place
+    what = BROUGHT[frame.f_globals["__name__"].partition(".")[0]]
+    return ReplituneError(
+        f"{what} of another package failed",
+        file=frame.f_code.co_filename,
+        line=line,
+        found=f"{type(error).__name__}: {error}",
+        fix="tell its authors, or go without it",
+    )
 
 
 def _imported(place: str) -> Any:
@@ -154,6 +180,13 @@ class Registry(Generic[T]):
                 found=self._points[name].value,
                 expected=expected,
             )
+        if lacks := sorted(getattr(brought, "__abstractmethods__", ())):
+            raise ReplituneError(
+                f"the {self.kind} {name} of another package lacks methods",
+                found=f"{point.value} without {', '.join(lacks)}",
+                expected=f"all methods of {str(self._base).replace(':', '.')}",
+            )
+        BROUGHT[point.module.partition(".")[0]] = f"the {self.kind} {name}"
         loaded: T = brought
         return loaded
 

@@ -219,6 +219,12 @@ class Backend:
         """Whether each replica leaves history.parquet with its dev scores, for the report."""
         return "tune" in self.stages
 
+    @property
+    def same_bytes(self) -> bool:
+        """Whether a replica has the same bytes whenever and wherever it is made. If not, what makes
+        replicas may change from look to look (docs/adaptive.md)."""
+        return False
+
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         """`complain` once for each mistake that single settings cannot show. `experiment` is the whole
         mapping, defaults filled in. Parts that stages read, and replicas, are checked already."""
@@ -264,6 +270,9 @@ class Backend:
 class Given(Backend):
     """Translations that exist on disk: the files are the replicas, and no stage makes them. One job per
     (system, test set) takes over all replicas."""
+
+    gives_texts = True
+    """Scores are taken over as lines, too."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:

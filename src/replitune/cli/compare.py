@@ -38,6 +38,7 @@ from replitune.errors import ReplituneError
 from replitune.extras import needs
 from replitune.readers.settings import ColumnNames
 from replitune.report.contents import LATEX_TABLES
+from replitune.running.files import atomic_open
 from replitune.settings import settings_of
 from replitune.significance.looks.settings import SCHEDULE
 from replitune.significance.settings import ReplicaDesign, Rule, TestSettings
@@ -138,7 +139,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lower-is-better",
         nargs="*",
         metavar="METRIC",
-        help="with --scores: lower is better for these metrics, or for all",
+        help="with --scores: lower is better for these metrics, or for all; of TER, loss, latency and "
+        "others by their names",
+    )
+    parser.add_argument(
+        "--higher-is-better",
+        nargs="+",
+        metavar="METRIC",
+        help="with --scores: higher is better for these metrics, whatever their names say",
     )
     parser.add_argument(
         "--allow-missing",
@@ -170,6 +178,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=get_args(Rule),
         help="exit with 3 unless every system is this against the baseline, or the second of two "
         "against the first, under every metric; the last line of output is the decision as JSON",
+    )
+    parser.add_argument(
+        "--junit",
+        metavar="FILE",
+        help="write what --fail-unless decides as JUnit XML, a test for each pair",
+    )
+    parser.add_argument(
+        "--allow-odd-runs",
+        action="store_true",
+        help="let --fail-unless decide although a run is so far from the others that the runs of its "
+        "system are not normal",
     )
     parser.add_argument(
         "--looks",
@@ -211,7 +230,19 @@ def run(options: argparse.Namespace) -> int:
         raise ReplituneError("--with is of judgements", fix="give them (--human FILE)")
     if options.html:
         needs("plots", "--html")
+    if options.junit and options.fail_unless is None:
+        raise ReplituneError(
+            "--junit writes a decision, and none is asked for",
+            fix="say what must hold: --fail-unless better, not-worse or same",
+        )
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
+    if options.fail_unless and report.undirected:
+        (name, *_) = report.undirected
+        raise ReplituneError(
+            f"is more or less of {name} better?",
+            found="a name that does not say, and --fail-unless",
+            fix=f"say --higher-is-better {name}, or --lower-is-better {name}",
+        )
     record = None if options.looks is None else report.looks(options.looks or SCHEDULE)
     for path, write in (
         (options.stats_dir, report.write_store),
@@ -225,8 +256,6 @@ def run(options: argparse.Namespace) -> int:
             write(path)
     for note in report.read_as:
         print(f"note: {note}", file=sys.stderr)
-    for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
     print_comparison(report.comparison)
     if options.judge_next is not None:
         told = report.write_judging_sheet(
@@ -241,9 +270,12 @@ def run(options: argparse.Namespace) -> int:
         _print_looks(report, record)
     if options.fail_unless is None:
         return 0
-    from replitune.results.decision import decide
+    from replitune.results.decision import decide, junit
 
-    decision = decide(report.results, options.fail_unless)
+    decision = decide(report.results, options.fail_unless, report.comparison.doubts, options.allow_odd_runs)
+    if options.junit is not None:
+        with atomic_open(options.junit) as handle:
+            handle.write(junit(decision))
     print(json.dumps(decision.as_json(), allow_nan=False))
     return 0 if decision.ok else NOT_SO
 
@@ -255,6 +287,8 @@ def _print_looks(report: ComparisonReport, record: Record) -> None:
     print(f"\nlooks by {cell.name}, p adjusted for looks and pairs\n")
     print(look_table(record, cell.decimals))
     print(f"\n{savings(record)}")
+    if record.drift:
+        print(record.drift)
     print(f"note: {PLANNED}", file=sys.stderr)
 
 
@@ -263,6 +297,7 @@ def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
     for option, given in (
         ("--columns", options.columns),
         ("--lower-is-better", options.lower_is_better is not None),
+        ("--higher-is-better", options.higher_is_better is not None),
         ("--allow-missing", options.allow_missing),
     ):
         if given:
@@ -291,7 +326,11 @@ def _compare_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
         ("--source", options.source),
     ):
         if given:
-            raise ReplituneError(f"{option} and --scores together", fix="a table of scores needs no texts")
+            raise ReplituneError(
+                f"{option} and --scores together",
+                fix="a table of scores needs no texts; to have its scores beside metrics of texts: "
+                f"--metrics bleu external:file={options.scores[0]}",
+            )
     if options.baseline and len(options.baseline) > 1:
         raise ReplituneError(
             "--baseline takes the name of one system of the table", found=" ".join(options.baseline)
@@ -301,7 +340,8 @@ def _compare_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
         _score_files(options.scores),
         metrics=metric_words(options.metrics),
         columns=assignments(options.columns, ColumnNames, "--columns"),
-        lower_is_better=lower or lower is not None,
+        lower_is_better=True if lower == [] else lower,
+        higher_is_better=options.higher_is_better or (),
         allow_missing=options.allow_missing,
         testset=options.testset,
         baseline=options.baseline[0] if options.baseline else None,

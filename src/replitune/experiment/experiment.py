@@ -269,6 +269,9 @@ class Experiment:
                 for name in systems
             },
             fixed=[name for name in systems if name in self.outputs],
+            together=not all(
+                self.backends[name].same_bytes for name in systems if name not in self.outputs
+            ),
         )
 
     def after(self, record: Record) -> Experiment:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from replitune.report.numbers import interval, p_value, signed
 from replitune.report.specification import Column, Table
-from replitune.report.wording import count
 from replitune.results.in_hand import Advice
+from replitune.results.numbers import interval, p_value, signed
+from replitune.results.wording import count
 from replitune.significance.looks.record import FUTILE, SETTLED, Look, PairLook, Plan, Record
 from replitune.significance.variances import ENOUGH
 
@@ -68,6 +68,8 @@ def advice_lines(advice: Advice, price: Mapping[str, float]) -> Iterator[str]:
 
     record, plan = advice.record, advice.plan
     wanted = advice.wanted
+    if record is not None and record.drift:
+        yield record.drift
     for name, more in wanted.items():
         have = sum(advice.have[name].values())
         cost = f", about {time_text(more * price[name])} of CPU" if name in price else ""

@@ -123,7 +123,10 @@ class SoFar:
         return {
             "final": False,
             "where": f"{record.plan.testset}, {record.plan.metric}, look {len(record.looks)}",
-            "lines": [look_line(record, pair) for pair in pairs[:SHOWN]],
+            "lines": [
+                *([record.drift] if record.drift else []),
+                *(look_line(record, pair) for pair in pairs[:SHOWN]),
+            ],
             "more": max(len(pairs) - SHOWN, 0),
             "words": BY_RULE,
         }
@@ -131,8 +134,6 @@ class SoFar:
     def _tests_verdict(self, name: str, files: dict[str, list[Path]]) -> Verdict | None:
         from dataclasses import replace
 
-        from replitune.report.verdict import lead_verdicts
-        from replitune.report.wording import with_names
         from replitune.statistics.store import read_systems
 
         experiment = self.experiment
@@ -158,15 +159,7 @@ class SoFar:
         settings = msgspec.structs.replace(
             tests, methods=(tests.lead,), intervals=(), pairs=self._pairs(systems)
         )
-        (cell,) = with_names([test.result_of(stores, settings, systems)])
-        lines = [str(verdict) for verdict in lead_verdicts(cell)]
-        return {
-            "final": False,
-            "where": f"{cell.testset}, {cell.name}",
-            "lines": lines[:SHOWN],
-            "more": max(len(lines) - SHOWN, 0),
-            "words": PEEKING,
-        }
+        return said_of(test.result_of(stores, settings, systems), final=False)
 
 
 def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
@@ -182,23 +175,22 @@ def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
     return statistics.take([row for row, id in enumerate(statistics.replicas) if id in kept])
 
 
-def final(cell: Any) -> Verdict:
-    """The verdict of finished tests."""
-    from replitune.report.verdict import lead_verdicts
+def said_of(cell: Any, final: bool) -> Verdict:
+    """What a result says, of finished tests or not."""
+    from replitune.results.summary import summarise_answers
 
-    lines = [str(verdict) for verdict in lead_verdicts(cell)]
     return {
-        "final": True,
+        "final": final,
         "where": f"{cell.testset}, {cell.name}",
-        "lines": lines[:SHOWN],
-        "more": max(len(lines) - SHOWN, 0),
-        "words": "",
+        "lines": summarise_answers([cell]).lines,
+        "more": 0,
+        "words": "" if final else PEEKING,
     }
 
 
 def look_line(record: Record, pair: PairLook) -> str:
     """One pair at the last look."""
-    from replitune.report.numbers import p_equation, signed
+    from replitune.results.numbers import p_equation, signed
 
     if pair.delta is None or pair.p_adjusted is None:
         return f"{pair.b} - {pair.a}: {pair.note or pair.decision}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from replitune.results.result import Result
-from replitune.significance.base import TestResult
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from replitune.results.result import Result
+    from replitune.significance.base import TestResult
 
 
 def adjusted(result: TestResult | None) -> float | None:
@@ -22,6 +25,17 @@ def difference(cell: Result, pair: tuple[str, str]) -> float:
     """B's mean score minus A's."""
     a, b = (cell.systems[system].avg for system in pair)
     return b - a
+
+
+def next_run(cell: Result, result: TestResult, where: str = "") -> tuple[float, float, float] | None:
+    """P(the next run of the system that is ahead is better than the next one of the other), and its
+    90% interval: on this test set or, `where` "_new", on a new one."""
+    names = (f"superior{where}", f"superior{where}_low", f"superior{where}_high")
+    p, low, high = (result.details.get(name) for name in names)
+    if p is None or low is None or high is None or cell.neutral:
+        return None
+    b_ahead = (result.delta > 0) == cell.higher_is_better
+    return (p, low, high) if b_ahead else (1 - p, 1 - high, 1 - low)
 
 
 def best(cell: Result) -> str | None:

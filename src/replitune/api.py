@@ -110,7 +110,7 @@ def compare(
     tests = _tests(baseline, settings)
     _enough(systems)
     entries = METRICS.entries(metrics)
-    tests = _margins(tests, [entry.id for entry in entries], settings)
+    tests = _margins(tests, [entry.id for entry in entries], {**settings, "human": human})
     name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
@@ -231,7 +231,7 @@ def scores(
         groups=TUNERS.names,
     )
     tests = _tests(baseline, settings)
-    tests = _margins(tests, [store.metric.id for store in given.stores], settings)
+    tests = _margins(tests, [store.metric.id for store in given.stores], {**settings, "human": human})
     _enough(given.stores[0].systems)
     read_as = given.read_as
     if given.run_level:
@@ -336,7 +336,7 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
     margin = given.get("margin")
     if not _is_number(margin):
         for name in tests.margin:
-            if name not in metrics:
+            if name not in (*metrics, *(CRITERIA if given.get("human") else ())):
                 close = nearest(name, [*metrics])
                 raise ReplituneError(
                     f"a margin of {name}, which is not compared",
@@ -394,6 +394,9 @@ def _tests_of_people(tests: TestSettings) -> TestSettings:
     methods = (Entry("crossed", {"scope": "segments"}, "crossed"),)
     return msgspec.structs.replace(tests, methods=methods, pairs="all", margin={}, intervals=())
 
+
+CRITERIA = ("human", "adequacy", "fluency")
+"""What judgements are called, which are known when they are read."""
 
 OF_TESTS = ("scope", "unit")
 """Options of tests that may stand beside the settings of all."""

@@ -370,7 +370,7 @@ class ComparisonReport(Report):
         if human is not None:
             before = earlier_judgements(human, [*lead.systems], store.segments, first_segment)
         if budget is None:
-            cells = [cell for cell in self.results if cell.metric in self.people]
+            cells = [cell for cell in self.results if cell.metric in self.comparison.people]
             margin = None if not cells else self.comparison.settings.margin.get(cells[0].metric)
             if margin is None:
                 raise ReplituneError(

@@ -54,6 +54,8 @@ def compare(
     threads: int | None = None,
     design: str = "runs",
     human: str | Path | None = None,
+    controls: Sequence[str] = (),
+    first_segment: int | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by their outputs: scores, spread, and the significance of differences.
@@ -84,6 +86,10 @@ def compare(
         What replicas are: ``"runs"``, or ``"samples"`` that are independent for each segment.
     human
         A file of judgements (docs/meta.md), whose ranking stands beside the metrics'.
+    controls
+        Ids of metrics that sharpen the judgements (docs/judging.md).
+    first_segment
+        Number of the first segment in the judgements; by default 1 where the last is that of segments.
     **settings
         Of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
         ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}`` or a
@@ -103,7 +109,7 @@ def compare(
 
     tests = _tests(baseline, settings)
     entries = METRICS.entries(metrics)
-    tests = _margins(tests, [entry.id for entry in entries], settings)
+    tests = _margins(tests, [entry.id for entry in entries], {**settings, "human": human})
     name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
@@ -138,6 +144,8 @@ def compare(
         warnings=[*warnings, *copies],
         doubts=doubts,
         human=human,
+        controls=controls,
+        first_segment=first_segment,
         texts=given,
         outputs=texts,
         read_as=read_as,
@@ -158,6 +166,8 @@ def scores(
     threads: int | None = None,
     design: str = "runs",
     human: str | Path | None = None,
+    controls: Sequence[str] = (),
+    first_segment: int | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by scores that something else computed: no texts, any metric or task.
@@ -185,7 +195,7 @@ def scores(
         The system that all others are compared with; by default every pair is.
     testset
         The one that is wanted, of a table with several; its name, of one without.
-    seed, threads, design, human, **settings
+    seed, threads, design, human, controls, first_segment, **settings
         As of `compare`.
 
     Returns
@@ -221,7 +231,7 @@ def scores(
         groups=TUNERS.names,
     )
     tests = _tests(baseline, settings)
-    tests = _margins(tests, [store.metric.id for store in given.stores], settings)
+    tests = _margins(tests, [store.metric.id for store in given.stores], {**settings, "human": human})
     read_as = given.read_as
     if given.run_level:
         tests = _tests_of_runs_alone(tests, settings)
@@ -240,6 +250,8 @@ def scores(
         design=design,
         warnings=given.warnings,
         human=human,
+        controls=controls,
+        first_segment=first_segment,
         read_as=read_as,
         undirected=given.undirected,
     )
@@ -323,7 +335,7 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
     margin = given.get("margin")
     if not _is_number(margin):
         for name in tests.margin:
-            if name not in metrics:
+            if name not in (*metrics, *(CRITERIA if given.get("human") else ())):
                 close = nearest(name, [*metrics])
                 raise ReplituneError(
                     f"a margin of {name}, which is not compared",
@@ -356,8 +368,24 @@ def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
     return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
 
 
+def _controls(names: Sequence[str], stores: Sequence[SegmentStatistics]) -> list[SegmentStatistics]:
+    """Metrics that sharpen judgements."""
+    from replitune.errors import ReplituneError, nearest
+
+    known = {store.metric.id: store for store in stores}
+    for name in names:
+        if name not in known:
+            close = nearest(name, list(known))
+            raise ReplituneError(
+                f"no metric {name!r} to sharpen the judgements",
+                expected=", ".join(known),
+                fix=f"did you mean {close}?" if close else "name it among the metrics, too",
+            )
+    return [known[name] for name in dict.fromkeys(names)]
+
+
 def _tests_of_people(tests: TestSettings) -> TestSettings:
-    """The test of judgements: one run of each system, all pairs, new segments."""
+    """The test of judgements alone: one run of each system, all pairs, new segments."""
     import msgspec
 
     from replitune.registry import Entry
@@ -365,6 +393,9 @@ def _tests_of_people(tests: TestSettings) -> TestSettings:
     methods = (Entry("crossed", {"scope": "segments"}, "crossed"),)
     return msgspec.structs.replace(tests, methods=methods, pairs="all", margin={}, intervals=())
 
+
+CRITERIA = ("human", "adequacy", "fluency")
+"""What judgements are called, which are known when they are read."""
 
 OF_TESTS = ("scope", "unit")
 """Options of tests that may stand beside the settings of all."""
@@ -543,6 +574,8 @@ def _report(
     warnings: Sequence[str],
     doubts: Sequence[Doubt] = (),
     human: str | Path | None = None,
+    controls: Sequence[str] = (),
+    first_segment: int | None = None,
     **more: Any,
 ) -> ComparisonReport:
     """`more`: other fields of the report."""
@@ -550,19 +583,25 @@ def _report(
 
     from threadpoolctl import threadpool_limits
 
+    from replitune.errors import ReplituneError
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
 
+    if controls and human is None:
+        raise ReplituneError("metrics that sharpen judgements, and no judgements", fix="give `human`, too")
     # a sum's last digit depends on the number of threads; a notebook has as many as there are cores
     with threadpool_limits(1, user_api="blas"):
         judged: dict[str, Any] = {}
         if human is not None:
             from replitune.meta.judged import human_statistics
 
-            judged_stores, notes = human_statistics(human, stores[0])
+            sharpening = _controls(controls, stores)
+            judged_stores, notes = human_statistics(
+                human, stores[0], sharpening, first_segment=first_segment
+            )
             more["read_as"] = (*more.get("read_as", ()), *notes)
             for store in judged_stores:
-                people_tests = _tests_of_people(tests)
+                people_tests = tests.of_people([*store.systems]) if controls else _tests_of_people(tests)
                 one = compare([store], people_tests, testset=testset, seed=seed, threads=1)
                 judged |= one.metrics
             stores = [*stores, *judged_stores]

@@ -21,7 +21,7 @@ from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain, setti
 from replitune.significance.looks.plan import require_followed
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.pairs import pairs_of_systems
-from replitune.significance.registry import TESTS
+from replitune.significance.registry import PEOPLE, TESTS
 from replitune.significance.settings import Baseline
 
 Complain = Callable[..., Any]
@@ -104,6 +104,22 @@ def metrics_differ(complain: Complain, metrics: Sequence[Entry]) -> None:
 def tests_differ(complain: Complain, tests: Any) -> None:
     ids_differ(complain, ("tests", "methods"), "method", tests.methods)
     ids_differ(complain, ("tests", "intervals"), "interval", tests.intervals)
+
+
+def people_fit(complain: Complain, tests: Any, metrics: Sequence[Entry], corpus: Any) -> None:
+    if tests.human is None:
+        return
+    ids, given = [entry.id for entry in metrics], tests.human
+    if PEOPLE in ids:
+        complain(
+            ("metrics",), f"a metric is called {PEOPLE}, as people's judgements are", fix="give it an `id`"
+        )
+    for id in given.metrics if given.metrics != "all" else ():
+        if id not in ids:
+            unknown(complain, ("tests", "human", "metrics"), "metric", id, ids)
+    for testset in given.judgements if isinstance(given.judgements, Mapping) else ():
+        if testset not in corpus.tests:
+            unknown(complain, ("tests", "human", "judgements"), "test set", testset, list(corpus.tests))
 
 
 def ids_differ(complain: Complain, path: Path_, what: str, entries: Iterable[Entry]) -> None:
@@ -355,6 +371,7 @@ CHECKS: tuple[tuple[Callable[..., None], tuple[str, ...]], ...] = (
     (suites_fit, ("tests", "corpus", "metrics")),
     (metrics_differ, ("metrics",)),
     (tests_differ, ("tests",)),
+    (people_fit, ("tests", "metrics", "corpus")),
     (studies_fit, ("studies", "metrics", "corpus")),
     (scores_fit, ("metrics", "corpus")),
     (texts_are_there, ("systems", "corpus")),

@@ -340,6 +340,20 @@ class Experiment:
                 files[key] = str(self.corpora / given[testset])
         return files if "human" in files else {}
 
+    @cached_property
+    def sharpened(self) -> dict[str, str]:
+        """Files of judgements that metrics sharpen, by test set."""
+        human = self.settings.tests.human
+        given = {} if human is None else human.judgements
+        if isinstance(given, str):
+            given = {self.tests[0]: given}
+        return {testset: str(self.corpora / file) for testset, file in given.items()}
+
+    def judgement_files(self, testset: str) -> list[str]:
+        """All files of human scores of a test set."""
+        files = self.human_files(testset).values()
+        return list(dict.fromkeys([*files, *filter(None, [self.sharpened.get(testset)])]))
+
     def stage(self, name: str, **names: str) -> Stage:
         """The job of a stage: ``stage("decode", system="a", replica="mert-001")``."""
         return STAGES[name].from_experiment(self, **names)

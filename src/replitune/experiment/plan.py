@@ -75,8 +75,8 @@ def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
         for path in experiment.all_score_files(id):
             if not path.is_file():
                 yield ReplituneError(f"no such file of scores of {id}", file=path)
-    for testset in experiment.judged:
-        for file in experiment.human_files(testset).values():
+    for testset in experiment.tests:
+        for file in experiment.judgement_files(testset):
             if not Path(file).is_file():
                 yield ReplituneError("no such file of judgements", file=file)
 
@@ -168,8 +168,8 @@ def cautions(experiment: Experiment) -> list[str]:
     ]
     outside += [
         file
-        for testset in experiment.judged
-        for file in experiment.human_files(testset).values()
+        for testset in experiment.tests
+        for file in experiment.judgement_files(testset)
         if not _is_inside(Path(file), experiment.corpora)
     ]
     if outside:

@@ -162,6 +162,7 @@ STAGES: Registry[type[Stage]] = Registry(
         "score": "replitune.stages.score:Score",
         "derive": "replitune.stages.derive:Derive",
         "test": "replitune.stages.test:Test",
+        "human": "replitune.stages.human:Human",
         "power": "replitune.stages.studies:Power",
         "replication": "replitune.stages.studies:Replication",
         "calibrate": "replitune.stages.studies:Calibrate",

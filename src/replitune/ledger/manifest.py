@@ -95,8 +95,9 @@ def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
             if experiment.all_score_files(id)
         },
         "judgements_given": {
-            testset: _below(experiment.corpora, map(Path, experiment.human_files(testset).values()))
-            for testset in experiment.judged
+            testset: _below(experiment.corpora, map(Path, people))
+            for testset in experiment.tests
+            if (people := experiment.judgement_files(testset))
         },
         "not_repeatable": unrepeatable(folder, replicas),
         "files": files,

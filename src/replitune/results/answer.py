@@ -32,7 +32,10 @@ DECIDED: tuple[State, ...] = ("better", "better-within-margin", "same", "differe
 AHEAD: tuple[State, ...] = ("better", "better-within-margin")
 
 LOOKS = ("looks-settled", "looks-futile", "looks-open")
-QUIET = (*LOOKS, "paired", "welch", "not-bca", "every-pair", "no-gradient", "pooled-groups", "noise-ratio")
+QUIET = (
+    *(*LOOKS, "paired", "welch", "not-bca", "every-pair", "no-gradient", "pooled-groups", "noise-ratio"),
+    "control-variates",
+)
 """Notes that do not make an answer less sure than it says."""
 SERIOUS = (
     "one-run",
@@ -41,8 +44,13 @@ SERIOUS = (
     "unstable-run",
     "one-run-decides",
     "not-valid",
+    "selection-differs",
+    "few-judged",
     "few-documents",
     "few-contributing",
+    "other-raters",
+    "rater-effects",
+    "one-judged-run",
     "shared-seeds",
     "looked-before",
     "wide-margin",

@@ -296,7 +296,7 @@ class Result:
             for source in row.variances
         ]
         return {
-            "": (tests, rows.TESTS),
+            "": (tests, rows.JUDGED_TESTS if any("judged" in row for row in tests) else rows.TESTS),
             ".systems": (systems, rows.SYSTEMS),
             ".overlaps": (overlaps, rows.OVERLAPS),
             ".variances": (variances, rows.VARIANCES),
@@ -362,13 +362,11 @@ class Result:
             pair = tuple(row.pop(name) for name in ("a", "b", "method"))
             variances[pair].append(VarianceRow(**row))
         tests = []
-        for row in rows.read_table(path(""), rows.TESTS):
+        for row in rows.read_tests(path("")):
             del row["note"]
-            counted = {name: row.pop(name) for name in rows.DETAILS}
-            details = {name: value for name, value in counted.items() if value is not None}
             notes = notes_of["test", row["a"], row["b"], None, None, row["method"]]
             sources = tuple(variances[row["a"], row["b"], row["method"]])
-            tests.append(TestResult(**row, details=details, notes=tuple(notes), variances=sources))
+            tests.append(TestResult(**row, notes=tuple(notes), variances=sources))
         overlaps = []
         for row in rows.read_table(path(".overlaps"), rows.OVERLAPS):
             del row["note"]

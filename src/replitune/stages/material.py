@@ -27,7 +27,7 @@ from replitune.results.summary import Provenance
 from replitune.results.wording import with_names
 from replitune.running.files import read_lines, read_text
 from replitune.significance.looks.record import read_record
-from replitune.significance.registry import TESTS
+from replitune.significance.registry import PEOPLE, TESTS
 from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
 from replitune.significance.studies.replication import ReplicationRow
@@ -45,20 +45,14 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
     """Everything that the settings of the job name. `unrepeatable`: the replicas that another run
     would make differently."""
     folder = Path(job.folder)
-    cells = with_names(
-        [
-            Result.read(folder / "tests" / testset, metric)
-            for testset in job.tested
-            for metric in job.metrics
-        ]
-    )
+    cells = with_names([Result.read(folder / "tests" / testset, metric) for testset, metric in job.cells])
     lead = [c for c in cells if c.metric == job.metrics[0] and c.testset in job.decoded]
     texts = {cell.testset: read_prepared(job.at.testset(cell.testset)) for cell in lead}
     stores = {cell.testset: _store(job.at, cell) for cell in lead}
     outputs = {cell.testset: read_outputs(job.at, cell, stores[cell.testset]) for cell in lead}
 
     def why(testset: str) -> Why:
-        own = [cell for cell in cells if cell.testset == testset and cell.systems]
+        own = [cell for cell in cells if cell.testset == testset and cell.systems and cell.metric != PEOPLE]
         scored = (
             (c.metric, _store(job.at, c) if c.metric != job.metrics[0] else stores[testset]) for c in own
         )
@@ -100,6 +94,7 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
         ),
         looks=read_record(job.at.look(job.looks)) if job.looks else None,
         **studies,
+        people=[PEOPLE] if job.people else [],
         meta={t: read_rows(job.at.study("meta", t), MetaRow) for t in job.judged},
     )
 

@@ -10,6 +10,7 @@ import msgspec
 from replitune.experiment.places import TESTS
 from replitune.experiment.stage import Conditions, Counts, Files, Stage, decodes_of
 from replitune.replicas import replica_ids
+from replitune.significance.registry import PEOPLE
 from replitune.stages.studies import STUDIES
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Report(Stage):
     alpha: float
     family: str
     samples: int
+    people: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Test sets on which metrics sharpen people's judgements."""
     looks: int | msgspec.UnsetType = msgspec.UNSET
     """The last look, where looks have decided how many replicas there are."""
 
@@ -72,6 +75,7 @@ class Report(Stage):
             alpha=tests.alpha,
             family=tests.family,
             samples=tests.samples,
+            people=[*experiment.sharpened] or msgspec.UNSET,
             looks=experiment.last_look,
         )
 
@@ -81,15 +85,16 @@ class Report(Stage):
         return [*self.decoded, *self.suites]
 
     @property
+    def cells(self) -> list[tuple[str, str]]:
+        """(test set, metric) of the tests; people's judgements come last."""
+        cells = [(testset, metric) for testset in self.tested for metric in self.metrics]
+        return [*cells, *((testset, PEOPLE) for testset in self.people or ())]
+
+    @property
     def numbers(self) -> list[str]:
         """The tests and the studies."""
         at = self.at
-        files = [
-            at.tests(testset, metric, kind)
-            for testset in self.tested
-            for metric in self.metrics
-            for kind in TESTS
-        ]
+        files = [at.tests(*cell, kind) for cell in self.cells for kind in TESTS]
         files += [at.study(study, *cell) for study, cells in self.studies.items() for cell in cells]
         return [*files, *(at.study("meta", testset) for testset in self.judged)]
 

@@ -603,7 +603,7 @@ def _report(
             for store in judged_stores:
                 people_tests = tests.of_people([*store.systems]) if controls else _tests_of_people(tests)
                 one = compare([store], people_tests, testset=testset, seed=seed, threads=1)
-                judged |= one.metrics
+                judged |= {id: replace(result, judged=True) for id, result in one.metrics.items()}
             stores = [*stores, *judged_stores]
         comparison = compare(
             stores[: len(stores) - len(judged)],

@@ -257,7 +257,7 @@ def test_few_documents_and_few_segments_have_no_p():
     assert "few-documents" in codes(result)
     heavy = np.full((2, 1, 300), np.nan)
     heavy[..., :60] = 0
-    heavy[1, 0, :2] = (50, -40)
+    heavy[1, 0, :2] = (50, 40)
     assert human(compared(heavy, np.zeros((2, 1, 300)))).p is None
 
 

@@ -25,11 +25,10 @@ from replitune.significance.simultaneous import Estimate
 from replitune.significance.system_parts import (
     FEW_CONTRIBUTING,
     FEW_DOCUMENTS,
-    SMALLEST_CONTRIBUTING,
     SMALLEST_DOCUMENTS,
     SystemParts,
-    contributing,
     contributing_df,
+    few_contributing,
 )
 from replitune.significance.variances import VarianceRow, variance_table
 
@@ -129,16 +128,11 @@ class CrossedPair:
     @cached_property
     def contributing(self) -> tuple[float, bool]:
         """How many units make the difference on the test set where they are fewest, and whether they
-        are enough for a p. Infinite, and enough, where that is no concern: where the test set adds less
-        than a tenth of the variance, or a skewness below 1 (2 for there to be no p) makes them few."""
-        few, enough = float(np.inf), True
+        are enough for a p; infinite, too, where the test set adds less than a tenth of the variance."""
         d = self.b.mean - self.a.mean
-        for x in (d[block.units] for block in self.a.blocks if self.scope != "runs"):
-            K = float(contributing(x))
-            if len(x) > K and 10 * dot(x, x) > self.parts.variance:
-                few = min(few, K)
-                enough = enough and min(SMALLEST_CONTRIBUTING, len(x) / 4) <= K
-        return few, enough
+        of_blocks = [d[block.units] for block in self.a.blocks if self.scope != "runs"]
+        known = [few_contributing(x) for x in of_blocks if 10 * dot(x, x) > self.parts.variance]
+        return min((few for few, _ in known), default=float(np.inf)), all(enough for _, enough in known)
 
     @cached_property
     def varies(self) -> bool:

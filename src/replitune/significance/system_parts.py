@@ -234,6 +234,15 @@ def contributing(d: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(skewed, squares**3 / np.where(skewed, cubes, 1.0) ** 2, np.inf)
 
 
+def few_contributing(d: NDArray[np.float64]) -> tuple[float, bool]:
+    """How many of these units (U,) make the difference, and whether they are enough for a p; infinite
+    where a skewness below 1 (2 for there to be no p) makes them few."""
+    K = float(contributing(d))
+    if len(d) <= K:
+        return np.inf, True
+    return K, min(SMALLEST_CONTRIBUTING, len(d) / 4) <= K
+
+
 def contributing_df(d: NDArray[np.float64], nu: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """Degrees of freedom of V_seg: of nu, what is left where few units make the difference.
 

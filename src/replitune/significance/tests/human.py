@@ -32,11 +32,10 @@ from replitune.significance.margins import within_margin
 from replitune.significance.system_parts import (
     FEW_CONTRIBUTING,
     FEW_DOCUMENTS,
-    SMALLEST_CONTRIBUTING,
     SMALLEST_DOCUMENTS,
-    contributing,
     contributing_df,
     document_sums,
+    few_contributing,
     has_documents,
 )
 from replitune.significance.tests.crossed import UnitOrAuto
@@ -184,15 +183,15 @@ class HumanPair:
         return self.se > self.slack
 
     @cached_property
-    def contributing(self) -> float:
-        """How many units make the difference; infinite where that is no concern."""
-        return contributing(self.helped.added, self.helped.nu)
+    def contributing(self) -> tuple[float, bool]:
+        """How many units make the difference, and whether they are enough for a p."""
+        return few_contributing(self.helped.added)
 
     @property
     def enough(self) -> bool:
         """Whether there are judgements for a p."""
         fewest = SMALLEST_DOCUMENTS if self.word == "document" else FEWEST_JUDGED
-        return self.helped.nu + 1 >= fewest and self.contributing >= SMALLEST_CONTRIBUTING
+        return self.helped.nu + 1 >= fewest and self.contributing[1]
 
     def reach(self, level: float) -> float:
         """Half the width of the interval with confidence 1 - level."""
@@ -330,9 +329,10 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     if word == "document" and size < FEW_DOCUMENTS:
         how = "no p" if size < SMALLEST_DOCUMENTS else "level approximate"
         notes.append(Note("few-documents", f"only {size:.1f} effective judged documents: {how}"))
-    if pair.contributing < FEW_CONTRIBUTING:
-        how = "no p" if pair.contributing < SMALLEST_CONTRIBUTING else "level approximate"
-        text = f"about {pair.contributing:.0f} {word}s make the difference: {how}"
+    few, enough = pair.contributing
+    if few < FEW_CONTRIBUTING:
+        how = "level approximate" if enough else "no p"
+        text = f"about {few:.0f} {word}s make the difference: {how}"
         notes.append(Note("few-contributing", text))
     only = int((pair.a.any ^ pair.b.any).sum())
     if only:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.backends.interface import Derivation
+from replitune.backends.registry import get_backend
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
 from replitune.experiment.places import Places
@@ -89,6 +90,7 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
         histories=read_histories(job),
         corpus=json.loads(read_text(job.at.inputs))["warnings"],
         unrepeatable=unrepeatable,
+        answers=_remarks(job),
         looks=read_record(job.at.look(job.looks)) if job.looks else None,
         **studies,
         meta={t: read_rows(job.at.study("meta", t), MetaRow) for t in job.judged},
@@ -103,6 +105,19 @@ def _derivations(job: Report, testset: str) -> dict[str, tuple[str, list[Derivat
             read = json.loads(read_text(job.at.derivations(testset, system)))
             derivations[system] = read["replica"], read["derivations"]
     return derivations
+
+
+def _remarks(job: Report) -> list[str]:
+    """What a reader must know of the answers of servers."""
+    remarks = []
+    for system, settings in (job.asked or {}).items():
+        files = {
+            name: Path(file)
+            for testset in job.decoded
+            for name, file in job.answers(testset, system).items()
+        }
+        remarks += get_backend(system, settings).remarks(files)
+    return remarks
 
 
 def _store(at: Places, cell: Result) -> SegmentStatistics:

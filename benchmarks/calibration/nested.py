@@ -81,7 +81,8 @@ def measure(prompts: tuple[int, int], samples: int, segments: int, ratio: float,
     row = {f"nested {alpha}": float((p[0] <= alpha).mean()) for alpha in ALPHAS}
     if not paired:
         row |= {
-            name: float((p[i, : TRIALS // 8] <= 0.05).mean()) for i, name in ((1, "samples"), (2, "runs"))
+            name: float((p[i, : TRIALS // 8] <= 0.05).mean())
+            for i, name in ((1, "as samples"), (2, "as runs"))
         }
     return row
 

@@ -39,7 +39,7 @@ class Counts(Kind):
 
     @property
     def keys(self) -> list[str]:
-        return ["seeds", *SAID, *TUNERS.names]
+        return ["seeds", *TUNERS.names, *SAID]
 
     @property
     def words(self) -> str:  # type: ignore[override]

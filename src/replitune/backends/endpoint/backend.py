@@ -119,13 +119,6 @@ class Endpoint(Backend):
         """Most tokens of an answer; 0: not known."""
         return max((int(self.settings.sampling.get(name) or 0) for name in LENGTHS), default=0)
 
-    def missing(self) -> list[ReplituneError]:
-        try:
-            self._key()
-        except ReplituneError as error:
-            return [error]
-        return []
-
     def _key(self) -> str | None:
         name = self.settings.key
         if name is None:
@@ -150,7 +143,8 @@ class Endpoint(Backend):
         journal = Journal(needed(job.common, "work") / "answers.jsonl", [one.key for one in requests])
         known = sum(one.key in journal.answers for one in requests)
         try:
-            Server(self.settings, self._key()).ask(requests, journal)
+            if known < len(requests):
+                Server(self.settings, self._key()).ask(requests, journal)
         finally:
             journal.close()
         print(f"{testset}: {len(requests)} answers, {known} of them known before", flush=True)

@@ -371,3 +371,41 @@ def test_prompts_are_runs_and_samples_of_prompts_are_nested(
         assert (test.n_a, test.generalises_to) == (3, "new segments and new prompts")
         runs = Experiment(resolve(changed(given, replicas={"prompt": 3})))
         assert (runs.design, runs.replica_counts("a")) == ("runs", {"prompt": 3})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"systems__a__prompts": ["no place"]}, "a prompt without {source}"),
+        ({"systems__a__prompts": ["{sourec} {source}"]}, "unknown place {sourec}"),
+        ({"systems__a__prompts": ["{source}", "{examples} {source}"]}, "how many examples"),
+        ({"systems__a__prompts": ["{source}", "x {source}"]}, "number of prompts"),
+        ({"replicas": {"prompt": 2}}, "number of prompts"),
+        ({"replicas": {"seeds": 2}}, "replicas of other kinds"),
+        ({"systems__a__url": "http://me:secret@host/v1"}, "no address of a server"),
+        ({"systems__a__url": ""}, "key `url` is missing"),
+        ({"systems__a__key": KEY}, "no name of an environment variable"),
+        (
+            {"systems__a__sampling": {"n": 2, "temperature": 1}, "systems__a__budget": {"tokens": 5}},
+            "elsewhere",
+        ),
+        ({"systems__a__sampling": {}, "systems__a__budget": {"tokens": 5}}, "longest answer"),
+        ({"systems__a__budget": {"money": 5.0}}, "without prices"),
+        ({"systems__a__match": "("}, "no regular expression"),
+        ({"replicas": {"prompt": 9, "sample": 9, "until": "settled"}}, "design: nested"),
+    ],
+)
+def test_a_mistake_is_named_and_the_key_is_not_repeated(change: dict[str, Any], words: str):
+    with pytest.raises(ReplituneError) as error:
+        resolve(experiment("http://localhost/v1", **change))
+    assert words in str(error.value)
+    assert KEY not in str(error.value)
+
+
+def test_samples_that_looks_may_add_to_are_runs():
+    given = experiment("http://localhost/v1", replicas={"sample": 8, "until": "settled"})
+    looks = Experiment(resolve(given))
+    assert looks.design == "runs"
+    assert looks.plan.sizes["a"] == [3, 5, 8]
+    samples = changed(given, replicas={"sample": 8, "design": "runs"})
+    assert Experiment(resolve(samples)).design == "runs"

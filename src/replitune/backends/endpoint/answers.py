@@ -90,8 +90,10 @@ class Journal:
             )
 
     def close(self) -> None:
-        os.fsync(self._file)
-        os.close(self._file)
+        with self._lock:
+            os.fsync(self._file)
+            os.close(self._file)
+            self._file = -1  # for threads that outlive an interrupted job
 
     def reserve(
         self, request: str, most: Tokens, budget: BudgetSettings, per_minute: float | None
@@ -103,7 +105,7 @@ class Journal:
             if (beyond := budget.exceeded(self.requests + 1, tokens)) is not None:
                 return beyond
             now = time.time()
-            at = now if per_minute is None else max(now, min(self._last, now + 60) + 60 / per_minute)
+            at = now if per_minute is None else max(now, self._last + 60 / per_minute)
             self._append(Sent(request, most, at))
             return at
 

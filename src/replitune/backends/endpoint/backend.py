@@ -136,7 +136,7 @@ class Endpoint(Backend):
 
     def ask(self, job: ReplicaJob, testset: str, source: Sequence[str]) -> None:
         from replitune.backends.endpoint.answers import Journal
-        from replitune.backends.endpoint.client import Server
+        from replitune.backends.endpoint.client import Asking
         from replitune.running.files import atomic_open
 
         requests = list(self._requests(job, testset, source))
@@ -144,7 +144,7 @@ class Endpoint(Backend):
         known = sum(one.key in journal.answers for one in requests)
         try:
             if known < len(requests):
-                Server(self.settings, self._key()).ask(requests, journal)
+                Asking(self.settings, self._key(), journal, requests).run()
         finally:
             journal.close()
         print(f"{testset}: {len(requests)} answers, {known} of them known before", flush=True)

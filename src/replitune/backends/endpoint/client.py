@@ -13,9 +13,7 @@ import select
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -76,37 +74,31 @@ class _AttemptError(Exception):
         self.pause = pause
 
 
-@dataclass(frozen=True)
-class Server:
-    """Where and how to ask."""
-
-    asked: EndpointSettings
-    key: str | None
-
-    def ask(self, requests: Sequence[Request], journal: Journal) -> None:
-        """Ask for what the journal has no answer to."""
-        todo = deque(one for one in requests if one.key not in journal.answers)
-        workers = [_Worker(self, todo, journal, n) for n in range(min(self.asked.concurrency, len(todo)))]
-        state = _State(workers)
-        for worker in workers:
-            worker.start(state)
-        while any(worker.thread.is_alive() for worker in workers):
-            for worker in workers:
-                worker.cut_if_overdue()
-            state.wait(0.1)
-        if state.error is not None:
-            raise state.error
-
-
-class _State:
+class Asking:
     """What the threads share."""
 
-    def __init__(self, workers: Sequence[_Worker]) -> None:
-        self.workers = workers
+    def __init__(
+        self, settings: EndpointSettings, key: str | None, journal: Journal, requests: Sequence[Request]
+    ) -> None:
+        self.settings, self.key, self.journal = settings, key, journal
+        todo = [one for one in requests if one.key not in journal.answers]
+        self.todo = iter(todo)
+        self.workers = [_Worker(self, n) for n in range(min(settings.concurrency, len(todo)))]
         self.error: BaseException | None = None
         self.not_before = 0.0
         """The server asked everybody to wait."""
         self._changed = threading.Condition()
+
+    def run(self) -> None:
+        """Ask for what the journal has no answer to."""
+        for worker in self.workers:
+            worker.thread.start()
+        while waiting := [worker for worker in self.workers if worker.thread.is_alive()]:
+            for worker in waiting:
+                worker.cut_if_overdue()
+            waiting[0].thread.join(0.1)
+        if self.error is not None:
+            raise self.error
 
     def fail(self, error: BaseException) -> None:
         with self._changed:
@@ -119,50 +111,34 @@ class _State:
             self._changed.wait_for(lambda: self.error is not None, seconds)
         return self.error is None
 
-    def end(self) -> None:
-        """Of a thread; wakes the one that waits for all."""
-        with self._changed:
-            self._changed.notify_all()
-
 
 class _Worker:
     """One thread with one connection."""
 
-    def __init__(self, server: Server, todo: deque[Request], journal: Journal, number: int) -> None:
-        self.asked, self.key = server.asked, server.key
-        self.todo, self.journal, self.number = todo, journal, number
+    def __init__(self, asking: Asking, number: int) -> None:
+        self.state, self.asked, self.key, self.journal = asking, asking.settings, asking.key, asking.journal
+        self.number = number
         self.thread = threading.Thread(target=self._run, name=f"ask-{number}", daemon=True)
         self.open = False
         """It has sent a request whose cost is not known yet."""
         self._connection: http.client.HTTPConnection | None = None
         self._deadline: float | None = None
 
-    def start(self, state: _State) -> None:
-        self.state = state
-        self.thread.start()
-
     def cut_if_overdue(self) -> None:
         """A server that sends a byte now and then keeps every time-out of a socket from passing."""
         connection, deadline = self._connection, self._deadline
         if connection is not None and deadline is not None and time.monotonic() > deadline:
-            sock = connection.sock
-            if sock is not None:
-                with contextlib.suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(OSError, AttributeError):  # closed meanwhile
+                connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _run(self) -> None:
         try:
-            while self.state.error is None:
-                try:
-                    request = self.todo.popleft()
-                except IndexError:
-                    return
+            while self.state.error is None and (request := next(self.state.todo, None)) is not None:
                 self._answer(request)
         except BaseException as error:
             self.state.fail(error)
         finally:
             self._close()
-            self.state.end()
 
     def _answer(self, request: Request) -> None:
         failures = 0
@@ -245,7 +221,7 @@ class _Worker:
         if response.status in AGAIN or response.status >= 500:
             pause = _pause(response.getheader("Retry-After"))
             if pause is None or pause <= PATIENCE:
-                raise _AttemptError(said, billed=False, pause=pause)
+                raise _AttemptError(said, billed=response.status >= 500, pause=pause)
         self.journal.settle(request.most, (0, 0))
         raise ReplituneError(
             f"{self.asked.url} turned a request down",

@@ -5,13 +5,18 @@ whether they are current)."""
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
+import inspect
 import json
 import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args, get_origin
+
+import msgspec
 
 from replitune.backends.registry import BACKENDS
 from replitune.cli.main import COMMANDS, parser_of
@@ -19,6 +24,8 @@ from replitune.corpus.settings import CORPORA, Columns, TestSetFiles, TrainFiles
 from replitune.experiment.settings import Asked, ExperimentSettings, Studies
 from replitune.metrics.registry import METRICS
 from replitune.registry import Registry
+from replitune.results.answer import Answer
+from replitune.results.summary import Summary
 from replitune.settings import Setting, Settings, json_schema, plain, settings_of, words_of
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.registry import INTERVALS, TESTS
@@ -62,6 +69,7 @@ COMMON = ("help", "threads", "log", "record")
 def main() -> int:
     wanted = {
         SCHEMA: json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
+        DOCS / "answer.schema.json": json.dumps(answers(), indent=1, ensure_ascii=False) + "\n",
         DOCS / "configuration.md": CONFIGURATION + "\n".join(pages()) + "\n",
         DOCS / "commands.md": REFERENCE + "\n".join(commands()),
     }
@@ -84,6 +92,27 @@ def schema() -> dict[str, Any]:
         "title": "replitune experiment",
         "description": "One experiment; everything it makes is under results/<experiment>/.",
         **root,
+        "$defs": definitions,
+    }
+
+
+def answers() -> dict[str, Any]:
+    """What `results.answer` and `results.summary` make, with the words that stand under each field."""
+    kinds = [Answer, Summary]
+    _, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    for module in {inspect.getmodule(kind) for kind in kinds}:
+        for node in ast.parse(inspect.getsource(module)).body:
+            if not isinstance(node, ast.ClassDef):
+                continue
+            fields = definitions.get(node.name, {}).get("properties", {})
+            for field, after in pairwise(node.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
+                    fields[ast.unparse(field.target)]["description"] = ast.literal_eval(after.value)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "answer.schema.json",
+        "title": "The answers of replitune",
+        "description": "About a pair of systems (Answer), and about all of them (Summary).",
         "$defs": definitions,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import fcntl
+import json
 import os
 import shutil
 from collections import Counter
@@ -143,3 +144,15 @@ def _needed_by(experiment: Experiment, look: Job) -> list[Job]:
             needed.update(paths_of(stage.inputs))
             jobs.append(job)
     return jobs[::-1]
+
+
+def validate(said: Any) -> None:
+    """That it is as docs/compare.schema.json has it."""
+    import jsonschema
+    from referencing import Registry, Resource
+
+    schemas = [
+        json.loads((ROOT / "docs" / f"{name}.schema.json").read_text()) for name in ("compare", "answer")
+    ]
+    registry = Registry().with_resources((s["$id"], Resource.from_contents(s)) for s in schemas)
+    jsonschema.Draft202012Validator(schemas[0], registry=registry).validate(said)

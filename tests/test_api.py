@@ -154,11 +154,13 @@ def test_frames_have_every_row_unrounded(report: ComparisonReport):
         report.to_frame("test")
 
 
-def test_verdicts_say_what_is_significant(report: ComparisonReport):
-    said = {(v.metric, v.result.b): v for v in report.verdicts()}
-    assert said["BLEU", "new"].significant
-    assert str(said["BLEU", "new"]).startswith("new beats base by")
+def test_answers_say_what_is_decided(report: ComparisonReport):
+    said = {(answer.unit, answer.b): answer for answer in report.answers()}
+    assert said["BLEU", "new"].decided
+    assert str(said["BLEU", "new"]).startswith("new scored ")
+    assert repr(said["BLEU", "new"]).startswith("<Answer, better: new scored ")
     assert len(said) == 6
+    assert str(report.summary) in str(report).replace("\n  ", " ")
 
 
 def test_figures_are_drawn_for_notebooks_and_files(report: ComparisonReport, tmp_path: Path):

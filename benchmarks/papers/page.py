@@ -13,7 +13,7 @@ from collections.abc import Callable
 from shared import HERE, read
 
 from replitune.meta.agreement import clopper_pearson
-from replitune.report.numbers import p_value
+from replitune.results.numbers import p_value
 from replitune.running.files import atomic_open
 
 DOCS = HERE.parents[1] / "docs"

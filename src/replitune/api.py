@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from replitune.report.report import ComparisonReport, Report
     from replitune.significance.settings import TestSettings
     from replitune.statistics.outputs import Lines
+    from replitune.statistics.plausibility import Doubt
     from replitune.statistics.store import SegmentStatistics
 
     Table: TypeAlias = pd.DataFrame | pa.Table | Mapping[str, Sequence[Any]]
@@ -91,12 +92,13 @@ def compare(
     Returns
     -------
     ComparisonReport
-        ``print`` it; see its methods ``table``, ``verdicts``, ``to_frame``, ``to_latex``, ``plot``.
+        ``print`` it; see its ``summary``, ``answers``, ``table``, ``to_frame``, ``to_latex``, ``plot``.
     """
     from replitune.metrics.registry import METRICS
     from replitune.replicas import replica_ids
     from replitune.statistics.diagnosis import diagnose, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
+    from replitune.statistics.plausibility import Plausibility
     from replitune.statistics.scoring import Scored, Scorer
 
     tests = _tests(baseline, settings)
@@ -106,11 +108,14 @@ def compare(
     name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
+    plausible = Plausibility(given.references, given.source)
+    doubts: list[Doubt] = []
     texts: dict[str, Outputs] = {}
     scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
     for system, runs in systems.items():
         read = _texts_of_runs(_runs(system, runs), given)
         outputs = read_outputs(read, given.segments, name, system=system)
+        doubts += plausible.doubts(system, outputs)
         warnings += diagnose(system, outputs, given.references, words=0)
         texts[system] = outputs
         for scorer in scorers:
@@ -130,6 +135,7 @@ def compare(
         threads=threads,
         design=design,
         warnings=[*warnings, *copies],
+        doubts=doubts,
         human=human,
         texts=given,
         outputs=texts,
@@ -142,7 +148,8 @@ def scores(
     *,
     metrics: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
-    lower_is_better: bool | Sequence[str] = False,
+    lower_is_better: bool | Sequence[str] | None = None,
+    higher_is_better: Sequence[str] = (),
     allow_missing: bool = False,
     baseline: str | None = None,
     testset: str | None = None,
@@ -168,8 +175,9 @@ def scores(
         Those of the table that are wanted; by default all.
     columns
         What columns are called, where it is not clear: ``{"system": "model", "score": "acc"}``.
-    lower_is_better
-        True, or the names of those metrics.
+    lower_is_better, higher_is_better
+        The names of such metrics, or of all True or False. By default their names tell: of TER, wer,
+        loss or latency less is better.
     allow_missing
         Leave out segments that some run has no score of. By default that is an error.
     baseline
@@ -207,7 +215,7 @@ def scores(
         rows,
         metrics=metrics,
         testset=testset,
-        lower_is_better=lower_is_better,
+        directions=_directions(lower_is_better, higher_is_better),
         allow_missing=allow_missing,
         groups=TUNERS.names,
     )
@@ -233,6 +241,7 @@ def scores(
         warnings=given.warnings,
         human=human,
         read_as=read_as,
+        undirected=given.undirected,
     )
 
 
@@ -242,7 +251,7 @@ def test(
     systems: Sequence[str] | None = None,
     documents: Sequence[Any] | None = None,
     metric: str = "score",
-    lower_is_better: bool = False,
+    lower_is_better: bool | None = None,
     baseline: str | None = None,
     testset: str = TESTSET,
     seed: int = SEED,
@@ -264,7 +273,7 @@ def test(
     metric
         What the scores are called.
     lower_is_better
-        Whether a lower score is a better one.
+        Whether a lower score is a better one; by default the metric's name tells.
     baseline, testset, seed, threads, design, **settings
         As of `compare`.
     """
@@ -309,8 +318,18 @@ def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, An
     """With one margin for all metrics, where it was given as a number."""
     import msgspec
 
+    from replitune.errors import ReplituneError, nearest
+
     margin = given.get("margin")
     if not _is_number(margin):
+        for name in tests.margin:
+            if name not in metrics:
+                close = nearest(name, [*metrics])
+                raise ReplituneError(
+                    f"a margin of {name}, which is not compared",
+                    expected=", ".join(metrics),
+                    fix=f"did you mean {close}?" if close else None,
+                )
         return tests
     return msgspec.structs.replace(tests, margin=dict.fromkeys(metrics, margin))
 
@@ -393,6 +412,17 @@ def _tests_of_single_outputs(
     return msgspec.structs.replace(tests, methods=methods), (note,)
 
 
+def _directions(lower: bool | Sequence[str] | None, higher: Sequence[str]) -> bool | dict[str, bool]:
+    """Of all metrics whether higher is better, or of those for which it was said."""
+    from replitune.errors import ReplituneError
+
+    if isinstance(lower, bool):
+        return not lower
+    if both := sorted({*(lower or ())} & {*higher}):
+        raise ReplituneError("both lower and higher are said to be better", found=", ".join(both))
+    return {**dict.fromkeys(lower or (), False), **dict.fromkeys(higher, True)}
+
+
 def _are_paths(column: Any) -> bool:
     """Whether it is a list of file names; a table has at least one column of numbers."""
     listed = isinstance(column, list | tuple) and len(column) > 0
@@ -454,6 +484,12 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
                 expected="a path, or a list of lines; one run of lines is a list in the list",
                 fix=f"check the path; a relative one starts at {Path.cwd()}",
             )
+    paths = [Path(run).resolve() for run in runs if isinstance(run, str | Path)]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        raise ReplituneError(
+            f"{twice.name} is given as {paths.count(twice)} runs of {system}",
+            expected="the output of another tuning or training as each run",
+        )
     return runs
 
 
@@ -514,6 +550,7 @@ def _report(
     threads: int | None,
     design: str,
     warnings: Sequence[str],
+    doubts: Sequence[Doubt] = (),
     human: str | Path | None = None,
     **more: Any,
 ) -> ComparisonReport:
@@ -546,6 +583,8 @@ def _report(
             threads=threads or THREADS,
             design=design,
             warnings=warnings,
+            doubts=doubts,
         )
-    comparison = replace(comparison, metrics={**comparison.metrics, **judged})
-    return ComparisonReport(comparison, stores, baseline, people=tuple(judged), **more)
+    metrics = {**comparison.metrics, **judged}
+    comparison = replace(comparison, metrics=metrics, people=tuple(judged))
+    return ComparisonReport(comparison, stores, baseline, **more)

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from browser.chromium import CHROMIUM, Browser
-from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.planning import RUN_STOPS, SEGMENT_STOPS
+from replitune.results.numbers import interval, p_value, score, signed
 from replitune.results.result import Result
 from replitune.significance.studies.pilot import model_of
 from replitune.significance.studies.planned import FEW_NODES, Plan, Planned
@@ -71,7 +71,7 @@ TOPS = """[...document.querySelectorAll('.picture')].filter((f) => !f.hidden)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize(("width", "height", "screens"), [(1280, 900, 1), (390, 844, 2)])
 @pytest.mark.parametrize("systems", ["ab", "abc"])
-def test_the_first_screen_has_headline_picture_and_table(
+def test_the_first_screen_has_sentence_picture_and_what_is_next(
     replitune: Callable[..., Ran],
     browser: Browser,
     tmp_path: Path,
@@ -87,13 +87,23 @@ def test_the_first_screen_has_headline_picture_and_table(
     assert browser.complaints == []
     assert browser.requests == []
     tops = dict(browser.js(TOPS))
-    first = "forest" if systems == "ab" else "ranks"
+    first = "forest" if systems == "ab" else "against"
     assert min(tops, key=lambda id: tops[id]) == first
     assert tops[first] < height / 2
-    wanted = ["forest"] if systems == "ab" else ["ranks", "matrix"]
-    table = browser.js("document.getElementById('table-overview').getBoundingClientRect().top")
-    assert all(tops[id] < screens * height for id in wanted)
-    assert table < screens * height
+    bottom = browser.js("document.querySelector('#answer .counts').getBoundingClientRect().bottom")
+    assert bottom < screens * height
+    summary = browser.js("document.querySelector('.headline strong').textContent")
+    assert len(summary.split()) <= 30
+    # the picture has the words of the answers, of a narrow one the sizes
+    words = browser.js(f"document.getElementById('picture-{first}').textContent")
+    told = "(p) => [c.systems[p.a].name, c.systems[p.b].name, p.told.text]"
+    anchor, cells = browser.js(f"[page.cell().anchor, page.data.cells.map((c) => c.pairs.map({told}))]")
+    every = [pair for cell in cells for pair in cell] if systems == "ab" else cells[0]
+    shown = [text for a, b, text in every if anchor in (a, b)]
+    assert len(shown) == 2
+    for text in shown:
+        wanted = text if width > 620 or systems == "ab" else text.split(" by ")[1].split()[0]
+        assert wanted.replace(" ", "") in words.replace(" ", "")
     assert browser.js("document.documentElement.scrollWidth") <= width, "nothing is cut off"
     ink, paper = browser.js("['color', 'backgroundColor'].map((n) => getComputedStyle(document.body)[n])")
     light = [sum(map(int, re.findall(r"\d+", colour))) for colour in (ink, paper)]
@@ -141,7 +151,7 @@ def test_one_switcher_sets_the_whole_page_and_the_fragment(browser: Browser, pag
     assert any(label.startswith("A: c ") for label in labels)
     assert any(label.startswith("B: a ") for label in labels)
     said = browser.js("document.getElementById('said').textContent")
-    assert said.startswith("TER: ")
+    assert " TER " in said
     # and the address alone brings it back
     browser.open(page, fragment)
     assert browser.js(
@@ -338,7 +348,7 @@ def test_without_javascript_the_static_pictures_stand_there(
     text = json.dumps(found)
     assert "t1.bleu.ranking" in text
     tops = []
-    for id in ("ranks", "matrix", "strip"):
+    for id in ("against", "matrix", "strip"):
         node = browser.do("DOM.querySelector", nodeId=found["nodeId"], selector=f"#picture-{id} svg")[
             "nodeId"
         ]

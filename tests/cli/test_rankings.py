@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support import ROOT, Ran
+from support import Ran, validate
 
 SYSTEMS = {"low": 0.0, "high": 3.0, "middle": 0.02, "top": 3.01}
 
@@ -39,7 +38,7 @@ def test_clusters_are_printed_and_in_the_json(replitune: Callable[..., Ran], sto
     assert ran.code == 0, ran.err
     assert "clusters (each system beats all behind a >)" in ran.out
     said = json.loads(out.read_text())
-    jsonschema.validate(said, json.loads((ROOT / "docs" / "compare.schema.json").read_text()))
+    validate(said)
     for method in ("crossed", "riezler"):
         ranking = said["metrics"]["mean"]["rankings"][method]
         first, second = ranking["clusters"]

@@ -271,7 +271,7 @@ def test_scores_of_each_system_by_lines(replitune: Callable[..., Ran], tmp_path:
         99,
     )
     assert ran.code == 0, ran.err
-    assert "B - A" in ran.out
+    assert "B over A" in ran.out
 
 
 def test_scores_and_judgements_of_wmt(tmp_path: Path):

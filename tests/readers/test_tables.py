@@ -100,7 +100,7 @@ def test_metrics_test_sets_languages_and_documents(tmp_path: Path):
     assert len(report.table("documents").rows) == 10
     chosen = r.scores(sets, testset="wmt22.de-en", metrics=["ter"], **FAST)
     assert [result.metric for result in chosen.results] == ["ter"]
-    assert "ter: taken as higher is better" in chosen.warnings[0]
+    assert "ter: lower is better, by its name" in chosen.read_as[-1]
 
 
 def test_segments_may_be_numbered_anew_in_each_document():
@@ -373,7 +373,7 @@ def test_the_command_says_what_the_functions_do(replitune: Callable[..., Ran], t
     assert ran.out == f"{report}\n"
     assert json.loads((tmp_path / "c.json").read_text()) == plain(report)
     assert (tmp_path / "t.tex").read_text() == report.to_latex()
-    assert report.verdicts()[0].headline in (tmp_path / "p.html").read_text("utf-8")
+    assert report.answers()[0].sentence in (tmp_path / "p.html").read_text("utf-8")
     tested = replitune("test", tmp_path / "stats", "--samples", 99, "--json", tmp_path / "2.json")
     assert tested.code == 0, tested.err
     again = json.loads((tmp_path / "2.json").read_text())

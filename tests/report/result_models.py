@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 from replitune.report.material import Material
-from replitune.report.wording import with_names
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 from replitune.significance.one_system import SystemSummary
@@ -48,8 +47,7 @@ def result_of(
     runs: int = 3,
 ) -> Result:
     systems = {name: summary(name, mean, runs) for name, mean in means.items()}
-    (named_so,) = with_names([Result("t1", "m", word, "sig", higher, 0.05, "crossed", systems, tests)])
-    return named_so
+    return Result("t1", "m", word, "sig", higher, 0.05, "crossed", systems, tests)
 
 
 def material(*cells: Result, **more: Any) -> Material:

@@ -10,11 +10,9 @@ import pytest
 
 from replitune.metrics.base import MeanMetric
 from replitune.report import contents
-from replitune.report.numbers import interval
 from replitune.report.terminal import print_comparison
-from replitune.report.verdict import lead_verdicts
-from replitune.report.wording import with_names
 from replitune.results.comparing import Results, compare
+from replitune.results.numbers import interval
 from replitune.significance.settings import TestSettings
 from replitune.statistics.store import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
@@ -42,7 +40,7 @@ def compared(scale: float, segments: int = 400) -> Results:
 
 def test_scores_up_to_one_are_printed_as_finely_as_a_hundred_times_them(capsys: pytest.CaptureFixture[str]):
     fine, coarse = compared(1.0), compared(100.0)
-    (of_one,), (of_hundred,) = (with_names([*r.metrics.values()]) for r in (fine, coarse))
+    (of_one,), (of_hundred,) = (r.metrics.values() for r in (fine, coarse))
     assert of_one.decimals == 4
     assert of_hundred.decimals == 2
     print_comparison(fine)
@@ -50,10 +48,10 @@ def test_scores_up_to_one_are_printed_as_finely_as_a_hundred_times_them(capsys: 
     summary = of_one.systems["a"]
     assert f"{summary.avg:.4f}" in printed
     assert f"{summary.s_sel:.4f}" in printed
-    (verdict,) = lead_verdicts(of_one)
+    (answer,) = of_one.answers
     (test,) = [row for row in of_one.tests if row.method == "crossed"]
-    assert f"by {abs(test.delta):.4f} comet" in verdict.text
-    assert f"CI {test.ci_low:.4f} to {test.ci_high:.4f}" in verdict.text
+    assert f"scored {abs(test.delta):.4f} comet above" in answer.text
+    assert answer.interval_text == f"{test.ci_low:.4f} to {test.ci_high:.4f}"
     for name in ("overview", "systems", "pairs", "intervals"):
         table = contents.TABLES[name](material(of_one))
         assert table is not None
@@ -91,7 +89,7 @@ def test_a_spread_over_runs_is_never_printed_as_nothing():
 
 def test_the_ends_of_an_interval_differ_in_print():
     tiny = dataclasses.replace(RESULT, delta=0.003, ci_low=0.0011, ci_high=0.0049, p_adjusted=0.01)
-    (verdict,) = lead_verdicts(result_of(tiny))
-    assert "0.001 to 0.005" in verdict.text
+    (answer,) = result_of(tiny).answers
+    assert "0.001 to 0.005" in answer.sentence
     assert interval(0.001, 0.004) == "[0.001, 0.004]"
     assert interval(1.0, 1.0) == "[1.00, 1.00]"

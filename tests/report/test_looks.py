@@ -13,7 +13,6 @@ import replitune
 from replitune.report import contents
 from replitune.report.material import Material
 from replitune.report.report import ComparisonReport
-from replitune.report.verdict import lead_verdicts
 from replitune.report.warnings import warnings
 from replitune.results.settling import settle
 from replitune.significance.looks.record import Abandoned, Record
@@ -45,8 +44,8 @@ def looked(report: ComparisonReport) -> tuple[Material, Record]:
 
 
 def said(material: Material) -> str:
-    (verdict,) = lead_verdicts(material.cells[0])
-    return str(verdict)
+    (answer,) = material.cells[0].answers
+    return answer.text
 
 
 def test_a_settled_difference_says_so_with_its_runs():

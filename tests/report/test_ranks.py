@@ -1,50 +1,15 @@
-"""Headlines, clusters and ranks, by tests and by people."""
+"""Clusters and ranks, by tests and by people."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from replitune.meta.rows import MetaRow
 from replitune.report import contents
-from replitune.report.headline import headlines
 from replitune.report.ranks import by_people, places, rank_text
 from report.result_models import RESULT, material, result_of
 
 MEANS = {"a": 40.0, "b": 38.0, "c": 30.0}
-
-
-def metric(name: str, p: float | None, delta: float):
-    test = replace(RESULT, delta=delta, p=p, p_adjusted=p)
-    return replace(result_of(test, word="bleu", higher=True), name=name, metric=name)
-
-
-@pytest.mark.parametrize(
-    ("cells", "said"),
-    [
-        (
-            [("BLEU", 0.01, 2.0), ("chrF", 0.02, 2.0), ("TER", 0.4, 2.0)],
-            "b beats a in BLEU and chrF; TER undecided",
-        ),
-        ([("BLEU", 0.01, 2.0), ("chrF", 0.02, -2.0)], "b beats a in BLEU; a beats b in chrF"),
-        ([("BLEU", 0.2, 2.0), ("chrF", 0.3, 2.0)], "b and a: undecided in BLEU and chrF"),
-        ([("BLEU", None, 2.0), ("chrF", 0.01, 2.0)], "b beats a in chrF; BLEU: no p"),
-    ],
-)
-def test_one_sentence_for_all_metrics_of_a_pair(cells: list, said: str):
-    made = [metric(name, p, delta) for name, p, delta in cells]
-    (found,) = headlines(material(*made))
-    assert found.text == said
-    assert found.decided == ("beats" in said)
-
-
-def test_lower_is_better_is_heeded_and_a_margin_is_said():
-    (found,) = headlines(material(result_of(RESULT)))
-    assert found.text == "b beats a in TER"
-    same = replace(RESULT, p_adjusted=0.5, details={"p_same": 0.01, "margin": 3.0})
-    (found,) = headlines(material(result_of(same)))
-    assert found.text == "a and b are the same within the margin in TER"
 
 
 def many(*p: float):
@@ -58,28 +23,12 @@ def many(*p: float):
 
 def test_many_systems_have_clusters_and_ranks():
     cell = many(0.3, 0.01, 0.02)
-    (found,) = headlines(material(cell))
-    assert found.text == "(a, b) > c by BLEU"
-    ter = replace(many(0.3, 0.2, 0.4), name="TER")
-    (found,) = headlines(material(cell, replace(cell, name="chrF"), ter))
-    assert found.text == "(a, b) > c by BLEU and chrF; 1 cluster by TER"
     assert {name: (place.cluster, rank_text(place.ranks)) for name, place in places(cell).items()}
     assert {n: (p.cluster, p.ranks) for n, p in places(cell).items()} == {
         "a": (1, (1, 2)),
         "b": (1, (1, 2)),
         "c": (2, (3, 3)),
     }
-    (found,) = headlines(material(many(0.3, 0.2, 0.4)))
-    assert found.text == "0 of 3 pairs decided by BLEU"
-    (found,) = headlines(material(many(0.3, 0.01, 0.4)))
-    assert found.text == "a beats c, 2 pairs undecided, by BLEU"
-
-
-def test_against_a_baseline_wins_are_counted():
-    cell = many(0.3, 0.01, 0.02)
-    cell = replace(cell, tests=tuple(t for t in cell.tests if t.a == "a"))
-    (found,) = headlines(material(cell, baseline="a"))
-    assert found.text == "Systems that beat a: 0 of 2 in BLEU"
 
 
 def test_ranks_of_people_stand_beside_those_of_the_tests():

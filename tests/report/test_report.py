@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from replitune.report.numbers import interval, p_value, score, signed
 from replitune.report.specification import latex_text
+from replitune.results.numbers import interval, p_value, score, signed
 from replitune.results.result import Result
 from report.report_models import SEGMENTS, finished_experiment, output, references, write_report
 from support import Ran
@@ -81,12 +81,15 @@ def test_page_tables_and_rows_of_the_tests_agree_to_the_printed_digit(
     means = [summary.avg for summary in bleu.systems.values()]
     overview = page_rows(page, "overview")
     assert [row[5].split(" ± ")[0] for row in overview] == [score(mean) for mean in means]
-    assert "TER" in page.split('id="verdicts"')[1].split("</section>")[0]
+    first = html.unescape(page.split('id="answer"')[1].split("</section>")[0])
+    assert "BLEU" in first
     verdicts = html.unescape(page.split('id="tables"')[1].split("</details>")[0])
     lead = bleu.tests[0]
-    assert f"by {abs(lead.delta):.2f} BLEU" in verdicts
-    assert verdicts.count("(lower is better)") == 3, "said of every pair under TER"
-    assert "ter-norm" not in verdicts.lower()
+    assert f"scored {abs(lead.delta):.2f} BLEU" in verdicts
+    assert verdicts.count("(lower is better") == 3, "said of every pair under TER"
+    sentences = re.findall(r'class="sentence">(.*?)</span>', verdicts, re.DOTALL)
+    assert len(sentences) == 6
+    assert "ter-norm" not in " ".join(sentences).lower()
 
 
 def test_the_same_input_gives_the_same_bytes(replitune: Callable[..., Ran], tmp_path: Path):

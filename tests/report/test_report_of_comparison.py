@@ -70,7 +70,10 @@ def test_json_page_and_latex_agree_to_the_printed_digit(written: Path):
         for method in pair["methods"].values():
             assert f">{method['delta']:+.2f}<" in page
             assert f"& {method['delta']:+.2f} &" in latex
-    assert "new beats baseline by" in page
+    for answer in said["answers"]:
+        assert answer["sentence"] in page
+        assert answer["by_text"] in page
+    assert said["summary"]["headlines"][0]["sentence"] in page
 
 
 def test_sentence_scores_are_sacrebleus(written: Path):

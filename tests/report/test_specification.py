@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from replitune.report.numbers import score
 from replitune.report.specification import WIDTH, Column, Table, exact
+from replitune.results.numbers import score
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from replitune.meta.rows import MetaRow
 from replitune.report import tables_tests
 from replitune.report.contents import FIGURES, TABLES, Captions
 from replitune.report.material import Material, thresholds
-from replitune.report.numbers import interval, p_value, score, signed
+from replitune.results.numbers import interval, p_value, score, signed
 from replitune.results.result import Result
 from replitune.results.rows import read_rows
 from replitune.significance.studies.calibrate import CalibrationRow, wilson

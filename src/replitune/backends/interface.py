@@ -281,6 +281,9 @@ class Given(Backend):
     """Translations that exist on disk: the files are the replicas, and no stage makes them. One job per
     (system, test set) takes over all replicas."""
 
+    gives_texts = True
+    """Scores are taken over as lines, too."""
+
     @property
     def prefixes(self) -> tuple[str, ...]:
         return ()

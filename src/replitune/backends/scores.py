@@ -49,6 +49,7 @@ class ScoreFiles(Given):
     """Reads a table once for each system and test set."""
 
     name = "scores"
+    gives_texts = False
     Settings = ScoreSettings
     settings: ScoreSettings
 

@@ -111,7 +111,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lower-is-better",
         nargs="*",
         metavar="METRIC",
-        help="with --scores: lower is better for these metrics, or for all",
+        help="with --scores: lower is better for these metrics, or for all; of TER, loss, latency and "
+        "others by their names",
+    )
+    parser.add_argument(
+        "--higher-is-better",
+        nargs="+",
+        metavar="METRIC",
+        help="with --scores: higher is better for these metrics, whatever their names say",
     )
     parser.add_argument(
         "--allow-missing",
@@ -181,6 +188,13 @@ def run(options: argparse.Namespace) -> int:
     if options.html:
         needs("plots", "--html")
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
+    if options.fail_unless and report.undirected:
+        (name, *_) = report.undirected
+        raise ReplituneError(
+            f"is more or less of {name} better?",
+            found="a name that does not say, and --fail-unless",
+            fix=f"say --higher-is-better {name}, or --lower-is-better {name}",
+        )
     record = None if options.looks is None else report.looks(options.looks or SCHEDULE)
     for path, write in (
         (options.stats_dir, report.write_store),
@@ -194,8 +208,6 @@ def run(options: argparse.Namespace) -> int:
             write(path)
     for note in report.read_as:
         print(f"note: {note}", file=sys.stderr)
-    for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
     print_comparison(report.comparison)
     if record is not None:
         _print_looks(report, record)
@@ -203,7 +215,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from replitune.results.decision import decide
 
-    decision = decide(report.results, options.fail_unless)
+    decision = decide(report.results, options.fail_unless, report.comparison.doubts)
     print(json.dumps(decision.as_json(), allow_nan=False))
     return 0 if decision.ok else NOT_SO
 
@@ -223,6 +235,7 @@ def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
     for option, given in (
         ("--columns", options.columns),
         ("--lower-is-better", options.lower_is_better is not None),
+        ("--higher-is-better", options.higher_is_better is not None),
         ("--allow-missing", options.allow_missing),
     ):
         if given:
@@ -251,7 +264,11 @@ def _compare_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
         ("--source", options.source),
     ):
         if given:
-            raise ReplituneError(f"{option} and --scores together", fix="a table of scores needs no texts")
+            raise ReplituneError(
+                f"{option} and --scores together",
+                fix="a table of scores needs no texts; to have its scores beside metrics of texts: "
+                f"--metrics bleu external:file={options.scores[0]}",
+            )
     if options.baseline and len(options.baseline) > 1:
         raise ReplituneError(
             "--baseline takes the name of one system of the table", found=" ".join(options.baseline)
@@ -261,7 +278,8 @@ def _compare_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
         _score_files(options.scores),
         metrics=metric_words(options.metrics),
         columns=assignments(options.columns, ColumnNames, "--columns"),
-        lower_is_better=lower or lower is not None,
+        lower_is_better=True if lower == [] else lower,
+        higher_is_better=options.higher_is_better or (),
         allow_missing=options.allow_missing,
         testset=options.testset,
         baseline=options.baseline[0] if options.baseline else None,

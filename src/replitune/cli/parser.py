@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, NoReturn
+
+from replitune.errors import ReplituneError, nearest
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,3 +21,15 @@ class Parser(argparse.ArgumentParser):
         """Options of which exactly one is to be given."""
         group = self.add_mutually_exclusive_group(required=True)
         self.options += [group.add_argument(name, **given) for name, given in options]
+
+    def error(self, message: str) -> NoReturn:
+        """One message instead of the whole usage."""
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        typed = next((word for word in words.split() if word.startswith("--")), "")
+        close = nearest(
+            typed.partition("=")[0], [name for one in self.options for name in one.option_strings]
+        )
+        raise ReplituneError(
+            f"no option {typed}" if typed else f"what is {words!r}?" if unknown else message,
+            fix=f"did you mean {close}?" if close else f"see `{self.prog} --help`",
+        )

@@ -30,8 +30,11 @@ Complain = Callable[..., Any]
 
 def cross_check(reading: Reading, parts: Mapping[str, Any]) -> None:
     """Note what is wrong with parts that are right by themselves."""
+    if (named := parts["systems"]) is not WRONG:
+        right = {name: system for name, system in named.items() if system is not WRONG}
+        parts = {**parts, "systems": right, "names": [*named]}
     for check, names in CHECKS:
-        values = [parts[name] for name in names]
+        values = [parts.get(name, WRONG) for name in names]
         if all(value is not WRONG for value in values):
             check(reading.wrong, *values)
 
@@ -41,8 +44,8 @@ def has_testsets(complain: Complain, corpus: Any) -> None:
         complain(("corpus",), "no test set", fix="name one under corpus.tests")
 
 
-def pairs_exist(complain: Complain, systems: Mapping[str, Any], tests: Any) -> None:
-    path, names = ("tests", "pairs"), list(systems)
+def pairs_exist(complain: Complain, systems: Mapping[str, Any], names: Sequence[str], tests: Any) -> None:
+    path = ("tests", "pairs")
     if isinstance(tests.pairs, str):
         return
     absent = [name for name, system in systems.items() if getattr(system, "without", ())]
@@ -348,7 +351,7 @@ def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
 
 CHECKS: tuple[tuple[Callable[..., None], tuple[str, ...]], ...] = (
     (has_testsets, ("corpus",)),
-    (pairs_exist, ("systems", "tests")),
+    (pairs_exist, ("systems", "names", "tests")),
     (suites_fit, ("tests", "corpus", "metrics")),
     (metrics_differ, ("metrics",)),
     (tests_differ, ("tests",)),

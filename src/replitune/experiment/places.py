@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TESTS = ("", ".systems", ".overlaps", ".variances", ".null", ".notes")
+TESTS = ("", ".systems", ".overlaps", ".variances", ".null", ".notes", ".answers")
 """What stands between the name of a metric and `.parquet` in the files of its tests."""
 
 

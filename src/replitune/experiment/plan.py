@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from replitune.corpus.settings import DEV, TRAIN, FilesCorpus
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
+
+SAMPLE = 10_000
+"""Lines of the training text by which its languages are known."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +60,17 @@ def _mean_seconds(manifests: list[Path]) -> dict[str, float]:
 
 
 def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
-    """All mistakes in the files of an experiment: those that are missing, are not text, or have
-    another number of lines than what they belong to."""
+    """All mistakes in the files of an experiment: those that are missing, are not text, have another
+    number of lines than what they belong to, or are in the other language."""
     segments: dict[str, int] = {}
+    sides: dict[str, Sides] = {}
     for part in experiment.corpus_parts:
-        yield from _caught(lambda part=part: segments.update({part: _segments(experiment, part)}))
+        yield from _caught(lambda part=part: sides.update({part: _sides(experiment, part)}))
+        segments[part] = len(sides[part][1]) if part in sides else 0
+    yield from mixed_up(sides)
     for system, testset in experiment.given_outputs:
         if segments.get(testset):
-            backend = experiment.backends[system]
-            assert isinstance(backend, Given)
-            yield from _caught(backend.collect, testset, experiment.corpora, segments[testset])
+            yield from _caught(_look_at_outputs, experiment, system, testset, sides[testset])
     for id in experiment.metrics:
         for path in experiment.all_score_files(id):
             if not path.is_file():
@@ -83,18 +88,65 @@ def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
         yield error
 
 
-def _segments(experiment: Experiment, part: str) -> int:
-    """The number of segments of a text, which is read as its job would."""
+Sides = tuple[Sequence[str] | None, Sequence[str]]
+"""The lines of the source, where there is one, and of the target, or the first reference."""
+
+
+def _sides(experiment: Experiment, part: str) -> Sides:
+    """A text, which is read as its job would; one that is made up is of no file, and has no lines."""
     from replitune.corpus.prepare import read_files, read_train
 
     corpus = experiment.settings.corpus
     if not isinstance(corpus, FilesCorpus):
-        return 0  # made up, and of no file
+        return None, []
     if part == TRAIN and corpus.train is not None:
-        return len(read_train(corpus.train, experiment.corpora)[0])
+        source, target, *_ = read_train(corpus.train, experiment.corpora)
+        return source, target
     given = corpus.dev if part == DEV else corpus.tests[part]
     assert given is not None
-    return read_files(part, given, experiment.corpora)[0].segments
+    testset = read_files(part, given, experiment.corpora)[0]
+    return testset.source, testset.references[0]
+
+
+def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: Sides) -> None:
+    """Refuse outputs that are not those of the test set."""
+    from replitune.statistics.outputs import Outputs
+    from replitune.statistics.plausibility import Plausibility
+
+    backend, (source, reference) = experiment.backends[system], sides
+    assert isinstance(backend, Given)
+    replicas = backend.collect(testset, experiment.corpora, len(reference))
+    if not backend.gives_texts:
+        return
+    outputs = Outputs.from_replicas([lines for lines in replicas.values() if len(lines) == len(reference)])
+    for doubt in Plausibility([reference], source).doubts(system, outputs):
+        raise ReplituneError(f"{testset}: {doubt.text}", fix="check the names and the lines of the files")
+
+
+def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:
+    """Texts whose source and target are the same, or are exchanged, judging by the training text."""
+    from replitune.statistics.plausibility import Language
+
+    for part, (source, target) in sides.items():
+        if source is not None and sum(map(eq, source, target)) > len(target) / 2:
+            yield ReplituneError(
+                f"{part}: source and target are the same text",
+                found=f"{sum(map(eq, source, target))} of {len(target)} lines are equal",
+                fix="check the names of the files",
+            )
+    if TRAIN not in sides:
+        return
+    of_source, of_target = (Language(lines[-SAMPLE:]) for lines in sides[TRAIN] if lines)
+    for part, (source, target) in sides.items():
+        if part == TRAIN or not source:
+            continue
+        of_lines = [(of_source.likeness(lines), of_target.likeness(lines)) for lines in (source, target)]
+        if of_lines[0][0] < of_lines[0][1] and of_lines[1][0] > of_lines[1][1]:
+            yield ReplituneError(
+                f"{part}: source and reference are exchanged",
+                found=f"a source such as {source[0]!r}, a reference such as {target[0]!r}",
+                expected="the languages of the training text",
+            )
 
 
 def cautions(experiment: Experiment) -> list[str]:
@@ -122,7 +174,19 @@ def cautions(experiment: Experiment) -> list[str]:
     ]
     if outside:
         texts.append(f"{outside[0]} lies outside the corpora: `replitune archive` will not pack it")
-    return [*texts, *peeking(experiment)]
+    return [*texts, *same_systems(experiment), *peeking(experiment)]
+
+
+def same_systems(experiment: Experiment) -> list[str]:
+    """Systems that only their names tell apart."""
+    named: dict[str, list[str]] = defaultdict(list)
+    for name, settings in experiment.settings.systems.items():
+        named[repr(settings)].append(name)
+    return [
+        f"{' and '.join(names)} have the same settings: any difference between them is chance"
+        for names in named.values()
+        if len(names) > 1
+    ]
 
 
 def peeking(experiment: Experiment) -> list[str]:

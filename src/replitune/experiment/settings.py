@@ -28,7 +28,7 @@ them it needs."""
 
 
 class Systems(Kind):
-    """Systems by name; of those with mistakes, the others are still looked at together."""
+    """Systems by name; those with mistakes are `WRONG`, and the others still looked at together."""
 
     words = "a mapping from names of systems to their settings"
     one = Chosen("backend", lambda: BACKENDS.names, lambda name: BACKENDS[name].Settings)
@@ -37,12 +37,7 @@ class Systems(Kind):
         named = Annotated[dict[Name, Any], about(min_length=1)]
         if reading.read(named, value, path) is WRONG and not isinstance(value, dict):
             return WRONG
-        systems = {}
-        for name, given in value.items():
-            settings = self.one.read(reading, given, (*path, name))
-            if settings is not WRONG:
-                systems[name] = settings
-        return systems
+        return {name: self.one.read(reading, given, (*path, name)) for name, given in value.items()}
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         return {

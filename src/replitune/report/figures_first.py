@@ -1,5 +1,5 @@
 """The pictures of the first screen as they stand there without JavaScript: differences of two
-systems by metric, and many systems by score."""
+systems by metric, and each of many systems against the best or the baseline. Both show answers."""
 
 from __future__ import annotations
 
@@ -7,78 +7,65 @@ from collections.abc import Sequence
 from typing import Any
 
 from replitune.report.drawing import Figure, Figures, of_each_cell, style
-from replitune.report.findings import adjusted
 from replitune.report.material import Material
-from replitune.report.numbers import interval, p_equation, score, signed
 from replitune.report.planning import detectable
-from replitune.report.ranks import places, rank_text
-from replitune.report.wording import INTERVALS
+from replitune.report.tables_scores import anchor
+from replitune.results.answer import AHEAD, Answer
+from replitune.results.numbers import score
 from replitune.results.result import Result
-from replitune.significance.base import TestResult
+from replitune.results.wording import listed
+
+BAND = "#e8edf1"
 
 
 def forest(material: Material) -> Figures:
-    """The difference of two systems by every metric, each on a scale of its own with 0 at one
-    place: interval of the test of the verdicts, runs, and what would have been missed (shaded)."""
-    testsets: dict[str, list[tuple[Result, TestResult]]] = {}
+    """Two systems: a row for each metric on a scale of its own, 0 at one place; better is on the side
+    of the system that is."""
+    by_testset: dict[str, list[tuple[Result, Answer]]] = {}
     for cell in material.cells:
-        test = cell.lead_test(cell.pairs[0]) if len(cell.pairs) == 1 else None
-        if test is not None:
-            testsets.setdefault(cell.testset, []).append((cell, test))
-    return {testset: _forest(material, testset, rows) for testset, rows in testsets.items()}
+        if len(cell.systems) == 2 and cell.answers:
+            by_testset.setdefault(cell.testset, []).append((cell, cell.answers[0]))
+    return {testset: _forest(material, testset, rows) for testset, rows in by_testset.items()}
 
 
-def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, TestResult]]) -> Figure:
+def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, Answer]]) -> Figure:
+    a, b = rows[0][1].a, rows[0][1].b
+
     def draw(axes: Any) -> None:
-        for y, (cell, test) in enumerate(rows):
+        for y, (cell, one) in enumerate(rows):
+            test = cell.lead_test((a, b))
             turn = 1 if cell.higher_is_better else -1
-            of_b = list(cell.systems[test.b].scores.values())
-            runs = [turn * (x - test.score_a) for x in of_b] if len(of_b) > 1 else []
-            missed = detectable(material, cell, test) or 0.0
-            ends = () if test.ci_low is None else (turn * test.ci_low, turn * (test.ci_high or 0.0))
-            reach = [turn * test.delta, missed, *ends, *runs]
-            scale = max((abs(x) for x in reach), default=0.0) or 1.0
-            axes.fill_betweenx([y - 0.4, y + 0.4], -missed / scale, missed / scale, color="#e8edf1", lw=0)
-            if ends:
-                axes.plot([x / scale for x in ends], [y, y], lw=2.5, **style(0))
+            base = cell.systems[a].avg
+            of_b = list(cell.systems[b].scores.values())
+            runs = [turn * (x - base) for x in of_b] if len(of_b) > 1 else []
+            single = test is None or one.state == "these-outputs"
+            missed = 0.0 if single or test is None else detectable(material, cell, test) or 0.0
+            x, ends = _place(one, b)
+            scale = max((abs(value) for value in (x, missed, *ends, *runs)), default=0.0) or 1.0
+            axes.fill_betweenx([y - 0.4, y + 0.4], -missed / scale, missed / scale, color=BAND, lw=0)
             axes.plot(
-                [x / scale for x in runs],
+                [value / scale for value in runs],
                 [y - 0.25] * len(runs),
                 ls="none",
                 ms=3,
                 alpha=0.6,
                 **style(1, "marker"),
             )
-            p = adjusted(test)
-            sure = p is not None and p <= cell.alpha
-            ink = style(0)["color"]
-            axes.plot(
-                turn * test.delta / scale,
-                y,
-                ls="none",
-                ms=8,
-                marker="o",
-                mew=2,
-                mec=ink,
-                mfc=ink if sure else "white",
-            )
-            label = f"{signed(test.delta, cell.decimals)} "
-            label += f"{interval(test.ci_low, test.ci_high, cell.decimals)}  {p_equation(p)}"
-            axes.text(1.12, y, label, va="center", size=9, transform=axes.get_yaxis_transform())
+            _mark(axes, one, y, x / scale, [end / scale for end in ends])
+            axes.text(1.12, y, one.by_text, va="center", size=9, transform=axes.get_yaxis_transform())
+            axes.text(1, y + 0.4, f"±{score(scale, cell.decimals)}", ha="right", va="bottom", size=7)
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_yticks(range(len(rows)), [cell.name for cell, _ in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlim(-1.1, 1.1)
         axes.set_xticks([0])
-        _, test = rows[0]
-        axes.set_xlabel(f"← {test.a} better      {test.b} better →")
+        axes.set_xlabel(f"← {a} better      {b} better →")
 
-    _, test = rows[0]
     return Figure(
-        f"{test.b} − {test.a} on {testset}, each metric on its own scale: difference and interval, "
-        f"filled where significant at {material.alpha:g}; small marks are runs of {test.b} against "
-        f"the mean of {test.a}; shaded: differences that would have been missed more than once in "
-        "five.",
+        f"How far {b} and {a} are apart on {testset}, with {_intervals(rows)}, filled where surely better "
+        f"at {material.alpha:g}; each metric on its own scale, whose end is printed; small marks are runs "
+        f"of {b} against the mean of {a}; shaded: differences that would have been missed more than once "
+        "in five.",
         draw,
         size=(7.2, 1.0 + 0.6 * len(rows)),
     )
@@ -86,57 +73,62 @@ def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, TestR
 
 @of_each_cell
 def ranking(material: Material, cell: Result) -> Figure | None:
-    """Systems by score, with intervals; bands are clusters, each of whose systems beats all of the
-    clusters below, beside the ranks that a system may have."""
+    """Every system against the best, or the baseline: the difference with its interval, by the test
+    of the answers; better is on the right."""
     if len(cell.systems) < 3:
         return None
-    standing = places(cell)
-    names = list(standing) or cell.ranked
-    methods = [m for m in ("clark", "riezler", "fu") if any(s.ci.get(m) for s in cell.systems.values())]
+    first, turn = anchor(cell, material), 1 if cell.higher_is_better or cell.neutral else -1
+    base = cell.systems[first].avg
+    told = {name: cell.answer((first, name)) for name in cell.ranked}
 
     def draw(axes: Any) -> None:
-        intervals = [
-            (y, *(cell.systems[name].ci.get(methods[0]) or ())) if methods else (y,)
-            for y, name in enumerate(names)
-        ]
-        known = [row for row in intervals if len(row) == 3]
-        if known:
-            axes.hlines(*zip(*known, strict=True), lw=2, **style(0))
-        clusters = [standing[name].cluster for name in names] if standing else []
-        for cluster in {*clusters}:
-            first, size = clusters.index(cluster), clusters.count(cluster)
-            if cluster % 2:
-                axes.axhspan(first - 0.5, first + size - 0.5, color="#e8edf1", lw=0)
-        for y, name in enumerate(names):
-            system, at = cell.systems[name], standing.get(name)
-            label = score(system.avg, cell.decimals)
-            label += f"   {rank_text(at.ranks)}" if at is not None else ""
-            axes.text(1.01, y, label, va="center", size=8, transform=axes.get_yaxis_transform())
-        runs = [
-            (x, y)
-            for y, name in enumerate(names)
-            if cell.systems[name].n > 1
-            for x in cell.systems[name].scores.values()
-        ]
-        if runs:
-            axes.plot(*zip(*runs, strict=True), ls="none", marker="|", ms=6, alpha=0.6, color="black")
-        means = [cell.systems[name].avg for name in names]
-        axes.plot(means, range(len(names)), ls="none", ms=6, **style(0, "marker"))
-        axes.set_yticks(range(len(names)), names)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlabel(f"{cell.name} on {cell.testset}")
-        if not cell.higher_is_better:
-            axes.invert_xaxis()
+        for y, name in enumerate(cell.ranked):
+            system, one = cell.systems[name], told[name]
+            if system.n > 1:
+                runs = [turn * (x - base) for x in system.scores.values()]
+                axes.plot(
+                    runs, [y - 0.22] * len(runs), ls="none", marker="|", ms=5, alpha=0.6, color="black"
+                )
+            text = f"{score(system.avg, cell.decimals)} {cell.name}" if name == first else "not tested"
+            if one is not None and name != first:
+                x, ends = _place(one, name)
+                _mark(axes, one, y, x, ends)
+                text = one.by_text
+            elif name == first:
+                axes.plot(0, y, ls="none", marker="o", ms=6, color="black")
+            axes.text(1.01, y, text, va="center", size=8, transform=axes.get_yaxis_transform())
+        axes.axvline(0, color="black", linewidth=0.8)
+        axes.set_yticks(range(len(cell.ranked)), cell.ranked)
+        axes.set_ylim(len(cell.ranked) - 0.5, -0.5)
+        axes.set_xlabel(f"{cell.name} {'more' if cell.neutral else 'better'} than {first} →")
 
-    bands = (
-        " Bands are clusters: each system beats all of the clusters below; right: score, and "
-        "the ranks that a system may have, all together."
-        if standing
-        else ""
-    )
-    how = f", {INTERVALS[methods[0]]} intervals" if methods else ""
+    rows = [(cell, one) for name, one in told.items() if one is not None and name != first]
     return Figure(
-        f"{cell.name} on {cell.testset}, best first{how}; strokes are runs.{bands}",
+        f"Every system against {first} by {cell.name} on {cell.testset}: the difference with "
+        f"{_intervals(rows)}, filled where surely better at {material.alpha:g}; strokes are runs.",
         draw,
-        size=(7.2, 1.0 + 0.3 * len(names)),
+        size=(7.2, 1.0 + 0.3 * len(cell.ranked)),
     )
+
+
+def _place(one: Answer, system: str) -> tuple[float, list[float]]:
+    """How much better a system is, and the ends of the interval."""
+    ends = [] if one.low is None or one.high is None else [one.low, one.high]
+    return (-one.size, [-x for x in reversed(ends)]) if one.behind == system else (one.size, ends)
+
+
+def _mark(axes: Any, one: Answer, y: float, x: float, ends: Sequence[float]) -> None:
+    """An interval and a size: blue where better, orange where worse, grey where it is not sure."""
+    sure = one.state in AHEAD
+    ink = style(0 if x > 0 else 1)["color"] if sure else "#55626e"
+    if ends:
+        dashes = ":" if one.state == "these-outputs" else "-"
+        axes.plot(ends, [y, y], lw=2.5, color=ink, linestyle=dashes)
+    marker = ("^" if x > 0 else "v") if sure else "o"
+    axes.plot(x, y, ls="none", ms=8, marker=marker, mew=2, mec=ink, mfc=ink if sure else "white")
+
+
+def _intervals(rows: Sequence[tuple[Result, Answer]]) -> str:
+    names = dict.fromkeys(one.interval for _, one in rows if one.interval)
+    methods = dict.fromkeys(one.method for _, one in rows)
+    return f"{listed([*names]) or 'no interval'} by {listed([*methods])}"

@@ -8,11 +8,11 @@ import numpy as np
 
 from replitune.arithmetic import exp
 from replitune.report.drawing import Figure, add_legend, of_each_cell, style
-from replitune.report.findings import interval_methods
 from replitune.report.material import Material
-from replitune.report.numbers import score
-from replitune.report.wording import INTERVALS, count
+from replitune.results.findings import interval_methods
+from replitune.results.numbers import score
 from replitune.results.result import Result
+from replitune.results.wording import INTERVALS, count
 
 MOST = 12
 """Systems of a figure in which they lie over each other."""

@@ -9,11 +9,11 @@ import numpy as np
 
 from replitune.meta.rows import MetaRow
 from replitune.report.drawing import Figure, Figures, add_legend, of_each_cell, style
-from replitune.report.findings import difference
 from replitune.report.material import Material
 from replitune.report.tables_studies import plans_of, scopes_of
-from replitune.report.wording import count
+from replitune.results.findings import difference
 from replitune.results.result import Result
+from replitune.results.wording import count
 from replitune.significance.studies.calibrate import wilson
 from replitune.significance.studies.planned import MANY_SEGMENTS
 from replitune.significance.studies.power import PowerRow

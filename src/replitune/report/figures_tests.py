@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from replitune.report.drawing import Figure, add_legend, of_each_cell, style
-from replitune.report.findings import adjusted
 from replitune.report.material import Material
-from replitune.report.numbers import p_equation, p_value, score
-from replitune.report.wording import INTERVALS, corrected, count
+from replitune.results.findings import adjusted
+from replitune.results.numbers import p_equation, p_value, score
 from replitune.results.result import Result
+from replitune.results.wording import INTERVALS, corrected, count
 
 LEGIBLE = 15
 """Systems of a heat map with numbers in it; the table has all."""

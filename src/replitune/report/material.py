@@ -14,6 +14,7 @@ from replitune.report.groups import GroupScores
 from replitune.report.segment_browser import Segments
 from replitune.report.why import Why
 from replitune.results.result import Result
+from replitune.results.summary import Provenance, Summary, summarise_answers
 from replitune.significance.looks.record import Record
 from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
@@ -60,6 +61,17 @@ class Material:
     """By test set."""
     people: Sequence[str] = ()
     """Metrics that are judgements of people."""
+    provenance: Provenance | None = None
+
+    @cached_property
+    def summary(self) -> Summary:
+        return summarise_answers(
+            self.cells,
+            self.provenance,
+            baseline=self.baseline,
+            people=self.people,
+            given=[*self.inputs, *self.corpus],
+        )
 
     @cached_property
     def names(self) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replitune import __version__
 from replitune.report.material import Material
-from replitune.report.wording import corrected
+from replitune.results.wording import corrected
 from replitune.significance.looks.record import Record
 from replitune.significance.registry import TESTS
 

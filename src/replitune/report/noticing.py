@@ -12,7 +12,7 @@ import warnings
 from functools import cache
 from typing import Any
 
-from replitune.report.findings import difference
+from replitune.results.findings import difference
 from replitune.results.result import Result
 
 MODELS = {

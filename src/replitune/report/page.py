@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import jinja2
 
 from replitune import __version__
 from replitune.report.drawing import Figure
-from replitune.report.headline import headlines
 from replitune.report.material import Material
 from replitune.report.methods_paragraph import methods
 from replitune.report.page_numbers import numbers
 from replitune.report.segment_browser import embedded, page_data
 from replitune.report.specification import Table
+from replitune.report.tables_scores import anchor
 from replitune.report.tables_studies import plan_sentences
-from replitune.report.verdict import verdicts
 from replitune.report.warnings import warnings
+from replitune.results.answer import Answer
 
 SIZE = 4_900_000
 """Bytes of a page, when segments can be left out to keep to it."""
@@ -39,7 +41,7 @@ PAPERS = ("systems", "multeval", "p", "resampling", "thresholds", "intervals", "
 """Tables that are there because Clark et al. and Fu et al. have them."""
 
 STATIC = {
-    "ranks": "ranking",
+    "against": "ranking",
     "forest": "forest",
     "matrix": "heatmap",
     "strip": "replicas",
@@ -88,17 +90,17 @@ def page(
     statics = {}
     for id, kind in STATIC.items():
         first = next((one for one in drawn if one["kind"] == kind), None)
-        if first is not None and not (id == "forest" and "ranks" in statics):
+        if first is not None and not (id == "forest" and "against" in statics):
             statics[id] = (first["caption"], first["svg"], first["name"])
             drawn.remove(first)
     segments = [part for part in material.segments if part.outputs]
-    groups = verdicts(material)
+    groups = groups_of(material)
     text = environment.get_template("report.html").render(
         experiment=material.experiment,
         seed=material.seed,
-        headlines=headlines(material),
+        summary=material.summary,
         many=any(len(cell.systems) > 2 for cell in material.cells),
-        verdicts=groups,
+        answers=groups,
         sentences=sum(len(group.shown) + len(group.folded) for group in groups),
         warnings=warnings(material),
         tables={name: table for name, table in tables.items() if table.rows},
@@ -115,6 +117,7 @@ def page(
         links=links,
         missing=missing(material),
         plans=plan_sentences(material.power),
+        key=key,
         glyphs="".join(glyphs.values()),
         plot=loader.get_source(environment, "plot.min.js")[0],
         version=__version__,
@@ -125,6 +128,48 @@ def page(
     budget = max(SIZE - len(text.encode("utf-8")), 200_000)
     data, _ = page_data(segments, budget, links)
     return text.replace("<!--segments-->", data, 1)  # nothing escaped can look like it
+
+
+SHOWN = 6
+"""As many pairs of one metric are told in sight. Of more, the first metric shows those with the
+baseline or the best system, the others the best and its rival; the rest unfolds."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Answers by one (test set, metric)."""
+
+    testset: str
+    metric: str
+    shown: list[Answer]
+    folded: list[Answer]
+
+
+def key(answer: Answer) -> str:
+    """Test set, metric and systems, by which the page finds an answer."""
+    names = [answer.testset, answer.metric, answer.a, answer.b]
+    return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
+
+
+def groups_of(material: Material) -> list[Group]:
+    """By (test set, metric); of many pairs, a few are shown."""
+    groups: list[Group] = []
+    for cell in material.cells:
+        every = list(cell.answers)
+        if not every:
+            continue
+        shown, folded = every, []
+        if len(every) > SHOWN:
+            best, second = cell.ranked[:2]
+            first = anchor(cell, material)
+            shown = [one for one in every if first in (one.a, one.b)]
+            if any(group.testset == cell.testset for group in groups):
+                rival = second if first == best else best
+                closest = [one for one in shown if rival in (one.a, one.b)]
+                shown = closest or shown[:1]
+            folded = [one for one in every if one not in shown]
+        groups.append(Group(cell.testset, cell.name, shown, folded))
+    return groups
 
 
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
@@ -175,7 +220,7 @@ def _inline_svg(svg: str, name: str, glyphs: dict[str, str]) -> str:
     for glyph in GLYPH.finditer(svg):
         glyphs[glyph[1]] = glyph[0].strip()
     svg = GLYPH.sub("", svg)
-    prefix = re.sub(r"[^A-Za-z0-9]", "-", name)
+    prefix = re.sub(r"[^A-Za-z0-9]", lambda sign: "-" if sign[0].isascii() else f"-{ord(sign[0]):x}", name)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
     svg = re.sub(r'(xlink:href|href)="#(?!DejaVu)([^"]+)"', rf'\1="#{prefix}-\2"', svg)
     return re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)

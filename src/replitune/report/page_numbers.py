@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.replicas import Replica
-from replitune.report.findings import adjusted
 from replitune.report.material import Material
 from replitune.report.planning import CURVE, WANTED, PlanGrid, detectable, own_plan, plan_grid, stops
 from replitune.report.ranks import by_people, places
+from replitune.report.tables_scores import anchor
 from replitune.report.why import Why
 from replitune.report.words import Moments, Words, half_width
+from replitune.results.answer import AHEAD, Answer, of_outputs
+from replitune.results.findings import adjusted
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import verdict
@@ -33,6 +35,7 @@ def numbers(material: Material) -> dict[str, Any]:
     runs, sizes = stops(planned)
     return {
         "alpha": material.alpha,
+        "sure": f"surely better, at {material.alpha:g}",
         "baseline": material.baseline,
         "plans": {"runs": runs, "curve": CURVE, "wanted": WANTED},
         "cells": [
@@ -110,6 +113,7 @@ def _cell(
                 "cluster": None if at is None else at.cluster,
                 "ranks": None if at is None else at.ranks,
                 "people": people.get(name),
+                "odd": odd_runs(cell, name),
             }
         )
     segments = max((test.segments for test in cell.tests), default=0)
@@ -128,13 +132,14 @@ def _cell(
         "lead": cell.lead_method,
         "says": {test.method: test.generalises_to for test in cell.tests},
         "systems": systems,
+        "anchor": anchor(cell, material),
         "tests": [
             [
                 place[t.a],
                 place[t.b],
                 method[t.method],
                 *map(short, (t.delta, adjusted(t), t.ci_low, t.ci_high)),
-                verdict(t, cell.alpha, cell.higher_is_better),
+                0 if of_outputs(t) else verdict(t, cell.alpha, cell.higher_is_better),
             ]
             for t in cell.tests
         ],
@@ -142,13 +147,30 @@ def _cell(
             [
                 place[t.a],
                 place[t.b],
-                *map(short, (t.details.get("margin"), detectable(material, cell, t))),
+                short(one.margin),
+                None if one.state == "these-outputs" else short(detectable(material, cell, t)),
                 _doubt(t, place),
                 _plans(plan_grid(cell, t, runs, sizes)),
+                _told(one),
             ]
-            for t in _leading(cell)
+            for t, one in zip(_leading(cell), cell.answers, strict=True)
         ],
     }
+
+
+def _told(one: Answer) -> list[Any]:
+    """Who is ahead (1: B, -1: A), how far, the interval in that direction, state, colour, and words."""
+    side = 0 if one.ahead is None else 1 if one.ahead == one.b else -1
+    numbers = map(short, (one.size, one.low, one.high))
+    return [side, *numbers, one.state, one.tone, one.state in AHEAD, one.interval, one.by_text]
+
+
+def odd_runs(cell: Result, system: str) -> list[str]:
+    """Runs that a caveat names."""
+    texts = {
+        c.text for one in cell.answers for c in one.trust if (c.code, c.about) == ("unstable-run", system)
+    }
+    return [id for id in cell.systems[system].scores if any(f" {id} " in text for text in texts)]
 
 
 def _doubt(test: TestResult, place: Mapping[str, int]) -> list[list[Any]]:

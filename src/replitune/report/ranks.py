@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from replitune.meta.rows import MetaRow
-from replitune.report.numbers import MISSING
+from replitune.results.numbers import MISSING
 from replitune.results.result import Result
 from replitune.significance.multiple import Ranking, verdict
 
@@ -29,7 +29,7 @@ class Place:
 def ranking(result: Result) -> Ranking | None:
     """For three systems and more: their order by the lead test, where all pairs were tested and all
     decisions hold together."""
-    if len(result.systems) < 3:
+    if len(result.systems) < 3 or any(one.state == "these-outputs" for one in result.answers):
         return None
     ranked = result.rankings().get(result.lead_method)
     return None if ranked is None or ranked.clusters is None else ranked

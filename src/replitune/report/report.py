@@ -22,20 +22,20 @@ from numpy.typing import NDArray
 
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError, nearest
-from replitune.registry import NAME_WORDS
+from replitune.registry import LETTERS, NAME_WORDS
 from replitune.report import contents
 from replitune.report.contents import LatexStyle
 from replitune.report.material import Material
 from replitune.report.segment_browser import Output, Segments, segments_of
 from replitune.report.specification import Table
 from replitune.report.terminal import comparison_lines
-from replitune.report.verdict import Verdict, lead_verdicts
-from replitune.report.warnings import warnings
 from replitune.report.why import Why, explain
-from replitune.report.wording import with_names
+from replitune.results.answer import Answer
 from replitune.results.comparing import Results
 from replitune.results.in_hand import looks_in_hand
 from replitune.results.result import Result
+from replitune.results.summary import Summary
+from replitune.results.wording import listed
 from replitune.running.files import atomic_open
 from replitune.settings import read
 from replitune.significance.looks.record import Record
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 
 Rows = Literal["tests", "systems", "overlaps", "variances", "notes"]
 
-SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*", re.ASCII)
+SAFE = re.compile(rf"[{LETTERS}][{LETTERS}._+-]*")
 LONGEST = 200
-"""Characters of a name that stands for two systems."""
+"""Bytes of a name that stands for two systems."""
 
 STYLE = (
     ".replitune td,.replitune th{text-align:right}.replitune .word{text-align:left}"
@@ -63,7 +63,7 @@ STYLE = (
 class Report:
     """All results, on one test set or several, under one metric or several.
 
-    ``print(report)`` is what the command `compare` prints; a notebook shows verdicts and a table.
+    ``print(report)`` is what the command `compare` prints; a notebook shows the summary and a table.
     """
 
     material: Material
@@ -84,11 +84,13 @@ class Report:
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before relying on the results."""
-        return [
-            f"{warning.title}: {warning.text}" + "".join(f" {place}." for place in warning.places)
-            for warning in warnings(self.material)
-        ]
+        """What changes how the answers are read."""
+        return [caveat.text for caveat in self.summary.grave]
+
+    @property
+    def summary(self) -> Summary:
+        """What the results say, in a sentence for each test set, and what to know about it."""
+        return self.material.summary
 
     # ---- for people
 
@@ -111,10 +113,10 @@ class Report:
             )
         return chosen
 
-    def verdicts(self) -> list[Verdict]:
-        """The verdict on each pair of systems under each metric, by the leading test: an
-        object with `significant`, `headline`, and the whole `text`."""
-        return [verdict for result in self.results for verdict in lead_verdicts(result)]
+    def answers(self) -> list[Answer]:
+        """The answer about each pair of systems under each metric, by the leading test: its `state`,
+        `size`, `sentence` and more (docs/answer.schema.json)."""
+        return [answer for result in self.results for answer in result.answers]
 
     def plot(
         self, name: str = "replicas", *, metric: str | None = None, testset: str | None = None
@@ -142,25 +144,17 @@ class Report:
         )
 
     def __str__(self) -> str:
-        return "\n".join(comparison_lines(self.results, self.family))
+        return "\n".join(comparison_lines(self.results, self.family, self.summary))
 
     def __repr__(self) -> str:
         cells = ", ".join(f"{result.metric} on {result.testset}" for result in self.results)
         return f"<{type(self).__name__}: {cells}>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: verdicts, the overview, and what to know. Nothing from elsewhere, and
-        everything from data is escaped."""
-        verdicts = "".join(
-            f"<li>{escape(v.testset)}, {escape(v.metric)}: <b>{escape(v.headline)}</b>"
-            f"{escape(v.detail)}</li>"
-            for v in self.verdicts()
-        )
-        notes = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
-        return (
-            f'<div class="replitune"><style>{STYLE}</style><ul>{verdicts}</ul>'
-            f"{self.table().html_table()}" + (f"<ul>{notes}</ul>" if notes else "") + "</div>"
-        )
+        """For notebooks: the summary, and the overview. Nothing from elsewhere, and everything from
+        data is escaped."""
+        said = "".join(f"<p>{escape(line)}</p>" for line in self.summary.lines)
+        return f'<div class="replitune"><style>{STYLE}</style>{said}{self.table().html_table()}</div>'
 
     # ---- for programs
 
@@ -230,20 +224,20 @@ class ComparisonReport(Report):
     """The references; none for a table of scores."""
     outputs: Mapping[str, Outputs] = field(default_factory=dict)
     """By system; none for a table of scores."""
-    people: tuple[str, ...] = ()
-    """Metrics that are judgements of people."""
     read_as: tuple[str, ...] = ()
     """How a table of numbers was read, where that was guessed."""
+    undirected: tuple[str, ...] = ()
+    """Metrics of which nothing says whether more or less is better."""
 
     @cached_property
     def cells(self) -> list[tuple[Result, SegmentStatistics]]:
-        return list(zip(with_names([*self.comparison.metrics.values()]), self.stores, strict=True))
+        return list(zip(self.comparison.metrics.values(), self.stores, strict=True))
 
     @cached_property
     def material(self) -> Material:  # type: ignore[override]
         settings, (lead, store) = self.comparison.settings, self.cells[0]
         return Material(
-            experiment=lead.testset,
+            experiment=f"{_systems(lead)} on {lead.testset}",
             seed=self.comparison.seed,
             alpha=settings.alpha,
             family=settings.family,
@@ -254,7 +248,8 @@ class ComparisonReport(Report):
             segments=[] if self.texts is None else [self._segments(lead, store, self.texts)],
             explain=self._explain,
             inputs=self.comparison.inputs,
-            people=self.people,
+            people=self.comparison.people,
+            provenance=self.comparison.summary.provenance,
         )
 
     @property
@@ -265,10 +260,6 @@ class ComparisonReport(Report):
     def family(self) -> str:
         return self.comparison.settings.family
 
-    @property
-    def warnings(self) -> list[str]:
-        return self.comparison.warnings
-
     def _segments(self, cell: Result, store: SegmentStatistics, testset: TestSet) -> Segments:
         """With the scores of one metric."""
         return segments_of(cell, store, testset, self._pairs)
@@ -278,7 +269,7 @@ class ComparisonReport(Report):
         return {name: outputs.every() for name, outputs in self.outputs.items()}
 
     def _explain(self) -> Sequence[Why]:
-        judged = {*self.people}
+        judged = {*self.comparison.people}
         stores = [(c.metric, store) for c, store in self.cells if c.metric not in judged]
         testset = self.cells[0][0].testset
         return [explain(testset, stores, texts=self.texts, outputs=self._pairs)] if stores else []
@@ -356,10 +347,15 @@ class ComparisonReport(Report):
                     handle.write(_tsv(["segment", *system.replicas], rows))
 
 
+def _systems(cell: Result) -> str:
+    names = [*cell.systems]
+    return listed(names) if len(names) <= 3 else f"{len(names)} systems"
+
+
 def _place(folder: str | Path, metric: str, name: str, suffix: str) -> Path:
     """DIR/<metric>/<name><suffix>, where these do as names of files."""
     for word in (metric, name):
-        if len(word) > LONGEST or not SAFE.fullmatch(word):
+        if len(word.encode()) > LONGEST or not SAFE.fullmatch(word):
             raise ReplituneError(
                 f"{word!r} cannot be the name of a file",
                 expected=NAME_WORDS,

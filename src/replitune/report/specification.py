@@ -11,7 +11,7 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from replitune.report.numbers import MISSING, interval
+from replitune.results.numbers import MISSING, interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from replitune.report.material import Material
-from replitune.report.numbers import p_value, signed
 from replitune.report.specification import Column, Table, ends, exact
 from replitune.report.tables_tests import PAIR_OF_ROW
+from replitune.results.numbers import p_value, signed
 from replitune.results.result import Result
 from replitune.significance.looks.record import Look, PairLook, Record
 

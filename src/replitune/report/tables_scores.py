@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from replitune.report.findings import adjusted, best, interval_methods, significant
 from replitune.report.material import Material
-from replitune.report.numbers import p_value, score, signed
 from replitune.report.ranks import Place, Ranks, by_people, places, rank_text
 from replitune.report.specification import Column, Table, limits
-from replitune.report.wording import INTERVALS, corrected
+from replitune.results.answer import AHEAD
+from replitune.results.findings import adjusted, best, interval_methods
+from replitune.results.numbers import p_value, score, signed
 from replitune.results.result import Result
+from replitune.results.wording import INTERVALS, corrected
 from replitune.significance.base import TestResult
 from replitune.significance.one_system import SystemSummary
 
@@ -144,7 +145,8 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
 
     def mark(cell: Result, system: str) -> str:
         words = ["best"] if best(cell) == system else []
-        words += ["sign"] if significant(tested(cell, system), material.alpha) else []
+        one = cell.answer((anchor(cell, material), system))
+        words += ["sign"] if one is not None and one.state in (*AHEAD, "different") else []
         return " ".join(words)
 
     return (

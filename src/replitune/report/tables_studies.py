@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from replitune.meta.rows import MetaRow
 from replitune.report.material import Material
-from replitune.report.numbers import MISSING, interval, p_value, score, signed
 from replitune.report.specification import Column, Table, ends, exact, limits
 from replitune.report.tables_scores import CELL
 from replitune.report.tables_tests import METHOD, PAIR_OF_ROW
+from replitune.results.numbers import MISSING, interval, p_value, score, signed
 from replitune.results.result import Result
 from replitune.significance.counting import GENERALISES_TO
 from replitune.significance.studies.planned import MANY_SEGMENTS

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from replitune.report.findings import adjusted, difference, significant
 from replitune.report.material import Material
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
-from replitune.report.numbers import MISSING, p_value, score, signed
 from replitune.report.specification import Column, Table, ends, exact
 from replitune.report.tables_scores import CELL
-from replitune.report.wording import INTERVALS, corrected
+from replitune.results.findings import adjusted, difference, significant
+from replitune.results.numbers import MISSING, p_value, score, signed
 from replitune.results.result import Result
 from replitune.results.rows import DETAILS
+from replitune.results.wording import INTERVALS, corrected
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import adjust
 from replitune.significance.studies.replication import Threshold

@@ -7,29 +7,33 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
-from replitune.report.findings import adjusted, difference
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
-from replitune.report.numbers import p_value, probability, score, signed
 from replitune.report.ranks import places, rank_text, ranking
 from replitune.report.specification import WIDTH, Column, Table, limits
-from replitune.report.verdict import interval_name, lead_verdicts
-from replitune.report.wording import corrected, with_names
+from replitune.results.answer import next_run_of
 from replitune.results.comparing import Results
+from replitune.results.findings import adjusted
+from replitune.results.numbers import p_value, probability, score
 from replitune.results.result import Result
-from replitune.significance.base import TestResult
+from replitune.results.summary import Summary
+from replitune.results.wording import corrected
 
 
 def print_comparison(comparison: Results) -> None:
     """Print the results on one test set."""
-    cells = with_names([*comparison.metrics.values()])
-    print(*comparison_lines(cells, comparison.settings.family, bold), sep="\n")
+    cells, family = [*comparison.metrics.values()], comparison.settings.family
+    print(*comparison_lines(cells, family, comparison.summary, bold), sep="\n")
 
 
 def comparison_lines(
-    results: Sequence[Result], family: str, emphasis: Callable[[str], str] = str
+    results: Sequence[Result], family: str, summary: Summary, emphasis: Callable[[str], str] = str
 ) -> Iterator[str]:
-    """Systems with their spread, differences with their p, and verdicts, of each (test set,
-    metric). `emphasis`: of the names of these."""
+    """The summary; then, of each (test set, metric), systems with their spread, differences with
+    their p, and answers. `emphasis`: of the sentences and of the names of these."""
+    for n, line in enumerate(summary.lines):
+        lines = wrapped(line, 0)
+        yield from map(emphasis, lines) if n < len(summary.headlines) else lines
+    yield ""
     for result in results:
         better = f"{'higher' if result.higher_is_better else 'lower'} is better"
         if result.neutral:
@@ -45,7 +49,7 @@ def comparison_lines(
             )
         elif result.tests:
             yield from table_lines(_pairs(result), repeated=3)
-        yield from (*_clusters(result), *_verdicts(result), f"  signature: {result.signature}", "")
+        yield from (*_clusters(result), *_answers(result, summary), f"  signature: {result.signature}", "")
     tests = [test for result in results for test in result.tests]
     if tests:
         how = corrected(results, family)
@@ -106,20 +110,24 @@ def _places(where: list[str]) -> str:
     return ", ".join(where) if len(where) <= 3 else f"{where[0]} and {len(where) - 1} more"
 
 
-MOST_VERDICTS = 6
-"""Pairs of one metric whose verdicts are printed; the table has all."""
+MOST_ANSWERS = 6
+"""Pairs of one metric whose answers are printed; the table has all."""
 
 MOST_PAIRS = 20
 """Pairs of one metric that are printed, so that a table fits a screen; the other formats have
 all."""
 
 
-def _verdicts(result: Result) -> list[str]:
-    """Sentences about a few pairs."""
-    sentences = [str(verdict) for verdict in lead_verdicts(result)]
-    if not sentences or len(sentences) > MOST_VERDICTS:
+def _answers(result: Result, summary: Summary) -> list[str]:
+    """Of a few pairs; the sentence that the summary begins with is not said again."""
+    if not 0 < len(result.answers) <= MOST_ANSWERS:
         return [""]
-    return ["", *(line for text in sentences for line in wrapped(text)), ""]
+    said = tuple(headline.sentence for headline in summary.headlines)
+    texts = [
+        one.rest if any(s.startswith(one.sentence.removesuffix(".")) for s in said) else one.text
+        for one in result.answers
+    ]
+    return ["", *(line for text in texts for line in wrapped(text)), ""]
 
 
 def bold(text: str) -> str:
@@ -138,7 +146,10 @@ def print_table(table: Table, indent: int = 2) -> None:
 
 
 def wrapped(text: str, indent: int = 2) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2))
+    first, others = " " * indent, " " * (indent + 2)
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+    )
 
 
 def first_three(where: list[str]) -> str:
@@ -180,31 +191,32 @@ def _pairs(result: Result) -> Table:
 
         return Column(f"p {method}", None, star, width=len(method) + 3)
 
-    def lead(pair: tuple[str, str]) -> TestResult:
-        test = result.test(pair, result.lead_method)
-        assert test is not None
-        return test
+    answers = {(answer.a, answer.b): answer for answer in result.answers}
+    names = {answer.interval for answer in answers.values() if answer.interval}
+    interval = "CI"
+    if len(names) == 1:
+        interval = str(*names).replace("simultaneous", "simult.").replace(" of this pair alone", "")
+
+    def label(_: Result, pair: tuple[str, str]) -> str:
+        one = answers[pair]
+        return f"{one.ahead or one.b} over {one.behind or one.a}"
 
     def ends(_: Result, pair: tuple[str, str]) -> tuple[float | None, float | None]:
-        return lead(pair).ci_low, lead(pair).ci_high
+        return answers[pair].low, answers[pair].high
 
     def next_run(_: Result, pair: tuple[str, str]) -> float | None:
-        return lead(pair).details.get("superior_new")
-
-    def interval() -> str:
-        names = {interval_name(result, lead(pair)) for pair in result.pairs if ends(result, pair)[0]}
-        return next(iter(names)).replace("simultaneous", "simult.") if len(names) == 1 else "CI"
+        test = result.test(pair, result.lead_method)
+        seen = None if test is None else next_run_of(result, test)
+        return None if seen is None else seen.get("superior_new")
 
     people = Column(HEADING, None, accuracy, percent, width=7)
     known = not result.neutral and any(next_run(result, pair) is not None for pair in result.pairs)
     return Table(
         columns=(
-            Column("difference", None, lambda _, pair: f"{pair[1]} - {pair[0]}", left=True),
-            Column("delta", None, difference, signed, in_units=True, width=8),
+            Column("difference", None, label, left=True),
+            Column("by", None, lambda _, pair: answers[pair].size, score, in_units=True, width=8),
             *([people] if published_name(result) else []),
-            Column(
-                interval().replace(" of this pair alone", ""), None, ends, limits, in_units=True, width=18
-            ),
+            Column(interval, None, ends, limits, in_units=True, width=18),
             *([Column("next run", None, next_run, probability, width=9)] if known else []),
             *map(p, result.methods),
         ),

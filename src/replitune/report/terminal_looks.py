@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from replitune.report.numbers import interval, p_value, signed
 from replitune.report.specification import Column, Table
-from replitune.report.wording import count
 from replitune.results.in_hand import Advice
+from replitune.results.numbers import interval, p_value, signed
+from replitune.results.wording import count
 from replitune.significance.looks.record import FUTILE, SETTLED, Look, PairLook, Plan, Record
 from replitune.significance.variances import ENOUGH
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from replitune.meta.correlations import COEFFICIENTS
 from replitune.meta.rows import MetaRow, MetaStudy
-from replitune.report.numbers import MISSING, interval, p_value, score
 from replitune.report.specification import Column, Table
 from replitune.report.terminal import bold, first_three, wrapped
+from replitune.results.numbers import MISSING, interval, p_value, score
 
 NAME = 19
 """Names of metrics and tests are cut to this; the JSON has them whole."""

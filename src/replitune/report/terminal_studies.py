@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replitune.report.numbers import p_value, score, signed
 from replitune.report.specification import Column, Table
+from replitune.results.numbers import p_value, score, signed
 from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.replication import ReplicationRow
 

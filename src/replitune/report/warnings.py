@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replitune.report.findings import adjusted
 from replitune.report.material import Material
-from replitune.report.numbers import p_equation
-from replitune.report.verdict import LOOKS
-from replitune.report.wording import count, listed
+from replitune.results.answer import LOOKS
+from replitune.results.findings import adjusted
+from replitune.results.numbers import p_equation
 from replitune.results.result import Result
+from replitune.results.wording import count, listed
 from replitune.significance.base import Note
 
 FEW_REPLICAS = 3

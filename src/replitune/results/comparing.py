@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.results.result import Overlap, Result
 from replitune.results.settling import settle
+from replitune.results.summary import Provenance, Summary, summarise_answers
+from replitune.results.wording import with_names
+from replitune.settings import plain
 from replitune.significance.base import TestResult
 from replitune.significance.draws import named_draws
 from replitune.significance.intervals import overlap_ratio
@@ -25,10 +30,8 @@ from replitune.significance.run import TestSetScores, run_tests, tests_on
 from replitune.significance.settings import TestSettings
 from replitune.significance.suites import summarise_suite
 from replitune.statistics.lazy import ChosenSystems
+from replitune.statistics.plausibility import Doubt
 from replitune.statistics.store import SegmentStatistics
-
-FEW_REPLICAS = 3
-"""Clark et al. (2011) recommend at least this many."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +47,43 @@ class Results:
     documents: int
     inputs: Sequence[str] = ()
     """What looks wrong with the inputs."""
-    few_runs: Sequence[str] = ()
-    """Warnings about too few runs."""
+    doubts: Sequence[Doubt] = ()
+    """Of outputs that can hardly be translations of these segments."""
     design: str = "runs"
     """What replicas are."""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    """Of what was compared, by what it is."""
+    people: Sequence[str] = ()
+    """Metrics that are judgements of people."""
 
     @property
     def warnings(self) -> list[str]:
-        return [*self.inputs, *self.few_runs]
+        """What changes how the answers are read."""
+        return [caveat.text for caveat in self.summary.trust if caveat.serious]
+
+    @cached_property
+    def summary(self) -> Summary:
+        settings = {**plain(self.settings), "design": self.design}
+        return summarise_answers(
+            [*self.metrics.values()],
+            Provenance(__version__, self.seed, settings, dict(self.sha256)),
+            baseline=getattr(self.settings.pairs, "baseline", None),
+            people=self.people,
+            given=[*(doubt.text for doubt in self.doubts), *self.inputs],
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The object described in docs/compare.schema.json, numbers unrounded."""
         return {
             "schema": 1,
+            **msgspec.json.decode(
+                msgspec.json.encode(
+                    {
+                        "summary": self.summary,
+                        "answers": [one for result in self.metrics.values() for one in result.answers],
+                    }
+                )
+            ),
             "metrics": {id: result.as_json() for id, result in self.metrics.items()},
             "meta": {
                 "version": __version__,
@@ -85,6 +112,7 @@ def compare(
     design: str = "runs",
     families: int | None = None,
     warnings: Sequence[str] = (),
+    doubts: Sequence[Doubt] = (),
     looks: Record | None = None,
     summaries: bool = True,
 ) -> Results:
@@ -155,33 +183,38 @@ def compare(
 
     with ThreadPoolExecutor(threads) as pool:
         waiting = {id: {name: pool.submit(summary, id, name) for name in names if summaries} for id in ids}
-    results = {}
+    results = []
     for id, (store, *others) in by_metric.items():
         spread = {name: future.result() for name, future in waiting[id].items()}
-        results[id] = Result(
-            testset=testset,
-            metric=id,
-            word=next((metadata.metric for metadata in store.metadata.values()), id),
-            signature=store.signature,
-            higher_is_better=store.metric.higher_is_better,
-            alpha=settings.alpha,
-            lead_method=leading(methods).id,
-            systems=spread,
-            tests=_with_looks(tests[id], id, looks),
-            overlaps=_overlaps(spread, tests[id], 1 - settings.alpha) if not others and summaries else (),
-            suite=dict(suite),
-            missing={} if others else _missing(store, names),
+        results.append(
+            Result(
+                testset=testset,
+                metric=id,
+                word=next((metadata.metric for metadata in store.metadata.values()), id),
+                signature=store.signature,
+                higher_is_better=store.metric.higher_is_better,
+                alpha=settings.alpha,
+                lead_method=leading(methods).id,
+                systems=spread,
+                tests=_with_looks(tests[id], id, looks),
+                overlaps=_overlaps(spread, tests[id], 1 - settings.alpha)
+                if not others and summaries
+                else (),
+                suite=dict(suite),
+                missing={} if others else _missing(store, names),
+            )
         )
     return Results(
         testset=testset,
         seed=seed,
         settings=settings,
-        metrics=results,
+        metrics={result.metric: result for result in with_names(results)},
         segments=sum(store.segments for store in by_metric[ids[0]]),
         documents=sum(store.n_documents for store in by_metric[ids[0]]),
         inputs=tuple(warnings),
-        few_runs=_few_runs(results[ids[0]]),
+        doubts=tuple(doubts),
         design=design,
+        sha256=sha256_of(by_metric[ids[0]]),
     )
 
 
@@ -231,15 +264,15 @@ def _with_looks(tests: Sequence[TestResult], metric: str, looks: Record | None) 
     return tuple(settle(tests, looks))
 
 
-def _few_runs(result: Result) -> list[str]:
-    scarce = [name for name, summary in result.systems.items() if summary.n < FEW_REPLICAS]
-    if not scarce:
-        return []
-    systems = ", ".join(scarce) if len(scarce) <= 3 else f"{len(scarce)} of {len(result.systems)} systems"
-    return [
-        f"fewer than {FEW_REPLICAS} runs of {systems}: chance in tuning or training "
-        "cannot be told from a difference between systems (Clark et al. 2011)"
-    ]
+def sha256_of(stores: Sequence[SegmentStatistics]) -> dict[str, str]:
+    """Of references and outputs, where they are known."""
+    known: dict[str, str] = {}
+    for store in stores:
+        for name, metadata in store.metadata.items():
+            known[f"references of {metadata.testset}"] = metadata.reference_sha256
+            for replica, sha256 in metadata.decode_sha256.get(name, {}).items():
+                known[f"{name} {replica} on {metadata.testset}"] = sha256
+    return {what: sha256 for what, sha256 in known.items() if sha256}
 
 
 def _overlaps(

@@ -1,19 +1,21 @@
 """A decision for machines: whether B is better, not worse, or the same, by the test that leads.
 
-It must hold for all tested pairs under all metrics. For `not-worse` and `same` no correction is needed
-then: all of several tests reject by chance no more often than one (intersection-union).
+It must hold for all tested pairs under all metrics. Of single outputs nothing holds: they say nothing of
+other runs.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from replitune.errors import ReplituneError
+from replitune.results.answer import Answer
 from replitune.results.result import Result
-from replitune.significance.base import TestResult
 from replitune.significance.settings import Rule
+from replitune.statistics.plausibility import Doubt
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,9 @@ class Decision:
         return {"rule": self.rule, "ok": self.ok, "pairs": list(self.pairs)}
 
 
-def decide(results: Sequence[Result], rule: Rule) -> Decision:
+def decide(results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = ()) -> Decision:
     """Of every pair (A, B): B is better than A, not worse than A by the margin, or the same within
-    it."""
+    it. Not of outputs that can hardly be translations of these segments."""
     for result in results:
         systems = len(result.systems)
         if systems > 2 and 2 * len(result.pairs) == systems * (systems - 1):
@@ -39,43 +41,42 @@ def decide(results: Sequence[Result], rule: Rule) -> Decision:
                 found=f"all pairs of {systems} systems",
                 fix="name the one that the others are compared with as --baseline",
             )
-    pairs = tuple(
-        _pair(result, test, rule)
-        for result in results
-        for test in result.tests
-        if test.method == result.lead_method
-    )
+    pairs = tuple(_pair(result, answer, rule, doubts) for result in results for answer in result.answers)
     if not pairs:
         raise ReplituneError("no pair was tested, so nothing can be decided")
     return Decision(rule, all(pair["ok"] for pair in pairs), pairs)
 
 
-def _pair(result: Result, test: TestResult, rule: Rule) -> dict[str, Any]:
+def _pair(result: Result, answer: Answer, rule: Rule, doubts: Sequence[Doubt]) -> dict[str, Any]:
     if result.neutral:
         raise ReplituneError(f"for {result.metric}, neither more nor less is better")
-    margin = test.details.get("margin")
-    if rule != "better" and margin is None:
+    if rule != "better" and answer.margin is None and answer.state != "these-outputs":
         raise ReplituneError(
             f"`{rule}` needs a margin for {result.metric}",
-            fix="say what counts as the same: "
-            "--margin 0.5, or --margin METRIC=0.5; the test crossed uses margins",
+            fix=f"say what counts as the same, on this metric's scale, such as --margin {_small(result)}; "
+            "the test crossed uses margins",
         )
-    p = {
-        "better": test.p if test.p_adjusted is None else test.p_adjusted,
-        "not-worse": test.details.get("p_no_worse_b"),
-        "same": test.details.get("p_same"),
-    }[rule]
-    ahead = (test.delta > 0) == result.higher_is_better and test.delta != 0
-    ok = p is not None and p <= result.alpha and (rule != "better" or ahead)
+    test = result.test((answer.a, answer.b), answer.method)
+    assert test is not None
+    refused = [doubt.text for doubt in doubts if doubt.system in (answer.a, answer.b)]
+    p = {"better": answer.p, "not-worse": "p_no_worse_b", "same": "p_same"}[rule]
     return {
         "testset": result.testset,
         "metric": result.metric,
-        "a": test.a,
-        "b": test.b,
-        "method": test.method,
+        "a": answer.a,
+        "b": answer.b,
+        "method": answer.method,
+        "state": answer.state,
         "delta": test.delta,
         "ci": [test.ci_low, test.ci_high],
-        "margin": margin,
-        "p": p,
-        "ok": ok,
+        "margin": answer.margin,
+        "p": test.details.get(p) if isinstance(p, str) else p,
+        "refused": refused,
+        "ok": rule in answer.holds and not refused,
     }
+
+
+def _small(result: Result) -> str:
+    """A small difference on the scale of the scores: 0.5 of 100, 0.005 of 1."""
+    largest = max(abs(summary.avg) for summary in result.systems.values())
+    return f"{0.005 * 10 ** math.ceil(math.log10(largest or 1.0)):g}"

@@ -1,6 +1,6 @@
 """One test set under one metric: all results of the tests, from memory or from disk.
 
-Everything that people read comes from here: terminal, JSON, tables, figures, page.
+Everything that people read comes from here, what they are told of each pair from its `answers`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from replitune.replicas import Replica
 from replitune.results import rows
+from replitune.results.answer import Answer, answers_of
 from replitune.results.decimals import decimals_of
 from replitune.results.rows import Histogram
+from replitune.results.wording import base_name, title
 from replitune.significance.base import Note, TestResult, note_text
 from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import SystemSummary
@@ -107,7 +111,7 @@ class Result:
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why replicas are missing, by system and replica."""
     name: str = ""
-    """The metric's name in print; by default its id."""
+    """The metric's name in print; by default what papers call it, or its id."""
     read_histograms: Mapping[tuple[str, str, str], Histogram] | None = field(
         default=None, repr=False, compare=False
     )
@@ -115,7 +119,7 @@ class Result:
 
     def __post_init__(self) -> None:
         if not self.name:
-            object.__setattr__(self, "name", self.metric)
+            object.__setattr__(self, "name", title(base_name(self.word)) or self.metric)
 
     # ---- pairs and tests
 
@@ -139,6 +143,15 @@ class Result:
         """What the lead test says about a pair, in either order."""
         test = self.test(pair, self.lead_method)
         return test or self.test((pair[1], pair[0]), self.lead_method)
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """What is told of each pair."""
+        return answers_of(self)
+
+    def answer(self, pair: tuple[str, str]) -> Answer | None:
+        """About a pair, in either order."""
+        return next((one for one in self.answers if {one.a, one.b} == {*pair}), None)
 
     @property
     def closest(self) -> tuple[str, str] | None:
@@ -177,7 +190,8 @@ class Result:
         return self.word.partition(":")[0] == "length"
 
     def rankings(self) -> dict[str, Ranking]:
-        """Order, wins and clusters of the systems by each method; none where more is not better."""
+        """Order, wins and clusters of the systems by each method; none where more is not better, or of
+        single runs."""
         if self.neutral:
             return {}
         scores = {name: summary.avg for name, summary in self.systems.items()}
@@ -189,6 +203,7 @@ class Result:
                 higher_is_better=self.higher_is_better,
             )
             for method in self.methods
+            if any(min(test.n_a, test.n_b) > 1 for test in self.tests if test.method == method)
         }
 
     # ---- systems
@@ -286,7 +301,14 @@ class Result:
             ".overlaps": (overlaps, rows.OVERLAPS),
             ".variances": (variances, rows.VARIANCES),
             ".notes": (self._note_rows(), rows.NOTES),
+            ".answers": (self._answer_rows(), rows.ANSWERS),
         }
+
+    def _answer_rows(self) -> list[dict[str, Any]]:
+        return [
+            {**msgspec.structs.asdict(one), "answer": msgspec.json.encode(one).decode()}
+            for one in self.answers
+        ]
 
     def _note_rows(self) -> list[dict[str, Any]]:
         noted: list[tuple[dict[str, Any], tuple[Note, ...]]] = [
@@ -306,7 +328,7 @@ class Result:
         return [{**key, **vars(note)} for key, notes in noted for note in notes]
 
     def frames(self) -> dict[str, pd.DataFrame]:
-        """`tests`, `systems`, `overlaps`, `variances` and `notes` with the columns of their
+        """`tests`, `systems`, `overlaps`, `variances`, `notes` and `answers` with the columns of their
         files."""
         import pandas as pd
 

@@ -89,6 +89,13 @@ HISTOGRAMS = _schema(
     (pa.string(), "method a b"), (pa.int32(), "bin"), (pa.float64(), "left right"), (pa.int64(), "count")
 )
 
+ANSWERS = _schema(
+    (pa.string(), "a b method state ahead behind"),
+    (pa.float64(), "size low high p"),
+    (pa.string(), "sentence next answer"),
+)
+"""What is told of each pair; `answer` is all of it, as JSON (docs/answer.schema.json)."""
+
 NOTES = _schema((pa.string(), "row code text about a b system statistic method"))
 """Notes, and which row of the other files has each: of a test, a system or an overlap."""
 

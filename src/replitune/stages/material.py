@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune import __version__
 from replitune.backends.interface import Derivation
 from replitune.backends.registry import get_backend
 from replitune.corpus.testset import read_prepared
@@ -20,9 +21,11 @@ from replitune.replicas import replica_ids
 from replitune.report.material import Material
 from replitune.report.segment_browser import segments_of
 from replitune.report.why import Why, explain
-from replitune.report.wording import with_names
+from replitune.results.comparing import sha256_of
 from replitune.results.result import Result
 from replitune.results.rows import read_rows
+from replitune.results.summary import Provenance
+from replitune.results.wording import with_names
 from replitune.running.files import read_lines, read_text
 from replitune.significance.looks.record import read_record
 from replitune.significance.registry import TESTS
@@ -91,6 +94,12 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
         corpus=json.loads(read_text(job.at.inputs))["warnings"],
         unrepeatable=unrepeatable,
         answers=_remarks(job),
+        provenance=Provenance(
+            __version__,
+            job.seed,
+            {"methods": job.methods, "alpha": job.alpha, "family": job.family, "samples": job.samples},
+            sha256_of([stores[testset] for testset in stores]),
+        ),
         looks=read_record(job.at.look(job.looks)) if job.looks else None,
         **studies,
         meta={t: read_rows(job.at.study("meta", t), MetaRow) for t in job.judged},

@@ -22,7 +22,7 @@ class Report(Stage):
 
     NAME = "report"
     LOG = "report/report"
-    VERSION = 11
+    VERSION = 12
     WAITS_FOR_LOOKS = True
     systems: dict[str, Counts]
     """The replicas of each."""

@@ -55,7 +55,7 @@ class Test(StoreStage):
 
     NAME = "test"
     LOG = "test/{testset}/{metric}"
-    VERSION = 10
+    VERSION = 11
     tests: dict[str, Any]
     design: str
     """What replicas are."""

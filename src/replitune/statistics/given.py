@@ -7,7 +7,7 @@ own statistic, with a count of 1. A run with one score alone is a test set of on
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from replitune.errors import ReplituneError, nearest
 from replitune.metrics.base import MeanMetric
 from replitune.readers.coding import Coded, coded, in_order, in_rows, together
 from replitune.readers.columns import plain
+from replitune.readers.directions import higher_is_better
 from replitune.readers.interface import FEW, ScoreRows, brief
 from replitune.registry import Entry
 from replitune.replicas import Replica
@@ -29,8 +30,6 @@ from replitune.statistics.store import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
 
 OPTIONAL = ("metric", "testset", "language", "document")
-LOWER = ("ter", "wer", "cer", "metricx", "mqm", "perplexity", "loss", "error", "latency")
-"""In the name of a metric: mostly, lower is better."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,8 @@ class Given:
     """Their ids, in order."""
     read_as: tuple[str, ...]
     warnings: tuple[str, ...]
+    undirected: tuple[str, ...] = ()
+    """Metrics of which nothing says whether more or less is better; they are taken as the former."""
 
     @property
     def run_level(self) -> bool:
@@ -56,17 +57,18 @@ def arrange(
     *,
     metrics: Sequence[str] | None = None,
     testset: str | None = None,
-    lower_is_better: bool | Sequence[str] = False,
+    directions: Mapping[str, bool] | bool | None = None,
     allow_missing: bool = False,
     groups: Collection[str] = (),
 ) -> Given:
     """The statistics of the chosen test set and metrics. `groups`: names of tuners, which runs may be
-    named after.
+    named after. `directions`: whether higher is better, for all metrics or for some; of the others
+    their names tell.
 
     Systems and metrics are in the order of their first rows, runs and segments in that of their
     ids, so that the order of rows changes no number.
     """
-    return _Arranged(tables, metrics, testset, lower_is_better, allow_missing, groups).given()
+    return _Arranged(tables, metrics, testset, directions, allow_missing, groups).given()
 
 
 class _Arranged:
@@ -77,7 +79,7 @@ class _Arranged:
         tables: Sequence[ScoreRows],
         metrics: Sequence[str] | None,
         testset: str | None,
-        lower_is_better: bool | Sequence[str],
+        directions: Mapping[str, bool] | bool | None,
         allow_missing: bool,
         groups: Collection[str],
     ) -> None:
@@ -88,7 +90,8 @@ class _Arranged:
                 names_by_text.setdefault(text, []).append(table.name)
         self.read_as = [f"{brief(names)}: {text}" for text, names in names_by_text.items()]
         self.warnings: list[str] = []
-        self.wanted, self.asked, self.lower = metrics, testset, lower_is_better
+        self.wanted, self.asked, self.directions = metrics, testset, directions
+        self.undirected: list[str] = []
         self.allow_missing, self.groups = allow_missing, groups
         self.starts = np.cumsum([0, *(table.rows for table in tables)])
         for role in ("system", "replica", "segment", *OPTIONAL):
@@ -128,6 +131,16 @@ class _Arranged:
             if not name.strip() or not name.isprintable():
                 raise ReplituneError(
                     "a system without a printable name", file=_file(self.tables[0]), found=repr(name)
+                )
+        alike: dict[str, str] = {}
+        for name in systems.names:
+            other = alike.setdefault(" ".join(name.lower().split()), name)
+            if other != name:
+                raise ReplituneError(
+                    "two systems whose names differ only in capitals or spaces",
+                    file=_file(self.tables[0]),
+                    found=f"{other!r} and {name!r}",
+                    fix="write one of them otherwise; if they are one system, alike",
                 )
         return systems
 
@@ -235,7 +248,7 @@ class _Arranged:
         metrics = self.metrics
         here = range(metrics.distinct) if kept is None else np.unique(metrics.codes[kept]).tolist()
         names = [metrics.names[m] for m in here]
-        every = [self.wanted or (), () if isinstance(self.lower, bool) else self.lower]
+        every = [self.wanted or (), self.directions if isinstance(self.directions, Mapping) else ()]
         for name in (name for names_of in every for name in names_of):
             if name not in names:
                 close = nearest(name, names)
@@ -247,16 +260,34 @@ class _Arranged:
                 )
         if self.wanted:
             names = list(dict.fromkeys(self.wanted))
-        for name in names:
-            word = next((word for word in LOWER if word in name.lower()), None)
-            if word and not self._lower(name):
-                self.warnings.append(
-                    f"{name}: taken as higher is better; if not, say --lower-is-better {name}"
-                )
         return [metrics.names.index(name) for name in names]
 
-    def _lower(self, metric: str) -> bool:
-        return self.lower if isinstance(self.lower, bool) else metric in self.lower
+    def _higher_is_better(self, metric: str, greatest: float) -> bool:
+        """As it was said, or else by the metric's name; `greatest`: its largest value."""
+        if isinstance(self.directions, bool):
+            return self.directions
+        if self.directions and metric in self.directions:
+            return self.directions[metric]
+        guessed = higher_is_better(metric, greatest)
+        if guessed is None:
+            self.undirected.append(metric)
+        elif not guessed:
+            self.read_as.append(f"{metric}: lower is better, by its name (--higher-is-better {metric})")
+        return guessed is not False
+
+    def _one_scale(self, metric: str, scores: NDArray[np.float64], systems: NDArray[np.int64]) -> None:
+        """Refuse systems between 0 and 1 beside others between 0 and 100."""
+        own = {self.systems.names[s]: scores[systems == s] for s in np.unique(systems)}
+        ones = [name for name, values in own.items() if values.min() >= 0 and 0 < values.max() <= 1]
+        hundreds = [name for name, values in own.items() if values.min() >= 0 and 1 < values.max() <= 100]
+        least = min((own[name].mean() for name in hundreds), default=0.0)
+        if ones and hundreds and least > 20 * max(own[name].mean() for name in ones):
+            raise ReplituneError(
+                f"systems on different scales of {metric}",
+                file=_file(self.tables[0]),
+                found=f"{brief(ones)} from 0 to 1, {brief(hundreds)} from 0 to 100",
+                fix="bring all scores to one scale",
+            )
 
     def _rows_of(self, metric: int, kept: NDArray[np.bool_] | None) -> Any:
         """The rows of a metric on the chosen test set: an index."""
@@ -428,8 +459,9 @@ class _Arranged:
         stores = []
         for m in chosen:
             scores_here = values[m] if keep is None else values[m][:, keep]
-            lower = self._lower(self.metrics.names[m])
-            metric = MeanMetric(self.metrics.names[m], not lower)
+            self._one_scale(self.metrics.names[m], scores_here, runs[:, 0])
+            higher = self._higher_is_better(self.metrics.names[m], float(scores_here.max(initial=0.0)))
+            metric = MeanMetric(self.metrics.names[m], higher)
             of_system = {self.systems.names[s]: scores_here[runs[:, 0] == s] for s in np.unique(runs[:, 0])}
             digest = hashlib.sha256()
             for name in sorted(of_system):
@@ -444,12 +476,12 @@ class _Arranged:
                 prefixes = [Replica(id).prefix for id in replicas]
                 groups = tuple(p if p in self.groups else None for p in prefixes)
                 systems[name] = SystemStatistics(name, replicas, groups, statistics)
-            options = {"higher_is_better": False} if lower else {}
+            options = {} if higher else {"higher_is_better": False}
             metadata = StoreMetadata(
                 metric=Entry("mean", options, metric.id).word,
                 id=metric.id,
                 signature=signature,
-                higher_is_better=not lower,
+                higher_is_better=higher,
                 testset=testset or "",
                 reference_sha256=ids_sha256,
                 decode_sha256={},
@@ -465,7 +497,9 @@ class _Arranged:
                     dict.fromkeys(systems, metadata),
                 )
             )
-        return Given(testset, stores, lines, tuple(self.read_as), tuple(self.warnings))
+        return Given(
+            testset, stores, lines, tuple(self.read_as), tuple(self.warnings), tuple(self.undirected)
+        )
 
 
 def _column_of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:

@@ -25,7 +25,7 @@ class Display:
         self.began = time.monotonic()
         self._jobs = self._shown = 0
         self._failed: set[str] = set()
-        self._verdict: tuple[str, str] | None = None
+        self._verdict: str | None = None
         self._latest = ""
         self._complete: set[str] = set()
         self._drawn = ""
@@ -49,10 +49,11 @@ class Display:
         self._failed = set(progress.failed)
         if not self.plain:
             self._stages()
-        if (verdict := progress.verdict()) != self._verdict:
+        summary = progress.summary()
+        if (verdict := None if summary is None else summary.sentence) != self._verdict:
             self._verdict = verdict
             if verdict is not None:
-                self._line(verdict[0])
+                self._line(verdict)
         if not self.plain:
             self._draw()
 
@@ -63,10 +64,10 @@ class Display:
         self._drawn = ""
 
     def finish(self) -> None:
-        """Print the last two lines: the verdict, and where the results are."""
+        """Print what the tests say, and where the results are."""
         progress = self.progress
-        if (verdict := progress.verdict()) is not None:
-            print(f"verdict: {verdict[1].partition('. ')[0].rstrip('.')}", file=self.stream)
+        if (summary := progress.whole_summary()) is not None:
+            print(summary, file=self.stream)
         jobs, _ = progress.jobs
         took = clock(time.monotonic() - self.began)
         how = f"{jobs} jobs in {took}, {clock(progress.cpu_seconds)} CPU" if jobs else "nothing to do"
@@ -95,7 +96,7 @@ class Display:
         if self.progress.stage in SPEAKING and self._latest:
             line += f" | {self._latest}"
         elif self._verdict is not None:
-            line += f" | {self._verdict[0]}"
+            line += f" | {self._verdict}"
         line = line[:width]
         if line != self._drawn:
             self.stream.write(f"\r{line}\033[K")

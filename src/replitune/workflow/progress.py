@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from replitune.workflow.job_files import JobFiles
 
 if TYPE_CHECKING:
     from replitune.results.result import Result
+    from replitune.results.summary import Summary
 
 PATTERNS = {
     "kernels": re.compile(r"^compile \d+ of \d+ .*", re.MULTILINE),
@@ -214,25 +216,37 @@ class Progress:
                 return self._result
         return None
 
-    def verdict(self) -> tuple[str, str] | None:
-        """The verdict on the first pair, short and full, with the number of other pairs."""
-        from replitune.report.verdict import lead_verdicts
-
+    def summary(self) -> Summary | None:
+        """What the tests that are done say, of the first suite or test set by the first metric."""
         cell = self.tested()
-        verdicts = [] if cell is None else lead_verdicts(cell)
-        if cell is None or not verdicts:
-            return None
-        others = f" (and {len(verdicts) - 1} other pairs)" if len(verdicts) > 1 else ""
-        short = f"{cell.testset}, {cell.name}: {verdicts[0].headline}{others}"
-        return short, f"{cell.testset}, {cell.name}: {verdicts[0].text}{others}"
+        return None if cell is None or not cell.answers else self._summary([cell])
+
+    def whole_summary(self) -> Summary | None:
+        """The same of all of them."""
+        from replitune.results.wording import with_names
+
+        experiment = self.experiment
+        cells = [
+            cell
+            for testset in [*experiment.suites, *experiment.tests]
+            for metric in experiment.metrics
+            if self.is_done(f"test/{testset}/{metric}")
+            and (cell := _read_result(experiment.folder / "tests" / testset, metric)) is not None
+        ]
+        return self._summary(with_names(cells)) if any(cell.answers for cell in cells) else None
+
+    def _summary(self, cells: Sequence[Result]) -> Summary:
+        from replitune.results.summary import summarise_answers
+
+        baseline = getattr(self.experiment.settings.tests.pairs, "baseline", None)
+        return summarise_answers(cells, baseline=baseline)
 
 
 def _read_result(folder: Path, metric: str) -> Result | None:
-    from replitune.report.wording import with_names
     from replitune.results.result import Result
 
     try:
-        return with_names([Result.read(folder, metric)])[0]
+        return Result.read(folder, metric)
     except (ReplituneError, OSError):
         return None  # being made again
 

@@ -26,6 +26,23 @@ results/
 .snakemake/
 """
 
+SNAKEFILE = f"""# So that `snakemake --cores all` runs this experiment as `replitune run` does.
+
+from replitune.workflow.places import top
+
+
+configfile: "{EXPERIMENT}"
+
+
+include: str(top() / "workflow" / "Snakefile")
+
+
+rule default:  # Snakemake takes no default target from a file that is included
+    default_target: True
+    input:
+        rules.all.input,
+"""
+
 
 @dataclass(frozen=True)
 class Template:
@@ -76,8 +93,8 @@ class Given:
 
 
 def write_experiment(folder: Path, name: str, given: Given | None = None) -> list[Path]:
-    """A new experiment in `folder`: its file, the schema, a profile, what git ignores. No
-    existing file is overwritten."""
+    """A new experiment in `folder`: its file, the schema, a profile, a Snakefile, what git
+    ignores. No existing file is overwritten."""
     template, files = TEMPLATES[name], top()
     text = (files / template.file).read_text("utf-8")
     text = text.replace("$schema=../schema/", "$schema=schema/")
@@ -86,6 +103,7 @@ def write_experiment(folder: Path, name: str, given: Given | None = None) -> lis
         EXPERIMENT: text if given is None else with_outputs(text, given),
         f"schema/{schema}": (files / "config" / "schema" / schema).read_text("utf-8"),
         f"{PROFILE}/config.yaml": profile_text(files),
+        "Snakefile": SNAKEFILE,
         ".gitignore": IGNORED,
         **{script: (files / script).read_text("utf-8") for script in template.scripts},
     }

@@ -23,14 +23,15 @@ const page = (() => {
   };
   const field = (text, control) => make("label", "", make("span", "", text), control);
 
-  // ---- numbers in print, as report/numbers.py has them
+  // ---- numbers in print, as results/numbers.py has them
+  const fixed = (x, decimals) => x.toFixed(decimals).replace(/^-(?=0\.?0*$)/, "");
   const said = {
-    score: (x, decimals) => (x === null || x === undefined ? "–" : x.toFixed(decimals)),
+    score: (x, decimals) => (x === null || x === undefined ? "–" : fixed(x, decimals)),
     signed: (x, decimals) => (x === null ? "–" : (x < 0 ? "" : "+") + x.toFixed(decimals)),
     interval: (low, high, decimals) => {
       if (low === null || high === null) return "–";
       while (low.toFixed(decimals) === high.toFixed(decimals) && low !== high && decimals < 8) decimals++;
-      return `[${low.toFixed(decimals)}, ${high.toFixed(decimals)}]`;
+      return `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`;
     },
     p: (x) => {
       if (x === null) return "–";
@@ -39,6 +40,7 @@ const page = (() => {
     },
     percent: (x) => (x > 0 && x < 0.005 ? "<1%" : x < 1 && x > 0.995 ? ">99%" : `${(100 * x).toFixed(0)}%`),
     count: (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`,
+    tick: (x) => String(+x.toPrecision(6)).replace("-", "−"),
     ranks: (r) => (r ? (r[0] === r[1] ? `${r[0]}` : `${r[0]}-${r[1]}`) : "–"),
   };
 
@@ -51,7 +53,8 @@ const page = (() => {
   data.cells.forEach((c, k) => {
     c.place = new Map(c.systems.map((system, i) => [system.name, i]));
     for (const row of c.tests) index.set(`${k} ${row[0]} ${row[1]} ${row[2]}`, row);
-    c.pairs = c.pairs.map(([a, b, margin, detectable, doubt, plans]) => ({ a, b, margin, detectable, doubt, plans }));
+    c.pairs = c.pairs.map(([a, b, margin, detectable, doubt, plans, [side, size, low, high, state, tone, surely, interval, text]]) =>
+      ({ a, b, margin, detectable, doubt, plans, told: { side, size, low, high, state, tone, surely, interval, text } }));
     c.pairOf = new Map(c.pairs.map((pair) => [`${pair.a} ${pair.b}`, pair]));
   });
   // the test of B - A, whichever way round it was made

@@ -42,7 +42,7 @@ const why = (() => {
     const node = plot({
       width, height, marginLeft: margin.left, marginRight: margin.right, marginTop: margin.top, marginBottom: margin.bottom,
       x: { label: `${c.name} of ${state.b} − ${state.a} on a segment, mean over runs`, labelAnchor: "center", labelArrow: "none", domain: [-most, most], ticks: width > 520 ? 9 : 5 },
-      y: { label: "segments", labelArrow: "none", grid: true, type: "sqrt", ticks: 4 },
+      y: { label: "segments (square-root scale)", labelArrow: "none", grid: true, type: "sqrt", ticks: 4 },
       marks: [
         Plot.ruleX([0], { stroke: "var(--ink)" }),
         Plot.rectY(rows, { x1: (row) => (row.x0 === row.x1 ? -around : row.x0 === 0 ? around : row.x0), x2: (row) => (row.x0 === row.x1 ? around : row.x1 === 0 ? -around : row.x1), y: "n", fill: "fill", insetLeft: 0.5, insetRight: 0.5 }),

@@ -131,8 +131,6 @@ class SoFar:
     def _tests_verdict(self, name: str, files: dict[str, list[Path]]) -> Verdict | None:
         from dataclasses import replace
 
-        from replitune.report.verdict import lead_verdicts
-        from replitune.report.wording import with_names
         from replitune.statistics.store import read_systems
 
         experiment = self.experiment
@@ -158,15 +156,7 @@ class SoFar:
         settings = msgspec.structs.replace(
             tests, methods=(tests.lead,), intervals=(), pairs=self._pairs(systems)
         )
-        (cell,) = with_names([test.result_of(stores, settings, systems)])
-        lines = [str(verdict) for verdict in lead_verdicts(cell)]
-        return {
-            "final": False,
-            "where": f"{cell.testset}, {cell.name}",
-            "lines": lines[:SHOWN],
-            "more": max(len(lines) - SHOWN, 0),
-            "words": PEEKING,
-        }
+        return said_of(test.result_of(stores, settings, systems), final=False)
 
 
 def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
@@ -182,23 +172,22 @@ def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
     return statistics.take([row for row, id in enumerate(statistics.replicas) if id in kept])
 
 
-def final(cell: Any) -> Verdict:
-    """The verdict of finished tests."""
-    from replitune.report.verdict import lead_verdicts
+def said_of(cell: Any, final: bool) -> Verdict:
+    """What a result says, of finished tests or not."""
+    from replitune.results.summary import summarise_answers
 
-    lines = [str(verdict) for verdict in lead_verdicts(cell)]
     return {
-        "final": True,
+        "final": final,
         "where": f"{cell.testset}, {cell.name}",
-        "lines": lines[:SHOWN],
-        "more": max(len(lines) - SHOWN, 0),
-        "words": "",
+        "lines": summarise_answers([cell]).lines,
+        "more": 0,
+        "words": "" if final else PEEKING,
     }
 
 
 def look_line(record: Record, pair: PairLook) -> str:
     """One pair at the last look."""
-    from replitune.report.numbers import p_equation, signed
+    from replitune.results.numbers import p_equation, signed
 
     if pair.delta is None or pair.p_adjusted is None:
         return f"{pair.b} - {pair.a}: {pair.note or pair.decision}"

@@ -18,7 +18,7 @@ from replitune.replicas import Replica, replica_ids
 from replitune.running.failures import last_message
 from replitune.running.locks import is_at_work
 from replitune.workflow.live.curves import AT_ONCE, Curves
-from replitune.workflow.live.so_far import SoFar, final
+from replitune.workflow.live.so_far import SoFar, said_of
 from replitune.workflow.progress import Progress, stage_of
 
 State = dict[str, Any]
@@ -195,7 +195,7 @@ class Live:
 
     def _verdict(self, wait: bool) -> State | None:
         cell = self.progress.tested()
-        return self.so_far.look(wait) if cell is None else final(cell)
+        return self.so_far.look(wait) if cell is None else said_of(cell, final=True)
 
 
 def _short(message: str) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from replitune.results.result import Result
-from replitune.significance.base import TestResult
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from replitune.results.result import Result
+    from replitune.significance.base import TestResult
 
 
 def adjusted(result: TestResult | None) -> float | None:

@@ -9,7 +9,7 @@ MISSING = "–"
 
 def score(value: float | None, decimals: int = 2) -> str:
     """A score or a difference of scores; of a metric, with `Result.decimals`."""
-    return MISSING if value is None else f"{value:.{decimals}f}"
+    return MISSING if value is None else f"{value:z.{decimals}f}"
 
 
 def signed(value: float | None, decimals: int = 2) -> str:
@@ -52,13 +52,13 @@ def p_equation(value: float | None) -> str:
 def ends(low: float, high: float, decimals: int = 2) -> tuple[str, str]:
     """The ends of an interval, with more decimals where these would make one of them both.
 
-    >>> ends(0.001, 0.004)
-    ('0.001', '0.004')
+    >>> ends(0.001, 0.004), ends(-0.001, 0.3, 1)
+    (('0.001', '0.004'), ('0.0', '0.3'))
     """
     apart = high - low > NOTHING * max(abs(low), abs(high))
     while apart and f"{low:.{decimals}f}" == f"{high:.{decimals}f}" and decimals < MOST:
         decimals += 1
-    return f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+    return f"{low:z.{decimals}f}", f"{high:z.{decimals}f}"
 
 
 def interval(low: float | None, high: float | None, decimals: int = 2) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from replitune.metrics.registry import METRICS
-from replitune.results.result import Result
-from replitune.significance.base import TestResult
 from replitune.significance.counting import kind_of_runs
+
+if TYPE_CHECKING:
+    from replitune.results.result import Result
+    from replitune.significance.base import TestResult
 
 CORRECTIONS = {"max-t": "max-t", "holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 INTERVALS = {"riezler": "Riezler", "clark": "Clark", "fu": "test-set"}
@@ -21,9 +24,8 @@ def base_name(word: str) -> str:
 
 
 def with_names(results: Sequence[Result]) -> list[Result]:
-    """The results with their metrics called as papers call them, or else by their ids; two
-    metrics of one name also show their ids."""
-    names = {r.metric: _title(base_name(r.word)) or r.metric for r in results}
+    """The results; two metrics of one name also show their ids."""
+    names = {r.metric: title(base_name(r.word)) or r.metric for r in results}
     shown = list(names.values())
     for id, name in names.items():
         if shown.count(name) > 1:
@@ -31,7 +33,7 @@ def with_names(results: Sequence[Result]) -> list[Result]:
     return [replace(result, name=names[result.metric]) for result in results]
 
 
-def _title(metric: str) -> str:
+def title(metric: str) -> str:
     """Nothing where its class says nothing or is not installed."""
     return str(vars(METRICS[metric]).get("title", "")) if metric in METRICS.names else ""
 

@@ -1,0 +1,570 @@
+"""The answer about a pair of systems, as words and numbers: made here, once, and told by all.
+
+Terminal, page, Python, JSON, live page and gate show what stands in an `Answer`, and compute nothing.
+Size and interval are in the direction of the system that is ahead, whatever the order of the pair
+and whether more or less is better: an interval that reaches below 0 leaves open who is better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from replitune.results.findings import adjusted
+from replitune.results.numbers import ends, p_equation, p_value, probability, score
+from replitune.results.wording import CORRECTIONS, count, listed, runs_of
+from replitune.significance.settings import Rule
+from replitune.significance.variances import ENOUGH, RUNS, VarianceRow, bottleneck, shares
+
+if TYPE_CHECKING:
+    from replitune.results.result import Result
+    from replitune.significance.base import Note, TestResult
+
+State = Literal[
+    "better", "better-within-margin", "same", "undecided", "these-outputs", "different", "cannot"
+]
+"""`these-outputs`: single runs were compared, which says nothing of other runs. `different`: of a
+metric of which neither more nor less is better. `cannot`: there is no p."""
+DECIDED: tuple[State, ...] = ("better", "better-within-margin", "same", "different")
+AHEAD: tuple[State, ...] = ("better", "better-within-margin")
+
+LOOKS = ("looks-settled", "looks-futile", "looks-open")
+QUIET = (*LOOKS, "paired", "welch", "not-bca", "every-pair", "no-gradient", "pooled-groups", "noise-ratio")
+"""Notes that do not make an answer less sure than it says."""
+SERIOUS = (
+    "one-run",
+    "run-effect",
+    "identical-runs",
+    "unstable-run",
+    "one-run-decides",
+    "not-valid",
+    "few-documents",
+    "few-contributing",
+    "shared-seeds",
+    "looked-before",
+    "guessed",
+    "given",
+    "out-of-reach",
+)
+"""Caveats that change how an answer is read, gravest first."""
+FAR = 20
+"""Times the runs or segments of this experiment, beyond which no plan is named."""
+NOTHING = "nothing: it is decided"
+WANTED = 0.842
+"""Standard errors by which a difference must exceed the critical value to be found four times in
+five."""
+
+
+class Caveat(msgspec.Struct, frozen=True):
+    """What a reader must know before relying on an answer."""
+
+    code: str
+    text: str
+    about: str = ""
+    """The one system that it speaks of."""
+
+    @property
+    def serious(self) -> bool:
+        """It changes how the answer is read."""
+        return self.code in SERIOUS
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A source of doubt."""
+
+    source: str
+    """``the test set``, ``runs of A``, ``runs``."""
+    about: str | None
+    percent: int
+    """Of the variance of the difference; all parts add up to 100."""
+    text: str
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """Where the width of the interval comes from, and what would narrow it; in units of the metric."""
+
+    parts: tuple[Part, ...]
+    text: str
+    half: float
+    """Half the width of the interval."""
+    twice_runs: float
+    """The same with twice the runs, by the variances of this experiment, which few runs know poorly."""
+    twice_text: float
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """How much was compared."""
+
+    runs_a: int
+    runs_b: int
+    kind: str
+    """What a run is: run, tuning run, training run, sample."""
+    segments: int
+    documents: int
+
+    @property
+    def runs(self) -> str:
+        """``3 runs each``, ``3 and 5 runs``."""
+        if self.runs_a == self.runs_b:
+            return f"{count(self.runs_a, self.kind)} each"
+        return f"{self.runs_a} and {count(self.runs_b, self.kind)}"
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one test set, or suite, says about systems A and B under one metric."""
+
+    testset: str
+    metric: str
+    unit: str
+    """The metric as it is printed."""
+    a: str
+    b: str
+    method: str
+    """The test that leads."""
+    state: State
+    ahead: str | None
+    """The system with the better mean (of a neutral metric: the larger); None where they are equal."""
+    behind: str | None
+    size: float
+    """How far it is ahead, in units of the metric; 0 or more."""
+    low: float | None
+    high: float | None
+    interval: str | None
+    """What the interval is called, as in ``simultaneous 95% CI``."""
+    margin: float | None
+    p: float | None
+    """Corrected, where it was corrected."""
+    holds: tuple[Rule, ...]
+    """What B is against A, at the level of the experiment: for programs that decide."""
+    speaks_of: str
+    doubt: Doubt | None
+    trust: tuple[Caveat, ...]
+    counts: Counts
+    next: str
+    """The one thing to do next."""
+    size_text: str
+    """``1.90 BLEU``"""
+    interval_text: str
+    """``1.10 to 2.70``; empty without an interval."""
+    by_text: str
+    """``B better by 1.90 (1.10 to 2.70)``, or ``ahead`` where it is not sure."""
+    sentence: str
+    detail: str
+    """p, test and correction, in small type."""
+    more: tuple[str, ...]
+    """Further sentences."""
+
+    @property
+    def decided(self) -> bool:
+        return self.state in DECIDED
+
+    @property
+    def tone(self) -> str:
+        """amber where a caveat changes the reading, else blue where it is decided, else grey."""
+        return tone(self.decided, self.trust)
+
+    @property
+    def grave(self) -> tuple[Caveat, ...]:
+        return tuple(caveat for caveat in self.trust if caveat.serious)
+
+    @property
+    def text(self) -> str:
+        """All of it, but for the lesser caveats."""
+        return f"{self.sentence} {self.rest}"
+
+    @property
+    def rest(self) -> str:
+        """What follows the sentence."""
+        grave = [f"{caveat.text}." for caveat in self.grave]
+        return " ".join([*grave, self.detail, *self.more])
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"<Answer, {self.state}: {self.sentence}>"
+
+
+def tone(decided: bool, trust: Sequence[Caveat]) -> str:
+    return "amber" if any(caveat.serious for caveat in trust) else "blue" if decided else "grey"
+
+
+def answers_of(cell: Result) -> tuple[Answer, ...]:
+    """Of every pair, by the test that leads."""
+    return tuple(_answer(cell, test) for test in cell.tests if test.method == cell.lead_method)
+
+
+def _answer(cell: Result, test: TestResult) -> Answer:
+    up = cell.higher_is_better or cell.neutral
+    ahead, behind = (test.b, test.a) if (test.delta > 0) == up else (test.a, test.b)
+    low, high = test.ci_low, test.ci_high
+    if low is not None and high is not None and (test.delta < 0 or (test.delta == 0 and not up)):
+        low, high = -high, -low
+    state = _state(cell, test)
+    limits = "" if low is None or high is None else " to ".join(ends(low, high, cell.decimals))
+    size = score(abs(test.delta), cell.decimals)
+    counts = Counts(test.n_a, test.n_b, runs_of(cell, test), test.segments, test.documents)
+    word = "more" if cell.neutral else "better" if state in AHEAD else "ahead"
+    name = "" if not limits else interval_name(cell, test)
+    doubt = _doubt(test, low, high)
+    answer = Answer(
+        testset=cell.testset,
+        metric=cell.metric,
+        unit=cell.name,
+        a=test.a,
+        b=test.b,
+        method=test.method,
+        state=state,
+        ahead=None if test.delta == 0 else ahead,
+        behind=None if test.delta == 0 else behind,
+        size=abs(test.delta),
+        low=low,
+        high=high,
+        interval=name or None,
+        margin=test.details.get("margin"),
+        p=adjusted(test),
+        holds=_holds(cell, test, state, ahead),
+        speaks_of=test.generalises_to,
+        doubt=doubt,
+        trust=tuple(_trust(cell, test, state)),
+        counts=counts,
+        next=_next(test, state, counts, doubt),
+        size_text=f"{size} {cell.name}",
+        interval_text=limits,
+        by_text=("equal" if test.delta == 0 else f"{ahead} {word} by {size}")
+        + (f" ({limits})" if limits else ""),
+        sentence="",
+        detail=_detail(cell, test, name),
+        more=tuple(_more(cell, test, state, doubt)),
+    )
+    return msgspec.structs.replace(answer, sentence=_sentence(cell, test, answer))
+
+
+# -- the state ----------------------------------------------------------------------------
+
+
+def of_outputs(test: TestResult) -> bool:
+    """Whether single outputs were compared, and so nothing is said of other runs."""
+    single = min(test.n_a, test.n_b) == 1 or test.replica_a is not None
+    return single or test.generalises_to.startswith("these outputs")
+
+
+def _state(cell: Result, test: TestResult) -> State:
+    p = adjusted(test)
+    if of_outputs(test):
+        return "these-outputs"
+    if p is None:
+        return "cannot"
+    if any(note.code == "run-effect" for note in test.notes):
+        return "undecided"  # samples that are runs: the test is not of what there is
+    found = p <= cell.alpha and test.delta != 0
+    if cell.neutral:
+        return "different" if found else "undecided"
+    better = (test.delta > 0) == cell.higher_is_better
+    asked = {"two-sided": found, "greater": found and better, "less": found and not better}
+    same = test.details.get("p_same_adjusted", test.details.get("p_same"))
+    within = same is not None and same <= cell.alpha
+    if asked[test.alternative]:
+        return "better-within-margin" if within else "better"
+    return "same" if within else "undecided"
+
+
+def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Rule, ...]:
+    """For `not-worse` and `same` p is not corrected: all of several tests reject by chance no more
+    often than one (intersection-union)."""
+    if cell.neutral or state in ("these-outputs", "cannot"):
+        return ()
+    if any(note.code == "run-effect" for note in test.notes):
+        return ()
+    rules: dict[Rule, bool] = {
+        "better": state in AHEAD and ahead == test.b,
+        "not-worse": test.details.get("p_no_worse_b", 2.0) <= cell.alpha,
+        "same": test.details.get("p_same", 2.0) <= cell.alpha,
+    }
+    return tuple(rule for rule, held in rules.items() if held)
+
+
+# -- what to know -------------------------------------------------------------------------
+
+
+def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
+    found = [Caveat(n.code, _capital(n.text, n.about), n.about) for n in test.notes if n.code not in QUIET]
+    if state == "these-outputs":
+        lonely = [name for name, n in ((test.a, test.n_a), (test.b, test.n_b)) if n == 1]
+        found = [caveat for caveat in found if caveat.code != "one-replica"]
+        whose = "each system" if len(lonely) == 2 else listed(lonely)
+        text = f"One run of {whose}: chance in tuning or training cannot be told from a difference"
+        if not lonely:
+            text = "The test looks at these outputs alone: other runs may score otherwise"
+        found.append(Caveat("one-run", text, lonely[0] if len(lonely) == 1 else ""))
+    for name in (test.a, test.b):
+        scores = [*cell.systems[name].scores.values()] if name in cell.systems else []
+        if len(scores) > 1 and len(set(scores)) == 1:
+            text = f"All {len(scores)} runs of {name} scored the same, as copies of one would"
+            found.append(Caveat("identical-runs", text, name))
+    low, high = (test.details.get(f"p_without_one_{end}") for end in ("low", "high"))
+    sides = {p <= cell.alpha for p in (test.p, low, high) if p is not None}
+    if state in AHEAD and low is not None and high is not None and len(sides) == 2:
+        span = f"{p_value(low)} to {p_value(high)}"
+        text = f"One run decides: with one run left out, uncorrected p is {span}"
+        found.append(Caveat("one-run-decides", text))
+    rank = {code: place for place, code in enumerate(SERIOUS)}
+    found.sort(key=lambda caveat: rank.get(caveat.code, len(rank)))
+    return iter(dict.fromkeys(found))
+
+
+def _capital(text: str, name: str) -> str:
+    return text if name and text.startswith(name) else text[:1].upper() + text[1:]
+
+
+# -- doubt, and what to do about it -------------------------------------------------------
+
+
+def _variance(rows: Sequence[VarianceRow], runs: float = 1.0, text: float = 1.0) -> float:
+    """Var(delta) with so many times the runs and segments."""
+    times = {RUNS: runs, "rest": runs * text}
+    return math.fsum(
+        row.sd**2 / row.n / times.get(row.source, text)
+        for row in rows
+        if row.source in times or row.source.startswith("system x")
+    )
+
+
+def _doubt(test: TestResult, low: float | None, high: float | None) -> Doubt | None:
+    rows = test.variances
+    if not rows or low is None or high is None or not test.unit.startswith("replica+"):
+        return None
+    whole = _variance(rows)
+    if whole <= 0:
+        return None
+    parts = []
+    for one in shares(rows):
+        about = one.row.about if one.row.source == RUNS else None
+        what = "the test set" if one.row.source != RUNS else f"runs of {about}" if about else "runs"
+        parts.append(Part(what, about, one.percent, str(one)))
+    unit = "document" if "document" in test.unit else "segment"
+    half = (high - low) / 2
+    return Doubt(
+        parts=tuple(parts),
+        text=(bottleneck(rows, unit) or "").partition(":")[0],
+        half=half,
+        twice_runs=half * math.sqrt(_variance(rows, runs=2) / whole) * _quantile(test, 2) / _quantile(test),
+        twice_text=half * math.sqrt(_variance(rows, text=2) / whole),
+    )
+
+
+def _quantile(test: TestResult, times: float = 1.0) -> float:
+    """t quantile with the degrees of freedom of so many times the runs."""
+    from scipy.special import stdtrit
+
+    n = max(min(test.n_a, test.n_b), 2)
+    df = (test.df or math.inf) * (times * n - 1) / (n - 1)
+    return float(stdtrit(min(df, 1e9), 0.975))
+
+
+def _next(test: TestResult, state: State, counts: Counts, doubt: Doubt | None) -> str:
+    kind, unit = counts.kind, "document" if "document" in test.unit else "segment"
+    if state == "these-outputs":
+        if test.n_a > 1 < test.n_b:
+            return "nothing more of these; the test `crossed` speaks of new runs"
+        whose = test.a if test.n_b > 1 else test.b if test.n_a > 1 else "each system"
+        return f"2 more {kind}s of {whose}"
+    if any(note.code == "run-effect" for note in test.notes):
+        return "compare them with `design: runs`"
+    if state in DECIDED:
+        return NOTHING
+    if state == "cannot" or doubt is None or not test.se or test.delta == 0:
+        return f"more {kind}s or more {unit}s"
+    rows = test.variances
+    whole = _variance(rows)
+    critical = doubt.half / test.se * _quantile(test, math.inf) / _quantile(test)
+    wanted = whole * (abs(test.delta) / test.se / (critical + WANTED)) ** 2
+    fixed_text, fixed_runs = _variance(rows, runs=math.inf), _variance(rows, text=math.inf)
+    times = {
+        "runs": (whole - fixed_text) / (wanted - fixed_text) if wanted > fixed_text else math.inf,
+        "text": (whole - fixed_runs) / (wanted - fixed_runs) if wanted > fixed_runs else math.inf,
+    }
+    cheapest = min(times, key=lambda which: times[which])
+    most = max(times[cheapest], 1.0)
+    if most > FAR:
+        both = whole / wanted if wanted > 0 else math.inf
+        if both > FAR:
+            return "decide what difference matters (a margin): this one is too small to be shown"
+        return f"about {_about(both)} times the {kind}s and the {unit}s"
+    if cheapest == "runs":
+        runs = max(math.ceil(max(test.n_a, test.n_b) * (most - 1)), 1)
+        return f"about {count(runs, f'more {kind}')} of each"
+    number = counts.documents if unit == "document" else counts.segments
+    return f"about {_rounded(number * (most - 1)):,} more {unit}s"
+
+
+def _about(times: float) -> str:
+    return f"{times:.1f}" if times < 10 else f"{times:.0f}"
+
+
+def _rounded(number: float) -> int:
+    """Up to two digits."""
+    step = 10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0)
+    return max(math.ceil(number / step) * step, 1)
+
+
+# -- sentences ----------------------------------------------------------------------------
+
+
+def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
+    """At most thirty words, the size first."""
+    x, y, size, state = answer.ahead, answer.behind, answer.size_text, answer.state
+    limits = answer.interval_text
+    between = f" ({limits})" if limits else ""
+    if cell.neutral:
+        if x is None:
+            return f"{test.a} and {test.b} have the same {cell.name}."
+        sure = "" if state == "different" else ", which may be chance"
+        return f"{x} has {size} more than {y}{between}{sure}; neither more nor less is better."
+    above = "above" if cell.higher_is_better else "below"
+    lower = "" if cell.higher_is_better else "lower is better, "
+    between_lower = f" ({lower[:-2]})" if lower else ""
+    between = f" ({lower}{limits})" if limits else between_lower
+    with_ = answer.counts.runs
+    if test.segments > 1:
+        with_ += f" and {count(test.segments, 'segment')}"
+    if x is None:
+        both = f"{test.a} and {test.b} scored the same, {score(test.score_b, cell.decimals)} {cell.name}"
+        if state == "these-outputs":
+            return f"{both}, in these outputs; other runs of either may not."
+        if state == "same":
+            return f"{both}; they are the same within the margin of {answer.margin:g}{between}."
+        return f"{both}; with {with_} either may be better{between}."
+    if state == "these-outputs":
+        if test.n_a == test.n_b == 1:
+            ours = f"This output of {x} scored {size} {above} this output of {y}"
+            return f"{ours}{between_lower}; another run of either may reverse it."
+        lonely = test.a if test.n_a == 1 else test.b
+        why = (
+            f"{lonely} has one run" if min(test.n_a, test.n_b) == 1 else "only these outputs were compared"
+        )
+        return f"{x} scored {size} {above} {y}{between_lower}, but {why}; other runs may reverse it."
+    start = f"{x} scored {size} {above} {y}"
+    if state == "better":
+        return f"{start} and is better, {SCOPES[_scope(test)]}{between}."
+    if state == "better-within-margin":
+        return f"{start} and is better, but by less than the margin of {answer.margin:g}{between}."
+    if state == "same":
+        return f"{start}; they are the same within the margin of {answer.margin:g}{between}."
+    if state == "cannot":
+        return f"{start}; whether it is better cannot be told here."
+    if any(note.code == "run-effect" for note in test.notes):
+        return f"{start}{between}; but samples differ as whole runs do, so this is not decided."
+    if test.alternative != "two-sided":
+        word = {"greater": "better", "less": "worse"}[test.alternative]
+        return f"{start}{between}; that {test.b} is {word} than {test.a} is not shown."
+    return f"{start}; with {with_} it is not sure to be better{between}."
+
+
+SCOPES = {
+    "both": "on new text and in new runs",
+    "runs": "in new runs on this test set",
+    "text": "on new text, for these runs",
+}
+
+
+def _scope(test: TestResult) -> str:
+    runs = "new" in test.generalises_to.partition(" and ")[2] or test.unit == "replica"
+    return "runs" if test.unit == "replica" else "both" if runs else "text"
+
+
+def _detail(cell: Result, test: TestResult, interval: str) -> str:
+    """By which test, corrected how, from how many runs, and of what it speaks."""
+    p = adjusted(test)
+    if p is None:
+        return f"No p by {test.method}: {test.note or 'it has none'}."
+    words = [test.method]
+    if test.alternative != "two-sided":
+        side = {"greater": "better", "less": "worse"}[test.alternative]
+        words.append(f"one-sided: {test.b} is {side} than {test.a}")
+    if test.correction not in (None, "none") and len(cell.pairs) > 1:
+        words.append(f"{CORRECTIONS[test.correction]} over {len(cell.pairs)} pairs")
+    elif len(cell.pairs) > 1:
+        words.append("uncorrected")
+    looks = _looks(test)
+    if looks is not None:
+        words.append("adjusted for looks")
+    if looks is not None and looks.code == "looks-settled":
+        words.append(looks.text)
+    elif test.replica_a is None:
+        words.append(f"{test.n_a} + {count(test.n_b, runs_of(cell, test))}")
+    else:
+        words.append(f"runs {test.replica_a} and {test.replica_b}")
+    of = f" The interval is a {interval}." if interval else ""
+    return f"{p_equation(p)} ({', '.join(words)}).{of} It speaks of {test.generalises_to}."
+
+
+def interval_name(cell: Result, test: TestResult) -> str:
+    """``95% CI``; with several pairs, whether all intervals hold together or each by itself."""
+    own = 1 - cell.alpha if test.ci_level is None else test.ci_level
+    if len(cell.pairs) < 2:
+        return f"{100 * own:g}% CI"
+    if test.correction == "max-t" and test.ci_level is not None:
+        joint = 1 - cell.alpha if test.alternative == "two-sided" else 1 - 2 * cell.alpha
+        return f"simultaneous {100 * joint:g}% CI"
+    return f"{100 * own:g}% CI of this pair alone"
+
+
+def _looks(test: TestResult) -> Note | None:
+    """How the looks at this pair ended."""
+    return next((note for note in test.notes if note.code in LOOKS), None)
+
+
+def _more(cell: Result, test: TestResult, state: State, doubt: Doubt | None) -> Iterator[str]:
+    looks = _looks(test)
+    if looks is not None and looks.code != "looks-settled":
+        yield f"{looks.text[:1].upper()}{looks.text[1:]}."
+        of_set = [row.share or 0.0 for row in test.variances if row.source.startswith("system x")]
+        if looks.code == "looks-futile" and of_set and of_set[0] >= ENOUGH:
+            yield f"Add {'document' if 'document' in test.unit else 'segment'}s."
+    yield from _next_run(cell, test)
+    for name, word in (("better_on", "better"), ("worse_on", "worse")):
+        if number := test.details.get(name):
+            yield (
+                f"{test.b} is {word} than {test.a} on at least {number:.0f} of the "
+                f"{len(cell.suite)} test sets."
+            )
+    if state == "undecided" and doubt is not None:
+        half, runs, text = (
+            score(x, cell.decimals) for x in (doubt.half, doubt.twice_runs, doubt.twice_text)
+        )
+        twice = f"twice the runs would give about ±{runs} instead of ±{half}, twice the text ±{text}"
+        yield f"{doubt.text}: {twice}."
+
+
+def _next_run(cell: Result, test: TestResult) -> Iterator[str]:
+    """The probability that the next run of the better system scores above that of the other."""
+    seen = next_run_of(cell, test)
+    if seen is None:
+        return
+    b_ahead = (test.delta > 0) == cell.higher_is_better
+    ahead, behind = (test.b, test.a) if b_ahead else (test.a, test.b)
+    run = runs_of(cell, test)
+    share, low, high = seen["superior"], seen["superior_low"], seen["superior_high"]
+    on_this = f"{probability(share)} ({probability(low)} to {probability(high)})"
+    if share == 1:  # of so few
+        on_this = f"{probability(low)} or more"
+    text = (
+        f"The next {run} of {ahead} would score above the next one of {behind} with probability "
+        f"{on_this} on {'these test sets' if cell.suite else 'this test set'}"
+    )
+    if (new := seen.get("superior_new")) is not None:
+        text += f", {probability(new)} on {'new ones' if cell.suite else 'a new one'}"
+    yield f"{text}."
+
+
+def next_run_of(cell: Result, test: TestResult) -> Mapping[str, float] | None:
+    """Seen from the system that is ahead; one run says nothing of the next."""
+    if cell.neutral or min(test.n_a, test.n_b) < 2:
+        return None
+    ahead = (test.delta > 0) == cell.higher_is_better
+    details = test.details if ahead else test.swapped().details
+    return details if {"superior", "superior_low", "superior_high"} <= details.keys() else None

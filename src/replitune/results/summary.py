@@ -1,0 +1,269 @@
+"""What an experiment says, in a sentence for each test set, from the answers about its pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from replitune import __version__
+from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, tone
+from replitune.results.numbers import score
+from replitune.results.wording import count, listed
+
+if TYPE_CHECKING:
+    from replitune.results.result import Result
+
+NAMED = 3
+"""Systems that are named; of more, the number."""
+CITE = f"replitune {__version__}, https://github.com/replitune/replitune (CITATION.cff)"
+
+
+class Headline(msgspec.Struct, frozen=True):
+    """What a test set, or a suite, says."""
+
+    testset: str
+    sentence: str
+    tone: str
+    """amber where a caveat changes the reading, else blue where a pair is decided, else grey."""
+    decided: int
+    """Pairs, by the first metric."""
+    pairs: int
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """What the numbers were made from, and how."""
+
+    version: str
+    seed: int
+    settings: dict[str, Any]
+    """Of the tests."""
+    inputs: dict[str, str]
+    """sha256 by what was read: ``references of t``, ``A run-001 on t``."""
+    cite: str = CITE
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What an experiment says."""
+
+    headlines: tuple[Headline, ...]
+    trust: tuple[Caveat, ...]
+    """Those of all answers by the first metric of each test set, each kind once, gravest first."""
+    counts: str
+    next: str
+    provenance: Provenance | None = None
+
+    @property
+    def sentence(self) -> str:
+        return self.headlines[0].sentence if self.headlines else NOTHING
+
+    @property
+    def grave(self) -> tuple[Caveat, ...]:
+        return tuple(caveat for caveat in self.trust if caveat.serious)
+
+    @property
+    def lines(self) -> list[str]:
+        """The sentences, what changes how they are read, how much was compared, and what is next."""
+        several = len(self.headlines) > 1
+        return [
+            *(f"{h.testset}: {h.sentence}" if several else h.sentence for h in self.headlines),
+            *([] if self.headlines else [NOTHING]),
+            *(f"! {caveat.text}." for caveat in self.grave),
+            *([f"{self.counts}; next: {self.next}."] if self.headlines else []),
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def __repr__(self) -> str:
+        return f"<Summary: {self.sentence}>"
+
+
+NOTHING = "There is one system, or no pair that was tested: nothing to decide."
+
+
+def summarise_answers(
+    cells: Sequence[Result],
+    provenance: Provenance | None = None,
+    *,
+    baseline: str | None = None,
+    people: Sequence[str] = (),
+    given: Sequence[str] = (),
+) -> Summary:
+    """From the results of each (test set, metric).
+
+    `people`: metrics that are judgements. `given`: what looks wrong with what was given.
+    """
+    testsets: dict[str, list[Result]] = {}
+    for cell in cells:
+        if cell.answers and not cell.neutral and cell.metric not in people:
+            testsets.setdefault(cell.testset, []).append(cell)
+    doubted = [Caveat("given", f"{text[:1].upper()}{text[1:]}") for text in given]
+    leads = [own[0] for own in testsets.values()]
+    return Summary(
+        headlines=tuple(_headline(name, own, baseline, doubted) for name, own in testsets.items()),
+        trust=_merged([answer for lead in leads for answer in lead.answers], doubted),
+        counts=_counts(leads),
+        next=_next(leads, baseline),
+        provenance=provenance,
+    )
+
+
+def _headline(
+    testset: str, cells: Sequence[Result], baseline: str | None, given: Sequence[Caveat]
+) -> Headline:
+    first, *others = cells
+    answers = first.answers
+    decided = sum(answer.decided for answer in answers)
+    if len(answers) == 1:
+        sentence = with_others(answers[0], [cell.answers[0] for cell in others if cell.answers])
+    elif all(answer.state == "these-outputs" for answer in answers):
+        sentence = _of_outputs(first)
+    elif baseline is not None and all(baseline in (a.a, a.b) for a in answers):
+        sentence = _against(first, baseline)
+    else:
+        sentence = _leader(first)
+    colour = tone(decided > 0, _merged(answers, given))
+    return Headline(testset, sentence, colour, decided, len(answers))
+
+
+MOST_WORDS = 30
+
+
+def with_others(first: Answer, others: Sequence[Answer]) -> str:
+    """The sentence of the first metric, and what others say, where there is room."""
+    groups: dict[str, list[str]] = {}
+    for other in others:
+        if other.state in AHEAD:
+            says = "also better" if other.ahead == first.ahead else f"{other.ahead} better"
+            says = says if first.state in AHEAD else f"{other.ahead} better"
+        elif other.state == "same":
+            says = "the same within the margin"
+        elif other.state == "these-outputs":
+            says = "also ahead" if other.ahead == first.ahead else "the other way round"
+        else:
+            says = "not sure"
+        groups.setdefault(says, []).append(other.unit)
+    text = first.sentence
+    for says, units in groups.items():
+        longer = f"{text.removesuffix('.')}; {says} in {listed(units)}."
+        if len(longer.split()) <= MOST_WORDS:
+            text = longer
+    return text
+
+
+def _pairs_decided(answers: Sequence[Answer]) -> str:
+    decided = sum(answer.decided for answer in answers)
+    return f"{decided} of {count(len(answers), 'pair')} decided"
+
+
+def _named(names: Sequence[str]) -> str:
+    return listed(names) if len(names) <= NAMED else f"{len(names)} systems"
+
+
+def _of_outputs(cell: Result) -> str:
+    best = cell.ranked[0]
+    top = f"{best} scored highest" if cell.higher_is_better else f"{best} scored lowest, which is best"
+    n = max(max(a.counts.runs_a, a.counts.runs_b) for a in cell.answers)
+    why = "with one run each" if n == 1 else "by these outputs alone"
+    value = f"{score(cell.systems[best].avg, cell.decimals)} {cell.name}"
+    pairs = count(len(cell.answers), "pair")
+    return f"{top}, {value}; {why} none of {pairs} is decided: another run may reverse it."
+
+
+def _against(cell: Result, baseline: str) -> str:
+    """Of many systems, each against the baseline."""
+    better = [a.ahead for a in cell.answers if a.state in AHEAD and a.ahead not in (None, baseline)]
+    worse = [a.behind for a in cell.answers if a.state in AHEAD and a.ahead == baseline]
+    of = len(cell.answers)
+    if not better:
+        text = f"None of {of} systems is surely better than {baseline} by {cell.name}"
+    elif len(better) == of:
+        text = f"All {of} systems are better than {baseline} by {cell.name}"
+    else:
+        verb = "is" if len(better) == 1 else "are"
+        text = f"{len(better)} of {of} systems {verb} better than {baseline} by {cell.name}"
+        if len(better) <= NAMED:
+            text += f": {listed([str(name) for name in better])}"
+    if worse:
+        text += f"; {_named([str(name) for name in worse])} {'is' if len(worse) == 1 else 'are'} worse"
+    return f"{text}."
+
+
+def _leader(cell: Result) -> str:
+    """``TOTAL leads, ahead of all but R2; 16 of 21 pairs decided.``"""
+    best, others = cell.ranked[0], cell.ranked[1:]
+    beaten = {a.behind for a in cell.answers if a.state in AHEAD and a.ahead == best}
+    known = [name for name in others if any({best, name} == {a.a, a.b} for a in cell.answers)]
+    left = [name for name in known if name not in beaten]
+    pairs = _pairs_decided(cell.answers)
+    if not left:
+        text = f"{best} leads by {cell.name}, ahead of all {len(known)} others"
+    elif beaten and len(left) <= NAMED:
+        text = f"{best} leads by {cell.name}, ahead of all but {listed(left)}"
+    elif beaten:
+        text = f"{best} scored best by {cell.name}, surely ahead of {len(beaten)} of {len(known)} others"
+    else:
+        text = f"{best} scored best by {cell.name}, but is surely ahead of none"
+    return f"{text}; {pairs}."
+
+
+def _merged(answers: Sequence[Answer], given: Sequence[Caveat]) -> tuple[Caveat, ...]:
+    """Each kind once, with where it is found first and in how many places more."""
+    kinds: dict[str, dict[Caveat, str]] = {}
+    several = len(answers) > 1
+    for caveat in given:
+        kinds.setdefault(caveat.code, {})[caveat] = ""
+    for answer in answers:
+        for caveat in answer.trust:
+            where = f" ({answer.a} and {answer.b})" if several and not caveat.about else ""
+            kinds.setdefault(caveat.code, {}).setdefault(caveat, where)
+    merged = []
+    for code, places in kinds.items():
+        (first, where), rest = next(iter(places.items())), len(places) - 1
+        if code == "one-run" and several:
+            lonely = {name for a in answers for name, n in _runs(a) if n == 1}
+            text = first.text.partition(":")[2]
+            whose = f"{len(lonely)} systems" if len(lonely) > NAMED else listed(sorted(lonely))
+            merged.append(Caveat(code, f"One run of {whose}:{text}" if lonely else first.text))
+        else:
+            more = f"; {count(rest, 'more such note')}" if rest else ""
+            merged.append(Caveat(code, f"{first.text}{where}{more}", "" if rest else first.about))
+    rank = {code: place for place, code in enumerate(SERIOUS)}
+    return tuple(sorted(merged, key=lambda caveat: rank.get(caveat.code, len(rank))))
+
+
+def _runs(answer: Answer) -> tuple[tuple[str, int], ...]:
+    return (answer.a, answer.counts.runs_a), (answer.b, answer.counts.runs_b)
+
+
+def _counts(cells: Sequence[Result]) -> str:
+    """``2 systems, 4 runs each, 300 segments in 12 documents``"""
+    texts = []
+    for cell in cells:
+        kind = cell.answers[0].counts.kind
+        runs = sorted({system.n for system in cell.systems.values()})
+        each = f"{count(runs[0], kind)} each" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} {kind}s"
+        segments = max(answer.counts.segments for answer in cell.answers)
+        documents = max(answer.counts.documents for answer in cell.answers)
+        size = count(segments, "segment") + (
+            f" in {count(documents, 'document')}" if documents < segments else ""
+        )
+        text = f"{count(len(cell.systems), 'system')}, {each}, {size}"
+        texts.append(f"{cell.testset}: {text}" if len(cells) > 1 else text)
+    return "; ".join(texts)
+
+
+def _next(cells: Sequence[Result], baseline: str | None) -> str:
+    """Of the pair that matters most and is open: the best system or baseline, and its nearest rival."""
+    for cell in cells:
+        anchor = baseline if baseline in cell.systems else cell.ranked[0]
+        open_ = [a for a in cell.answers if not a.decided]
+        about = [a for a in open_ if anchor in (a.a, a.b)] or open_
+        if about:
+            nearest = min(about, key=lambda a: cell.ranked.index(a.a) + cell.ranked.index(a.b))
+            if len(cell.answers) == 1 or nearest.state == "these-outputs":
+                return nearest.next
+            return f"for {nearest.a} and {nearest.b}, {nearest.next}"
+    return cells[0].answers[0].next if cells else ""

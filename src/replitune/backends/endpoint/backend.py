@@ -71,7 +71,7 @@ class Endpoint(Backend):
                 "http:// or https://, without user, password or query: the key has a place of its own"
             )
             complain((*here, "url"), "is no address of a server", expected=expected)
-        if given.key is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", given.key):
+        if given.key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", given.key):
             # what was found may be a key, so it is not shown
             complain(
                 (*here, "key"), "is no name of an environment variable", expected="such as OPENAI_API_KEY"
@@ -117,7 +117,8 @@ class Endpoint(Backend):
     @property
     def longest(self) -> int:
         """Most tokens of an answer; 0: not known."""
-        return max((int(self.settings.sampling.get(name) or 0) for name in LENGTHS), default=0)
+        given = (self.settings.sampling.get(name) for name in LENGTHS)
+        return max((n for n in given if isinstance(n, int)), default=0)
 
     def _key(self) -> str | None:
         name = self.settings.key

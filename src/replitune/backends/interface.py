@@ -168,6 +168,9 @@ class Backend:
     """As in `backend: NAME`."""
     version: ClassVar[int] = 1
     """Raised when the same settings can give other bytes than before: its jobs run again."""
+    may_drift: ClassVar[bool] = False
+    """Whether replicas that are made later may be others than those before, for all of its systems
+    alike: looks then give both systems of a pair the same number."""
     Settings: ClassVar[type[SystemSettings]] = SystemSettings
     """The settings of one system; a subclass of `SystemSettings`."""
 

@@ -39,6 +39,7 @@ class Endpoint(Backend):
     """One model with its prompts."""
 
     name = "endpoint"
+    may_drift = True
     Settings = EndpointSettings
     settings: EndpointSettings
 

@@ -48,7 +48,7 @@ def test_the_examples_are_experiments():
         "hierarchical": ["train", "tune", "decode", "derive"],
         "neural": ["train", "train_replica", "decode"],
         "transformer": ["train", "train_replica", "decode"],
-        "prompt-a": ["decode"],
+        "small": ["ask", "decode"],
         "hiero": ["tune", "decode"],
         "moses": ["tune", "decode"],
     }

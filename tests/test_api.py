@@ -235,3 +235,31 @@ def test_importing_is_light_and_all_names_are_there():
     subprocess.run([sys.executable, "-c", program], check=True)
     with pytest.raises(AttributeError, match="no attribute 'comparr'"):
         r.comparr  # noqa: B018
+
+
+def test_documents_need_not_follow_each_other():
+    """Sorted by document, the same segments give the same numbers."""
+    rng = np.random.default_rng(8)
+    words = np.array(["the", "a", "cat", "dog", "sat", "ran"])
+    refs = [rng.choice(words, 9) for _ in range(60)]
+    documents = [f"d{i * 7 % 12}" for i in range(60)]
+    systems = {
+        name: [[" ".join(np.where(rng.random(9) < rate, "x", line)) for line in refs] for _ in range(3)]
+        for name, rate in (("a", 0.2), ("b", 0.3))
+    }
+    found = []
+    for order in (range(60), sorted(range(60), key=documents.__getitem__)):
+        report = r.compare(
+            [" ".join(refs[i]) for i in order],
+            {name: [[run[i] for i in order] for run in runs] for name, runs in systems.items()},
+            ["bleu"],
+            documents=[documents[i] for i in order],
+            methods=["crossed"],
+            unit="document",
+            intervals=[],
+            threads=1,
+        )
+        (test,) = report.results[0].tests
+        assert (test.documents, test.unit) == (12, "replica+document")
+        found.append((test.delta, test.p, test.ci_low, test.ci_high))
+    assert found[0] == pytest.approx(found[1], rel=1e-9)

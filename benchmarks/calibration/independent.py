@@ -3,7 +3,7 @@
     PYTHONPATH=src python benchmarks/calibration/independent.py ROW ...
 
 Each row prints what the library says and what is so by a simulation or an enumeration that shares
-nothing with it. `tests/significance/test_independent.py` holds the same at a smaller size.
+nothing with it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,23 @@ import time
 from collections.abc import Callable
 from itertools import product
 
+import msgspec
 import numpy as np
 from scipy import stats
 
 from replitune.metrics.base import MeanMetric
+from replitune.registry import Entry
+from replitune.results.in_hand import plan_of
+from replitune.results.looking import all_looks
 from replitune.significance.base import Comparison
+from replitune.significance.critical import layers, tails
+from replitune.significance.looks.settings import LookSettings
 from replitune.significance.run import TestSetScores, run_tests
+from replitune.significance.settings import TestSettings
 from replitune.significance.tests.crossed import crossed
 from replitune.significance.tests.fu_bootstrap import fu_bootstrap
 from replitune.significance.tests.graham import graham
+from replitune.statistics.store import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 
 SEGMENTS = 500
@@ -185,7 +193,158 @@ def t6() -> None:
         print(f"{G} documents, {slope} a log unit:", rates(documents(G, slope)))
 
 
-ROWS: dict[str, Callable[[], None]] = {"t1": t1, "t4": t4, "t6": t6, "t9": t9}
+def t3() -> None:
+    """What was said of the next run, and the truth: five systems, their true differences as large as
+    the standard error of one, n = 3; this test set, and another that adds as much as the runs."""
+    rng = np.random.default_rng(3)
+    n, N = 3, 100
+    said: dict[str, list[tuple[float, float, float, float]]] = {"superior": [], "superior_new": []}
+    for _ in range(300):
+        segments = rng.normal(0, 1, N)
+        se2 = 1 / n + 1 / n  # of a system: runs, and what the test set adds
+        true = rng.normal(0, np.sqrt(se2), 5)
+        own = rng.normal(0, np.sqrt(N / n), (5, N))  # how a segment suits a system
+        here = true + own.mean(axis=1)
+        x = 20 + segments + own[:, None] + true[:, None, None] + rng.normal(0, 1, (5, n, 1))
+        x = x + rng.normal(0, 0.1, x.shape)
+        systems = {f"s{s}": system(f"s{s}", x[s]) for s in range(5)}
+        given = TestSetScores({"mean": (MeanMetric(), systems)}, np.arange(N, dtype=np.int32))
+        for row in run_tests([given], testset="t", seed=1, methods=["crossed"], correction="none")["mean"]:
+            a, b = int(row.a[1:]), int(row.b[1:])
+            truth = {
+                "superior": stats.norm.cdf((here[b] - here[a]) / np.sqrt(2)),
+                "superior_new": stats.norm.cdf((true[b] - true[a]) / np.sqrt(2 + 2 / n)),
+            }
+            for name, found in said.items():
+                p, low, high = (row.details.get(f"{name}{end}", np.nan) for end in ("", "_low", "_high"))
+                found.append((p, low, high, float(truth[name])))
+    for name, found in said.items():
+        p, low, high, truth = np.array(found).T
+        ahead, right = np.maximum(p, 1 - p), np.where(p > 0.5, truth, 1 - truth)
+        classes = []
+        for start, end in ((0.5, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 0.95), (0.95, 1.01)):
+            own = (ahead >= start) & (ahead < end)
+            classes.append(f"{start:.2f}+: {right[own].mean():.2f} ({own.mean():.0%})" if own.any() else "")
+        print(
+            f"{name}: {', '.join(classes)}; interval covers {((low <= truth) & (truth <= high)).mean():.3f}"
+        )
+
+
+def t5() -> None:
+    """Runs after the fifth shifted by half a run sd in both systems; A alone is noisy, or both are."""
+    for drift, noise, together in product((0.0, 0.5), (0.02, 1.0), (False, True)):
+        rng = np.random.default_rng(5)
+        rejected = told = runs = 0
+        for _ in range(300):
+            x = {"A": rng.normal(0, 1, (20, 1)), "B": rng.normal(0, noise, (20, 1))}
+            late = drift * (np.arange(20) >= 5)[:, None]
+            systems = {
+                name: system(name, 20 + y + late + rng.normal(0, 0.5, (20, 60))) for name, y in x.items()
+            }
+            store = SegmentStatistics("t", MeanMetric(), "", systems, np.arange(60, dtype=np.int32), None)
+            plan = plan_of([store], TestSettings(methods=(Entry("crossed"),)), LookSettings())
+            record = all_looks(msgspec.structs.replace(plan, together=together or msgspec.UNSET), [store])
+            (pair,) = record.looks[-1].pairs
+            rejected += pair.p_adjusted is not None and pair.p_adjusted <= 0.05
+            told += record.drift is not None
+            runs += record.runs[0]
+        print(
+            f"drift {drift} run sd, sd of B {noise}, {'together' if together else 'each by itself'}: "
+            f"rejects {rejected / 300:.3f}, batches told {told / 300:.3f}, {runs / 300:.1f} runs"
+        )
+
+
+def t7() -> None:
+    """A's runs go wrong now and then, B's never, and both are as good in the mean; runs alone vary."""
+    T = 20_000
+    print("| one bad run in | by sd | " + " | ".join(f"{n} v {n}" for n in (3, 5, 10, 20)) + " |")
+    print("|---|---|---|---|---|---|")
+    for every, size in product((10, 5), (2.0, 5.0, 10.0, 20.0)):
+        cells = []
+        for n in (3, 5, 10, 20):
+            rng = np.random.default_rng(7)
+            bad = rng.random((T, n)) < 1 / every
+            a = rng.normal(size=(T, n)) - size * (bad - 1 / every)
+            b = rng.normal(size=(T, n))
+            V = np.stack([a.var(axis=1, ddof=1), b.var(axis=1, ddof=1)], axis=-1) / n
+            t = (a.mean(axis=1) - b.mean(axis=1)) / np.sqrt(V.sum(axis=1))
+            weight, df = layers(V, np.full(2, n - 1.0))
+            wrong = 2 * tails(weight, df, np.abs(t)) <= 0.05
+            cells.append(f"{wrong.mean():.3f} ({(t[wrong] > 0).mean():.2f})")
+        print(f"| {every} | {size:g} | " + " | ".join(cells) + " |")
+    rng = np.random.default_rng(8)
+    for n in (5, 10, 20):
+        refused = {}
+        for name, size in (("normal", 0.0), ("one bad run, 20 sd", 20.0)):
+            odd = []
+            for _ in range(300):
+                a, b = (20 + rng.normal(size=(n, 1)) + rng.normal(0, 0.01, (n, 30)) for _ in "ab")
+                a[0] -= size
+                pair = Comparison(
+                    MeanMetric(), system("a", a), system("b", b), np.arange(30, dtype=np.int32)
+                )
+                odd.append(crossed(pair, scope="runs").details.get("p_odd_run", 1.0) <= 0.01)
+            refused[name] = f"{name} {np.mean(odd):.3f}"
+        print(f"{n} v {n}, --fail-unless refuses: {', '.join(refused.values())}")
+
+
+def t10() -> None:
+    """Runs of the same number that share a seed, and runs that do not."""
+    rng = np.random.default_rng(10)
+    for n, rho in product((3, 5, 10), (0.0, 0.5, 0.9, 1.0)):
+        alone = paired = hint = 0
+        for _ in range(300):
+            z = rng.normal(size=(3, n, 1))
+            a, b = (np.sqrt(rho) * z[2] + np.sqrt(1 - rho) * own for own in z[:2])
+            a, b = (20 + y + rng.normal(0, 0.05, (n, 30)) for y in (a, b + 0.5))
+            pair = Comparison(MeanMetric(), system("a", a), system("b", b), np.arange(30, dtype=np.int32))
+            row = crossed(pair, scope="runs")
+            alone += row.p <= 0.05
+            paired += crossed(pair, scope="runs", paired=True).p <= 0.05
+            hint += any(note.code == "shared-seeds" for note in row.notes)
+        print(
+            f"{n} v {n}, correlation {rho}: hint {hint / 300:.3f}; B better by .5 run sd is found in "
+            f"{alone / 300:.2f}, paired {paired / 300:.2f}"
+        )
+
+
+def t11() -> None:
+    """The share of the test set in Var(delta), of which .43 is true, its interval, and the sum."""
+    rng = np.random.default_rng(11)
+    N, truth = 200, 0.43
+    for n in (3, 5, 10):
+        shares, widths, hit, sums = [], [], 0, []
+        for _ in range(300):
+            # per system: runs .57/2, the segments .43 / 2 of Var(delta) = 1
+            runs = rng.normal(0, np.sqrt(n * (1 - truth) / 2), (2, n, 1))
+            own = rng.normal(0, np.sqrt(N * truth / 2), (2, 1, N))
+            a, b = 20 + runs + own + rng.normal(0, 0.1, (2, n, N))
+            pair = Comparison(MeanMetric(), system("a", a), system("b", b), np.arange(N, dtype=np.int32))
+            rows = crossed(pair).variances
+            (of_set,) = [row for row in rows if row.source.startswith("system x")]
+            low, high = getattr(of_set, "share_low", np.nan), getattr(of_set, "share_high", np.nan)
+            shares.append(of_set.share)
+            widths.append(high - low)
+            hit += low <= truth <= high
+            sums.append(sum(row.share for row in rows if row.share is not None))
+        print(
+            f"n = {n}: share of the test set {min(shares):.2f} to {max(shares):.2f}, mean width of its 95% "
+            f"interval {np.mean(widths):.2f}, covers {hit / 300:.3f}; shares add up to "
+            f"{min(sums):.6f} to {max(sums):.6f}"
+        )
+
+
+ROWS: dict[str, Callable[[], None]] = {
+    "t1": t1,
+    "t3": t3,
+    "t4": t4,
+    "t5": t5,
+    "t6": t6,
+    "t7": t7,
+    "t9": t9,
+    "t10": t10,
+    "t11": t11,
+}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ROWS:

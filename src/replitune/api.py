@@ -95,7 +95,7 @@ def compare(
         ``print`` it; see its ``summary``, ``answers``, ``table``, ``to_frame``, ``to_latex``, ``plot``.
     """
     from replitune.metrics.registry import METRICS
-    from replitune.replicas import replica_ids
+    from replitune.readers.names import replicas_of
     from replitune.statistics.diagnosis import diagnose, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
     from replitune.statistics.plausibility import Plausibility
@@ -118,8 +118,9 @@ def compare(
         doubts += plausible.doubts(system, outputs)
         warnings += diagnose(system, outputs, given.references, words=0)
         texts[system] = outputs
+        replicas = replicas_of(runs, len(outputs))
         for scorer in scorers:
-            result = scorer.score(system, replica_ids({"run": len(outputs)}), outputs)
+            result = scorer.score(system, replicas, outputs)
             scored[scorer.metric.id].append(result)
     runs_of = {system: len(outputs) for system, outputs in texts.items()}
     tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
@@ -515,7 +516,7 @@ def _read_references(
 ) -> tuple[str, TestSet]:
     """What the references are called in messages, and the test set."""
     from replitune.corpus.reader import read_testset
-    from replitune.corpus.testset import TestSet, require_contiguous
+    from replitune.corpus.testset import TestSet, require_ids
     from replitune.statistics.outputs import lines_of
 
     streams: list[Any] = [refs]
@@ -532,7 +533,7 @@ def _read_references(
     ids, text = testset.documents, testset.source
     if documents is not None and ids is None:
         place, ids = lines_of(documents, "documents")
-        require_contiguous(ids, place)
+        require_ids(ids, place)
     if source is not None:
         _, text = lines_of(source, "source")
     if (ids, text) != (testset.documents, testset.source):

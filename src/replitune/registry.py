@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -84,6 +85,29 @@ def _written(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+BROUGHT: dict[str, str] = {}
+"""Packages of which something was loaded, and what."""
+
+
+def blamed(error: BaseException) -> ReplituneError | None:
+    """What went wrong in the code of another package, as one message; None if it was not there."""
+    place = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__", "").partition(".")[0] in BROUGHT:
+            place = frame, line
+    if place is None:
+        return None
+    frame, line = place
+    what = BROUGHT[frame.f_globals["__name__"].partition(".")[0]]
+    return ReplituneError(
+        f"{what} of another package failed",
+        file=frame.f_code.co_filename,
+        line=line,
+        found=f"{type(error).__name__}: {error}",
+        fix="tell its authors, or go without it",
+    )
+
+
 def _imported(place: str) -> Any:
     """``module:attribute``"""
     module, _, attribute = place.partition(":")
@@ -156,6 +180,13 @@ class Registry(Generic[T]):
                 found=self._points[name].value,
                 expected=expected,
             )
+        if lacks := sorted(getattr(brought, "__abstractmethods__", ())):
+            raise ReplituneError(
+                f"the {self.kind} {name} of another package lacks methods",
+                found=f"{point.value} without {', '.join(lacks)}",
+                expected=f"all methods of {str(self._base).replace(':', '.')}",
+            )
+        BROUGHT[point.module.partition(".")[0]] = f"the {self.kind} {name}"
         loaded: T = brought
         return loaded
 

@@ -37,7 +37,7 @@ def settings(systems: dict[str, Any], **more: Any) -> dict[str, Any]:
 def test_the_examples_are_experiments():
     examples = map(yaml.safe_load, blocks("backends.md", "yaml"))
     found = [block for block in examples if "systems" in block]
-    assert len(found) == 6
+    assert len(found) == 7
     stages = {
         name: list(backend.stages)
         for block in found
@@ -49,6 +49,7 @@ def test_the_examples_are_experiments():
         "neural": ["train", "train_replica", "decode"],
         "transformer": ["train", "train_replica", "decode"],
         "small": ["ask", "decode"],
+        "marian": ["train_replica", "decode"],
         "hiero": ["tune", "decode"],
         "moses": ["tune", "decode"],
     }
@@ -86,27 +87,26 @@ from replitune.settings import read
 from replitune.tuners import TUNERS, get_tuner, list_tuners
 from replitune.tuning.settings import TUNING, tuning_of
 
-mine = get_backend("a", {"backend": "mine", "layers": 3, "resources": {"gpu": 2}})
-assert BACKENDS.names[-1] == "mine" and mine.settings.resources.gpu == 2
-assert mine.stage_settings("train_replica") == {"layers": 3}
-assert "pip install mine" in str(mine.missing()[0])
+mine = get_backend("a", {"backend": "echo", "cut": 3, "resources": {"gpu": 2}})
+assert BACKENDS.names[-1] == "echo" and mine.settings.resources.gpu == 2
+assert mine.stage_settings("decode") == {"cut": 3}
 try:
-    get_backend("a", {"backend": "mine", "layer": 2})
+    get_backend("a", {"backend": "echo", "cutt": 2})
 except ReplituneError as error:
-    assert "did you mean `layers`" in str(error)
+    assert "did you mean `cut`" in str(error)
 else:
     raise AssertionError
 
-assert TUNERS.names[-1] == "coin" and "coin" in list_tuners()
-assert read(ReplicaCounts, {"coin": 3}) == {"coin": 3}
-tuning = read(Annotated[Any, TUNING], {"coin": {"spread": 0.5}})
-assert tuning.tuner("coin").spread == 0.5
-assert tuning_of(tuning.for_tuner("coin"), "coin")["tuner"] == get_tuner("coin", {"spread": 0.5})
+assert TUNERS.names[-1] == "nudge" and "nudge" in list_tuners()
+assert read(ReplicaCounts, {"nudge": 3}) == {"nudge": 3}
+tuning = read(Annotated[Any, TUNING], {"nudge": {"step": 0.5}})
+assert tuning.tuner("nudge").step == 0.5
+assert tuning_of(tuning.for_tuner("nudge"), "nudge")["tuner"] == get_tuner("nudge", {"step": 0.5})
 moses = get_backend("b", {"backend": "moses"})
-assert "coin" in moses.prefixes and "mert-lattice" not in moses.prefixes
+assert "nudge" in moses.prefixes and "mert-lattice" not in moses.prefixes
 
 from replitune.tuning.from_files import tune_files
-result = tune_files(["nbest.txt"], ["refs.txt"], algorithm="coin", out="w.json", log=print)
+result = tune_files(["nbest.txt"], ["refs.txt"], algorithm="nudge", out="w.json", log=print)
 assert len(result.weights) == 2
 print("fine")
 """
@@ -114,7 +114,10 @@ print("fine")
 
 def test_a_backend_and_a_tuner_of_another_package(tmp_path: Path):
     """The classes are those of the page; nothing of ours names them."""
-    points = {"replitune.backends": "mine = my_package:Mine", "replitune.tuners": "coin = my_package:Coin"}
+    points = {
+        "replitune.backends": "echo = my_package:Echo",
+        "replitune.tuners": "nudge = my_package:Nudge",
+    }
     install(tmp_path, points)
     (tmp_path / "nbest.txt").write_text("0 ||| a b ||| X= 1 2 ||| 0\n0 ||| a ||| X= 2 1 ||| 0\n")
     (tmp_path / "refs.txt").write_text("a b\n")
@@ -122,14 +125,14 @@ def test_a_backend_and_a_tuner_of_another_package(tmp_path: Path):
 
 
 def test_an_entry_point_that_is_something_else_is_named(tmp_path: Path):
-    install(tmp_path, {"replitune.tuners": "coin = my_package:Mine"})
+    install(tmp_path, {"replitune.tuners": "nudge = my_package:Echo"})
     said = run_with(
         tmp_path,
         "from replitune.tuners import get_tuner\n"
-        "try: get_tuner('coin')\n"
+        "try: get_tuner('nudge')\n"
         "except Exception as error: print(error)\n",
     )
-    assert "entry point coin of replitune.tuners is not a tuner" in said
+    assert "entry point nudge of replitune.tuners is not a tuner" in said
 
 
 def test_every_backend_says_what_it_is():

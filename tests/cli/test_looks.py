@@ -85,7 +85,8 @@ def test_next_says_who_needs_how_many_runs_and_what_they_cost(
     said = capsys.readouterr()
     assert "more runs of B" in said.out
     assert "B: 2 more runs (it has 3), about 2.0 min of CPU" in said.out
-    assert "in all 2 runs" in said.out
+    assert "A: 1 more run (it has 4)" in said.out, "they get more together"
+    assert "in all 3 runs" in said.out
     assert "note: p is at its level" in said.err
 
 

@@ -1,4 +1,4 @@
-"""JSON lines of WMT25 (wmt25-genmt.jsonl and systems/SYSTEM.jsonl) and of generations."""
+"""JSON lines of WMT25 and WMT26 (genmt.jsonl and systems/SYSTEM.jsonl) and of generations."""
 
 from __future__ import annotations
 
@@ -98,6 +98,56 @@ def test_documents_must_be_there_with_their_paragraphs(wmt: Path):
     ):
         with pytest.raises(r.ReplituneError, match=message):
             read_json_outputs(write(wmt / "A.jsonl", change), documents)
+
+
+def wmt26(domain: str, target: str, name: str) -> str:
+    return f"WMT26_###_{domain}_###_eng_Latn_###_{target}_###_{name}"
+
+
+def test_wmt26_is_read_by_its_fields_and_a_document_is_a_segment(wmt: Path):
+    pairs = {"isl_Latn": {"refA": {"ref": "<p>A</p>\n<p>b c</p>"}}, "rus_Cyrl": {}}
+    rows = [
+        {
+            "doc_id": wmt26(domain, target, domain),
+            "domain": domain,
+            "src_lang": "eng_Latn",
+            "tgt_lang": target,
+            "src_text": "one\n\ntwo",
+            "video": None,
+            "gold_transcript": None,
+            "refs": refs,
+        }
+        for target, refs in pairs.items()
+        for domain in ("news", "speech")
+    ]
+    file = write(wmt / "wmt26-genmt.jsonl", rows)
+    testset = read_testset(f"{file}#eng_Latn-isl_Latn")
+    assert testset.references == (["<p>A</p> <p>b c</p>"] * 2,)
+    assert testset.documents == [wmt26(d, "isl_Latn", d) for d in ("news", "speech")]
+    with pytest.raises(r.ReplituneError, match="2 language pairs in one file") as error:
+        read_testset(file)
+    assert "eng_Latn-isl_Latn, eng_Latn-rus_Cyrl" in str(error.value)
+    with pytest.raises(r.ReplituneError, match="2 of 2 documents have none at all") as error:
+        read_testset(f"{file}#eng_Latn-rus_Cyrl")
+    assert "--refs SYSTEM.jsonl#PAIR" in str(error.value)
+    outputs = [
+        {"doc_id": wmt26(domain, target, domain), "hypothesis": f"{domain}\n\nx", "metadata": {}}
+        for domain in ("speech", "news")
+        for target in pairs
+    ]
+    system = write(wmt / "PseudoRef.jsonl", outputs)
+    assert read_json_outputs(system, testset.documents) == [["news  x", "speech  x"]]
+    alone = read_testset(f"{system}#eng_Latn-rus_Cyrl")
+    assert (alone.references, alone.source) == ((["speech  x", "news  x"],), None)
+    source = f"{file}#eng_Latn-rus_Cyrl"
+    both = read_testset(f"{system}#eng_Latn-rus_Cyrl", source=source)
+    assert (both.references, both.source) == ((["news  x", "speech  x"],), ["one  two"] * 2)
+
+
+def test_paragraphs_go_to_documents_that_do_not_follow_each_other(tmp_path: Path):
+    rows = [{"doc_id": "a", "hypothesis": "a1\n\na2"}, {"doc_id": "b", "hypothesis": "b1\n\nb2"}]
+    outputs = write(tmp_path / "s.jsonl", rows)
+    assert read_json_outputs(outputs, ["a", "b", "a", "b"]) == [["a1", "b1", "a2", "b2"]]
 
 
 def test_systems_in_one_file(wmt: Path):

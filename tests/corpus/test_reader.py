@@ -74,11 +74,13 @@ def test_unequal_files_are_both_named_with_their_counts(write):
         assert part in str(error.value)
 
 
-def test_scattered_documents_name_file_and_line(write):
-    documents = write("d", "x\ny\nx\n")
-    with pytest.raises(ReplituneError, match="do not follow each other") as error:
-        read_testset(write("r", "a\nb\nc\n"), documents=documents)
-    assert (error.value.file, error.value.line) == (str(documents), 3)
+def test_a_document_is_a_label_and_its_segments_need_not_follow_each_other(write):
+    testset = read_testset(write("r", "a\nb\nc\n"), documents=write("d", "x\ny\nx\n"))
+    assert testset.documents == ["x", "y", "x"]
+    assert testset.document_codes().tolist() == [0, 1, 0]
+    with pytest.raises(ReplituneError, match="a document id is blank") as error:
+        read_testset(write("r", "a\nb\nc\n"), documents=write("d", "x\n\nx\n"))
+    assert error.value.line == 2
 
 
 @pytest.mark.parametrize(

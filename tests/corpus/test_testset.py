@@ -77,20 +77,12 @@ def test_unequal_counts_name_both_and_both_counts():
         ((["a", "b\0"],), None, "NUL"),
         ((["a\r"],), None, "carriage return"),
         ((["\ud800"],), None, "surrogate"),
-        ((["a", "b", "c"],), ["x", "y", "x"], "do not follow each other"),
         ((["a", "b"],), ["x", " "], "blank"),
     ],
 )
 def test_what_is_not_a_test_set(references, documents, message):
     with pytest.raises(ReplituneError, match=message):
         TestSet(references, documents=documents)
-
-
-def test_contiguity_names_the_line_and_the_first_one():
-    with pytest.raises(ReplituneError) as error:
-        TestSet((["a", "b", "c"],), documents=["x", "y", "x"])
-    assert error.value.line == 3
-    assert "line 1" in str(error.value)
 
 
 GOOD = '{"references": ["a"]}'

@@ -143,3 +143,26 @@ def test_a_thousand_systems_fit_into_the_command_of_a_rule():
     for name in ("report", "manifest"):
         assert len(experiment.stage(name).json) < 100_000
     assert len(experiment.stage("test", testset="test1", metric="bleu").json) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("other", "together"),
+    [
+        ({"backend": "corruption", "errors": 0.2}, msgspec.UNSET),
+        ({"backend": "command", "decode": "cat {source} > {output}"}, True),
+    ],
+)
+def test_replicas_of_a_pair_come_together_unless_all_are_made_to_the_same_bytes(other, together):
+    experiment = Experiment(
+        resolve(
+            {
+                "experiment": "x",
+                "corpus": {"kind": "synthetic", "tests": {"t": 40}},
+                "systems": {"a": {"backend": "corruption", "errors": 0.3}, "b": other},
+                "replicas": {"seeds": 7, "until": "settled"},
+                "tests": {"methods": ["crossed"]},
+            }
+        )
+    )
+    assert experiment.plan.together is together
+    assert (b"together" in msgspec.json.encode(experiment.plan)) == (together is True)

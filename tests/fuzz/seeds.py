@@ -71,6 +71,18 @@ NUMBERS = b"0.5\n-1\n\n3e4\n0.7\n"
 GENERATIONS = b'{"id": "a", "model": "m", "scores": [1, 0.5, true]}\n'
 ARRAY = b'[{"system": "a", "replica": 1, "id": "x", "score": 0.5}]'
 COMET = b'{\n "a.run1.txt": [{"src": "s", "mt": "t", "ref": "r", "COMET": 0.5}]}'
+HELM = (
+    b'[{"instance_id": "id1", "train_trial_index": 0, "stats": [{"name": {"name": "exact_match", '
+    b'"split": "test"}, "count": 1, "sum": 1.0, "mean": 1.0}]}]'
+)
+DEEPEVAL = (
+    b'{"testRunData": {"testCases": [{"name": "c1", "metricsData": [{"name": "Faithful", "score": 0.5, '
+    b'"error": null}]}], "conversationalTestCases": []}}'
+)
+TERMINAL_BENCH = (
+    b'{"results": [{"trial_name": "t.1-of-2", "task_id": "t", "is_resolved": true, "uuid": "u"}, '
+    b'{"trial_name": "t.2-of-2", "task_id": "t", "is_resolved": null}], "accuracy": 0.5}'
+)
 JUDGEMENTS = b'System,"Seg Id",score,annotator\nA,0,70,"x, y"\nA,1,,z\nB,1,-.5,"x, y"\n'
 RANKED = b"SYS SID RAW.SCR Z.SCR N\nA 0 70 .5 1\nB 0 40\t-.5 1\n"
 BY_ORDER = b"A\t70\nA\tNone\nB 40\n"

@@ -1,6 +1,7 @@
 """Files of more programs, made after their documented schemas: Inspect (samples_df and logs), Every
 Eval Ever (instance_level_eval 0.2.1), promptfoo (EvaluateResult), mt-metrics-eval (README), WMT25
-(wmt25-general-mt), pymarian-eval (a number a line), and generations with n samples a prompt."""
+(wmt25-general-mt), HELM (PerInstanceStats), DeepEval (TestRun), terminal-bench (BenchmarkResults),
+pymarian-eval (a number a line), and generations with n samples a prompt."""
 
 from __future__ import annotations
 
@@ -312,6 +313,150 @@ def test_scores_and_judgements_of_wmt(tmp_path: Path):
     assert judged.results[0].metric == "human"
     assert judged.stores[0].n_documents == 6
     assert scores_of(judged) == scores_of(report, "XCOMET-XL")
+
+
+def helm(path: Path, model: str, epochs: tuple[int, ...]) -> Path:
+    """As HELM writes it: an entry for each metric's statistics, perturbed instances, another split."""
+    path.mkdir()
+    rows = [
+        {
+            "instance_id": f"id{item}",
+            "train_trial_index": epoch - 1,
+            "stats": [
+                {"name": {"name": "num_prompt_tokens", "split": "test"}, "count": 1, "mean": 718.0},
+                {"name": {"name": "exact_match", "split": "test"}, "count": 1, "mean": float(right)},
+            ],
+        }
+        for name, epoch, item, right in answers()
+        if name == model and epoch in epochs
+    ]
+    stat = {"name": {"name": "exact_match", "split": "valid"}, "count": 1, "mean": 1.0}
+    rows.append({"instance_id": "id99", "train_trial_index": 0, "stats": [stat]})
+    rows.append({**rows[0], "perturbation": {"name": "typos"}})
+    (path / "per_instance_stats.json").write_text(json.dumps(rows, indent=2))
+    return path / "per_instance_stats.json"
+
+
+def test_statistics_of_helm(tmp_path: Path):
+    paths = [helm(tmp_path / f"mmlu:subject=law,model={model}", model, (1, 2, 3)) for model in MODELS]
+    report = r.scores(paths, **FAST)
+    same(report)
+    assert [(result.testset, result.metric) for result in report.results] == [
+        ("mmlu:subject=law", "exact_match")
+    ]
+    said = " ".join(report.read_as)
+    for part in ("split test", "other splits left out: valid", "perturbed instances left out (1)"):
+        assert part in said
+    spec = {"name": "mmlu:model=x,subject=tax", "adapter_spec": {"model": "org/small"}}
+    paths[0].with_name("run_spec.json").write_text(json.dumps(spec))
+    paths[1].with_name("run_spec.json").write_text(json.dumps({**spec, "adapter_spec": {"model": "b"}}))
+    report = r.scores(paths, metrics=["num_prompt_tokens"], **FAST)
+    assert scores_of(report)["org/small"]["run-001"] == 718
+    assert report.results[0].testset == "mmlu,subject=tax"
+
+
+def test_test_runs_of_deepeval(tmp_path: Path):
+    for model in MODELS:
+        cases = [
+            {
+                "name": f"case_{item}",
+                "input": "?",
+                "success": right,
+                "metricsData": [
+                    {"name": "Faithfulness", "score": float(right), "threshold": 0.5, "success": right},
+                    {
+                        "name": "Tone [GEval]",
+                        "score": 0.5 if item else None,
+                        "error": None if item else "x",
+                    },
+                ],
+            }
+            for name, _, item, right in answers()
+            if name == model
+        ]
+        run = {"testCases": cases, "conversationalTestCases": [], "metricsScores": []}
+        (tmp_path / f"{model}.json").write_text(json.dumps({"testRunData": run}))
+    report = r.scores([tmp_path / f"{model}.json" for model in MODELS], metrics=["Faithfulness"], **FAST)
+    same(report)
+    every = r.scores([tmp_path / f"{m}.json" for m in MODELS], allow_missing=True, **FAST)
+    assert [result.metric for result in every.results] == ["Faithfulness", "Tone [GEval]"]
+    assert every.stores[0].segments == ITEMS - 1
+    small = json.loads((tmp_path / "small.json").read_text())["testRunData"]
+    for run in (1, 2):
+        cases = [case for n, case in enumerate(small["testCases"]) if n // ITEMS == run]
+        (tmp_path / f"again.run{run}.json").write_text(json.dumps({**small, "testCases": cases}))
+    files = {
+        "a": [tmp_path / f"again.run{run}.json" for run in (1, 2)],
+        "b": [tmp_path / "again.run1.json"],
+    }
+    runs = scores_of(r.scores(files, metrics=["Faithfulness"], **FAST))["a"]
+    assert [*runs.values()] == pytest.approx([expected()["small"][f"run-00{run + 1}"] for run in (1, 2)])
+
+
+def tbench(
+    path: Path, model: str, trials: Callable[[int, int], bool], about: dict[str, Any] | None
+) -> Path:
+    path.mkdir()
+    results = [
+        {
+            "trial_name": f"task{item}.{epoch}-of-3.{path.name}",
+            "task_id": f"task{item}",
+            "is_resolved": right or (None if item % 2 else False),
+            "uuid": f"{path.name} {item} {epoch}",
+        }
+        for name, epoch, item, right in reversed([*answers()])
+        if name == model and trials(epoch, item)
+    ]
+    (path / "results.json").write_text(json.dumps({"results": results, "accuracy": 0.5}))
+    if about is not None:
+        (path / "run_metadata.json").write_text(json.dumps(about))
+    return path / "results.json"
+
+
+def test_trials_of_terminal_bench_are_runs_and_so_are_those_of_another_file(tmp_path: Path):
+    paths = []
+    for model in MODELS:
+        about = {"agent_name": "A", "model_name": model, "dataset_name": "core"}
+        paths.append(tbench(tmp_path / f"{model}-1", model, lambda epoch, _: epoch < 3, about))
+        paths.append(tbench(tmp_path / f"{model}-2", model, lambda epoch, _: epoch == 3, about))
+    report = r.scores(paths, **FAST)
+    assert {name[2:]: runs for name, runs in scores_of(report).items()} == {
+        name: pytest.approx(runs) for name, runs in expected().items()
+    }
+    assert (report.results[0].testset, report.results[0].metric) == ("core", "resolved")
+    assert any("trials without a verdict are not resolved" in said for said in report.read_as)
+    with pytest.raises(r.ReplituneError, match="a segment of a run occurs twice"):
+        r.scores([*paths, paths[0]], **FAST)
+    for path in paths:
+        path.with_name("run_metadata.json").write_text('{"agent_name": "A", "model_name": null}')
+    assert len(scores_of(r.scores(paths, **FAST))) == 4, "an agent without its model is no system"
+
+
+def test_the_mean_of_unequally_many_trials_is_the_score(tmp_path: Path):
+    paths = {m: [tbench(tmp_path / m, m, lambda e, i: (e, i) != (3, 7), None)] for m in MODELS}
+    report = r.scores(paths, **FAST)
+    assert "2 to 3 trials of each: their mean is its score, in one run" in report.read_as[0]
+    for model, runs in scores_of(report).items():
+        own = pd.DataFrame(
+            [(i, ok) for name, e, i, ok in answers() if name == model and (e, i) != (3, 7)],
+            columns=["item", "ok"],
+        )
+        assert runs == {"run-001": pytest.approx(own.groupby("item").ok.mean().mean())}
+
+
+def test_another_log_of_one_task_and_model_is_another_run(tmp_path: Path):
+    for model in MODELS:
+        header, samples = log_of(model)
+        for epoch in (1, 2, 3):
+            own = [{**sample, "epoch": 1} for sample in samples if sample["epoch"] == epoch]
+            about = {**header["eval"], "eval_id": f"{model} {epoch}"}
+            (tmp_path / f"{epoch}{model}.json").write_text(
+                json.dumps({**header, "eval": about, "samples": own})
+            )
+    paths = sorted(tmp_path.glob("*.json"))
+    same(r.scores(paths, metrics=["match"], **FAST), "match")
+    with pytest.raises(r.ReplituneError, match="a segment of a run occurs twice"):
+        r.scores([*paths, paths[0]], metrics=["match"], **FAST)
 
 
 def test_generations_with_n_samples_a_prompt(tmp_path: Path):

@@ -28,6 +28,9 @@ FILES = {
         "GENERATIONS",
         "ARRAY",
         "COMET",
+        "HELM",
+        "DEEPEVAL",
+        "TERMINAL_BENCH",
     )
 }
 OTHERS: tuple[Any, ...] = (None, 3, -0.5, "x", [], {}, [None], {"a": 1}, True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from replitune.errors import ReplituneError
 from replitune.report.specification import WIDTH, Column, Table, exact
 from replitune.results.numbers import score
 
@@ -67,6 +68,13 @@ def test_html(table: Table):
         '<td class="best sign">10.00<sup>†</sup></td>'
         '<td class="word">&lt;y&gt;</td></tr>'
     )
+
+
+@pytest.mark.parametrize("column", [Column("n"), Column("n", "size"), Column("n", value="size")])
+def test_a_column_that_has_no_value_says_so(column: Column):
+    with pytest.raises(ReplituneError, match="column 'n' of a table has no value") as error:
+        Table([column], [("x", 5)]).markdown()
+    assert "a row of str, int" in str(error.value)
 
 
 def test_terminal(table: Table):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from replitune.report.page import groups_of
+from replitune.report.terminal import comparison_lines
 from replitune.results.answer import SERIOUS, Answer, answers_of
 from replitune.results.decision import decide
 from replitune.results.numbers import p_value, probability
@@ -175,8 +176,25 @@ def test_the_probability_of_the_next_run_is_seen_from_who_is_ahead():
     (text, *_) = one(cell).more
     share, low, high = (1 - row.details[k] for k in ("superior", "superior_high", "superior_low"))
     assert f"{probability(share)} ({probability(low)} to {probability(high)})" in text
-    assert f"{probability(1 - row.details['superior_new'])} on a new one" in text
+    new = tuple(1 - row.details[f"superior_new{end}"] for end in ("", "_high", "_low"))
+    assert "{} ({} to {}) on a new one".format(*map(probability, new)) in text
     assert "The next run of s0" in text
+    assert "(90% intervals; any true difference being as likely beforehand)" in text
+    (line,) = [
+        line
+        for line in comparison_lines([cell], "pairs", summarise_answers([cell]))
+        if line.startswith("  s0 over s1")
+    ]
+    assert line.split()[-2] == probability(new[0])  # in the same direction
+
+
+def test_with_four_systems_the_next_run_names_what_it_assumes():
+    text = " ".join(result(0.0, 0.0, 0.1, 0.1, rep=0.5).answers[0].more)
+    assert "true differences being as large as the scores of 4 systems show" in text
+
+
+def test_paired_runs_are_called_so():
+    assert "(crossed, paired, 4 + 4 runs)" in one(result(0.0, 1.0, methods=["crossed:paired=true"])).detail
 
 
 def test_doubt_adds_up_and_says_what_more_would_do():

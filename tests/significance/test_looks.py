@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import combine_pvalues, f_oneway
 from scipy.stats import t as student
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.replicas import Replica
-from replitune.results.looking import all_looks, first_replicas, next_look
+from replitune.results.looking import all_looks, batches_p, first_replicas, next_look
 from replitune.significance.base import Comparison
 from replitune.significance.critical import Parts, net_parts
 from replitune.significance.looks.record import FUTILE, NO_P, SETTLED, Plan, Record, read_record
@@ -299,6 +300,35 @@ def test_paired_replicas_advance_together(rng: np.random.Generator):
     assert len(record.looks) > 1
     for look in record.looks:
         assert len({system.n for system in look.systems.values()}) == 1
+
+
+def test_where_replicas_may_change_from_day_to_day_an_open_pair_grows_together(rng: np.random.Generator):
+    """A alone is noisy. C, which is settled against both, stays where it is."""
+    store = store_of(
+        A=scores(rng, 8, 0, 2, 0.1), B=scores(rng, 8, 0, 0.01, 0.1), C=scores(rng, 8, 900, 0.01, 0.1)
+    )
+    alone = all_looks(plan_of(store), [store])
+    together = all_looks(plan_of(store, together=True), [store])
+    assert alone.wanted["A"] > alone.wanted["B"]
+    assert together.wanted["A"] == together.wanted["B"] == alone.wanted["A"]
+    assert together.wanted["C"] == 3
+
+
+def test_batches_that_score_otherwise_are_told(rng: np.random.Generator):
+    """Against scipy's F tests, by Fisher's product."""
+    a, b = scores(rng, 8, 0, 1, 0.1), scores(rng, 8, 0, 1, 0.1)
+    for shift in (0.0, 6.0):
+        a[5:, :, 0] += shift
+        store = store_of(A=a, B=b)
+        plan = plan_of(store)
+        runs = [x[..., 0].mean(axis=1) for x in (a, b)]
+        p = [f_oneway(x[:3], x[3:5], x[5:]).pvalue for x in runs]
+        expected = combine_pvalues(p, "fisher").pvalue
+        assert batches_p(plan, [store]) == pytest.approx(expected, rel=1e-6)
+        last = next_look(plan, all_looks(plan_of(store, futility=1e-9), [store]).looks[:2], [store])
+        told = Record(plan=plan, looks=[last]).drift
+        assert (told is not None) == (expected < 0.01) == (shift > 0)
+    assert batches_p(plan, [first_replicas(store, plan, plan.first)]) == 1.0
 
 
 def test_a_damaged_record_is_an_error(tmp_path: Path):

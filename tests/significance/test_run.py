@@ -33,7 +33,8 @@ def systems(*names: str, n: int = 3) -> dict:
 
 def same(x, y) -> bool:
     """Rows are equal to the bit, apart from what belongs to the family; shares to rounding."""
-    skip = {"p_adjusted", "correction", "ci_low", "ci_high", "ci_level", "notes", "analysis", "uncertainty"}
+    skip = {"p_adjusted", "correction", "ci_low", "ci_high", "ci_level", "notes"}
+    skip |= {"analysis", "next_run", "uncertainty"}
     for f in fields(x):
         one, other = getattr(x, f.name), getattr(y, f.name)
         if f.name == "details":

@@ -15,7 +15,6 @@ from replitune.metrics.base import MeanMetric
 from replitune.significance.base import TestResult
 from replitune.significance.critical import net_parts
 from replitune.significance.multiple import partial_conjunction
-from replitune.significance.next_run import prediction_interval, share_interval, share_won
 from replitune.significance.run import TestSetScores
 from replitune.significance.run import run_tests as run_tests_of_suite
 from replitune.significance.suites import summarise_suite
@@ -120,7 +119,7 @@ def test_samples_are_tested_over_their_segments():
     found = crossed(comparison(a, b), design="samples")
     assert found.p == crossed(comparison(a, b), scope="segments").p
     assert found.generalises_to == "new segments and new samples"
-    assert "superior" not in found.details
+    assert found.next_run is None
     assert "run-effect" not in codes(found)
 
 
@@ -207,57 +206,6 @@ def test_a_margin_beyond_all_scores_is_an_error_that_guesses_the_unit():
     assert error.value.fix == "did you mean 0.02?"
 
 
-# -- the next run -------------------------------------------------------------------------
-
-
-def test_the_share_won_is_mann_and_whitneys():
-    rng = np.random.default_rng(13)
-    a, b = np.round(rng.normal(0, 2, 7)), np.round(rng.normal(0.5, 2, 9))
-    U = stats.mannwhitneyu(b, a).statistic
-    assert share_won(a, b) == pytest.approx(U / 63)
-
-
-@pytest.mark.parametrize(("shift", "n_a", "n_b"), [(0.0, 3, 3), (1.0, 5, 5), (1.5, 3, 10)])
-def test_the_shares_interval_covers(shift, n_a, n_b):
-    rng, trials = np.random.default_rng(14), 1500
-    truth = stats.norm.cdf(shift / math.sqrt(2))
-    hit = 0
-    for _ in range(trials):
-        share = share_won(rng.normal(0, 1, n_a), rng.normal(shift, 1, n_b))
-        low, high = share_interval(share, n_a, n_b)
-        assert low <= share <= high
-        hit += low <= truth <= high
-    assert hit / trials > 0.89  # in steps of 1/9, and lowest where both are equal
-
-
-def test_the_interval_says_something_where_every_run_wins():
-    low, high = share_interval(1.0, 3, 3)
-    assert high == 1
-    assert 0.3 < low < 0.9
-
-
-def test_the_next_run_on_a_new_set_is_as_likely_as_in_simulation():
-    """Many runs and segments, so that the estimates are the truth."""
-    rng = np.random.default_rng(15)
-    n, N = 60, 2000
-    effect = rng.normal(size=N)
-    a = two_way(rng, n, N, 0.05, effect, 0.3)
-    b = two_way(rng, n, N, 0.08, effect + 0.5 * rng.normal(size=N), 0.3) + 0.05
-    found = crossed(comparison(a, b))
-    V = (0.05**2 + 0.08**2) + 2 * 0.3**2 / N + 0.25 / N  # of two new runs on N new segments
-    V += (0.05**2 + 0.08**2) / n + 0.25 / N  # of the estimate
-    expected = stats.norm.cdf(found.delta / math.sqrt(V))
-    assert found.details["superior_new"] == pytest.approx(expected, abs=0.03)
-
-
-def test_the_prediction_interval_is_students():
-    x = np.array([20.1, 20.9, 20.4, 21.0])
-    low, high = prediction_interval(x)
-    oracle = stats.t.interval(0.95, 3, x.mean(), x.std(ddof=1) * math.sqrt(1.25))
-    assert (low, high) == pytest.approx(oracle)
-    assert prediction_interval(x[:1]) is None
-
-
 # -- single runs --------------------------------------------------------------------------
 
 
@@ -282,9 +230,31 @@ def test_a_run_far_from_its_group_is_named():
     rng = np.random.default_rng(17)
     a, b = two_way(rng, 7, 50, 0.1, noise=0.01), two_way(rng, 7, 50, 0.1, noise=0.01)
     a[4] -= 8
-    (said,) = [n for n in crossed(comparison(a, b)).notes if n.code == "unstable-run"]
+    found = crossed(comparison(a, b))
+    (said,) = [n for n in found.notes if n.code == "unstable-run"]
     assert said.about == "A"
     assert "run-005" in said.text
+    without = crossed(comparison(np.delete(a, 4, 0), b)).p
+    assert said.text.endswith(f"; without this run p by itself is {without:.2g}")
+    x = a.mean(axis=1)
+    others = np.delete(x, 4)
+    t = (x[4] - others.mean()) / (others.std(ddof=1) * math.sqrt(1 + 1 / 6))
+    assert found.details["p_odd_run"] == pytest.approx(7 * 2 * stats.t.sf(abs(t), 5))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_runs_of_the_same_number_that_vary_together_are_told(shared: bool):
+    rng = np.random.default_rng(18)
+    run = rng.normal(0, 1, (5, 1))
+    a, b = (two_way(rng, 5, 50, 0.0, noise=0.2) + run for _ in range(2))
+    found = crossed(comparison(a, b if shared else b[::-1]))
+    assert ("shared-seeds" in codes(found)) == shared
+    oracle = stats.pearsonr(a.mean(axis=1), b.mean(axis=1), alternative="greater")
+    if shared:
+        (said,) = [note.text for note in found.notes if note.code == "shared-seeds"]
+        assert f"correlation {oracle.statistic:.2f}, one-sided p = {max(oracle.pvalue, 1e-4):.2g}" in said
+        assert "shared-seeds" not in codes(crossed(comparison(a, b), paired=True))
+        assert "shared-seeds" not in codes(crossed(comparison(a, a))), "the same outputs"
 
 
 # -- few units that make the difference ---------------------------------------------------

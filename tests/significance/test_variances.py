@@ -23,6 +23,7 @@ from replitune.significance.variances import (
     VarianceRow,
     bottleneck,
     interval,
+    share_interval,
     shares,
     variance_table,
 )
@@ -253,6 +254,36 @@ def test_wider_with_more_confidence():
         assert wide.low <= row.low <= row.sd <= row.high <= wide.high
 
 
+@pytest.mark.parametrize(("truth", "n"), [(0.43, 3), (0.43, 5), (0.9, 3)])
+def test_the_intervals_of_shares_cover(truth: float, n: int):
+    """Of the test set, beside two systems that are equally noisy."""
+    rng, trials = np.random.default_rng(14), 2000
+    runs = (1 - truth) / 2 * rng.chisquare(n - 1, (trials, 2)) / (n - 1)
+    of_set = truth * rng.chisquare(200, trials) / 200
+    hit = 0
+    for w, (a, b) in zip(of_set.tolist(), runs.tolist(), strict=True):
+        others = MeanSquares((a, b), (n - 1, n - 1))
+        share, low, high = share_interval(MeanSquares((w,), (200,)), others, 9.0, 0.05)
+        assert low <= share <= high
+        hit += low <= truth <= high
+    assert 0.93 < hit / trials < 0.98
+
+
+def test_what_twice_the_runs_or_segments_would_have_is_students():
+    """Where the runs of A alone vary, and where segments alone do."""
+    rng = np.random.default_rng(15)
+    run = rng.normal(0, 1, (4, 1))
+    found = crossed(comparison(run + np.zeros((4, 30)), np.zeros((4, 30)))).details
+    half = run.std(ddof=1) / np.sqrt(8)
+    assert found["reach_twice_runs"] == pytest.approx(stats.t.isf(0.025, 7) * half)
+    assert found["reach_twice_units"] == pytest.approx(stats.t.isf(0.025, 3) * half * np.sqrt(2))
+    segment = np.tile(rng.normal(0, 1, 30), (4, 1))
+    found = crossed(comparison(segment, np.zeros((4, 30)))).details
+    half = segment[0].std(ddof=1) / np.sqrt(60)
+    assert found["reach_twice_runs"] == pytest.approx(stats.t.isf(0.025, 29) * half * np.sqrt(2))
+    assert found["reach_twice_units"] == pytest.approx(stats.t.isf(0.025, 59) * half)
+
+
 # -- in words -----------------------------------------------------------------------------
 
 
@@ -306,6 +337,18 @@ def test_the_sentence_has_the_shares_of_all_that_there_is():
     assert sum(percents) == 100
     assert str(shares(rows)[0]) == f"{percents[0]}%"
     assert "noise on single segments" in said
+
+
+def test_a_share_that_few_runs_hardly_know_is_told_with_its_interval():
+    rng = np.random.default_rng(16)
+    effect = rng.normal(0, 1, 200)
+    pair = comparison(*(two_way(rng, 3, 200, 0.06, effect + rng.normal(0, 0.7, 200), 0.1) for _ in "ab"))
+    rows = table(pair)
+    of_set = rows["system x segment", None]
+    assert of_set.share_high - of_set.share_low > 0.5
+    limits = [f"{100 * x:.0f}%" for x in (of_set.share_low, of_set.share_high)]
+    said = bottleneck(tuple(rows.values()))
+    assert f"(it may be {limits[0]} to {limits[1]}, so few runs say no more)" in said
 
 
 def test_few_runs_are_not_sure_that_runs_do_not_matter():

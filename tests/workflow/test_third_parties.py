@@ -1,11 +1,13 @@
-"""A metric, a test, a tuner and a backend of another package, through to the report: nothing here
-is changed for them, not even imported by name."""
+"""The package of docs/extend.md, which brings one of each kind, through to the report: nothing here is
+changed for it, not even imported by name."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,113 +17,11 @@ from support import ROOT
 
 pytestmark = pytest.mark.workflow
 
-PACKAGE = '''
-from dataclasses import dataclass
-from typing import Annotated
+PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+MODULES = dict(re.findall(r"```python\n# my_package/(\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
+PYPROJECT = tomllib.loads("".join(re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)))
+"""The package that the page on extending has, word for word."""
 
-import numpy as np
-
-from replitune.backends.interface import Backend
-from replitune.backends.settings import SystemSettings
-from replitune.metrics.base import Metric
-from replitune.settings import about
-from replitune.significance.base import TestResult
-from replitune.tuning.interface import Tuner, TuningResult
-
-
-class FirstWord(Metric):
-    """Share of segments whose first word is that of the reference."""
-
-    name = "first-word"
-    title = "First Word"
-    statistic_names = ("same", "segments")
-
-    def __init__(
-        self,
-        lowercase: Annotated[bool, about("Compare without case.")] = False,
-        id: str | None = None,
-    ) -> None:
-        super().__init__(id)
-        self.lowercase = lowercase
-
-    def signature(self) -> str:
-        return f"case:{'lc' if self.lowercase else 'mixed'}"
-
-    def segment_statistics(self, hyps, segments, prepared):
-        def first(line):
-            word = (line.split() or [""])[0]
-            return word.lower() if self.lowercase else word
-
-        same = [first(h) == first(prepared[0][s]) for h, s in zip(hyps, segments, strict=True)]
-        return np.array([[int(x), 1] for x in same], dtype=np.int32).reshape(len(hyps), 2)
-
-    def score(self, sums):
-        sums = np.asarray(sums, dtype=np.float64)
-        return np.divide(
-            100 * sums[..., 0], sums[..., 1], out=np.zeros(sums.shape[:-1]),
-            where=sums[..., 1] > 0,
-        )
-
-
-def coin(
-    comparison,
-    *,
-    heads: Annotated[float, about("p, whatever the data.", gt=0, le=1)] = 0.5,
-) -> TestResult:
-    """A test that looks at nothing."""
-    a, b = float(comparison.scores_a.mean()), float(comparison.scores_b.mean())
-    return TestResult(
-        method="coin", a=comparison.a.name, b=comparison.b.name, score_a=a, score_b=b,
-        delta=b - a, p=heads, alternative="two-sided", unit="segment", aggregation="mean",
-        n_a=comparison.a.n, n_b=comparison.b.n, segments=comparison.segments,
-        documents=comparison.n_documents, generalises_to="nothing",
-    )
-
-
-coin.cited = "a coin (Anonymous, 2026)"
-
-
-@dataclass(frozen=True)
-class Nudge(Tuner):
-    """Adds noise to the weights."""
-
-    name = "nudge"
-
-    step: Annotated[float, about("Size of the noise.", ge=0)] = 0.01
-
-    def tune(self, pool, objective, start, rng, threads=1):
-        weights = start + self.step * rng.standard_normal(len(start))
-        return TuningResult(weights, objective.score(pool, weights))
-
-
-class Echo(Backend):
-    """Says the reference, without its last `cut` words."""
-
-    name = "echo"
-
-    class Settings(SystemSettings, frozen=True):
-        """A system that has read the references."""
-
-        cut: Annotated[int, about("Words that are left out.", ge=0)] = 1
-
-    @property
-    def stages(self):
-        return {"decode": ()}
-
-    def decode(self, job):
-        cut = self.settings.cut + job.replica.index % 2
-        lines = [line.split() for line in job.prepared.references[0]]
-        return [" ".join(words[: max(1, len(words) - cut)]) for words in lines]
-'''
-ENTRY_POINTS = """[replitune.metrics]
-first-word = thirdparty:FirstWord
-[replitune.tests]
-coin = thirdparty:coin
-[replitune.tuners]
-nudge = thirdparty:Nudge
-[replitune.backends]
-echo = thirdparty:Echo
-"""
 EXPERIMENT = {
     "experiment": "others",
     "corpus": {"kind": "synthetic", "train": 300, "dev": 12, "tests": {"t": 30}},
@@ -139,11 +39,19 @@ EXPERIMENT = {
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package as pip would leave it, in a folder of its own."""
     site = tmp_path / "site"
-    info = site / "thirdparty-1.0.dist-info"
+    info = site / "my_package-1.0.dist-info"
     info.mkdir(parents=True)
-    (site / "thirdparty.py").write_text(PACKAGE)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: thirdparty\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    (site / "my_package").mkdir()
+    for name, code in {"__init__.py": "", **MODULES}.items():
+        (site / "my_package" / name).write_text(code)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    groups = PYPROJECT["project"]["entry-points"]
+    (info / "entry_points.txt").write_text(
+        "".join(
+            f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in own.items())
+            for group, own in groups.items()
+        )
+    )
     monkeypatch.setenv("PYTHONPATH", str(site), prepend=":")
     return site
 
@@ -159,26 +67,73 @@ def in_a_process_of_its_own(code: str, folder: Path) -> subprocess.CompletedProc
     )
 
 
+def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "replitune", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+COMPARE = ("compare", "--refs", "r", "--baseline", "r", "--system", "a=r", "--metrics", "first-word")
+
+
+def test_the_page_has_one_of_each_kind():
+    groups = {name.rpartition(".")[2] for name in PYPROJECT["project"]["entry-points"]}
+    assert groups == {"metrics", "tests", "tuners", "backends", "readers", "tables", "figures"}
+    assert len(MODULES) == len(groups)
+
+
 def test_a_package_that_cannot_be_loaded_is_one_message_and_doctor_names_it(
     installed: Path, tmp_path: Path
 ):
-    (installed / "thirdparty.py").write_text("import no_such_module")
-    words = ["compare", "--refs", "r", "--baseline", "r", "--system", "a=r", "--metrics", "first-word"]
+    for name in ("metric", "tuner"):
+        (installed / "my_package" / f"{name}.py").write_text("import no_such_module")
     (tmp_path / "r").write_text("a\n")
-    for command, code in ((words, 2), (["doctor"], 0)):
-        ran = subprocess.run(
-            [sys.executable, "-m", "replitune", *command],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == code, ran.stderr
-        said = ran.stdout + ran.stderr
+    for command, code in ((COMPARE, 2), (("doctor",), 0)):
+        done = ran(tmp_path, *command)
+        assert done.returncode == code, done.stderr
+        said = done.stdout + done.stderr
         assert "the metric first-word of another package cannot be loaded" in said
         assert "ModuleNotFoundError: No module named 'no_such_module'" in said
         assert "Traceback" not in said
     assert "the tuner nudge of another package cannot be loaded" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("    def score(", "    def scored(", ("lacks methods", "FirstWord without score")),
+        (
+            "        sums = np.as",
+            "        sums = no_such_name.as",
+            ("the metric first-word of another package failed", "NameError", "metric.py:"),
+        ),
+    ],
+    ids=["incomplete", "wrong"],
+)
+def test_what_fails_in_a_package_is_one_message(
+    installed: Path, tmp_path: Path, old: str, new: str, parts: tuple[str, ...]
+):
+    path = installed / "my_package" / "metric.py"
+    path.write_text(MODULES["metric.py"].replace(old, new))
+    (tmp_path / "r").write_text("a b\nc d\ne f\n")
+    done = ran(tmp_path, *COMPARE)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr
+
+
+def test_a_reader_of_another_package_reads_its_files(installed: Path, tmp_path: Path):
+    lines = [
+        f"{s}/{r} q{q}: {(q * r + len(s)) % 5}" for s in ("a", "bb") for r in (1, 2, 3) for q in range(9)
+    ]
+    (tmp_path / "x.judge").write_text("\n".join(["@judge 1", *lines]) + "\n")
+    done = ran(tmp_path, "compare", "--scores", "x.judge", "--samples", "99", "--methods", "crossed")
+    assert done.returncode == 0, done.stderr
+    assert "points on testset (9 segments" in done.stdout
+    assert "a judge's points" in done.stderr
+    (tmp_path / "x.judge").write_text("@judge 1\nnothing\n")
+    done = ran(tmp_path, "compare", "--scores", "x.judge")
+    assert (done.returncode, "x.judge:2: no line of a judge" in done.stderr) == (2, True)
 
 
 def test_things_of_another_package_reach_the_report(snakemake, installed: Path):
@@ -196,6 +151,14 @@ def test_things_of_another_package_reach_the_report(snakemake, installed: Path):
     assert "first-word" in page
     assert "First Word" in page
     assert "coin: a coin (Anonymous, 2026)" in page
+    caption = "The lowest and the highest score of a run of each system."
+    assert f'id="caption-extremes">{caption}</p>' in page
+    assert (results / "tables" / "extremes.md").read_text(encoding="utf-8").startswith(caption)
+    rows = (results / "tables" / "extremes.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "metric,system,lowest,highest"
+    assert len(rows) == 1 + 2 * 2
+    assert (results / "figures" / "t.bleu.bars.svg").exists()
+    assert "Mean First Word of each system on t." in page
 
 
 def test_mistakes_in_their_settings_are_found_as_in_ours(snakemake, installed: Path):

@@ -178,6 +178,10 @@ class Corruption(Backend):
         return ("seeds", *TUNERS.names)
 
     @property
+    def same_bytes(self) -> bool:
+        return True
+
+    @property
     def stages(self) -> Mapping[str, Sequence[str]]:
         return {"decode": ()}
 

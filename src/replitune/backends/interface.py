@@ -168,9 +168,6 @@ class Backend:
     """As in `backend: NAME`."""
     version: ClassVar[int] = 1
     """Raised when the same settings can give other bytes than before: its jobs run again."""
-    may_drift: ClassVar[bool] = False
-    """Whether replicas that are made later may be others than those before, for all of its systems
-    alike: looks then give both systems of a pair the same number."""
     Settings: ClassVar[type[SystemSettings]] = SystemSettings
     """The settings of one system; a subclass of `SystemSettings`."""
 
@@ -224,6 +221,12 @@ class Backend:
     def keeps_history(self) -> bool:
         """Whether each replica leaves history.parquet with its dev scores, for the report."""
         return "tune" in self.stages
+
+    @property
+    def same_bytes(self) -> bool:
+        """Whether a replica has the same bytes whenever and wherever it is made. If not, what makes
+        replicas may change from look to look (docs/adaptive.md)."""
+        return False
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         """`complain` once for each mistake that single settings cannot show. `experiment` is the whole

@@ -112,6 +112,10 @@ class Moses(Backend):
         return self.settings.tuner == "replitune"
 
     @property
+    def same_bytes(self) -> bool:
+        return self.uses_our_tuners
+
+    @property
     def stages(self) -> Mapping[str, Sequence[str]]:
         model = ["model"] if self.trains else []
         train = {"train": ["train"]} if self.trains else {}

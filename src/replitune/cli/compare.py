@@ -37,6 +37,7 @@ from replitune.errors import ReplituneError
 from replitune.extras import needs
 from replitune.readers.settings import ColumnNames
 from replitune.report.contents import LATEX_TABLES
+from replitune.running.files import atomic_open
 from replitune.settings import settings_of
 from replitune.significance.looks.settings import SCHEDULE
 from replitune.significance.settings import ReplicaDesign, Rule, TestSettings
@@ -152,6 +153,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "against the first, under every metric; the last line of output is the decision as JSON",
     )
     parser.add_argument(
+        "--junit",
+        metavar="FILE",
+        help="write what --fail-unless decides as JUnit XML, a test for each pair",
+    )
+    parser.add_argument(
+        "--allow-odd-runs",
+        action="store_true",
+        help="let --fail-unless decide although a run is so far from the others that the runs of its "
+        "system are not normal",
+    )
+    parser.add_argument(
         "--looks",
         nargs="*",
         type=int,
@@ -187,6 +199,11 @@ def run(options: argparse.Namespace) -> int:
 
     if options.html:
         needs("plots", "--html")
+    if options.junit and options.fail_unless is None:
+        raise ReplituneError(
+            "--junit writes a decision, and none is asked for",
+            fix="say what must hold: --fail-unless better, not-worse or same",
+        )
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
     if options.fail_unless and report.undirected:
         (name, *_) = report.undirected
@@ -213,9 +230,12 @@ def run(options: argparse.Namespace) -> int:
         _print_looks(report, record)
     if options.fail_unless is None:
         return 0
-    from replitune.results.decision import decide
+    from replitune.results.decision import decide, junit
 
-    decision = decide(report.results, options.fail_unless, report.comparison.doubts)
+    decision = decide(report.results, options.fail_unless, report.comparison.doubts, options.allow_odd_runs)
+    if options.junit is not None:
+        with atomic_open(options.junit) as handle:
+            handle.write(junit(decision))
     print(json.dumps(decision.as_json(), allow_nan=False))
     return 0 if decision.ok else NOT_SO
 
@@ -227,6 +247,8 @@ def _print_looks(report: ComparisonReport, record: Record) -> None:
     print(f"\nlooks by {cell.name}, p adjusted for looks and pairs\n")
     print(look_table(record, cell.decimals))
     print(f"\n{savings(record)}")
+    if record.drift:
+        print(record.drift)
     print(f"note: {PLANNED}", file=sys.stderr)
 
 

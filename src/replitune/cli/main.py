@@ -86,6 +86,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno == errno.ENOSPC:
             _say_no_more()
         return 1
+    except Exception as error:
+        from replitune.registry import blamed
+
+        if (blame := blamed(error)) is None:
+            raise
+        print(f"replitune: {blame}", file=sys.stderr)
+        return 2
 
 
 def _say_no_more() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from replitune.cli.options import replica_words, safe_name, system_files
 from replitune.errors import ReplituneError
+from replitune.readers.names import replicas_of
 from replitune.replicas import Replica, replica_ids
 from replitune.running.files import read_lines
 
@@ -97,7 +98,7 @@ def _systems(options: argparse.Namespace) -> dict[str, dict[Replica, str]]:
 
 
 def _numbered(files: list[str]) -> dict[Replica, str]:
-    return dict(zip(replica_ids({"run": len(files)}), files, strict=True))
+    return dict(zip(replicas_of(files, len(files)), files, strict=True))
 
 
 def _listed(path: str) -> dict[str, dict[Replica, str]]:

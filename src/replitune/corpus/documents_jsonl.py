@@ -1,9 +1,13 @@
-"""Texts as JSON lines: a document a line, as in the shared tasks of WMT25 and after, whose
-paragraphs are the segments; or a prompt a line with one output or several.
+"""Texts as JSON lines: a document a line, as in the shared tasks of WMT since 2025; or a prompt a
+line with one output or several.
 
     {"doc_id": "en-cs_CZ_#_news_#_d1", "src_text": "...", "refs": {"refA": {"ref": "..."}}}
+    {"doc_id": "WMT26_###_news_###_eng_Latn_###_isl_Latn_###_d1", "src_lang": "eng_Latn", ..., "refs": {}}
     {"doc_id": "en-cs_CZ_#_news_#_d1", "hypothesis": "..."}
     {"id": "q1", "samples": ["...", "..."]}
+
+Of WMT25, paragraphs are the segments; of WMT26, whose paragraphs nothing marks, documents are. Where
+people made no reference, `refs` is empty, and a file of outputs may be the reference.
 
 `file.jsonl#PART` is a part: of test sets a language pair, of outputs of several systems a system,
 of several samples one of them, from 1.
@@ -12,20 +16,18 @@ of several samples one of them, from 1.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from replitune.corpus.content import FileContent, Role
 from replitune.errors import ReplituneError
+from replitune.readers.names import WMT26, language_pair
 from replitune.running.files import read_lines
 
 PARAGRAPHS = "\n\n"
 """Between the paragraphs of a document; a line feed within one is a blank."""
-
-PAIR_ENDS = "_#_"
-"""Between the language pair and the rest of the id of a document."""
 
 OUTPUT = (
     "hypothesis",
@@ -59,10 +61,10 @@ def is_jsonl(path: str | Path) -> bool:
 
 
 def has_documents(path: str | Path) -> bool:
-    """Whether it is a test set of WMT, by its first line."""
+    """Whether it is a test set of WMT, or outputs of one, by its first line."""
     file, _ = split_part(path)
     first = next(iter(read_lines(file)), "")
-    return '"doc_id"' in first and ('"refs"' in first or '"src_text"' in first)
+    return '"doc_id"' in first and any(f'"{key}"' in first for key in ("refs", "src_text", "hypothesis"))
 
 
 def read_documents(path: str | Path, role: Role) -> FileContent:
@@ -72,16 +74,16 @@ def read_documents(path: str | Path, role: Role) -> FileContent:
     pairs: dict[str, None] = {}
     for line, row in _rows(file):
         id = _text(file, line, row, "doc_id")
-        pair = id.partition(PAIR_ENDS)[0]
+        pair = language_pair(row, id)
         pairs[pair] = None
         if part not in (None, pair):
             continue
-        refs = row.get("refs") or {}
+        refs = {"hypothesis": row["hypothesis"]} if "hypothesis" in row else row.get("refs") or {}
         named = {
-            name: _paragraphs(ref["ref"] if isinstance(ref, dict) else ref)
+            name: _paragraphs(ref["ref"] if isinstance(ref, dict) else ref, id)
             for name, ref in (refs.items() if isinstance(refs, dict) else ())
         }
-        documents.append((id, _paragraphs(row.get("src_text", "")), named))
+        documents.append((id, _paragraphs(row.get("src_text", row.get("source")), id), named))
     if part is not None and part not in pairs:
         raise ReplituneError("no such language pair", file=file, found=part, expected=", ".join(pairs))
     if len(pairs) > 1 and part is None:
@@ -92,23 +94,33 @@ def read_documents(path: str | Path, role: Role) -> FileContent:
             fix=f"choose one: {file.name}#{next(iter(pairs))}",
         )
     names = [name for name in documents[0][2] if all(name in refs for _, _, refs in documents)]
+    if not names and (role == "reference" or not documents[0][1]):
+        without = sum(not refs for _, _, refs in documents)
+        raise ReplituneError(
+            "no reference that all documents have",
+            file=file,
+            found=f"{without} of {len(documents)} documents have none at all",
+            fix="take a file of outputs as the reference: --refs SYSTEM.jsonl#PAIR",
+        )
     for id, source, refs in documents:
         for name in names:
-            if len(refs[name]) != len(source):
+            if source and len(refs[name]) != len(source):
                 raise ReplituneError(
                     f"document {id} has not one paragraph of {name} for each of its source",
                     file=file,
                     found=f"{len(refs[name])}",
                     expected=f"{len(source)}",
                 )
-    if role == "reference" and not names:
-        raise ReplituneError("no reference that all documents have", file=file)
-    ids = [id for id, source, _ in documents for _ in source]
+    first = [source or refs[names[0]] for _, source, refs in documents]
+    keys = [
+        (id, str(n)) for (id, _, _), texts in zip(documents, first, strict=True) for n in range(len(texts))
+    ]
     return FileContent(
         path,
         [[text for _, _, refs in documents for text in refs[name]] for name in names],
-        [text for _, source, _ in documents for text in source],
-        ids,
+        [text for _, source, _ in documents for text in source] or None,
+        [id for id, _ in keys],
+        keys,
     )
 
 
@@ -179,20 +191,18 @@ def _in_order(
 ) -> list[str]:
     """Paragraphs of documents in the order of the test set."""
     by_id: dict[str, tuple[int, list[str]]] = {}
+    counts = Counter(documents)
     for line, id, text in paragraphs:
-        if str(id) in by_id:
+        id = str(id)
+        if id in by_id:
             raise ReplituneError(
-                f"document {id} occurs twice",
-                file=path,
-                line=line,
-                found=f"also on line {by_id[str(id)][0]}",
+                f"document {id} occurs twice", file=path, line=line, found=f"also on line {by_id[id][0]}"
             )
-        by_id[str(id)] = (line, _paragraphs(text))
+        # of one segment, all is the translation, whatever lines it has
+        by_id[id] = (line, [_one_line(text)] if counts[id] == 1 else _paragraphs(text, id))
     if documents is None:
         return [text for _, texts in by_id.values() for text in texts]
-    lines: list[str] = []
-    for id, group in groupby(documents):
-        count = len(list(group))
+    for id, count in counts.items():
         if id not in by_id:
             raise ReplituneError(
                 f"no document {id}",
@@ -210,14 +220,16 @@ def _in_order(
                 expected=f"{count}",
                 fix="translate paragraph by paragraph, with an empty line between them",
             )
-        lines += texts
-    return lines
+    following = {id: iter(texts) for id, (_, texts) in by_id.items()}
+    return [next(following[id]) for id in documents]
 
 
-def _paragraphs(text: object) -> list[str]:
+def _paragraphs(text: object, id: str) -> list[str]:
+    if text is None:
+        return []
     if isinstance(text, list):
         return [_one_line(str(part)) for part in text]
-    return [_one_line(part) for part in str(text).split(PARAGRAPHS)]
+    return [_one_line(part) for part in ([str(text)] if WMT26 in id else str(text).split(PARAGRAPHS))]
 
 
 def _one_line(text: str) -> str:

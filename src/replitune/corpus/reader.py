@@ -13,8 +13,8 @@ from replitune.corpus.sacrebleu_sets import read_sacrebleu
 from replitune.corpus.settings import SACREBLEU, Columns, Format
 from replitune.corpus.testset import (
     TestSet,
-    require_contiguous,
     require_equal_counts,
+    require_ids,
     require_line_text,
     require_segments,
 )
@@ -78,9 +78,9 @@ def read_testset(
     ids = known[0].documents if known else None
     if documents is not None:
         ids = read_documents(documents, first, columns)
-        require_contiguous(ids, documents)
+        require_ids(ids, documents)
     elif ids is not None:
-        require_contiguous(ids, known[0].path)
+        require_ids(ids, known[0].path)
     for content in (first, *contents):
         for lines in (*content.references, content.source or []):
             require_line_text(content.path, lines)

@@ -87,15 +87,19 @@ class TestSetFiles(Settings, frozen=True):
         ),
     ] = None
     source: Annotated[File | None, about("Source text, needed by systems that translate.")] = None
-    documents: Annotated[File | None, about("File with the document id of each segment, one a line.")] = (
-        None
-    )
+    documents: Annotated[
+        File | None,
+        about(
+            "File with the document id of each segment, one a line; segments of a document need not follow "
+            "each other."
+        ),
+    ] = None
     format: Annotated[
         Format | None,
         about(
             "How to read the files; without it, by their names. `blank-lines` is text in which a "
             "blank line ends a document, `jsonl` a test set as results/<experiment>/corpus has it, "
-            "or of WMT25 and after, `scores` a table of scores, whose segments are the test set."
+            "or of WMT since 2025, `scores` a table of scores, whose segments are the test set."
         ),
     ] = None
     names: Annotated[

@@ -55,7 +55,7 @@ class TestSet:
         for name, lines in named:
             require_line_text(name, lines)
         if self.documents is not None:
-            require_contiguous(self.documents)
+            require_ids(self.documents)
 
     @property
     def segments(self) -> int:
@@ -170,26 +170,13 @@ def require_line_text(name: str | Path, lines: Sequence[str]) -> None:
             )
 
 
-def require_contiguous(documents: Sequence[str], name: str | Path = "documents") -> None:
-    """The lines of a document follow each other, and every document has a name."""
-    seen: dict[str, int] = {}
-    for i, document in enumerate(documents):
-        if not document.strip():
-            raise ReplituneError(
-                "a document id is blank", file=name, line=i + 1, expected="one id for each segment"
-            )
-        if i > 0 and documents[i - 1] == document:
-            continue
-        if document in seen:
-            raise ReplituneError(
-                "the lines of a document do not follow each other",
-                file=name,
-                line=i + 1,
-                found=f"document {document!r} again, after {documents[i - 1]!r}; "
-                f"it began on line {seen[document]}",
-                fix="sort the segments by document, or give its second half a name of its own",
-            )
-        seen[document] = i + 1
+def require_ids(documents: Sequence[str], name: str | Path = "documents") -> None:
+    """Every document has a name. It is a label: its segments need not follow each other."""
+    blank = next((i for i, document in enumerate(documents, start=1) if not document.strip()), None)
+    if blank is not None:
+        raise ReplituneError(
+            "a document id is blank", file=name, line=blank, expected="one id for each segment"
+        )
 
 
 def jsonl_lines(testset: TestSet) -> Iterable[str]:

@@ -253,8 +253,6 @@ class Experiment:
         assert looks is not None
         testset = looks.testset or self.tests[0]
         systems = self.decoding(testset)
-        if any(self.backends[name].may_drift for name in systems):
-            looks = msgspec.structs.replace(looks, skip=0.0)  # both systems of an open pair get more
         return make_plan(
             self.settings.tests,
             looks,
@@ -270,6 +268,9 @@ class Experiment:
                 for name in systems
             },
             fixed=[name for name in systems if name in self.outputs],
+            together=not all(
+                self.backends[name].same_bytes for name in systems if name not in self.outputs
+            ),
         )
 
     def after(self, record: Record) -> Experiment:

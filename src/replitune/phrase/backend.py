@@ -47,6 +47,10 @@ class Embedded(Backend):
         return tuple(TUNERS.names)
 
     @property
+    def same_bytes(self) -> bool:
+        return True
+
+    @property
     def stages(self) -> Mapping[str, Sequence[str]]:
         return {"train": ("train",), "tune": ("model", "dev"), "decode": ("model", "tuned", "source")}
 

@@ -28,6 +28,25 @@ CALLED = {
 WORDS = {"replica": "run", "testset": "test set"}
 """Their names in messages."""
 
+CORRECT = "correct ncorrect numcorrect passed npassed passes resolved nresolved solved successes"
+COUNT = "count n total ntotal trials ntrials numtrials attempts nattempts samples nsamples numsamples"
+"""Names of two columns whose ratio is the score."""
+
+RUN_COLUMN = re.compile(r"(run|seed|epoch|trial|sample|replica|rep)[\W_]*(\d+)", re.ASCII | re.IGNORECASE)
+"""A column that is one run."""
+
+INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+"""What pandas calls its index; it is no score."""
+
+BOOLEANS = {"true": 1.0, "false": 0.0}
+
+NUMBERS = ("score", "count")
+"""Roles of columns of numbers."""
+
+
+def is_number(cell: Any) -> bool:
+    return isinstance(cell, bool) or number_of(cell) is not None or str(cell).lower() in BOOLEANS
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -36,13 +55,18 @@ class Choice:
     ids: Mapping[str, str]
     """The column of each role but the score."""
     scores: tuple[str, ...]
-    """Several in a table with a column for each metric."""
+    """Several in a table with a column for each metric, or for each of `wide`."""
     read_as: tuple[str, ...] = ()
+    wide: str = "metric"
+    """What the columns of scores are, one by one: metric, replica, system."""
+    count: str | None = None
+    """The column by which scores are divided."""
 
     @property
     def columns(self) -> list[tuple[str, str]]:
         """Role and name of each column."""
-        return [*self.ids.items(), *(("score", name) for name in self.scores)]
+        count = [] if self.count is None else [("count", self.count)]
+        return [*self.ids.items(), *(("score", name) for name in self.scores), *count]
 
 
 def choose(
@@ -60,11 +84,15 @@ def choose(
                 f"two columns are called {name!r}", file=file, line=1, found=", ".join(header)
             )
     asked = {role: getattr(given, role) for role in settings_of(ColumnNames)}
+    # --columns system=A,B: each of them is one
+    several = [r for r in ("system", "replica") if "," in (asked[r] or "") and asked[r] not in header]
+    wide = several[0] if several else ""
+    each = tuple(_known(name, header, wide, file) for name in asked.pop(wide).split(",")) if wide else ()
     columns = {role: _known(name, header, role, file) for role, name in asked.items() if name}
-    free = [name for name in header if name not in columns.values()]
+    free = [name for name in header if name not in (*columns.values(), *each)]
     guessed: dict[str, str] = {}
     for role, words in CALLED.items():
-        if role in columns:
+        if role in columns or role == wide:
             continue
         likely = [name for name in free if plain(name) in words.split()]
         exact = [name for name in likely if plain(name) == role]
@@ -84,12 +112,28 @@ def choose(
     ]
     columns |= guessed
     score = columns.pop("score", None)
+    if wide:
+        index = [name for name in free if INDEX.fullmatch(name)]
+        items = {"segment": index[0]} if index else {}
+        return Choice({**items, **columns}, each, _together(guesses), wide)
     wanted = metrics and all(name in header for name in metrics)
     if given.score is None and "metric" not in columns and wanted:
         return Choice(columns, tuple(dict.fromkeys(metrics)), _together(guesses))
     if score is not None:
         return Choice(columns, (score,), _together(guesses))
-    only = _only_number(header, first, set(columns.values()), file)
+    if not {"replica", "metric"} & {*columns}:
+        runs = [name for name in free if RUN_COLUMN.fullmatch(name) and is_number(first.get(name))]
+        if len(runs) > 1:
+            guesses.append(f"runs are `{runs[0]}` to `{runs[-1]}`")
+            return Choice(columns, tuple(runs), _together(guesses), wide="replica")
+    correct, count = (
+        [name for name in free if plain(name) in words.split() and is_number(first.get(name))]
+        for words in (CORRECT, COUNT)
+    )
+    if len(correct) == len(count) == 1:
+        guesses.append(f"score is `{correct[0]}` / `{count[0]}`")
+        return Choice(columns, (correct[0],), _together(guesses), count=count[0])
+    only = _only_number(header, first, columns, file)
     return Choice(columns, (only,), _together([*guesses, f"score is `{only}`"]))
 
 
@@ -120,21 +164,26 @@ def _known(name: str, header: Sequence[str], role: str, file: str) -> str:
     )
 
 
-def _only_number(header: Sequence[str], first: Mapping[str, Any], taken: set[str], file: str) -> str:
+def _only_number(
+    header: Sequence[str], first: Mapping[str, Any], columns: Mapping[str, str], file: str
+) -> str:
     """The one column of numbers that has no other role."""
     left = [
         name
         for name in header
-        if name not in taken
-        and (isinstance(first.get(name), bool) or number_of(first.get(name)) is not None)
+        if name not in columns.values() and is_number(first.get(name)) and not INDEX.fullmatch(name)
     ]
     if len(left) == 1:
         return left[0]
-    several = f", or several of them as metrics: --metrics {' '.join(left)}" if left else ""
+    role = "replica" if "system" in columns else "system"
+    several = (
+        f"; or several: as metrics --metrics {' '.join(left)}, as {WORDS.get(role, role)}s "
+        f"--columns {role}={','.join(left)}"
+    )
     raise ReplituneError(
         "which column is the score?",
         file=file,
         found=", ".join(header) or "no columns",
         expected="a column `score`",
-        fix=f"say which: --columns score={left[0] if left else 'NAME'}{several}",
+        fix=f"say which: --columns score={left[0] if left else 'NAME'}{several if left[1:] else ''}",
     )

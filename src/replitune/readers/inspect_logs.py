@@ -8,7 +8,7 @@ import json
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,12 @@ class Inspect(Reader):
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         beginning = Beginning.from_file(path)
         table = _table(beginning)
-        samples = _log_samples(path, beginning) if table is None else _table_samples(path, table, names)
+        evaluation: str | None = None
+        samples: Iterable[Sample]
+        if table is None:
+            evaluation, samples = _log_samples(path, beginning)
+        else:
+            samples = _table_samples(path, table, names)
         rows = Records(path)
         left_out: Counter[str] = Counter()
         for line, model, task, id, run, scores in samples:
@@ -65,7 +70,7 @@ class Inspect(Reader):
                 own = {"system": model} if model else {}
                 own |= {"testset": task} if task else {}
                 rows.add(line, score, segment=id, replica=run, metric=scorer, **own)
-        notes = ["samples of Inspect; each epoch is a run"]
+        notes = ["samples of Inspect; each epoch is a run, of each evaluation"]
         for scorer, count in left_out.items():
             notes.append(f"{scorer} left out where it is no number ({count:,})")
         called = {
@@ -75,7 +80,7 @@ class Inspect(Reader):
             "testset": "task",
             "metric": "scores",
         }
-        return rows.rows(called, notes)
+        return rows.rows(called, notes, evaluation=evaluation)
 
 
 def _number(value: Any) -> float | None:
@@ -135,8 +140,8 @@ def _rows(path: Path, table: type[Tabular]) -> Iterator[tuple[int, Mapping[str, 
             yield line, row
 
 
-def _log_samples(path: Path, beginning: Beginning) -> Iterator[Sample]:
-    """The samples of a log, which is of one evaluation of one model."""
+def _log_samples(path: Path, beginning: Beginning) -> tuple[str, list[Sample]]:
+    """The id of a log, which is of one evaluation of one model, and its samples."""
     if beginning.data[:2] == b"PK":
         header, samples = _unpacked(path)
     else:
@@ -146,6 +151,7 @@ def _log_samples(path: Path, beginning: Beginning) -> Iterator[Sample]:
     model, task = str(about.get("model", "")), str(about.get("task", ""))
     if not of_kind(list, samples, path, 1, "samples"):
         raise ReplituneError("a log without samples", file=path, expected="a log of Inspect")
+    found: list[Sample] = []
     for number, item in enumerate(samples, start=1):
         sample = of_kind(dict, item, path, number, "sample")
         if sample.get("id") is None:
@@ -155,7 +161,8 @@ def _log_samples(path: Path, beginning: Beginning) -> Iterator[Sample]:
             name: of_kind(dict, score, path, number, f"scores.{name}").get("value")
             for name, score in given.items()
         }
-        yield number, model, task, str(sample["id"]), _whole(sample.get("epoch", 1)), scores
+        found.append((number, model, task, str(sample["id"]), _whole(sample.get("epoch", 1)), scores))
+    return str(about.get("eval_id") or f"{about.get('run_id')} {about.get('task_id')}"), found
 
 
 def _unpacked(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

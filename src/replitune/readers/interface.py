@@ -84,10 +84,18 @@ class ScoreRows:
     is_file: bool = True
     whole: Mapping[str, str] = field(default_factory=dict)
     """What holds for all rows, where there is no column: `system`, `replica`, `testset`."""
+    evaluation: str | None = None
+    """The id of the one evaluation that a file is: another one of the same system has other runs."""
 
     @property
     def rows(self) -> int:
         return len(self.columns["score"])
+
+    def ids(self, role: str) -> list[str]:
+        """The distinct ids of a role."""
+        column = self.columns.get(role)
+        known = [self.whole.get(role)] if column is None else column.unique().to_pylist()
+        return [str(id) for id in known if id is not None]
 
     def with_whole(self, role: str, name: str) -> ScoreRows:
         return replace(self, whole={**self.whole, role: name})
@@ -103,14 +111,13 @@ class ScoreRows:
             [] if column is None else pc.indices_nonzero(pc.equal(column.cast("string"), name)).to_numpy()
         )
         if not len(kept):
-            known = [self.whole.get(role)] if column is None else column.unique().to_pylist()
+            known = self.ids(role)
+            close = nearest(name, known)
             raise ReplituneError(
                 f"no {role} is called {name!r}",
                 file=self.name,
                 found=brief(known),
-                fix="did you mean " + str(nearest(name, list(map(str, known)))) + "?"
-                if nearest(name, list(map(str, known)))
-                else None,
+                fix=f"did you mean {close}?" if close else None,
             )
         return replace(
             self,

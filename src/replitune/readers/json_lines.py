@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from replitune.errors import ReplituneError
-from replitune.readers.columns import Choice
+from replitune.readers.columns import NUMBERS, Choice
 from replitune.readers.interface import Beginning
 from replitune.readers.tabular import Numbered, Tabular, opened
 from replitune.running.files import read_lines
@@ -41,7 +41,7 @@ class JsonLines(Tabular):
         fields = []
         for role, name in choice.columns:
             kind = KINDS.get(type(first[name]), pa.float64())
-            if role == "score" and kind == pa.int64():
+            if role in NUMBERS and kind == pa.int64():
                 kind = pa.float64()
             fields.append((name, kind))
         with opened(path) as source:

@@ -1,24 +1,49 @@
-"""Systems and runs by the names of files, where a file says neither."""
+"""Systems, runs and language pairs by names, where a file does not say them."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from replitune.replicas import Replica, replica_ids
 
 RUN = re.compile(r"(.+?)[._-](?:(?:run|seed|epoch|sample)[._-]?(\d+)|(0\d+))", re.ASCII)
 """The name of a system, and the number of a run: a bare number may be part of the name of a model,
 unless it begins with 0."""
 
+RUN_FOLDER = re.compile(r"(run|seed|epoch|sample)[._-]?(\d+)", re.ASCII | re.IGNORECASE)
+"""A folder of the outputs of one run."""
+
+REPLICA = re.compile(r"(?:.*[._-])?(seed|run)[._-]?(\d{1,3})", re.ASCII | re.IGNORECASE)
+
 ENDS = re.compile(r"(?:\.(?:txt|out|hyp|mt|gz|scores?|seg|json|jsonl|csv|tsv|parquet|eval|[a-z]{2}))+$")
 
 
 def system_and_run(file: str) -> tuple[str, str | None]:
-    """``out/new.run2.txt`` is run 2 of new."""
-    name = file.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    """``out/new.run2.txt`` and ``run2/new.txt`` are run 2 of new."""
+    *folders, name = file.replace("\\", "/").rstrip("/").split("/")
     stem = ENDS.sub("", name) or name
     match = RUN.fullmatch(stem)
-    return (match[1], match[2] or match[3]) if match else (stem, None)
+    if match:
+        return match[1], match[2] or match[3]
+    run = next(filter(None, map(RUN_FOLDER.fullmatch, reversed(folders))), None)
+    return stem, run[2] if run else None
+
+
+def replicas_of(outputs: Sequence[object], count: int) -> list[Replica]:
+    """The replicas of `count` runs: as all their files, or folders, call them in rising order
+    (``seed7/out.txt`` is seed-007), otherwise numbered."""
+    named = []
+    for output in outputs:
+        *folders, name = str(output).split("/") if isinstance(output, str | Path) else [""]
+        words = [ENDS.sub("", name), *(word for word in reversed(folders) if RUN_FOLDER.fullmatch(word))]
+        named.append(next(filter(None, map(REPLICA.fullmatch, words)), None))
+    ids = [Replica(f"{one[1].lower()}-{int(one[2]):03d}") for one in named if one is not None]
+    rising = all(a < b and a.prefix == b.prefix for a, b in itertools.pairwise(ids))
+    return ids if len(ids) == len(outputs) == count and rising else replica_ids({"run": count})
 
 
 def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -33,3 +58,17 @@ def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
 def stem(path: Path) -> str:
     """The name of a file without what says of which kind it is."""
     return ENDS.sub("", path.name) or path.name
+
+
+WMT25, WMT26 = "_#_", "_###_"
+"""Between the parts of a document's id: ``en-cs_CZ_#_news_#_d1``, and
+``WMT26_###_news_###_eng_Latn_###_isl_Latn_###_d1``."""
+
+
+def language_pair(row: Mapping[str, Any], id: str) -> str:
+    """Of a document of WMT: as its id begins, or by its fields; outputs have none, but say it in the id."""
+    if WMT25 in id:
+        return id.partition(WMT25)[0]
+    source, target = ([*id.split(WMT26), "", "", "", ""])[2:4]
+    source, target = row.get("src_lang") or source, row.get("tgt_lang") or target
+    return f"{source}-{target}" if source and target else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,8 @@ from replitune.readers.interface import ScoreRows
 from replitune.running.files import read_text
 
 T = TypeVar("T", dict, list)
+
+BLANKS = re.compile(r"\s*")
 
 
 class Records:
@@ -43,7 +46,11 @@ class Records:
         return len(self.places)
 
     def rows(
-        self, called: Mapping[str, str], read_as: Sequence[str] = (), whole: Mapping[str, str] | None = None
+        self,
+        called: Mapping[str, str],
+        read_as: Sequence[str] = (),
+        whole: Mapping[str, str] | None = None,
+        evaluation: str | None = None,
     ) -> ScoreRows:
         """`called`: the file's own names of the ids, where they differ."""
         if not self.places:
@@ -61,7 +68,24 @@ class Records:
             called={role: called.get(role, role) for role in columns},
             read_as=tuple(read_as),
             whole=dict(whole or {}),
+            evaluation=evaluation,
         )
+
+    def add_trials(self, trials: Mapping[str, Sequence[tuple[int, float | None]]], **ids: object) -> str:
+        """Trials of each segment (line, score), in order: trial k is run k. Where segments have not the
+        same number of trials, their mean is the score, of one run. Returns what to tell the user."""
+        counts = sorted({len(own) for own in trials.values()})
+        for segment, own in trials.items():
+            if len(counts) == 1:
+                for run, (line, score) in enumerate(own, start=1):
+                    self.add(line, score, segment=segment, replica=run, **ids)
+            else:
+                known = [score for _, score in own if score is not None]
+                mean = sum(known) / len(known) if known else None
+                self.add(own[0][0], mean, segment=segment, replica=1, **ids)
+        if len(counts) == 1:
+            return "each trial is a run" if counts[0] > 1 else "one run"
+        return f"{counts[0]} to {counts[-1]} trials of each: their mean is its score, in one run"
 
 
 class Numbering(dict[Any, str]):
@@ -92,8 +116,21 @@ def of_kind(kind: type[T], value: Any, path: Path, line: int, what: str) -> T:
 
 def json_of(path: Path, expected: str) -> Any:
     """The content of a file of one JSON value."""
+    (value,) = json_values(path, expected, most=1)
+    return value
+
+
+def json_values(path: Path, expected: str, most: float = math.inf) -> list[Any]:
+    """The JSON values of a file, one after the other."""
+    text, values, at = read_text(path), list[Any](), 0
+    decode = json.JSONDecoder().raw_decode
     try:
-        return json.loads(read_text(path))
+        while not values or at < len(text):
+            if len(values) == most:
+                raise json.JSONDecodeError("Extra data", text, at)
+            value, end = decode(text, BLANKS.match(text, at).end())  # type: ignore[union-attr]
+            values.append(value)
+            at = BLANKS.match(text, end).end()  # type: ignore[union-attr]
     except (ValueError, RecursionError) as error:
         raise ReplituneError(
             "incomplete or damaged JSON",
@@ -102,3 +139,4 @@ def json_of(path: Path, expected: str) -> Any:
             found=str(error),
             expected=expected,
         ) from None
+    return values

@@ -25,6 +25,9 @@ READERS: Registry[type[Reader]] = Registry(
         "every-eval-ever": "replitune.readers.eee:EveryEvalEver",
         "inspect": "replitune.readers.inspect_logs:Inspect",
         "promptfoo": "replitune.readers.promptfoo:Promptfoo",
+        "helm": "replitune.readers.helm:Helm",
+        "deepeval": "replitune.readers.deepeval:DeepEval",
+        "terminal-bench": "replitune.readers.terminal_bench:TerminalBench",
         "wmt": "replitune.readers.wmt:Wmt",
         "mt-metrics-eval": "replitune.readers.mt_metrics_eval:MtMetricsEval",
         "comet": "replitune.readers.comet:Comet",
@@ -63,10 +66,18 @@ def read_scores(
 
 
 def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
-    """Number the files of one system that have no runs as its runs."""
+    """Number the files of one system that have no runs as its runs, and on from one evaluation to the
+    next."""
     seen: Counter[tuple[str, str | None]] = Counter()
+    before: dict[tuple[str, ...], dict[str, int]] = {}
     numbered = []
     for rows in files:
+        if (id := rows.evaluation) is not None:
+            # how many runs the evaluations before it have, by their ids
+            known = before.setdefault((*rows.ids("system"), "", *rows.ids("testset")), {})
+            if known and id not in known:
+                rows = _numbered_on(rows, sum(known.values()))
+            known.setdefault(id, len(rows.ids("replica")))
         system = rows.whole.get("system")
         if system is not None and not _has_role(rows, "replica"):
             key = system, rows.whole.get("testset")
@@ -74,6 +85,20 @@ def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
             rows = rows.with_whole("replica", str(seen[key]))
         numbered.append(rows)
     return numbered
+
+
+def _numbered_on(rows: ScoreRows, start: int) -> ScoreRows:
+    """The same with runs from start + 1."""
+    from dataclasses import replace
+
+    import pyarrow as pa
+
+    runs = sorted(rows.ids("replica"), key=lambda run: (len(run), run))
+    number = {run: str(start + n) for n, run in enumerate(runs, start=1)}
+    column = pa.array([number[run] for run in rows.columns["replica"].to_pylist()])
+    return replace(
+        rows, columns={**rows.columns, "replica": pa.chunked_array([column.dictionary_encode()])}
+    )
 
 
 def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
@@ -103,14 +128,12 @@ def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
     from dataclasses import replace
 
     from replitune.readers.interface import brief
-    from replitune.readers.names import runs_of_files, system_and_run
+    from replitune.readers.names import runs_of_files
 
     files = [rows.name for rows in tables]
-    named: dict[str, tuple[str, str | None]] = {}
+    named: dict[str, tuple[str, str | None]] = {**runs_of_files(files)}
     if any(_has_role(rows, "replica") for rows in tables):
-        named |= {file: (system_and_run(file)[0], None) for file in files}
-    else:
-        named |= runs_of_files(files)
+        named = {file: (system, None) for file, (system, _) in named.items()}
     if len(set(named.values())) == len(files) == len({name for name, _ in named.values()}):
         note = f"each file is a system: {', '.join(name for name, _ in named.values())}"
     else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ import pyarrow as pa
 import pyarrow.csv
 
 from replitune.errors import ReplituneError
-from replitune.readers.columns import Choice
+from replitune.readers.columns import BOOLEANS, NUMBERS, Choice
 from replitune.readers.interface import Beginning
 from replitune.readers.tabular import ABSENT, Numbered, Tabular, opened
 from replitune.running.files import read_text
 
 SEPARATORS = "\t,;"
+
+COMMA = re.compile(r"[+-]?\d*,\d+")
+"""A number with a decimal comma."""
 
 
 class Separated(Tabular):
@@ -36,10 +40,11 @@ class Separated(Tabular):
     @staticmethod
     def header(path: Path) -> tuple[list[str], dict[str, Any]]:
         lines = Beginning.from_file(path).lines
-        rows = csv.reader(lines, delimiter=_separator(lines[0]) or ",")
+        separator, decimal = _marks(lines)
+        rows = csv.reader(lines, delimiter=separator)
         try:
             names = next(rows, [])
-            return names, dict(zip(names, next(rows, []), strict=False))
+            return names, dict(zip(names, _with_points(next(rows, []), decimal), strict=False))
         except csv.Error as error:
             raise ReplituneError(
                 "not a line of CSV", file=path, line=rows.line_num, found=str(error)
@@ -47,8 +52,9 @@ class Separated(Tabular):
 
     @staticmethod
     def load(path: Path, choice: Choice) -> pa.Table:
-        separator = _separator(Beginning.from_file(path).lines[0]) or ","
+        separator, decimal = _marks(Beginning.from_file(path).lines)
         text = pa.dictionary(pa.int32(), pa.string())
+        first = Separated.header(path)[1]
         with opened(path) as source:
             return pyarrow.csv.read_csv(
                 source,
@@ -56,16 +62,22 @@ class Separated(Tabular):
                 convert_options=pyarrow.csv.ConvertOptions(
                     include_columns=[name for _, name in choice.columns],
                     column_types={
-                        name: pa.float64() if role == "score" else text for role, name in choice.columns
+                        name: text
+                        if role not in NUMBERS
+                        else pa.bool_()
+                        if str(first.get(name)).lower() in BOOLEANS
+                        else pa.float64()
+                        for role, name in choice.columns
                     },
                     null_values=list(ABSENT),
+                    decimal_point=decimal,
                 ),
             )
 
     @staticmethod
     def numbered(path: Path) -> Iterator[Numbered]:
         text = read_text(path)
-        separator = _separator(text.lstrip().split("\n", 1)[0]) or ","
+        separator, decimal = _marks(Beginning.from_file(path).lines)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
         header: list[str] | None = None
         try:
@@ -84,7 +96,7 @@ class Separated(Tabular):
                         expected=f"{len(header)}, as in the header",
                         fix="a cell has the separator only within quotation marks",
                     )
-                yield reader.line_num, dict(zip(header, row, strict=True))
+                yield reader.line_num, dict(zip(header, _with_points(row, decimal), strict=True))
         except csv.Error as error:
             raise ReplituneError(
                 "not a line of CSV", file=path, line=reader.line_num, found=str(error)
@@ -93,3 +105,17 @@ class Separated(Tabular):
 
 def _separator(header: str) -> str | None:
     return next((sign for sign in SEPARATORS if sign in header), None)
+
+
+def _marks(lines: Sequence[str]) -> tuple[str, str]:
+    """What separates columns, and the decimal sign: a comma where numbers have it between tabs or
+    semicolons."""
+    separator = _separator(lines[0]) or ","
+    cells = (cell.strip('"') for line in lines[1:] for cell in line.split(separator))
+    return separator, "," if separator != "," and any(map(COMMA.fullmatch, cells)) else "."
+
+
+def _with_points(row: list[str], decimal: str) -> list[str]:
+    if decimal == ".":
+        return row
+    return [cell.replace(",", ".") if COMMA.fullmatch(cell) else cell for cell in row]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from replitune.errors import ReplituneError
-from replitune.readers.columns import Choice, choose
+from replitune.readers.columns import BOOLEANS, NUMBERS, RUN_COLUMN, Choice, choose
 from replitune.readers.interface import Reader, ScoreRows, brief
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
@@ -76,11 +76,12 @@ class Tabular(Reader):
         for number, row in cls.numbered(path):
             for role, column in choice.columns:
                 cell = row.get(column)
-                if cell is None or (role == "score" and cell in ABSENT):
+                if cell is None or (role in NUMBERS and cell in ABSENT):
                     continue
-                if role == "score":
+                if role in NUMBERS:
                     good = isinstance(cell, int | float)
-                    good = good or (cls.IS_TEXT and number_of(cell) is not None)
+                    as_text = cls.IS_TEXT and (number_of(cell) is not None or cell.lower() in BOOLEANS)
+                    good = good or as_text
                 else:
                     good = type(cell) is kinds.setdefault(column, type(cell))
                 if not good:
@@ -96,6 +97,9 @@ class Tabular(Reader):
                 found=brief(wrong, whole),
                 expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in each "
                 "other column",
+                fix="write numbers with a decimal point, 0.75"
+                if any("," in item for item in wrong)
+                else None,
             )
 
     @classmethod
@@ -147,7 +151,10 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
     file = name if is_file else None
     columns: dict[str, pa.ChunkedArray] = {}
     scores: list[pa.ChunkedArray] = []
+    count = None if choice.count is None else _scores(table[choice.count], choice.count, file)
     for role, called in choice.columns:
+        if role == "count":
+            continue
         column = table[called]
         if pa.types.is_null(column.type):
             column = column.cast(pa.float64() if role == "score" else pa.string())
@@ -156,40 +163,47 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
             bad = pc.fill_null(pc.is_inf(scores[-1]), False)
             if pc.any(bad).as_py():
                 refuse("a score that is not finite", bad, "finite numbers")
+            if count is not None:
+                bad = pc.or_(pc.less(scores[-1], 0), pc.greater(scores[-1], count))
+                if pc.any(bad).as_py():
+                    refuse(
+                        f"`{called}` is no part of `{choice.count}`", bad, "from 0 to the number of trials"
+                    )
+                scores[-1] = pc.if_else(pc.equal(count, 0), None, pc.divide(scores[-1], count))
             continue
         if column.null_count:
             refuse(f"an empty cell in column `{called}`", pc.is_null(column), f"a {role}")
         columns[role] = _ids(column, called, file)
-    names = {**choice.ids, "score": choice.scores[0]}
-    if len(scores) == 1:
-        columns["score"] = scores[0]
-        return ScoreRows(name, columns, line, names, choice.read_as, is_file)
-    return _one_below_the_other(
-        ScoreRows(name, columns, line, names, choice.read_as, is_file), choice.scores, scores
-    )
+    called = choice.scores[0] if choice.wide == "metric" and count is None else "score"
+    names = {**choice.ids, "score": called}
+    rows = ScoreRows(name, columns, line, names, choice.read_as, is_file)
+    if len(scores) > 1:
+        return _one_below_the_other(rows, choice, scores)
+    columns["score"] = scores[0]
+    return rows
 
 
-def _one_below_the_other(
-    rows: ScoreRows, metrics: Sequence[str], scores: Sequence[pa.ChunkedArray]
-) -> ScoreRows:
-    """The rows of a table with a column for each metric; `rows` has no scores yet."""
+def _one_below_the_other(rows: ScoreRows, choice: Choice, scores: Sequence[pa.ChunkedArray]) -> ScoreRows:
+    """The rows of a table with a column for each metric, run or system; `rows` has no scores yet."""
     size, line = len(scores[0]), rows.line
+    matches = [RUN_COLUMN.fullmatch(name) for name in choice.scores]
+    is_run = choice.wide == "replica" and all(matches)
+    names = [
+        match[2] if is_run and match else name for match, name in zip(matches, choice.scores, strict=True)
+    ]
     columns = {
-        role: pa.chunked_array(column.chunks * len(metrics), column.type)
+        role: pa.chunked_array(column.chunks * len(names), column.type)
         for role, column in rows.columns.items()
     }
-    columns["metric"] = pa.chunked_array(
-        [
-            pa.DictionaryArray.from_arrays(np.full(size, m, np.int32), list(metrics))
-            for m in range(len(metrics))
-        ]
+    columns[choice.wide] = pa.chunked_array(
+        [pa.DictionaryArray.from_arrays(np.full(size, n, np.int32), names) for n in range(len(names))]
     )
     columns["score"] = pa.chunked_array([chunk for column in scores for chunk in column.chunks])
     return replace(
         rows,
         columns=columns,
         line=lambda positions: line([row % size for row in positions]),
-        called={**rows.called, "metric": ", ".join(metrics)},
+        called={**rows.called, choice.wide: matches[0][1] if is_run and matches[0] else ", ".join(names)},
     )
 
 

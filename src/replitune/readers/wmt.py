@@ -1,4 +1,4 @@
-"""JSON lines of WMT25 and after: a document a line, with the scores of each of its paragraphs under
+"""JSON lines of WMT25: a document a line, with the scores of each of its paragraphs under
 each metric (``automatic_scores/SYSTEM.jsonl``); or a segment a line, with the human judgements of each
 system (``wmt25-genmt-humeval.jsonl``)."""
 
@@ -12,13 +12,10 @@ from typing import Any
 from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows
 from replitune.readers.json_lines import JsonLines
-from replitune.readers.names import stem
+from replitune.readers.names import WMT25, stem
 from replitune.readers.records import Records, of_kind
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
-
-PARTS = "_#_"
-"""Separates language pair, domain, document and segment in an id."""
 
 
 class Wmt(Reader):
@@ -28,7 +25,7 @@ class Wmt(Reader):
     def recognises(beginning: Beginning) -> bool:
         text = beginning.text
         by_system = '"metric_scores"' in text and '"document_id"' in text
-        by_people = '"tgt_text"' in text and '"scores"' in text and PARTS in text
+        by_people = '"tgt_text"' in text and '"scores"' in text and WMT25 in text
         return text[:1] == "{" and (by_system or by_people)
 
     @staticmethod
@@ -41,9 +38,9 @@ class Wmt(Reader):
                 continue
             by_people = True
             id = str(row.get("doc_id"))
-            language, *rest = id.split(PARTS)
+            language, *rest = id.split(WMT25)
             # the id of a document, or of a segment
-            document = PARTS.join(rest[:2]) or id
+            document = WMT25.join(rest[:2]) or id
             seen[id] += 1
             segment = id if seen[id] == 1 else f"{id}#{seen[id]}"
             for system, scores in of_kind(dict, row.get("scores"), path, line, "scores").items():

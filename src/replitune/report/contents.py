@@ -6,6 +6,7 @@ A new one is a function and a line here; other packages bring theirs as entry po
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Literal
 
@@ -80,8 +81,17 @@ LATEX_TABLES: dict[LatexStyle, tuple[str, ...]] = {
 
 def tables(material: Material) -> dict[str, Table]:
     """By name, those that apply."""
-    every = {name: TABLES[name](material) for name in TABLES.names}
+    every = {name: table_of(name, material) for name in TABLES.names}
     return {name: table for name, table in every.items() if table is not None}
+
+
+def table_of(name: str, material: Material) -> Table | None:
+    """One table; without a title or a caption of its own, the function's name and docstring are these."""
+    made = TABLES[name](material)
+    if made is None or (made.title and made.caption):
+        return made
+    caption = " ".join(cleandoc(TABLES[name].__doc__ or "").split())
+    return replace(made, title=made.title or name, caption=made.caption or caption)
 
 
 def figures(material: Material) -> dict[str, Figure]:

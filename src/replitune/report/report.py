@@ -105,7 +105,7 @@ class Report:
             every test; ``systems``, ``intervals``, ``variances``, ``documents`` and others:
             a wrong name says which there are.
         """
-        chosen = contents.TABLES[name](self.material)
+        chosen = contents.table_of(name, self.material)
         if chosen is None or not chosen.rows:
             raise ReplituneError(
                 f"table {name!r} has no rows here",

@@ -11,6 +11,7 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from replitune.errors import ReplituneError
 from replitune.results.numbers import MISSING, interval
 
 if TYPE_CHECKING:
@@ -60,8 +61,16 @@ class Column:
 
     def exact_value(self, row: Sequence[Any]) -> Any:
         """The exact value."""
-        value = self.value or self.key or ""
-        return getattr(row[-1], value) if isinstance(value, str) else value(*row)
+        value = self.value or self.key
+        if callable(value):
+            return value(*row)
+        if value is None or not hasattr(row[-1], value):
+            raise ReplituneError(
+                f"column {self.heading or self.key!r} of a table has no value",
+                found=f"a row of {', '.join(type(item).__name__ for item in row)}",
+                expected="`key` or `value`, an attribute of its last object, or a function of all",
+            )
+        return getattr(row[-1], value)
 
     def text(self, row: Sequence[Any]) -> str:
         value = self.exact_value(row)

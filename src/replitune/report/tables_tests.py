@@ -242,7 +242,7 @@ def variances(material: Material) -> Table | None:
             *ends("low", "high"),
             *exact("n"),
             Column("share", None, _share_text),
-            *exact("share"),
+            *exact("share", "share_low", "share_high"),
         ),
         rows=rows,
         filters=4,

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
 from replitune.report.ranks import places, rank_text, ranking
 from replitune.report.specification import WIDTH, Column, Table, limits
-from replitune.results.answer import next_run_of
 from replitune.results.comparing import Results
-from replitune.results.findings import adjusted
+from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import p_value, probability, score
 from replitune.results.result import Result
 from replitune.results.summary import Summary
@@ -59,8 +58,8 @@ def comparison_lines(
     if any(len(result.pairs) <= MOST_PAIRS for result in results) and any(
         "superior_new" in test.details for test in tests
     ):
-        text = "next run: probability that the next run of the first system scores above the next "
-        text += "one of the second, on a new test set of this size"
+        text = "next run: probability that the next run of the system that is ahead beats the next one "
+        text += "of the other, on a new test set of this size"
         yield from wrapped(text, 0)
     if any(ranking(result) for result in results):
         level = f"{100 * (1 - results[0].alpha):g}%"
@@ -204,20 +203,20 @@ def _pairs(result: Result) -> Table:
     def ends(_: Result, pair: tuple[str, str]) -> tuple[float | None, float | None]:
         return answers[pair].low, answers[pair].high
 
-    def next_run(_: Result, pair: tuple[str, str]) -> float | None:
+    def likely(_: Result, pair: tuple[str, str]) -> float | None:
         test = result.test(pair, result.lead_method)
-        seen = None if test is None else next_run_of(result, test)
-        return None if seen is None else seen.get("superior_new")
+        predicted = None if test is None else next_run(result, test, "_new")
+        return None if predicted is None else predicted[0]
 
     people = Column(HEADING, None, accuracy, percent, width=7)
-    known = not result.neutral and any(next_run(result, pair) is not None for pair in result.pairs)
+    known = any(likely(result, pair) is not None for pair in result.pairs)
     return Table(
         columns=(
             Column("difference", None, label, left=True),
             Column("by", None, lambda _, pair: answers[pair].size, score, in_units=True, width=8),
             *([people] if published_name(result) else []),
             Column(interval, None, ends, limits, in_units=True, width=18),
-            *([Column("next run", None, next_run, probability, width=9)] if known else []),
+            *([Column("next run", None, likely, probability, width=9)] if known else []),
             *map(p, result.methods),
         ),
         rows=[(result, pair) for pair in result.pairs],

@@ -68,6 +68,8 @@ def advice_lines(advice: Advice, price: Mapping[str, float]) -> Iterator[str]:
 
     record, plan = advice.record, advice.plan
     wanted = advice.wanted
+    if record is not None and record.drift:
+        yield record.drift
     for name, more in wanted.items():
         have = sum(advice.have[name].values())
         cost = f", about {time_text(more * price[name])} of CPU" if name in price else ""

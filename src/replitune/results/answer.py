@@ -8,12 +8,12 @@ and whether more or less is better: an interval that reaches below 0 leaves open
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from replitune.results.findings import adjusted
+from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import ends, p_equation, p_value, probability, score
 from replitune.results.wording import CORRECTIONS, count, listed, runs_of
 from replitune.significance.settings import Rule
@@ -335,10 +335,8 @@ def _variance(rows: Sequence[VarianceRow], runs: float = 1.0, text: float = 1.0)
 
 def _doubt(test: TestResult, low: float | None, high: float | None) -> Doubt | None:
     rows = test.variances
-    if not rows or low is None or high is None or not test.unit.startswith("replica+"):
-        return None
-    whole = _variance(rows)
-    if whole <= 0:
+    by_runs, by_units = (test.details.get(f"reach_twice_{what}") for what in ("runs", "units"))
+    if not rows or low is None or high is None or by_runs is None or by_units is None:
         return None
     parts = []
     for one in shares(rows):
@@ -346,22 +344,18 @@ def _doubt(test: TestResult, low: float | None, high: float | None) -> Doubt | N
         what = "the test set" if one.row.source != RUNS else f"runs of {about}" if about else "runs"
         parts.append(Part(what, about, one.percent, str(one)))
     unit = "document" if "document" in test.unit else "segment"
-    half = (high - low) / 2
     return Doubt(
         parts=tuple(parts),
         text=(bottleneck(rows, unit) or "").partition(":")[0],
-        half=half,
-        twice_runs=half * math.sqrt(_variance(rows, runs=2) / whole) * _quantile(test, 2) / _quantile(test),
-        twice_text=half * math.sqrt(_variance(rows, text=2) / whole),
+        half=(high - low) / 2,
+        twice_runs=by_runs,
+        twice_text=by_units,
     )
 
 
-def _quantile(test: TestResult, times: float = 1.0) -> float:
-    """t quantile with the degrees of freedom of so many times the runs."""
+def _quantile(df: float) -> float:
     from scipy.special import stdtrit
 
-    n = max(min(test.n_a, test.n_b), 2)
-    df = (test.df or math.inf) * (times * n - 1) / (n - 1)
     return float(stdtrit(min(df, 1e9), 0.975))
 
 
@@ -380,7 +374,7 @@ def _next(test: TestResult, state: State, counts: Counts, doubt: Doubt | None) -
         return f"more {kind}s or more {unit}s"
     rows = test.variances
     whole = _variance(rows)
-    critical = doubt.half / test.se * _quantile(test, math.inf) / _quantile(test)
+    critical = doubt.half / test.se * _quantile(math.inf) / _quantile(test.df or math.inf)
     wanted = whole * (abs(test.delta) / test.se / (critical + WANTED)) ** 2
     fixed_text, fixed_runs = _variance(rows, runs=math.inf), _variance(rows, text=math.inf)
     times = {
@@ -481,7 +475,7 @@ def _detail(cell: Result, test: TestResult, interval: str) -> str:
     p = adjusted(test)
     if p is None:
         return f"No p by {test.method}: {test.note or 'it has none'}."
-    words = [test.method]
+    words = [test.method, *(["paired"] if test.pairing == "id" else [])]
     if test.alternative != "two-sided":
         side = {"greater": "better", "less": "worse"}[test.alternative]
         words.append(f"one-sided: {test.b} is {side} than {test.a}")
@@ -542,29 +536,23 @@ def _more(cell: Result, test: TestResult, state: State, doubt: Doubt | None) -> 
 
 def _next_run(cell: Result, test: TestResult) -> Iterator[str]:
     """The probability that the next run of the better system scores above that of the other."""
-    seen = next_run_of(cell, test)
-    if seen is None:
+    here, new = next_run(cell, test), next_run(cell, test, "_new")
+    if here is None:
         return
     b_ahead = (test.delta > 0) == cell.higher_is_better
     ahead, behind = (test.b, test.a) if b_ahead else (test.a, test.b)
-    run = runs_of(cell, test)
-    share, low, high = seen["superior"], seen["superior_low"], seen["superior_high"]
-    on_this = f"{probability(share)} ({probability(low)} to {probability(high)})"
-    if share == 1:  # of so few
-        on_this = f"{probability(low)} or more"
     text = (
-        f"The next {run} of {ahead} would score above the next one of {behind} with probability "
-        f"{on_this} on {'these test sets' if cell.suite else 'this test set'}"
+        f"The next {runs_of(cell, test)} of {ahead} would score above the next one of {behind} with "
+        f"probability {_likely(here)} on {'these test sets' if cell.suite else 'this test set'}"
     )
-    if (new := seen.get("superior_new")) is not None:
-        text += f", {probability(new)} on {'new ones' if cell.suite else 'a new one'}"
-    yield f"{text}."
+    if new is not None:
+        text += f", {_likely(new)} on {'new ones' if cell.suite else 'a new one'}"
+    prior = "any true difference being as likely beforehand"
+    if systems := test.details.get("superior_systems"):
+        prior = f"true differences being as large as the scores of {systems:.0f} systems show"
+    yield f"{text} (90% intervals; {prior})."
 
 
-def next_run_of(cell: Result, test: TestResult) -> Mapping[str, float] | None:
-    """Seen from the system that is ahead; one run says nothing of the next."""
-    if cell.neutral or min(test.n_a, test.n_b) < 2:
-        return None
-    ahead = (test.delta > 0) == cell.higher_is_better
-    details = test.details if ahead else test.swapped().details
-    return details if {"superior", "superior_low", "superior_high"} <= details.keys() else None
+def _likely(limits: tuple[float, float, float]) -> str:
+    p, low, high = map(probability, limits)
+    return f"{p} ({low} to {high})"

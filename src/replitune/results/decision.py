@@ -17,6 +17,9 @@ from replitune.results.result import Result
 from replitune.significance.settings import Rule
 from replitune.statistics.plausibility import Doubt
 
+ODD_RUN = 0.01
+"""p of the oddest run, of normal runs, below which nothing is decided."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -30,9 +33,43 @@ class Decision:
         return {"rule": self.rule, "ok": self.ok, "pairs": list(self.pairs)}
 
 
-def decide(results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = ()) -> Decision:
+def junit(decision: Decision) -> str:
+    """The decision as JUnit XML: a suite for each test set and metric, a test case for each pair."""
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+    def counted(element: Element, pairs: Sequence[dict[str, Any]]) -> Element:
+        element.set("tests", f"{len(pairs)}")
+        element.set("failures", f"{sum(not pair['ok'] for pair in pairs)}")
+        return element
+
+    root = counted(Element("testsuites", name="replitune"), decision.pairs)
+    for testset, metric in dict.fromkeys((pair["testset"], pair["metric"]) for pair in decision.pairs):
+        own = [pair for pair in decision.pairs if (pair["testset"], pair["metric"]) == (testset, metric)]
+        suite = counted(SubElement(root, "testsuite", name=f"{testset}.{metric}"), own)
+        for pair in own:
+            name = f"{pair['b']} is {decision.rule} against {pair['a']}"
+            case = SubElement(suite, "testcase", classname=f"{testset}.{metric}", name=name)
+            keys = ("delta", "ci", "margin", "p", "method")
+            said = ", ".join(f"{key} {pair[key]}" for key in keys if pair[key] is not None)
+            if not pair["ok"]:
+                SubElement(
+                    case,
+                    "failure",
+                    type=decision.rule,
+                    message="; ".join(pair["refused"]) or f"not shown: {said}",
+                )
+            SubElement(case, "system-out").text = said
+    indent(root)
+    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def decide(
+    results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = (), allow_odd_runs: bool = False
+) -> Decision:
     """Of every pair (A, B): B is better than A, not worse than A by the margin, or the same within
-    it. Not of outputs that can hardly be translations of these segments."""
+    it. Not so of outputs that can hardly be translations of these segments, nor where a run is so odd
+    that runs of its system are not normal, unless that is allowed: a system whose bad runs were not
+    drawn passes too often."""
     for result in results:
         systems = len(result.systems)
         if systems > 2 and 2 * len(result.pairs) == systems * (systems - 1):
@@ -41,13 +78,19 @@ def decide(results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = ()) 
                 found=f"all pairs of {systems} systems",
                 fix="name the one that the others are compared with as --baseline",
             )
-    pairs = tuple(_pair(result, answer, rule, doubts) for result in results for answer in result.answers)
+    pairs = tuple(
+        _pair(result, answer, rule, doubts, allow_odd_runs)
+        for result in results
+        for answer in result.answers
+    )
     if not pairs:
         raise ReplituneError("no pair was tested, so nothing can be decided")
     return Decision(rule, all(pair["ok"] for pair in pairs), pairs)
 
 
-def _pair(result: Result, answer: Answer, rule: Rule, doubts: Sequence[Doubt]) -> dict[str, Any]:
+def _pair(
+    result: Result, answer: Answer, rule: Rule, doubts: Sequence[Doubt], allow_odd_runs: bool
+) -> dict[str, Any]:
     if result.neutral:
         raise ReplituneError(f"for {result.metric}, neither more nor less is better")
     if rule != "better" and answer.margin is None and answer.state != "these-outputs":
@@ -60,6 +103,8 @@ def _pair(result: Result, answer: Answer, rule: Rule, doubts: Sequence[Doubt]) -
     assert test is not None
     refused = [doubt.text for doubt in doubts if doubt.system in (answer.a, answer.b)]
     p = {"better": answer.p, "not-worse": "p_no_worse_b", "same": "p_same"}[rule]
+    if test.details.get("p_odd_run", 1.0) <= ODD_RUN and not allow_odd_runs:
+        refused += [note.text for note in test.notes if note.code == "unstable-run"]
     return {
         "testset": result.testset,
         "metric": result.metric,

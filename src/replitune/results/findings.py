@@ -27,6 +27,17 @@ def difference(cell: Result, pair: tuple[str, str]) -> float:
     return b - a
 
 
+def next_run(cell: Result, result: TestResult, where: str = "") -> tuple[float, float, float] | None:
+    """P(the next run of the system that is ahead is better than the next one of the other), and its
+    90% interval: on this test set or, `where` "_new", on a new one."""
+    names = (f"superior{where}", f"superior{where}_low", f"superior{where}_high")
+    p, low, high = (result.details.get(name) for name in names)
+    if p is None or low is None or high is None or cell.neutral:
+        return None
+    b_ahead = (result.delta > 0) == cell.higher_is_better
+    return (p, low, high) if b_ahead else (1 - p, 1 - high, 1 - low)
+
+
 def best(cell: Result) -> str | None:
     """The system with the best mean, when there are several to compare."""
     return None if cell.neutral or len(cell.systems) < 2 else cell.ranked[0]

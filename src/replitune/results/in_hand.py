@@ -89,6 +89,7 @@ def plan_of(
         metric=store.metric.id,
         suite=suite,
         families=1,
+        together=True,  # nobody knows how they were made
         most={name: {kind: max(n, most) for kind, n in counts.items()} for name, counts in kinds.items()},
     )
 

@@ -3,6 +3,7 @@ what is settled and which systems get more."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +30,9 @@ from replitune.significance.looks.record import (
 from replitune.significance.looks.rule import Outlook, adjusted, asks, outlook, step_down
 from replitune.significance.looks.settings import FEWEST, RuleSettings
 from replitune.statistics.store import SegmentStatistics
+
+DRIFT = 0.01
+"""p below which batches of replicas are called unlike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +111,9 @@ def next_look(
     }
     if plan.options.get("paired"):
         marked = with_partners(marked, plan.pairs)
+    elif plan.together is True:
+        unsettled = [pair for pair, known in zip(plan.pairs, rejected, strict=True) if not known]
+        marked = with_partners(marked, unsettled)
     growing = {name: plan.following(name, wanted[name]) for name in wanted if name in marked}
     following = {name: n for name, n in growing.items() if n is not None}
     if not following:  # the last look: what is left is tested as it stands
@@ -144,8 +151,38 @@ def next_look(
             for name, n in wanted.items()
         },
         pairs=pairs,
+        drift=drift if (drift := batches_p(plan, given)) < DRIFT else msgspec.UNSET,
         next=following,
     )
+
+
+def batches_p(plan: Plan, stores: Sequence[SegmentStatistics]) -> float:
+    """p of H0: replicas of a system and kind score alike, at whichever look they came; F tests of
+    the systems, which are independent, by Fisher's product."""
+    from scipy.special import chdtrc, fdtrc
+
+    logs = []
+    for name, system in stores[0].systems.items():
+        weighted = [
+            weight * store.metric.score(store.systems[name].sums)
+            for store, weight in zip(stores, plan.suite.values() or [1.0], strict=True)
+        ]
+        scores = np.sum(weighted, axis=0).tolist()
+        kinds: dict[str, dict[int, list[float]]] = {}
+        for replica, score in zip(map(Replica, system.replicas), scores, strict=True):
+            batch = sum(size < replica.index for size in plan.sizes[name])
+            kinds.setdefault(replica.prefix, {}).setdefault(batch, []).append(score)
+        within = between = 0.0
+        for batches in kinds.values():
+            every = np.array([score for batch in batches.values() for score in batch])
+            inside = math.fsum(len(x) * float(np.var(x)) for x in batches.values())
+            within, between = within + inside, between + len(every) * float(np.var(every)) - inside
+        looks = sum(len(batches) - 1 for batches in kinds.values())
+        df = system.n - looks - len(kinds)
+        if looks and df and within > 0:
+            p = float(fdtrc(looks, df, max(between, 0.0) / looks / (within / df)))
+            logs.append(math.log(max(p, 1e-300)))
+    return float(chdtrc(2 * len(logs), -2 * math.fsum(logs))) if logs else 1.0
 
 
 def all_looks(plan: Plan, stores: Sequence[SegmentStatistics]) -> Record:

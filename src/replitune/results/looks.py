@@ -107,6 +107,8 @@ def look_lines(record: Record) -> list[str]:
     ]
     for name, n in look.next.items():
         lines.append(f"  {name}: {look.systems[name].n} replicas of each kind so far, {n} wanted")
+    if record.drift:
+        lines.append(f"  {record.drift}")
     if record.settled:
         lines.append(f"  enough: {used[0]} replicas of at most {used[1]}")
     return lines

@@ -35,11 +35,17 @@ DETAILS = {
     "lost": "share on which A is better",
     "tied": "share on which they are equal",
     "superior": "P(the next run of B beats the next run of A) on this test set",
-    "superior_low": "lower limit of it",
+    "superior_low": "lower limit of it (90% interval)",
     "superior_high": "upper limit of it",
     "superior_new": "the same on a new test set of this size",
+    "superior_new_low": "lower limit of it (90% interval)",
+    "superior_new_high": "upper limit of it",
+    "superior_systems": "systems whose scores say, for these, how large true differences are",
     "p_without_one_low": "smallest p when one run is left out",
     "p_without_one_high": "largest p when one run is left out",
+    "p_odd_run": "p of the oddest run, far from its group, if runs are normal",
+    "reach_twice_runs": "half the width of the interval with twice the runs",
+    "reach_twice_units": "with twice the segments (documents)",
     "margin": "what counts as the same, in units of the metric",
     "p_same": "p of equivalence: H0 is a difference of the margin or more",
     "p_same_adjusted": "the same, corrected for all pairs",
@@ -82,7 +88,9 @@ interval), ci, or score (of one replica)."""
 
 OVERLAPS = _schema((pa.string(), "a b method"), (pa.float64(), "ratio"), (pa.string(), "note"))
 
-VARIANCES = _schema((pa.string(), "a b method source about"), (pa.float64(), "sd low high n share"))
+VARIANCES = _schema(
+    (pa.string(), "a b method source about"), (pa.float64(), "sd low high n share share_low share_high")
+)
 """`significance.variances.VarianceRow`, of each pair."""
 
 HISTOGRAMS = _schema(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from replitune.significance.base import Note, TestResult
+from replitune.significance.base import Note, TestResult, without_none
 from replitune.significance.looks.record import FUTILE, PairLook, Record
 
 
@@ -19,8 +19,9 @@ def _settled(row: TestResult, record: Record) -> TestResult:
     if last is None:
         return row
     plan = record.plan
-    details = {k: v for k, v in row.details.items() if not k.startswith("p_without_one")}
-    notes = (*row.notes, _note(record, last))
+    details = {k: v for k, v in row.details.items() if not k.startswith(("p_without_one", "reach_"))}
+    drift = Note("batches-differ", record.drift) if record.drift else None
+    notes = without_none(*row.notes, _note(record, last), drift)
     if last.p is None or last.p_look is None:
         return replace(row, notes=notes, details=details)
     return replace(

@@ -22,6 +22,7 @@ from replitune.statistics.systems import SystemStatistics
 
 if TYPE_CHECKING:
     from replitune.significance.crossed_pair import Uncertainty
+    from replitune.significance.next_run import NextRun
     from replitune.significance.simultaneous import Estimate
     from replitune.significance.variances import VarianceRow
 
@@ -144,6 +145,8 @@ class TestResult:
     """Where the uncertainty of the difference comes from, where the test knows it."""
     analysis: Estimate | None = field(default=None, repr=False, compare=False)
     """What this test knows about the pair beyond its row, for inference on many pairs at once."""
+    next_run: NextRun | None = field(default=None, repr=False, compare=False)
+    """What decides whether the next run of B beats that of A, for all pairs together."""
     uncertainty: Uncertainty | None = field(default=None, repr=False, compare=False)
     """Var(delta) by its parts, for looks that ask what more runs would do to it."""
 
@@ -176,7 +179,12 @@ class TestResult:
         )
 
 
-MIRRORED = {"superior": "superior", "superior_low": "superior_high", "superior_new": "superior_new"}
+MIRRORED = {
+    "superior": "superior",
+    "superior_low": "superior_high",
+    "superior_new": "superior_new",
+    "superior_new_low": "superior_new_high",
+}
 """Shares of B's wins: for A they are 1 - x, under the other name."""
 
 

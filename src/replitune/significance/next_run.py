@@ -1,87 +1,156 @@
-"""What the next run would show: how often one new run of B beats one new run of A."""
+"""What the next run would show: how often one new run of B beats one new run of A.
+
+In the normal model that is theta = Phi(Delta / sigma), Delta being what B truly is better by, and
+sigma^2 the variance of the difference of two new runs: sigma2_rep of both and, on a new test set,
+what one of the same size adds. Both, on this test set and on a new one, are predicted in one way.
+
+With e = delta / sigma and h = V / sigma^2, V the variance of delta, both estimated,
+
+    P    = T_nu(m / sqrt(1 + v))
+    theta in Phi(m -+ z sqrt(v + m^2 / (2 nu))),
+
+m and v being mean and variance of Delta / sigma: e and h when any Delta is as likely beforehand. nu
+is Satterthwaite's, of parts x_k (1 + 1/nu_k): a part of few degrees of freedom that happens to be
+small would else leave its few degrees out.
+
+Of four systems and more, their scores say how large true differences are: scores are normal with
+variance tau^2 around their mean, log kappa, kappa = v / (v + tau^2) for the mean variance v of a
+system's score, is uniform beforehand, and so
+
+    p(kappa) ~ kappa^((S - 1)/2 - 1) exp(-kappa (S - 1) s^2 / (2 v)),      s^2 the scores' variance.
+
+A pair's V' is drawn towards 2 v, which weighs four degrees of freedom, and with k the mean of
+V' / (V' + 2 tau^2): m = (1 - k) e,  v = (1 - k) V' / sigma^2 + Var(k) e^2. docs/evidence.md has how
+often all this is right.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.significance.critical import effective_df, layers
+from replitune.arithmetic import dot, exp
+from replitune.significance.counting import tolerance
+from replitune.significance.critical import Parts
+
+if TYPE_CHECKING:
+    from replitune.significance.base import TestResult
+
+LEVEL = 0.9
+"""Of the intervals."""
+FEWEST_SYSTEMS = 4
+"""Whose scores say how large true differences are."""
+FAMILY_DF = 4.0
+"""What the mean variance of all pairs weighs beside a pair's own, in degrees of freedom."""
+SHARES = 1024
+"""Nodes of log kappa, from -30 to 0, where they are dense."""
+
+Array = NDArray[np.float64]
 
 
-def share_won(a: NDArray[np.float64], b: NDArray[np.float64], slack: float = 0.0) -> float:
-    """U / (n_A n_B): the share of pairs of runs in which B is ahead, ties half."""
-    gain = b[:, np.newaxis] - a
-    return float(((gain > slack).sum() + 0.5 * (np.abs(gain) <= slack).sum()) / gain.size)
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Of pairs (...), on this test set or on a new one."""
+
+    now: Array
+    """V, the variance of delta."""
+    new: Array
+    """sigma^2, the variance of the difference of two new runs."""
+    nu: Array
 
 
-def share_interval(share: float, n_a: int, n_b: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval of P(a run of B beats a run of A) from U / (n_A n_B) (Newcombe 2006, method 5).
+@dataclass(frozen=True)
+class NextRun:
+    """What a row knows of it."""
 
-    The limits theta solve |share - theta| = z sqrt(V(theta)), with Hanley and McNeil's variance
-    at theta and both sizes replaced by their mean in its small terms:
+    here: Spread
+    on_new_set: Spread | None
+    sign: float
+    """1 when more is better, -1 when less is."""
 
-        V(theta) = theta (1 - theta) / (n_A n_B)
-                   (1 + M (1 - theta) / (2 - theta) + M theta / (1 + theta)),
-        M = (n_A + n_B) / 2 - 1
 
-    So it says something also where every run of B beats every run of A.
+def spread_of(parts: Parts, n: Array, slack: float = 0.0) -> Spread:
+    """n (K,): of how many runs each part (..., K) is a mean, of which one is new; of a test set 1.
+    slack: how far scores may differ and be equal."""
+    new = parts.values * n
+    weighed = new * (1 + 1 / parts.nus)
+    squares = (weighed**2 / parts.nus).sum(axis=-1)
+    varies = new.sum(axis=-1) > slack**2
+    nu = np.divide(weighed.sum(axis=-1) ** 2, squares, out=np.ones_like(squares), where=varies)
+    return Spread(parts.values.sum(axis=-1) * varies, new.sum(axis=-1) * varies, nu)
+
+
+def next_better(gain: Array, spread: Spread, scores: Array | None = None) -> tuple[Array, Array, Array]:
+    """theta of each pair (m,), and the limits of its interval.
+
+    gain (m,): by how much B is better. scores: of all systems, where there are `FEWEST_SYSTEMS`.
     """
-    from scipy.special import ndtri
+    from scipy.special import ndtr, ndtri, stdtr
 
-    z = -float(ndtri((1 - confidence) / 2))
-    M = (n_a + n_b) / 2 - 1
-
-    def outside(theta: float) -> bool:
-        v = theta * (1 - theta) / (n_a * n_b)
-        v *= 1 + M * (1 - theta) / (2 - theta) + M * theta / (1 + theta)
-        return abs(share - theta) > z * math.sqrt(max(v, 0.0))
-
-    return _edge(outside, share, 0.0), _edge(outside, share, 1.0)
-
-
-def wilson_share(won: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share of n."""
-    from scipy.special import ndtri
-
-    z = -float(ndtri((1 - confidence) / 2))
-    centre = (won + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(won * (1 - won) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def _edge(outside: object, inside: float, end: float) -> float:
-    """Where a limit lies between a value inside the interval and an end of the scale."""
-    assert callable(outside)
-    near, far = inside, end
-    if not outside(end):
-        return end
-    while True:
-        middle = (near + far) / 2
-        if middle in (near, far):
-            return middle
-        near, far = (near, middle) if outside(middle) else (middle, far)
+    now, new, nu = spread.now, spread.new, spread.nu
+    varies = new > 0
+    sigma = np.sqrt(np.where(varies, new, 1.0))
+    e, k, var_k = gain / sigma, np.zeros_like(gain), np.zeros_like(gain)
+    known = now.copy()
+    average = float(now.mean()) / 2
+    if scores is not None and len(scores) >= FEWEST_SYSTEMS and average > 0:
+        known = (nu * now + FAMILY_DF * 2 * average) / (nu + FAMILY_DF)
+        share, doubt = _noise_share(scores, average)
+        tau2 = average * (1 - share) / share
+        k = known / (known + 2 * tau2)
+        var_k = doubt * (k * (1 - k) / max(share * (1 - share), 1e-300)) ** 2
+    mean = (1 - k) * e
+    variance = (1 - k) * known / sigma**2 + var_k * e**2
+    half = float(ndtri((1 + LEVEL) / 2)) * np.sqrt(variance + mean**2 / (2 * nu))
+    sure = 0.5 + 0.5 * np.sign(gain)
+    theta, low, high = stdtr(nu, mean / np.sqrt(1 + variance)), ndtr(mean - half), ndtr(mean + half)
+    return np.where(varies, theta, sure), np.where(varies, low, sure), np.where(varies, high, sure)
 
 
-def better_on_new_set(
-    delta: float, values: NDArray[np.float64], nus: NDArray[np.float64], n: NDArray[np.float64]
-) -> float:
-    """P(a new run of B scores above a new run of A on a new test set of the same size).
+def _noise_share(scores: Array, noise: float) -> tuple[float, float]:
+    """Mean and variance of kappa: what noise is of how much scores of systems differ."""
+    x = (np.arange(SHARES) + 0.5) / SHARES
+    u = -30 * x * x
+    kappa = exp(u)
+    half = (len(scores) - 1) / 2
+    logs = half * u - kappa * half * float(np.var(scores, ddof=1)) / noise
+    weight = x * exp(logs - logs.max())
+    weight /= math.fsum(weight.tolist())
+    mean = dot(weight, kappa)
+    return mean, max(dot(weight, (kappa - mean) ** 2), 0.0)
 
-    T_nu(delta / sqrt(V + sum_s (sigma2_rep,s + sigma2_int,s / N) + sigma2_d / N)): the part of V
-    that n runs of one side make is n times as large for one new run, and that of the test set is
-    as large for a new one. values, nus, n (K,): the parts of V, and of how many runs each is a mean
-    (1: the test set). nu is that of the layers of the whole.
-    """
-    from scipy.special import stdtr
 
-    whole = values * (1 + n)
-    total = float(whole.sum())
-    if total <= 0:
-        return 0.5 if delta == 0 else float(delta > 0)
-    nu = effective_df(*layers(whole, nus), 0.5)
-    return float(stdtr(nu, delta / math.sqrt(total)))
+def next_runs(rows: Sequence[TestResult]) -> list[dict[str, float]]:
+    """Details of each row of one test under one metric: P(a new run of B is better than one of A)."""
+    details: list[dict[str, float]] = [{} for _ in rows]
+    known = [i for i, row in enumerate(rows) if row.next_run is not None]
+    scores: dict[str, float] = {}
+    for i in known:
+        scores |= {rows[i].a: rows[i].score_a, rows[i].b: rows[i].score_b}
+    for name, kind in (("superior", "here"), ("superior_new", "on_new_set")):
+        spreads = {i: spread for i in known if (spread := getattr(rows[i].next_run, kind)) is not None}
+        if not spreads:
+            continue
+        gain = np.array([_gain(rows[i]) for i in spreads])
+        stacked = (np.array([getattr(s, part) for s in spreads.values()]) for part in ("now", "new", "nu"))
+        columns = next_better(gain, Spread(*stacked), np.array([*scores.values()]))
+        for i, *limits in zip(spreads, *(x.tolist() for x in columns), strict=True):
+            details[i] |= zip((name, f"{name}_low", f"{name}_high"), limits, strict=True)
+            if len(scores) >= FEWEST_SYSTEMS:
+                details[i]["superior_systems"] = float(len(scores))
+    return details
+
+
+def _gain(row: TestResult) -> float:
+    """By how much B is better, 0 where only rounding differs."""
+    assert row.next_run is not None
+    same = abs(row.delta) <= tolerance(row.score_a, row.score_b)
+    return 0.0 if same else row.next_run.sign * row.delta
 
 
 def prediction_interval(

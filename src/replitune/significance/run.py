@@ -26,6 +26,7 @@ from replitune.registry import Entry
 from replitune.significance.arguments import options_iv
 from replitune.significance.base import Comparison, Note, TestResult, without_none
 from replitune.significance.draws import Draws, named_draws
+from replitune.significance.next_run import next_runs
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import LEAD, TESTS
 from replitune.significance.settings import Correction, Pairs
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 Compared = Mapping[str, Sequence[Comparison]]
 """A pair by metric id, on each test set."""
 
+REACHES = ("reach_twice_runs", "reach_twice_units")
+"""Details that are as much wider as simultaneous intervals are."""
 PAIRS = 8
 """Pairs of systems that are in memory together, for each thread."""
 
@@ -292,7 +295,8 @@ def adjusted(
     samples: int = 10_000,
     seed: int | None = None,
 ) -> list[TestResult]:
-    """Fill p_adjusted within each method, and say where a test could not have reached alpha.
+    """Fill p_adjusted within each method, say what the next runs would show, and where a test could
+    not have reached alpha.
 
     `max-t` needs tests that know what pairs share (`TestResult.analysis`), and a seed; other tests
     are corrected by Holm. Its draws are named by nothing else, so that the same scores have the
@@ -306,12 +310,14 @@ def adjusted(
         tests = families * sum(rows[i].p is not None for i in family)
         if correction != "none":
             corrected = _same_adjusted(corrected, "bh" if correction == "bh" else "holm", families)
-        for i, row in zip(family, corrected, strict=True):
+        following = next_runs(corrected)
+        for i, row, next_run in zip(family, corrected, following, strict=True):
             p = row.p_adjusted
             if p is not None and used != "none":
                 p = min(1.0, families * p)
             notes = without_none(*row.notes, out_of_reach(row, alpha, used, tests))
-            rows[i] = replace(row, p_adjusted=p, correction=used, notes=notes)
+            details = {**row.details, **next_run}
+            rows[i] = replace(row, p_adjusted=p, correction=used, notes=notes, details=details)
     return rows
 
 
@@ -368,7 +374,10 @@ def _simultaneous(row: TestResult, joint: Largest | BoundedFamily, alpha: float)
     if row.a != row.analysis.a:  # the row was turned to the order in which the pair was given
         low, high = -high, -low
     p, error = joint.adjusted(row.analysis, row.p)
-    details = {**row.details, "p_adjusted_error": error}
+    before = row.ci_low, row.ci_high
+    wider = 1.0 if before[0] is None or before[1] is None else (high - low) / (before[1] - before[0])
+    reaches = {name: wider * row.details[name] for name in REACHES if name in row.details}
+    details = {**row.details, **reaches, "p_adjusted_error": error}
     return replace(row, p_adjusted=p, ci_low=low, ci_high=high, ci_level=1 - level, details=details)
 
 

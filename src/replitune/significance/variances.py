@@ -26,6 +26,8 @@ REST = "rest"
 ENOUGH = 0.75
 """Share of Var(delta) above which the other source cannot help: without the other source the
 standard error would be sqrt(.75) = 87% of what it is."""
+WIDE = 0.5
+"""Width of a share's interval from which it is told."""
 NOTHING = 1e-9
 """Shares below this are 0 but for rounding."""
 MOST = 1e9
@@ -50,6 +52,9 @@ class VarianceRow:
     share: float | None
     """Of Var(delta): runs with their noise on single segments, and what is left, the test set's,
     beside system x segment. None of sources that have no part of their own."""
+    share_low: float | None = None
+    share_high: float | None = None
+    """Its interval."""
 
 
 @dataclass(frozen=True)
@@ -103,24 +108,30 @@ def variance_table(
         return sum((p for p, s in zip(parts, side_of, strict=True) if s == number), NONE)
 
     noise = sum(within, NONE)
-    test_set = math.fsum(
-        max(v - math.fsum(cells), 0.0) for v, cells in zip(seg, zip(*both, strict=True), strict=True)
-    )
-    total = math.fsum(rep) + test_set
+    parts = estimates.parts("both")
+    test_set = MeanSquares(*(tuple(x[len(rep) :].tolist()) for x in (parts.values, parts.nus)))
 
     def row(
-        source: str, about: str | None, n: float, plus: MeanSquares, minus: MeanSquares, part: float | None
+        source: str,
+        about: str | None,
+        n: float,
+        plus: MeanSquares,
+        minus: MeanSquares,
+        of: tuple[MeanSquares, MeanSquares] | None = None,
     ) -> VarianceRow:
-        sd, low, high = (math.sqrt(n * v) for v in interval(plus, minus, alpha))
-        share = part / total if part is not None and total > 0 else None
-        return VarianceRow(source, about, sd, low, high, n, share)
+        """of: its part of Var(delta), and the others."""
+        variance, low, high = interval(plus, minus, alpha)
+        share = (None, None, None) if of is None else share_interval(*of, high, alpha)
+        sd, sd_low, sd_high = (math.sqrt(n * v) for v in (variance, low, high))
+        return VarianceRow(source, about, sd, sd_low, sd_high, n, *share)
 
     rows, rest = [], []
     for number, (name, side) in enumerate(zip(names, sides, strict=True)):
         n, own = len(side.scores), side_sum(between, number)
         cell = side_sum(within, number)
-        rows.append(row(RUNS, name, n, own, cell, math.fsum(own.values)))
-        rest.append(row(REST, name, n * U, cell, NONE, None))
+        others = sum((side_sum(between, k) for k in range(len(sides)) if k != number), test_set)
+        rows.append(row(RUNS, name, n, own, cell, (own, others)))
+        rest.append(row(REST, name, n * U, cell, NONE))
     together = MeanSquares(
         tuple(
             (2 * x + 2 * y - d) / 4
@@ -130,10 +141,37 @@ def variance_table(
     )
     shared = _quarter(noise) if len(sides) == 2 else _noise_of_mean(a, b, sides[0], estimates)
     rows += [
-        row(f"{unit}s", None, U, together, shared, None),
-        row(f"system x {unit}", None, U, MeanSquares(tuple(seg), tuple(nu_seg)), noise, test_set),
+        row(f"{unit}s", None, U, together, shared),
+        row(
+            f"system x {unit}",
+            None,
+            U,
+            MeanSquares(tuple(seg), tuple(nu_seg)),
+            noise,
+            (test_set, sum(between, NONE)),
+        ),
     ]
     return (*rows, *rest)
+
+
+def share_interval(
+    part: MeanSquares, others: MeanSquares, high: float, alpha: float
+) -> tuple[float | None, float | None, float | None]:
+    """x / (x + y) of two sums of mean squares, and its limits by those of y / x, with F quantiles on
+    Satterthwaite's degrees of freedom. high: limit of x, where it is estimated as 0."""
+    from scipy.special import fdtri
+
+    x, y = math.fsum(part.values), math.fsum(others.values)
+    if x + y <= 0:
+        return None, None, None
+    if x == 0 or y == 0:
+        return x / (x + y), x / (x + y) if x == 0 else 0.0, high / (high + y) if x == 0 else 1.0
+    nu_x, nu_y = (
+        min(s**2 / math.fsum(v * v / nu for v, nu in zip(m.values, m.nus, strict=True)), MOST)
+        for s, m in ((x, part), (y, others))
+    )
+    low, up = (float(fdtri(nu_x, nu_y, q)) for q in (alpha / 2, 1 - alpha / 2))
+    return x / (x + y), x / (x + y * up), x / (x + y * low)
 
 
 def _quarter(noise: MeanSquares) -> MeanSquares:
@@ -174,6 +212,17 @@ def percent_text(percent: int, share: float) -> str:
     return ">99%" if percent == 100 and share < 1 - NOTHING else f"{percent}%"
 
 
+def _unsure(row: VarianceRow, others: bool = False) -> str:
+    """The interval of a share, or of all others together, in words where it is wide."""
+    low, high = row.share_low, row.share_high
+    if low is None or high is None or high - low < WIDE:
+        return ""
+    if others:
+        low, high = 1 - high, 1 - low
+    low_text, high_text = (percent_text(round(100 * x), x) for x in (low, high))
+    return f" (it may be {low_text} to {high_text}, so few runs say no more)"
+
+
 def shares(rows: Sequence[VarianceRow]) -> list[Share]:
     """Shares of Var(delta), of the test set and of the runs of each side, as they are printed
     everywhere; none where nothing varies. They are rounded down, and those that lose most by it
@@ -209,18 +258,19 @@ def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None
         worst = math.fsum(one.row.high**2 / one.row.n for one in of_runs)
         sure = by_set / (by_set + worst + noise) >= 0.5
         advice = "more runs cannot help" if sure else "more runs would not help, as far as so few say"
-        return f"{of_set} of the uncertainty is the test set: {advice}"
+        return f"{of_set} of the uncertainty is the test set{_unsure(of_set.row)}: {advice}"
     if by_runs >= ENOUGH * total:
         worst = of_set.row.high**2 / of_set.row.n
         sure = by_runs / (by_runs + worst + noise) >= 0.5
         advice = f"more {unit}s cannot help" if sure else f"more {unit}s would hardly help"
         largest = max(of_runs, key=lambda one: one.row.sd**2 / one.row.n)
         if len(of_runs) > 1 and largest.row.sd**2 / largest.row.n >= ENOUGH * by_runs:
-            return f"{largest} of the uncertainty is the runs of {largest.row.about}: {advice}"
-        return f"{the_runs} of the uncertainty is the runs: {advice}"
+            unsure = _unsure(largest.row)
+            return f"{largest} of the uncertainty is the runs of {largest.row.about}{unsure}: {advice}"
+        return f"{the_runs} of the uncertainty is the runs{_unsure(of_set.row, True)}: {advice}"
     in_part = ", in part by their noise on single segments" if noise > by_set else ""
     return (
-        f"{of_set} of the uncertainty is the test set, {the_runs} the runs{in_part}: "
+        f"{of_set} of the uncertainty is the test set{_unsure(of_set.row)}, {the_runs} the runs{in_part}: "
         "more of both would help"
     )
 

@@ -408,6 +408,6 @@ def test_samples_that_looks_may_add_to_are_runs():
     looks = Experiment(resolve(given))
     assert looks.design == "runs"
     assert looks.plan.sizes["a"] == [3, 5, 8]
-    assert looks.plan.skip == 0
+    assert looks.plan.together is True
     samples = changed(given, replicas={"sample": 8, "design": "runs"})
     assert Experiment(resolve(samples)).design == "runs"

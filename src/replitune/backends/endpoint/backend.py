@@ -39,7 +39,6 @@ class Endpoint(Backend):
     """One model with its prompts."""
 
     name = "endpoint"
-    may_drift = True
     Settings = EndpointSettings
     settings: EndpointSettings
 

@@ -28,6 +28,10 @@ class Marian(Backend):
     settings: MarianSettings
 
     @property
+    def same_bytes(self) -> bool:
+        return self.settings.deterministic
+
+    @property
     def stages(self) -> Mapping[str, Sequence[str]]:
         return {
             "train": ("train",),

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NoReturn
 
+import msgspec
+
 from replitune.errors import ReplituneError
 from replitune.registry import Entry
 from replitune.settings import Path_
@@ -33,11 +35,13 @@ def make_plan(
     families: int,
     most: Mapping[str, Mapping[str, int]],
     fixed: Iterable[str] = (),
+    together: bool,
 ) -> Plan:
     """What is fixed before the first look, of settings that looks can follow.
 
     most: by system, the most replicas of each kind. fixed: systems whose replicas are all there,
-    and cost nothing: all of them are looked at from the first look on.
+    and cost nothing: all of them are looked at from the first look on. together: replicas that are
+    made later may not be like the first, as where the same settings can give other bytes.
     """
     require_followed(_refuse, tests, looks, design)
     return Plan(
@@ -58,6 +62,7 @@ def make_plan(
             name: make_sizes(counts, () if name in {*fixed} else looks.looks)
             for name, counts in most.items()
         },
+        together=together or msgspec.UNSET,
     )
 
 

@@ -45,6 +45,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The most replicas of each system, by what they come from."""
     sizes: dict[str, list[int]]
     """Replicas of each kind at the looks of each system."""
+    together: bool | msgspec.UnsetType = msgspec.UNSET
+    """True: systems of a pair that is not settled get more replicas together, because those of
+    another day may not be like these."""
 
     @property
     def confidence(self) -> float:
@@ -130,6 +133,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     systems: dict[str, SystemLook]
     pairs: list[PairLook]
+    drift: float | msgspec.UnsetType = msgspec.UNSET
+    """p of equal scores in all batches of replicas, where it is small."""
     next: dict[str, int]
     """Systems that get more runs, and how many of each kind they will have."""
 
@@ -153,6 +158,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     looks: list[Look]
     abandoned: list[Abandoned] = []
     schema: int = 1
+
+    @property
+    def drift(self) -> str | None:
+        """What to know where batches of replicas are not alike."""
+        p = self.looks[-1].drift
+        if p is msgspec.UNSET:
+            return None
+        text = f"replicas of one look score otherwise than those of another (p = {max(p, 1e-4):.2g})"
+        return f"{text}: what makes them has changed, and p and intervals are not to be relied on"
 
     @property
     def settled(self) -> bool:

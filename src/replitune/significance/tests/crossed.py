@@ -117,10 +117,11 @@ def crossed_suite(
     enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing >= SMALLEST_CONTRIBUTING
     if pair.estimable and enough:
         p = pair.p
-        details |= pair.without_one()
+        details |= pair.single_runs()
         if pair.varies:
             df = pair.df(alpha)
             low, high = pair.estimate.interval(1 - confidence)
+            details |= pair.with_more(1 - confidence)
         margin = (margins or {}).get(metric.id)
         if margin is not None:
             margin_iv(margin, comparisons[0])
@@ -132,8 +133,6 @@ def crossed_suite(
         if len(comparisons) > 1:
             alone = [pair_of(a, b) for a, b in zip(parts_a, parts_b, strict=True)]
             details |= better_on(alone, alpha)
-    if design != "samples":
-        details |= pair.next_run(1 - alpha)
     word = "document" if all(of == "document" for of in units) else "segment"
     drawn = {"both": f"replica+{word}", "runs": "replica", "segments": word}[scope]
     return TestResult(
@@ -162,6 +161,7 @@ def crossed_suite(
         details=details,
         variances=pair.variances(word, alpha),
         analysis=pair.estimate if pair.estimable and pair.varies else None,
+        next_run=pair.next_run if design != "samples" else None,
         uncertainty=pair.uncertainty if pair.estimable and not pair.lonely else None,
     )
 

@@ -123,7 +123,10 @@ class SoFar:
         return {
             "final": False,
             "where": f"{record.plan.testset}, {record.plan.metric}, look {len(record.looks)}",
-            "lines": [look_line(record, pair) for pair in pairs[:SHOWN]],
+            "lines": [
+                *([record.drift] if record.drift else []),
+                *(look_line(record, pair) for pair in pairs[:SHOWN]),
+            ],
             "more": max(len(pairs) - SHOWN, 0),
             "words": BY_RULE,
         }

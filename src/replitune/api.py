@@ -96,13 +96,12 @@ def compare(
     """
     from replitune.metrics.registry import METRICS
     from replitune.readers.names import replicas_of
-    from replitune.statistics.diagnosis import diagnose, find_copies, tokenised_twice
+    from replitune.statistics.diagnosis import diagnose, exchanged, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
     from replitune.statistics.plausibility import Plausibility
     from replitune.statistics.scoring import Scored, Scorer
 
     tests = _tests(baseline, settings)
-    _enough(systems)
     entries = METRICS.entries(metrics)
     tests = _margins(tests, [entry.id for entry in entries], settings)
     name, given = _read_references(refs, documents, source)
@@ -126,6 +125,7 @@ def compare(
     tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
     signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
     warnings += tokenised_twice(given.references[0], signatures)
+    warnings += exchanged(given.references, refs, [run for runs in systems.values() for run in runs])
     copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
     return _report(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
@@ -222,7 +222,6 @@ def scores(
     )
     tests = _tests(baseline, settings)
     tests = _margins(tests, [store.metric.id for store in given.stores], settings)
-    _enough(given.stores[0].systems)
     read_as = given.read_as
     if given.run_level:
         tests = _tests_of_runs_alone(tests, settings)
@@ -405,7 +404,7 @@ def _tests_of_single_outputs(
 
     pairs = pairs_of_systems(tests.pairs, list(runs))
     asked = {name for name, value in given.items() if value is not None}
-    if asked & {"methods", "scope"} or any(min(runs[a], runs[b]) > 1 for a, b in pairs):
+    if not pairs or asked & {"methods", "scope"} or any(min(runs[a], runs[b]) > 1 for a, b in pairs):
         return tests, ()
     options = {"scope": "segments", **({"unit": given["unit"]} if given.get("unit") else {})}
     methods = (Entry("crossed", options, "crossed"),)
@@ -456,15 +455,6 @@ def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestS
             )
     intervals = tuple(entry for entry in tests.intervals if entry.name == "fu")
     return msgspec.structs.replace(tests, methods=tuple(methods), intervals=intervals)
-
-
-def _enough(systems: Mapping[str, Any]) -> None:
-    from replitune.errors import ReplituneError
-
-    if len(systems) < 2:
-        raise ReplituneError(
-            "nothing to compare", found=f"{len(systems)} system(s)", expected="two systems or more"
-        )
 
 
 def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:

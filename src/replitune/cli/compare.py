@@ -36,6 +36,7 @@ from replitune.cli.options import (
 from replitune.errors import ReplituneError
 from replitune.extras import needs
 from replitune.readers.settings import ColumnNames
+from replitune.registry import SystemName
 from replitune.report.contents import LATEX_TABLES
 from replitune.running.files import atomic_open
 from replitune.settings import settings_of
@@ -346,7 +347,7 @@ def _baseline(words: list[str]) -> tuple[str, list[str]]:
     name, equals, _ = words[0].partition("=")
     if not equals or Path(words[0]).exists() or "/" in name:
         return "baseline", words
-    return safe_name(name, "--baseline"), system_files(words, "--baseline")[1]
+    return safe_name(name, "--baseline", SystemName), system_files(words, "--baseline")[1]
 
 
 def _files(options: argparse.Namespace) -> dict[str, list[str]]:
@@ -357,7 +358,7 @@ def _files(options: argparse.Namespace) -> dict[str, list[str]]:
         files[name] = paths
     for given in options.system:
         name, paths = system_files(given, "--system")
-        safe_name(name, "--system")
+        safe_name(name, "--system", SystemName)
         if name in files:
             raise ReplituneError(
                 f"system {name!r} is given twice", fix="list all runs of a system after one --system NAME="

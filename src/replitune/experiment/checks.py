@@ -188,7 +188,7 @@ def systems_fit(
     for name, backend in backends_of(systems).items():
         own = systems[name].replicas
         known = backend.prefixes
-        counts = replica_counts(backend, replicas)
+        counts = asked_counts(backend, replicas)
         if known and (not counts or set(counts) - set(known)):
             complain(
                 ("systems", name, "replicas") if own else ("replicas",),
@@ -199,7 +199,7 @@ def systems_fit(
                 expected=", ".join(known),
                 fix="give the system its own `replicas`",
             )
-        backend.check(experiment, complain)
+        backend.check({**experiment, "replicas": counts}, complain)
 
 
 def shares_are_equal(
@@ -295,7 +295,7 @@ def looks_fit(
                     fix=f"add `until: settled`, or leave `{key}` out",
                 )
         return
-    require_followed(complain, tests, looks, replicas.get("design", "runs"))
+    require_followed(complain, tests, looks, design_of(systems, replicas))
     _schedule_fits(complain, looks, replicas, systems)
     ids = [entry.id for entry in metrics]
     if looks.metric is not None and looks.metric not in ids:
@@ -397,9 +397,30 @@ def backends_of(systems: Mapping[str, Any]) -> dict[str, Backend]:
     return {name: BACKENDS[settings.backend](name, settings) for name, settings in systems.items()}
 
 
-def replica_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int]:
-    """How many replicas of each kind a system has: its own `replicas`, or of the experiment's
-    those that its backend can make."""
+def asked_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int]:
+    """What is asked of a system: its own `replicas`, or of the experiment's those that its backend
+    can make."""
     own = backend.settings.replicas
     known = backend.prefixes
     return dict(own or {key: n for key, n in replicas.items() if key in known})
+
+
+def replica_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int]:
+    """How many replicas of each kind a system has."""
+    return backend.kinds(asked_counts(backend, replicas))
+
+
+def design_of(systems: Mapping[str, Any], replicas: Mapping[str, Any]) -> str:
+    """What replicas are: as the experiment says, or else as their kinds do. Looks settle what runs
+    leave open, and take samples for runs."""
+    made = [
+        set(asked_counts(backend, replicas))
+        for backend in backends_of(systems).values()
+        if not isinstance(backend, Given)
+    ]
+    said = replicas.get("design")
+    if said is None and any({"sample", "prompt"} <= kinds for kinds in made):
+        return "nested"
+    if said is None and replicas.get("until") is None and made and all(k == {"sample"} for k in made):
+        return "samples"
+    return said or "runs"

@@ -16,7 +16,7 @@ import msgspec
 from replitune.backends.interface import Backend, Given
 from replitune.corpus.settings import files_of, list_testsets
 from replitune.errors import ReplituneError
-from replitune.experiment.checks import backends_of, looks_of, replica_counts
+from replitune.experiment.checks import backends_of, design_of, looks_of, replica_counts
 from replitune.experiment.places import Places
 from replitune.experiment.settings import ExperimentSettings
 from replitune.experiment.stage import STAGES, Stage
@@ -230,9 +230,8 @@ class Experiment:
 
     @property
     def design(self) -> str:
-        """What replicas are: runs, or samples."""
-        design: str = self.settings.replicas.get("design", "runs")
-        return design
+        """What replicas are: runs, samples, or samples of runs."""
+        return design_of(self.settings.systems, self.settings.replicas)
 
     @property
     def families(self) -> int:

@@ -155,6 +155,7 @@ STAGES: Registry[type[Stage]] = Registry(
         "train": "replitune.stages.train:Train",
         "tune": "replitune.stages.tune:Tune",
         "train_replica": "replitune.stages.tune:TrainReplica",
+        "ask": "replitune.stages.ask:Ask",
         "decode": "replitune.stages.decode:Decode",
         "collect": "replitune.stages.collect:Collect",
         "batch": "replitune.stages.score:Batch",

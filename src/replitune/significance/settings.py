@@ -28,6 +28,8 @@ Correction = Literal["max-t", "holm", "bh", "none"]
 
 Family = Literal["pairs", "pairs x metrics", "all"]
 
+Design = Literal["runs", "samples", "nested"]
+
 Rule = Literal["better", "not-worse", "same"]
 """What a system may have to be, for a program that decides."""
 
@@ -164,11 +166,12 @@ class ReplicaDesign(Settings):
     """What replicas are; stands beside their numbers."""
 
     design: Annotated[
-        Literal["runs", "samples"],
+        Design,
         about(
             "Replicas are `runs` (of a tuner, of a training), or `samples`: outputs drawn for each "
             "segment independently, as from a language model at a temperature. Samples have no run "
             "effect, so the tests ask about new segments and new samples; whether the data agree "
-            "is tested."
+            "is tested. `nested`: the replicas of one kind are samples of one run, such as a prompt. "
+            "In an experiment, that of its replicas when it is not given."
         ),
     ] = "runs"

@@ -6,6 +6,7 @@ and Tibshirani 1993, ch. 21). A system that is compared with many others is anal
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -106,6 +107,23 @@ def analyse(metric: Metric, system: SystemStatistics, documents: NDArray[np.int3
         documents=G,
         smooth=smooth,
         notes=kink_notes(metric, system, documents) if smooth else (),
+    )
+
+
+def samples_as_runs(parts: SystemParts) -> SystemParts:
+    """The replicas of each group as one run, which is their mean: ``prompt002`` is ``prompt-002``."""
+    members: dict[str, list[int]] = {}
+    for row, (replica, group) in enumerate(zip(parts.replicas, parts.groups, strict=True)):
+        members.setdefault(group or replica, []).append(row)
+    return replace(
+        parts,
+        replicas=tuple(
+            re.sub(r"(?<=\D)(?=\d+$)", "-", name) if name not in parts.replicas else name
+            for name in members
+        ),
+        groups=(None,) * len(members),
+        scores=np.array([parts.scores[rows].mean() for rows in members.values()]),
+        units=np.array([parts.units[rows].mean(axis=0) for rows in members.values()]),
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from replitune import __version__
 from replitune.backends.interface import Derivation
+from replitune.backends.registry import get_backend
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
 from replitune.experiment.places import Places
@@ -86,6 +87,7 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
         histories=read_histories(job),
         corpus=json.loads(read_text(job.at.inputs))["warnings"],
         unrepeatable=unrepeatable,
+        answers=_remarks(job),
         provenance=Provenance(
             __version__,
             job.seed,
@@ -107,6 +109,19 @@ def _derivations(job: Report, testset: str) -> dict[str, tuple[str, list[Derivat
             read = json.loads(read_text(job.at.derivations(testset, system)))
             derivations[system] = read["replica"], read["derivations"]
     return derivations
+
+
+def _remarks(job: Report) -> list[str]:
+    """What a reader must know of the answers of servers."""
+    remarks = []
+    for system, settings in (job.asked or {}).items():
+        files = {
+            name: Path(file)
+            for testset in job.decoded
+            for name, file in job.answers(testset, system).items()
+        }
+        remarks += get_backend(system, settings).remarks(files)
+    return remarks
 
 
 def _store(at: Places, cell: Result) -> SegmentStatistics:

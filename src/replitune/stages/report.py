@@ -10,6 +10,7 @@ import msgspec
 from replitune.experiment.places import TESTS
 from replitune.experiment.stage import Conditions, Counts, Files, Stage, decodes_of
 from replitune.replicas import replica_ids
+from replitune.settings import plain
 from replitune.significance.registry import PEOPLE
 from replitune.stages.studies import STUDIES
 
@@ -47,6 +48,8 @@ class Report(Stage):
     samples: int
     people: list[str] | msgspec.UnsetType = msgspec.UNSET
     """Test sets on which metrics sharpen people's judgements."""
+    asked: dict[str, dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
+    """Systems whose translations are answers of a server, as their backend reads them."""
     looks: int | msgspec.UnsetType = msgspec.UNSET
     """The last look, where looks have decided how many replicas there are."""
 
@@ -76,6 +79,14 @@ class Report(Stage):
             family=tests.family,
             samples=tests.samples,
             people=[*experiment.sharpened] or msgspec.UNSET,
+            asked={
+                system: {
+                    "backend": backends[system].name,
+                    **plain(backends[system].stage_settings("decode")),
+                }
+                for system in experiment.systems_with("ask")
+            }
+            or msgspec.UNSET,
             looks=experiment.last_look,
         )
 
@@ -107,9 +118,19 @@ class Report(Stage):
             for system in systems:
                 files += [self.at.store(testset, metric, system) for metric in self.metrics]
                 files += decodes_of(self.at, testset, system, self.systems[system])
+                files += self.answers(testset, system).values()
                 if system in self.derived:
                     files.append(self.at.derivations(testset, system))
         return files
+
+    def answers(self, testset: str, system: str) -> dict[str, str]:
+        """What a server said, by replica and test set."""
+        if system not in (self.asked or {}):
+            return {}
+        return {
+            f"{one.id} on {testset}": self.at.answers(testset, system, one.id)
+            for one in replica_ids(self.systems[system])
+        }
 
     @property
     def runs(self) -> list[str]:

@@ -105,7 +105,7 @@ class Power(Study):
     @classmethod
     def testsets_in(cls, experiment: Experiment) -> list[str]:
         """And suites. Plans are of runs, not of samples."""
-        return [] if experiment.design == "samples" else experiment.tested
+        return [] if experiment.design != "runs" else experiment.tested
 
     def run(self, conditions: Conditions) -> None:
         from replitune.significance.settings import TestSettings

@@ -28,6 +28,7 @@ from replitune.significance.critical import Scope
 from replitune.significance.crossed_pair import CrossedPair, better_on
 from replitune.significance.margins import margin_iv, within_margin
 from replitune.significance.noise_ratio import Bound
+from replitune.significance.settings import Design
 from replitune.significance.system_parts import (
     SMALLEST_DOCUMENTS,
     Analyses,
@@ -35,11 +36,11 @@ from replitune.significance.system_parts import (
     effective_documents,
     has_documents,
     ignored_documents,
+    samples_as_runs,
     unit_of,
     weighted,
 )
 
-Design = Literal["runs", "samples"]
 UnitOrAuto = Annotated[
     Literal["auto", "segment", "document"],
     about(
@@ -78,6 +79,9 @@ def crossed_suite(
     parts_a = [shared.parts(metric, c.a, d) for c, d in zip(comparisons, documents, strict=True)]
     parts_b = [shared.parts(metric, c.b, d) for c, d in zip(comparisons, documents, strict=True)]
 
+    if design == "nested":
+        parts_a, parts_b = ([samples_as_runs(one) for one in parts] for parts in (parts_a, parts_b))
+
     def pair_of(a: SystemParts, b: SystemParts, bound: Bound | None = None) -> CrossedPair:
         return CrossedPair(
             a, b, sides_of(a, b, strata, paired), scope, alternative, paired, metric.higher_is_better, bound
@@ -86,7 +90,7 @@ def crossed_suite(
     a, b = weighted(parts_a, weights), weighted(parts_b, weights)
     bound = None
     if noise_ratio is not None:
-        noise_ratio_iv(sides_of(a, b, strata, paired), scope)
+        noise_ratio_iv(sides_of(a, b, strata, paired), scope, design)
         bound = shared.bound(metric, noise_ratio, [a.scores, b.scores])
     pair = pair_of(a, b, None if bound is None or bound.contradicted else bound)
     G_eff = min(
@@ -156,7 +160,7 @@ def crossed_suite(
         details=details,
         variances=pair.variances(word, alpha),
         analysis=pair.estimate if pair.estimable and pair.varies else None,
-        next_run=pair.next_run if design == "runs" else None,
+        next_run=pair.next_run if design != "samples" else None,
         uncertainty=pair.uncertainty if pair.estimable and not pair.lonely else None,
     )
 
@@ -199,7 +203,8 @@ def crossed(
     The interval is at 1 - `alpha` (one-sided: 1 - 2 `alpha`), with the critical value that also
     makes p; `df` is the number of degrees of freedom whose t quantile equals that critical value.
 
-    design: replicas are runs, or samples that are independent for each segment. margins: by metric
+    design: replicas are runs, or samples that are independent for each segment, or those of each
+    group are samples of one run. margins: by metric
     id, what counts as the same. analyses: what is shared with the tests of other pairs.
     """
     return crossed_suite(
@@ -218,13 +223,15 @@ def crossed(
     )
 
 
-def noise_ratio_iv(sides: Sequence[Side], scope: str) -> None:
+def noise_ratio_iv(sides: Sequence[Side], scope: str, design: str) -> None:
     """A bound is on the noise of runs of two systems, all of one kind."""
     misfit = None
     if scope == "segments":
         misfit = "a test of these runs, or of samples"
     elif len(sides) == 1:
         misfit = "`paired`"
+    elif design == "nested":
+        misfit = "`design: nested`"
     elif len(sides[0].strata) > 1:
         misfit = f"runs of {len(sides[0].strata)} tuners (`strata: none` takes them as one kind)"
     if misfit is not None:

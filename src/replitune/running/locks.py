@@ -18,13 +18,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import msgspec
 
 from replitune.errors import ReplituneError
 from replitune.running.files import flush
-from replitune.running.processes import is_running, machine, mark_of
+from replitune.running.processes import Process, this_process
 
 PATIENCE = 15.0
 """Seconds that a job needs to notice that its run was killed, and to end."""
@@ -43,22 +43,10 @@ WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 # ---- a folder
 
 
-class Owner(NamedTuple):
+def owner_of(path: Path) -> Process | None:
     """Who has a lock, or had it when it was killed."""
-
-    machine: str
-    process: int
-    mark: str
-    """Distinguishes the process from a later one with the same number; empty: unknown here."""
-
-    @property
-    def is_here(self) -> bool:
-        return self.machine == machine() and self.mark != ""
-
-
-def owner_of(path: Path) -> Owner | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Owner)
+        return msgspec.json.decode(path.read_bytes(), type=Process)
     except (OSError, ValueError):
         return None
 
@@ -67,8 +55,8 @@ def is_held(path: Path) -> bool:
     """Whether the owner of a lock is alive. If it is on another machine, or its name is damaged, this
     takes some seconds to see."""
     owner = owner_of(path)
-    if owner is not None and owner.is_here:
-        return is_running(owner.process, owner.mark)
+    if owner is not None and owner.is_running is not None:
+        return owner.is_running
     begin, first = time.monotonic(), _sign(path)
     while _has_owner(path) and time.monotonic() < begin + SILENCE:
         time.sleep(0.5)
@@ -87,7 +75,7 @@ def _has_owner(path: Path) -> bool:
 def died_here(path: Path) -> bool:
     """Whether the owner was a process of this machine, and was killed."""
     owner = owner_of(path)
-    return owner is not None and owner.is_here and not is_running(owner.process, owner.mark)
+    return owner is not None and owner.is_running is False
 
 
 def is_abandoned(path: Path) -> bool:
@@ -115,7 +103,7 @@ def held(path: Path, taken: str) -> Iterator[None]:
 
 def _whose(path: Path) -> str | None:
     owner = owner_of(path)
-    return None if owner is None else f"process {owner.process} on {owner.machine.partition(' ')[0]}"
+    return None if owner is None else f"process {owner.number} on {owner.host}"
 
 
 def _take(handle: IO[bytes], path: Path) -> bool:
@@ -128,9 +116,9 @@ def _take(handle: IO[bytes], path: Path) -> bool:
         alone = False
     owner = owner_of(path)
     # the kernel knows of all processes of this machine
-    if not (alone and owner is not None and owner.is_here) and is_held(path):
+    if not (alone and owner is not None and owner.is_running is not None) and is_held(path):
         return False
-    mine = Owner(machine(), os.getpid(), mark_of(os.getpid()) or "")
+    mine = this_process()
     handle.write(msgspec.json.encode(mine).ljust(WIDTH))
     handle.truncate()
     flush(path)

@@ -1,19 +1,23 @@
-"""Power is lost: of every file only what was flushed is on the disk."""
+"""Power is lost: what was flushed is on the disk; any other file is whole, empty or gone, by chance."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from replitune.running.locks import owner_of
 
 from .conftest import POINTS
 from .harness import Faults, alive, contents, descendants, fresh
@@ -54,22 +58,24 @@ def standing(process: subprocess.Popen[bytes]) -> Iterator[None]:
                 os.kill(pid, signal.SIGCONT)
 
 
-def after_the_loss(folder: Path, flushes: Path, to: Path) -> int:
-    """A copy in which every file that was not flushed as it is now is empty; how many."""
+def after_the_loss(folder: Path, flushes: Path, to: Path, rng: random.Random) -> Counter[str]:
+    """A copy in which files that were not flushed as they are now may be empty or gone; how many."""
     flushed = set(flushes.read_text().splitlines()) if flushes.exists() else set()
-    lost = 0
+    lost: Counter[str] = Counter()
     for path in sorted(folder.rglob("*")):
         place = to / path.relative_to(folder)
         if path.is_dir():
             place.mkdir(parents=True, exist_ok=True)
         elif path.is_file():
             at = path.stat()
-            if f"{at.st_ino} {at.st_size}" in flushed or path.name == "x.yaml":
+            is_safe = f"{at.st_ino} {at.st_size}" in flushed or path.name == "x.yaml"
+            is_now = "whole" if is_safe else rng.choice(("whole", "empty", "empty", "gone"))
+            if is_now == "whole":
                 shutil.copy2(path, place)
-            else:
-                place.write_bytes(b"")
+            elif is_now == "empty":
+                place.touch()
                 os.utime(place, ns=(at.st_atime_ns, at.st_mtime_ns))
-                lost += 1
+            lost[is_now] += 1
     return lost
 
 
@@ -94,12 +100,13 @@ def test_a_run_goes_on_after_a_loss_of_power(whole: Path, tmp_path: Path, shim: 
             time.sleep(hit.rng.uniform(0, 0.3))
             with standing(process):
                 image = tmp_path / f"after-{moment}"
-                lost = after_the_loss(hit.folder, flushes, image)
-            images.append((f"{moment} of {every} results, {lost} files empty", image))
+                lost = after_the_loss(hit.folder, flushes, image, hit.rng)
+            images.append((f"{moment} of {every} results; files: {dict(lost)}", image))
+            assert owner_of(image / "results/f/.run.lock"), "whose Snakemake's lock is"
         assert process.wait() == 0, hit.folder.with_name("out.txt").read_text()
     assert not alive(process.pid)
     image = tmp_path / "after-the-end"
-    after_the_loss(hit.folder, flushes, image)
+    after_the_loss(hit.folder, flushes, image, hit.rng)
     assert "(nothing to do)" in goes_on(Faults(image, hit.expected))
     for said, image in images:
         print(said)

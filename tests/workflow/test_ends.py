@@ -18,8 +18,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
 from replitune.experiment.reading import resolve
 from replitune.ledger.runs import read_run
-from replitune.running.locks import Owner
-from replitune.running.processes import machine, mark_of
+from replitune.running.processes import Process, machine, mark_of
 
 from .conftest import TINY, Snakemake, same_bytes
 
@@ -147,7 +146,7 @@ def test_a_run_killed_at_the_end_of_the_kernels_forgets_nothing(snakemake: Snake
     results = snakemake.folder / "results" / "tiny"
     # as `kill -9` leaves it
     dead = subprocess.Popen(["sleep", "100"])
-    owner = Owner(machine(), dead.pid, mark_of(dead.pid) or "")
+    owner = Process(machine(), dead.pid, mark_of(dead.pid) or "")
     dead.kill()
     dead.wait()
     (results / ".run.lock").write_bytes(msgspec.json.encode(owner))

@@ -1,4 +1,4 @@
-"""Whether a process is still the same one."""
+"""Processes as others know them, on this machine or elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 
 @cache
@@ -28,8 +29,25 @@ def mark_of(process: int) -> str | None:
     return f"{boot} {fields[19]}" if fields else None
 
 
-def is_running(process: int, mark: str) -> bool:
-    return mark_of(process) == mark
+class Process(NamedTuple):
+    machine: str
+    number: int
+    mark: str
+    """Distinguishes it from a later one with the same number; empty: unknown on its own machine."""
+
+    @property
+    def host(self) -> str:
+        return self.machine.partition(" ")[0]
+
+    @property
+    def is_running(self) -> bool | None:
+        """None: nobody knows here."""
+        known = self.machine == machine() and self.mark
+        return mark_of(self.number) == self.mark if known else None
+
+
+def this_process() -> Process:
+    return Process(machine(), os.getpid(), mark_of(os.getpid()) or "")
 
 
 def ancestors() -> Iterator[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,10 +14,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+import warm
 from replitune.workflow.engine import Engine
 from support import Ran
 
-from .conftest import TINY, Snakemake
+from .conftest import TINY, Snakemake, count_jobs, mark_incomplete
 
 pytestmark = pytest.mark.workflow
 
@@ -28,10 +30,16 @@ def with_program(decode: str) -> dict:
     return {**TINY, "systems": {"a": TINY["systems"]["a"], "b": {"backend": "command", "decode": decode}}}
 
 
-def start(folder: Path, experiment: dict, *words: str) -> subprocess.Popen[str]:
+def start(
+    folder: Path,
+    experiment: dict,
+    *words: str,
+    program: str = str(Path(sys.executable).parent / "replitune"),
+) -> subprocess.Popen[str]:
+    """A process of its own, which may be sent signals, or killed."""
     (folder / "experiment.yaml").write_text(yaml.safe_dump(experiment))
     return subprocess.Popen(
-        [sys.executable, "-m", "replitune", "run", "--cores", "2", *words],
+        [program, "run", "--cores", "2", *words],
         cwd=folder,
         text=True,
         stdout=subprocess.PIPE,
@@ -42,7 +50,7 @@ def start(folder: Path, experiment: dict, *words: str) -> subprocess.Popen[str]:
 
 
 def run(folder: Path, experiment: dict, *words: str) -> Ran:
-    process = start(folder, experiment, *words)
+    process = start(folder, experiment, *words, program=warm.program("replitune"))
     out, err = process.communicate()
     return Ran(process.returncode, out, err)
 
@@ -137,6 +145,15 @@ def test_a_run_that_is_ended_leaves_no_process_and_goes_on(tmp_path: Path, numbe
     assert ran.code == 0, ran.err
     assert (tmp_path / "results/tiny/decodes/t1/b/seed-002.txt").is_file()
     assert not list((tmp_path / ".snakemake").glob("locks/*"))
+
+
+def test_what_was_made_when_its_run_was_killed_is_made_again(finished: Snakemake, tmp_path: Path):
+    """Snakemake by itself would refuse to go on."""
+    shutil.copytree(finished.folder, tmp_path, dirs_exist_ok=True)
+    mark_incomplete(tmp_path, "results/tiny/decodes/t1/a/seed-001.txt")
+    ran = run(tmp_path, TINY, "--", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert count_jobs(ran.out)["decode"] == 1
 
 
 def test_the_lock_of_a_live_snakemake_is_respected(tmp_path: Path):

@@ -17,12 +17,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
-
-import msgspec
+from typing import IO
 
 from replitune.errors import ReplituneError
-from replitune.running.processes import is_running, machine, mark_of
+from replitune.running.processes import Process
 
 PATIENCE = 15.0
 """Seconds that a job needs to notice that its run was killed, and to end."""
@@ -39,23 +37,11 @@ WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 # ---- a folder
 
 
-class Owner(NamedTuple):
+def owner_of(path: Path) -> Process | None:
     """Who has a lock, or had it when it was killed."""
-
-    machine: str
-    process: int
-    mark: str
-    """Distinguishes the process from a later one with the same number; empty: unknown here."""
-
-    @property
-    def is_here(self) -> bool:
-        return self.machine == machine() and self.mark != ""
-
-
-def owner_of(path: Path) -> Owner | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Owner)
-    except (OSError, ValueError):
+        return Process.read(path.read_bytes())
+    except OSError:
         return None
 
 
@@ -63,7 +49,7 @@ def is_held(path: Path) -> bool:
     """Whether the owner of a lock is alive; on another machine, this takes some seconds to see."""
     owner = owner_of(path)
     if owner is None or owner.is_here:
-        return owner is not None and is_running(owner.process, owner.mark)
+        return owner is not None and owner.is_running
     begin, first = time.monotonic(), _sign(path)
     while time.monotonic() < begin + SILENCE:  # clocks of other machines are not compared
         time.sleep(0.5)
@@ -75,7 +61,7 @@ def is_held(path: Path) -> bool:
 def died_here(path: Path) -> bool:
     """Whether the owner was a process of this machine, and was killed."""
     owner = owner_of(path)
-    return owner is not None and owner.is_here and not is_running(owner.process, owner.mark)
+    return owner is not None and owner.is_here and not owner.is_running
 
 
 def is_abandoned(path: Path) -> bool:
@@ -103,7 +89,7 @@ def held(path: Path, taken: str) -> Iterator[None]:
 
 def _whose(path: Path) -> str | None:
     owner = owner_of(path)
-    return None if owner is None else f"process {owner.process} on {owner.machine.partition(' ')[0]}"
+    return None if owner is None else f"process {owner.number} on {owner.machine.partition(' ')[0]}"
 
 
 def _take(handle: IO[bytes], path: Path) -> bool:
@@ -118,9 +104,9 @@ def _take(handle: IO[bytes], path: Path) -> bool:
     # the kernel knows of all processes of this machine
     if not (alone and owner is not None and owner.is_here) and is_held(path):
         return False
-    mine = Owner(machine(), os.getpid(), mark_of(os.getpid()) or "")
+    mine = Process.this()
     handle.truncate(0)
-    handle.write(msgspec.json.encode(mine))
+    handle.write(mine.written)
     if not alone:
         time.sleep(0.5)  # another process may have seen the same dead owner: the last one to write gets it
     return owner_of(path) == mine

@@ -1,12 +1,14 @@
-"""Whether a process is still the same one."""
+"""Which process is meant, and whether it is still the same one."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple, Self
+
+import msgspec
 
 
 @cache
@@ -16,6 +18,39 @@ def machine() -> str:
         return f"{platform.node()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
         return platform.node()
+
+
+class Process(NamedTuple):
+    """One that has a lock or has started jobs, or had when it was killed."""
+
+    machine: str
+    number: int
+    mark: str
+    """Distinguishes it from a later one with the same number; empty: unknown here."""
+
+    @classmethod
+    def this(cls) -> Self:
+        return cls(machine(), os.getpid(), mark_of(os.getpid()) or "")
+
+    @classmethod
+    def read(cls, content: str | bytes) -> Self | None:
+        """As JSON; None for anything else."""
+        try:
+            return msgspec.json.decode(content, type=cls)
+        except ValueError:
+            return None
+
+    @property
+    def written(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @property
+    def is_here(self) -> bool:
+        return self.machine == machine() and self.mark != ""
+
+    @property
+    def is_running(self) -> bool:
+        return is_running(self.number, self.mark)
 
 
 def mark_of(process: int) -> str | None:
@@ -30,14 +65,6 @@ def mark_of(process: int) -> str | None:
 
 def is_running(process: int, mark: str) -> bool:
     return mark_of(process) == mark
-
-
-def ancestors() -> Iterator[int]:
-    process = os.getppid()
-    while process > 1:
-        yield process
-        fields = _fields(process)
-        process = int(fields[1]) if fields else 0
 
 
 def _fields(process: int) -> list[str]:

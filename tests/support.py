@@ -34,14 +34,13 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = shared / name
-    with open(shared / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            half = shared / f"{name}.half"
-            shutil.rmtree(half, ignore_errors=True)
-            half.mkdir()
-            make(half)
-            half.rename(folder)
+    with open(shared / f"{name}.made", "a+") as made:
+        fcntl.flock(made, fcntl.LOCK_EX)
+        if made.seek(0, os.SEEK_END) == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            made.write("once")
     return folder
 
 

@@ -52,18 +52,23 @@ BACKENDS = ("agg", "pdf", "svg")
 
 @functools.cache
 def program(name: str) -> str:
-    """The path of `snakemake`, `replitune`, or of `python`, which is `sys.executable` in these."""
-    return str(_server() / name)
+    """The path of `snakemake` or `replitune`."""
+    return str(_server() / "bin" / name)
 
 
 @functools.cache
 def _server() -> Path:
-    """Start it; it ends with this process. Its clients are in a folder."""
+    """Start it; it ends with this process. Its clients are in a folder, with a Python that has the
+    same packages: Snakemake's jobs find `replitune` beside it."""
     folder = Path(tempfile.mkdtemp(prefix="warm-"))  # a socket's name is short
-    address = str(folder / "socket")
-    for name in ("snakemake", "replitune", "python"):
-        (folder / name).write_text(CLIENT.format(python=sys.executable, address=address))
-        (folder / name).chmod(0o755)
+    address, programs = str(folder / "socket"), folder / "bin"
+    programs.mkdir()
+    for name in ("snakemake", "replitune"):
+        (programs / name).write_text(CLIENT.format(python=sys.executable, address=address))
+        (programs / name).chmod(0o755)
+    (programs / "python").symlink_to(Path(sys.executable).resolve())
+    (folder / "pyvenv.cfg").write_text(f"home = {sys.base_prefix}/bin\n")
+    (folder / "lib").symlink_to(Path(sys.prefix) / "lib")
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     process = subprocess.Popen(
         [sys.executable, __file__, str(folder)],
@@ -135,7 +140,7 @@ def attend(client: socket.socket, folder: Path) -> Callable[[], object]:
         os.umask(mask)
         os.environ.clear()
         os.environ.update(variables)
-        return functools.partial(become, words, str(folder / "python"))
+        return functools.partial(become, words, str(folder / "bin" / "python"))
     ended = os.pidfd_open(child)
     while ended not in (ready := select.select([client, ended], [], [])[0]):
         assert client in ready
@@ -150,11 +155,6 @@ def attend(client: socket.socket, folder: Path) -> Callable[[], object]:
 
 
 def become(words: list[str], python: str) -> int:
-    name = Path(words[0]).name
-    if name == "python":
-        if words[1:3] != ["-P", "-m"] or words[3] not in ("snakemake", "replitune"):
-            os.execv(sys.executable, [sys.executable, *words[1:]])
-        name, words = words[3], words[3:]
     code = 1
 
     def leave() -> None:
@@ -164,11 +164,11 @@ def become(words: list[str], python: str) -> int:
         os._exit(code)
 
     atexit.register(leave)
-    sys.argv, sys.executable = words, python  # Snakemake's jobs find `replitune` beside it
+    sys.argv, sys.executable = words, python
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", buffering=1, closefd=False)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if name == "snakemake":
+    if Path(words[0]).name == "snakemake":
         from snakemake.cli import main
     else:
         from replitune.cli.main import main

@@ -14,7 +14,8 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,13 @@ class Snakemake:
         ran = self.run("--dry-run", *arguments, **options)
         return count_jobs(ran.stdout + ran.stderr)
 
+    @classmethod
+    def made_once(
+        cls, factory: pytest.TempPathFactory, name: str, make: Callable[[Snakemake], object]
+    ) -> Snakemake:
+        """A folder that is filled once in a session. Not to be changed by a test."""
+        return cls(made_once(factory, name, lambda folder: make(cls(folder))))
+
     def in_process(self, experiment: dict, **overrides: object) -> Snakemake:
         """The folder with what a run makes, made without Snakemake."""
         run_file(self.write(experiment), **overrides)
@@ -120,12 +128,12 @@ def snakemake(tmp_path: Path) -> Snakemake:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     """The tiny experiment, run from scratch on two cores. Not to be changed by a test."""
 
-    def make(folder: Path) -> None:
-        runner = Snakemake(folder, cold=True)
+    def make(runner: Snakemake) -> None:
         runner.write(TINY)
-        (folder / "printed.txt").write_text(runner.run().stderr)
+        printed = replace(runner, cold=True).run().stderr
+        (runner.folder / "printed.txt").write_text(printed)
 
-    return Snakemake(made_once(tmp_path_factory, "finished", make))
+    return Snakemake.made_once(tmp_path_factory, "finished", make)
 
 
 def mark_incomplete(folder: Path, name: str) -> None:

@@ -26,16 +26,15 @@ SLEEP = f"613.{os.getpid()}"
 """Seconds that nothing else sleeps, in other workers neither."""
 
 
+COLD = str(Path(sys.executable).parent / "replitune")
+"""Its jobs take long enough to be seen."""
+
+
 def with_program(decode: str) -> dict:
     return {**TINY, "systems": {"a": TINY["systems"]["a"], "b": {"backend": "command", "decode": decode}}}
 
 
-def start(
-    folder: Path,
-    experiment: dict,
-    *words: str,
-    program: str = str(Path(sys.executable).parent / "replitune"),
-) -> subprocess.Popen[str]:
+def start(folder: Path, experiment: dict, *words: str, program: str = COLD) -> subprocess.Popen[str]:
     """A process of its own, which may be sent signals, or killed."""
     (folder / "experiment.yaml").write_text(yaml.safe_dump(experiment))
     return subprocess.Popen(
@@ -49,8 +48,8 @@ def start(
     )
 
 
-def run(folder: Path, experiment: dict, *words: str) -> Ran:
-    process = start(folder, experiment, *words, program=warm.program("replitune"))
+def run(folder: Path, experiment: dict, *words: str, program: str | None = None) -> Ran:
+    process = start(folder, experiment, *words, program=program or warm.program("replitune"))
     out, err = process.communicate()
     return Ran(process.returncode, out, err)
 
@@ -76,7 +75,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 300) -> None:
 
 
 def test_a_run_says_how_far_it_is_and_ends_with_the_report(tmp_path: Path):
-    ran = run(tmp_path, TINY)
+    ran = run(tmp_path, TINY, program=COLD)
     assert ran.code == 0, ran.err
     assert "decode a seed-001 is done in " in ran.out
     assert "of 4 replicas" in ran.out

@@ -169,7 +169,6 @@ JOB = """
 import signal, sys, time
 from pathlib import Path
 from replitune.running import supervisor
-from replitune.running.processes import Process, machine, mark_of
 from replitune.running.files import atomic_open
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))  # as the command line does
 supervisor.PERIOD = float(sys.argv[2])

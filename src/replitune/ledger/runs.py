@@ -22,7 +22,7 @@ from replitune.experiment.reading import resolve
 from replitune.experiment.settings import ExperimentSettings
 from replitune.ledger.records import remove_remains
 from replitune.running.files import atomic_open
-from replitune.running.processes import is_running, mark_of
+from replitune.running.processes import mark_of
 from replitune.settings import plain
 
 NAME = ".run.json"
@@ -52,7 +52,7 @@ class Run(msgspec.Struct, frozen=True):
     @property
     def goes_on(self) -> bool | None:
         """None: unknown on this machine."""
-        return is_running(self.process, self.mark) if self.is_here else None
+        return mark_of(self.process) == self.mark if self.is_here else None
 
 
 def write_run(experiment: Experiment, logs: Iterable[str], parallel: int) -> None:

@@ -50,7 +50,7 @@ class Process(NamedTuple):
 
     @property
     def is_running(self) -> bool:
-        return is_running(self.number, self.mark)
+        return mark_of(self.number) == self.mark
 
 
 def mark_of(process: int) -> str | None:
@@ -61,10 +61,6 @@ def mark_of(process: int) -> str | None:
     except OSError:
         return None
     return f"{boot} {fields[19]}" if fields else None
-
-
-def is_running(process: int, mark: str) -> bool:
-    return mark_of(process) == mark
 
 
 def _fields(process: int) -> list[str]:

@@ -93,8 +93,7 @@ class Kernels(Stage):
                     other.check(code.result())
             else:
                 metrics = [METRICS.entry(given) for given in self.metrics]
-                # of the same id, perhaps: those of the experiment and those of its studies
-                methods = [TESTS.entry(given) for given in self.methods]
+                methods = [TESTS.entry(given) for given in self.methods]  # ids may occur twice
                 _compile("tests", steps_of_tests(metrics, methods))
                 _compile("tuning", tuning)
         print(f"kernels are compiled ({sum(os.times()[:4]) - began:.0f} CPU-s)")

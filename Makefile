@@ -35,7 +35,7 @@ test: say-test $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 say-test:
-	@echo '== make test: the whole test suite, about five minutes on two cores; its last line is the verdict'
+	@echo '== make test: the whole test suite, about ten minutes on two cores; its last line is the verdict'
 
 # 50 seeded hits in every stage, of every kind; prints what was hit. FAULTS=5 for fewer.
 FAULTS ?= 50

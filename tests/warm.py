@@ -46,7 +46,7 @@ if code < 0:
     os.kill(os.getpid(), -code)
 os._exit(code)
 """
-OTHERS = ("snakemake.cli", "snakemake.scheduling.job_scheduler", "matplotlib.pyplot", "pyarrow.parquet")
+OTHERS = ("snakemake.cli", "snakemake.workflow", "matplotlib.pyplot", "pyarrow.parquet")
 BACKENDS = ("agg", "pdf", "svg")
 
 

@@ -167,7 +167,8 @@ def test_the_lock_of_a_live_snakemake_is_respected(tmp_path: Path):
     (tmp_path / "begun").unlink()
     snakemake = Snakemake(tmp_path)
     snakemake.run("--unlock", configfile="experiment.yaml")
-    with snakemake.start("--rerun-incomplete", configfile="experiment.yaml") as alive:
+    options = ["--rerun-incomplete", "--until", "decode"]
+    with snakemake.start(*options, configfile="experiment.yaml") as alive:
         wait_for(lambda: (tmp_path / "begun").exists())
         ran = run(tmp_path, waiting)
         assert (ran.code, "another run is at work" in ran.err) == (2, True), ran.err

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from replitune.errors import ReplituneError
@@ -20,6 +19,7 @@ from replitune.running.processes import Process
 OTHER = """
 import sys
 from replitune.running import locks
+from replitune.running.processes import Process
 with locks.only_one(sys.argv[1]):
     print("has it", flush=True)
     sys.stdin.read()
@@ -54,6 +54,7 @@ HOLDER = """
 import errno, fcntl, sys
 from pathlib import Path
 from replitune.running import locks
+from replitune.running.processes import Process
 if sys.argv[2] != "with":
     def refuse(*_):
         raise OSError(int(sys.argv[2]), "no locks")
@@ -107,7 +108,7 @@ def test_the_owner_on_another_machine_lives_while_it_gives_signs(
     """Also where the kernel knows of this machine's locks alone."""
     monkeypatch.setattr(locks, "SILENCE", 2.0)
     path = tmp_path / "lock"
-    path.write_bytes(msgspec.json.encode(Process("elsewhere 1", 1, "x")))
+    path.write_bytes(Process("elsewhere 1", 1, "x").written)
     done = threading.Event()
     with open(path, "ab") as handle:
         monkeypatch.setattr(locks, "BEAT", 0.2)

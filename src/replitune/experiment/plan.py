@@ -110,7 +110,7 @@ def _sides(experiment: Experiment, part: str) -> Sides:
 
 def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: Sides) -> None:
     """Refuse outputs that are not those of the test set."""
-    from replitune.statistics.outputs import Outputs
+    from replitune.statistics.outputs import read_outputs
     from replitune.statistics.plausibility import Plausibility
 
     backend, (source, reference) = experiment.backends[system], sides
@@ -118,7 +118,8 @@ def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: S
     replicas = backend.collect(testset, experiment.corpora, len(reference))
     if not backend.gives_texts:
         return
-    outputs = Outputs.from_replicas([lines for lines in replicas.values() if len(lines) == len(reference)])
+    whole = [lines for lines in replicas.values() if len(lines) == len(reference)]
+    outputs = read_outputs(whole, len(reference))
     for doubt in Plausibility([reference], source).doubts(system, outputs):
         raise ReplituneError(f"{testset}: {doubt.text}", fix="check the names and the lines of the files")
 

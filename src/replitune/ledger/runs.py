@@ -20,7 +20,7 @@ from replitune.experiment.reading import resolve
 from replitune.experiment.settings import ExperimentSettings
 from replitune.ledger.records import remove_remains
 from replitune.running.files import atomic_open
-from replitune.running.processes import Process, this_process
+from replitune.running.processes import Process
 from replitune.settings import plain
 
 NAME = ".run.json"
@@ -53,7 +53,7 @@ def write_run(experiment: Experiment, logs: Iterable[str], parallel: int) -> Non
             log.removeprefix(below).removesuffix(".log") for log in logs if log.startswith(below)
         ),
         parallel=parallel,
-        process=this_process(),
+        process=Process.this(),
     )
     with atomic_open(experiment.folder / NAME, "wb") as handle:
         handle.write(msgspec.json.encode(run, order="deterministic"))

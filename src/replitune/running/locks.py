@@ -20,11 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-import msgspec
-
 from replitune.errors import ReplituneError
 from replitune.running.files import flush
-from replitune.running.processes import Process, this_process
+from replitune.running.processes import Process
 
 PATIENCE = 15.0
 """Seconds that a job needs to notice that its run was killed, and to end."""
@@ -46,8 +44,8 @@ WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 def owner_of(path: Path) -> Process | None:
     """Who has a lock, or had it when it was killed."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Process)
-    except (OSError, ValueError):
+        return Process.read(path.read_bytes())
+    except OSError:
         return None
 
 
@@ -118,8 +116,8 @@ def _take(handle: IO[bytes], path: Path) -> bool:
     # the kernel knows of all processes of this machine
     if not (alone and owner is not None and owner.is_running is not None) and is_held(path):
         return False
-    mine = this_process()
-    handle.write(msgspec.json.encode(mine).ljust(WIDTH))
+    mine = Process.this()
+    handle.write(mine.written.ljust(WIDTH))
     handle.truncate()
     flush(path)
     if not alone:

@@ -448,6 +448,40 @@ def shapes(found: pd.DataFrame) -> str:
 # -- families -----------------------------------------------------------------------------
 
 
+def failures(found: pd.DataFrame) -> str:
+    """Runs of which some fail: level at .05, and the share of these with a note."""
+    own = found[(found["kind"] == "failures") & (found["method"] == "crossed") & (found["ratio"] == 10)]
+    rows = []
+    for what, of in own.groupby("what", sort=False):
+        row = [what]
+        for n in sorted(set(of["n"])):
+            one = of[of["n"] == n].iloc[0]
+            noted = 1 - one["quiet 0.05"] / one["at 0.05"] if one["at 0.05"] else 0.0
+            row.append(f"{pair_of_rates(of[of['n'] == n])} ({number(noted, 2)})")
+        rows.append(row)
+    return table(["runs that fail, and in which system", "3 v 3", "5 v 5", "10 v 10"], rows)
+
+
+def others(found: pd.DataFrame) -> str:
+    """Worst cell at .05 / .01 of what else there is."""
+    own = found[found["method"] == "crossed"]
+    seeds = own[own["kind"] == "seeds"]
+    rows = [["single outputs of A thrice as noisy", pair_of_rates(own[own["kind"] == "outputs"])]]
+    for accuracy in (0.5, 0.9, 0.99):
+        at = own[(own["kind"] == "binary") & (own["what"].astype(str) == f"{accuracy:g}")]
+        rows.append([f"right or wrong, accuracy {short(accuracy)}, N = 50 and 200", pair_of_rates(at)])
+    for rho in ("0.5", "1"):
+        for paired in (False, True):
+            at = seeds[(seeds["what"].astype(str) == rho) & (seeds["paired"] == paired)]
+            how = "paired" if paired else "not paired"
+            rows.append([f"runs of A and B correlated by {short(float(rho))}, {how}", pair_of_rates(at)])
+    for what in ("exponential", "lognormal"):
+        for N in (50, 200, 500):
+            at = own[(own["one_sided"] != 0) & (own["what"] == what) & (own["N"] == N)]
+            rows.append([f"one-sided, {what} segments, N = {N}", pair_of_rates(at)])
+    return table(["cells", "worst, .05 / .01"], rows)
+
+
 def families(found: pd.DataFrame) -> str:
     """Power at .05 against three standard errors of a pair, with a bound as simulated and without as
     planned, which a simulation agrees with; adjusted, without the bound, by Bonferroni."""
@@ -470,6 +504,38 @@ def families(found: pd.DataFrame) -> str:
     for ratio in ("1", "10"):
         head += [f"{ratio}: `crossed`", "bound", "adjusted: `crossed`", "bound"]
     return table(head, rows)
+
+
+def halves(found: pd.DataFrame) -> str:
+    """At .05 / .01, by system; the seeds together."""
+    of = {"seeds, 2 v 3": ~found["system"].isin(["dl2", "dl6"])}
+    of |= {f"{name}, {k} v {k}": found["system"] == name for name, k in (("dl2", 6), ("dl6", 8))}
+    rows = []
+    for method in dict.fromkeys(found["method"]):
+        row = [f"`{method}`"]
+        for which in of.values():
+            own = found[which & (found["method"] == method)]
+            total = own["splits"].sum()
+            shares = (number(own[f"at {alpha}"].sum() / total) for alpha in ALPHAS)
+            row.append(" / ".join(shares) if own["without p"].sum() < total else "no p")
+        rows.append(row)
+    return table(["test", *of], rows)
+
+
+def next_runs(found: pd.DataFrame) -> str:
+    keys = list(dict.fromkeys(zip(found["runs"], found["n"], found["column"], strict=True)))
+    bins = sorted(set(zip(found["said from"], found["to"], strict=True)))
+    rows = []
+    for low, high in bins:
+        row = [f"{short(low)} to {short(high)}"]
+        for runs, n, column in keys:
+            at = where(found, runs=runs, n=n, column=column, **{"said from": low})
+            one = at.iloc[0] if len(at) else None
+            row.append("–" if one is None else f"{number(one['came'], 2)} ({one['predictions']})")
+        rows.append(row)
+    where_to = {"superior": "this set", "superior_new": "a new one"}
+    head = [f"{runs}, {n} runs, {where_to[column]}" for runs, n, column in keys]
+    return table(["probability said", *head], rows)
 
 
 def calibration(gate: pd.DataFrame) -> None:
@@ -646,6 +712,10 @@ def main() -> None:
         "nested": nested(gate),
         "replicas": replicas(pd.read_csv(HERE / "replicas.csv")),
         "shapes": shapes(outside()),
+        "failures": failures(outside()),
+        "others": others(outside()),
+        "halves": halves(pd.read_csv(HERE / "halves.csv")),
+        "next-runs": next_runs(pd.read_csv(HERE / "next_runs.csv")),
         "families": families(pd.read_csv(HERE / "noise_ratio.csv")),
     }
     for name, text in parts.items():

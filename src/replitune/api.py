@@ -130,8 +130,10 @@ def compare(
     runs_of = {system: len(outputs) for system, outputs in texts.items()}
     tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
     signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
+    warnings = (
+        exchanged(given.references, refs, [run for runs in systems.values() for run in runs]) + warnings
+    )
     warnings += tokenised_twice(given.references[0], signatures)
-    warnings += exchanged(given.references, refs, [run for runs in systems.values() for run in runs])
     copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
     return _report(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],

@@ -388,7 +388,7 @@ def _baseline(words: list[str]) -> tuple[str, list[str]]:
     """The name of the baseline, and its files: ``H H ...`` or ``NAME=H H ...``."""
     name, equals, _ = words[0].partition("=")
     if not equals or Path(words[0]).exists() or "/" in name:
-        return "baseline", words
+        return "baseline", [file for word in words for file in matches(word)]
     return safe_name(name, "--baseline", SystemName), system_files(words, "--baseline")[1]
 
 

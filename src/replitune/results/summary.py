@@ -107,14 +107,15 @@ def summarise_answers(
     doubted = [
         Caveat("given", text if text.startswith(names) else capital(text)) for text in (*doubts, *given)
     ]
+    told = doubted.pop(0).sentence if doubts else None
     leads = [own[0] for own in testsets.values()]
     alone = {cell.testset: cell for cell in reversed(cells) if len(cell.systems) == 1}
     return Summary(
         headlines=tuple(
-            Headline(testset, f"Nothing can be said yet. {doubts[0]}", "amber", 0, 0)
+            Headline(testset, f"Nothing can be said yet. {told}", "amber", 0, 0)
             for testset in dict.fromkeys([*testsets, *alone])
         )
-        if doubts
+        if told
         else (
             *(_headline(name, own, baseline, doubted) for name, own in testsets.items()),
             *(Headline(name, _of_one(cell), tone(False, doubted), 0, 0) for name, cell in alone.items()),

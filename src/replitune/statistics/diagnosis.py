@@ -104,7 +104,7 @@ def exchanged(streams: Sequence[Sequence[str]], refs: object, outputs: Sequence[
     paths = [Path(run) for run in outputs if isinstance(run, str | Path)]
     others = [file for file in paths if _REFERENCE.search(file.name.lower())]
     if called and others:
-        return [f"{called[0]} is given as a reference and {others[0]} as an output: are they exchanged?"]
+        return [f"the reference is {called[0]} and an output {others[0]}: are they exchanged?"]
     if len(streams) < 2:
         return []
     long = [pair for pair in zip(*streams[:2], strict=True) if min(map(len, pair)) > _LONG]

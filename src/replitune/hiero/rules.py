@@ -57,8 +57,8 @@ class Rules(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Weighted:
-    """The rules of a batch, and their scores and words outside the search.
+class Weighted(Matched):
+    """A batch with its rules, and their scores and words outside the search.
 
     scores: (O, 4) float32, as in the grammar, unweighted
     target: of all symbols, ids in the target vocabulary, from its size on copied words; -1, -2
@@ -69,6 +69,11 @@ class Weighted:
     scores: NDArray[np.float32]
     target: NDArray[np.int32]
     unknown: NDArray[np.int8]
+
+    @property
+    def tables(self) -> tuple[Rules, NDArray[np.float32], NDArray[np.int32], NDArray[np.int8]]:
+        """What derivations are read by."""
+        return self.rules, self.scores, self.target, self.unknown
 
 
 @njit(cache=True)
@@ -200,4 +205,4 @@ def weigh(model: HieroModel, matched: Matched, weights: NDArray[np.float64], lim
     count = np.concatenate([counts, np.ones(copied, np.int64)])
     rules = Rules(starts(count)[:-1], count, np.zeros(total, RULE), symbols)
     _fill(lm.automaton, frozen(model.extends), weights, scores, isolated, unknown, start, rules)
-    return Weighted(rules, scores, target, unknown)
+    return Weighted(**vars(matched), rules=rules, scores=scores, target=target, unknown=unknown)

@@ -160,7 +160,7 @@ class Embedded(Backend):
             return None
         made_by = [self.name, self.version]
         wanted = [job.dev_sha256, job.metric, job.nbest, density, start.tolist()]
-        name = "lists" if density is None else "graphs"
+        name = "lists" if density is None else "forests"
         mark = fingerprint({"made by": made_by, "inputs": dict(inputs), "wanted": wanted})
         return FirstDecoding(job.common / f"first-{name}.npz", start, mark)
 

@@ -4,33 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.phrase.decoder import NBest
 from replitune.phrase.first import Arrays, FirstDecoding
+from replitune.tuning.forest import Forests
 from replitune.tuning.hypothesis_statistics import KnownStatistics
-from replitune.tuning.lattice import SearchGraphs
 from replitune.tuning.loop import Decoded
 
-
-class System(Protocol):
-    """The methods of a system that it calls; `lines` are the dev set's, in the system's own form."""
-
-    def nbest(self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1) -> NBest: ...
-
-    Graphs: type[SearchGraphs]
-    """The class of what `search_graphs` returns, with an argument for each of its arrays."""
-
-    def search_graphs(
-        self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
-    ) -> tuple[SearchGraphs, list[str]]:
-        """Those of all lines, and the vocabulary that their words are numbers in."""
-
-    def joined(self, texts: list[str]) -> list[str]: ...
+if TYPE_CHECKING:
+    from replitune.phrase.system import TrainedSystem
 
 
 class DevDecoder:
@@ -39,7 +25,7 @@ class DevDecoder:
 
     def __init__(
         self,
-        system: System,
+        system: TrainedSystem,
         source: Any,
         references: Sequence[Sequence[str]],
         metric: Metric,
@@ -73,7 +59,7 @@ class DevDecoder:
                 first.save(weights, {**arrays, "vocabulary": np.frombuffer(words, np.uint8)})
         if self.density is None:
             return Decoded(arrays["segments"], arrays["features"], arrays["statistics"])
-        graphs = self.system.Graphs(**arrays)
+        graphs = Forests(**arrays)
         best = graphs.envelope(weights, np.zeros(len(weights)))
         statistics = self._statistics(best.segments, best.word_start, best.words)
         return Decoded(best.segments, best.features, statistics, graphs, self._statistics)
@@ -101,9 +87,7 @@ class DevDecoder:
 
     def _graphs(self, weights: NDArray[np.float64]) -> Arrays:
         assert self.density is not None
-        graphs, self._vocabulary = self.system.search_graphs(
-            self.source, weights, self.density, self.threads
-        )
+        graphs, self._vocabulary = self.system.forests(self.source, weights, self.density, self.threads)
         return vars(graphs)
 
     def _word_statistics(

@@ -6,8 +6,9 @@ weighted once, and a sentence holds only the number of the phrase on each of its
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -233,6 +234,7 @@ class Batch:
     target_words: of all options, ids in the target vocabulary, from its size on `copied`
     unknown: (O,) 1 for a copied word
     copied: unknown source words
+    memos: of each thread
     """
 
     start: NDArray[np.int64]
@@ -243,6 +245,7 @@ class Batch:
     target_words: NDArray[np.int32]
     unknown: NDArray[np.int8]
     copied: list[str]
+    memos: threading.local = field(default_factory=threading.local)
 
     def __len__(self) -> int:
         return len(self.start) - 1

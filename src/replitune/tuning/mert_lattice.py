@@ -20,7 +20,7 @@ from replitune.tuning.interface import Hypotheses, TuningResult, WordStatistics,
 from replitune.tuning.mert import Mert, Restarts
 
 if TYPE_CHECKING:
-    from replitune.tuning.lattice import Envelope, SearchGraphs
+    from replitune.tuning.forest import Envelope, Forests
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
 
@@ -73,7 +73,7 @@ class MertLattice(Mert):
 
     def tune_lattices(
         self,
-        lattices: SearchGraphs,
+        lattices: Forests,
         statistics: WordStatistics,
         pool: Pool,
         objective: Objective,

@@ -14,11 +14,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.hiero.chart import Matched
-from replitune.hiero.context import append_word
-from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, UNKNOWN_WORD, WORD_PENALTY
+from replitune.hiero.context import append_words
+from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WORD_PENALTY
 from replitune.hiero.model import HieroModel
 from replitune.leaf import leaf
-from replitune.phrase.arrays import frozen, starts
+from replitune.phrase.arrays import frozen, starts, stretches
+from replitune.phrase.features import UNKNOWN_WORD
 
 RULE = np.dtype(
     [
@@ -111,20 +112,15 @@ def _select(nodes, option_start, target_start, symbols, scores, isolated, weight
 
 @leaf
 def _read_prefix(automaton, extends, symbols, rule):
-    """Set what the LM says of the words before the first gap; where that is."""
-    left, full, state = np.int64(automaton.root), np.int64(0), np.int64(automaton.root)
-    total = 0.0
-    j = np.int64(rule.begin)
-    while j < rule.end and symbols[j] >= 0:
-        logprob, left, full, state = append_word(
-            automaton, extends, left, full, state, np.int64(symbols[j])
-        )
-        total += logprob
-        j += 1
+    """Set where the first gap is, and what the LM says of the words before it."""
+    root = np.int64(automaton.root)
+    begin, end = np.int64(rule.begin), np.int64(rule.end)
+    total, left, full, state, j = append_words(
+        automaton, extends, symbols, begin, end, root, np.int64(0), root
+    )
     rule.middle = j
     rule.first = 1 if j < rule.end and symbols[j] == -2 else 0
     rule.prefix, rule.left, rule.full, rule.state = total, left, full, state
-    return total
 
 
 @njit(cache=True)
@@ -176,7 +172,7 @@ def weigh(model: HieroModel, matched: Matched, weights: NDArray[np.float64], lim
     lengths[:known] = target_start[rows + 1] - begin
     lengths[-2] = 2
     start = starts(lengths)
-    at = np.arange(start[known]) + np.repeat(begin - start[:known], lengths[:known])
+    _, at = stretches(begin, lengths[:known])
     target = np.empty(start[-1], np.int32)
     target[: start[known]] = grammar.target_symbols[at]
     # A copied word that the target vocabulary has takes its number, so that numbers are strings.

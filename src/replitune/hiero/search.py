@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.hiero.context import DEEPEST, append_part, append_word
+from replitune.hiero.context import DEEPEST, append_row, append_words
 from replitune.leaf import leaf, with_room
 from replitune.phrase.lm import step
 from replitune.phrase.stacks import kth_largest, sort_down
@@ -154,19 +154,6 @@ def _least_promise(cubes, count, rules, rows, pops, spread, promises):
 
 
 @leaf
-def _read_words(automaton, extends, symbols, j, end, left, full, state):
-    """Append words to a stretch up to the next gap: (log probability, left, full, state, there)."""
-    total = 0.0
-    while j < end and symbols[j] >= 0:
-        logprob, left, full, state = append_word(
-            automaton, extends, left, full, state, np.int64(symbols[j])
-        )
-        total += logprob
-        j += 1
-    return total, left, full, state, j
-
-
-@leaf
 def _enter(space, score, left, full, state, rule, one, two, arcs, keep):
     """Put a combination among the cell's hypotheses."""
     hypotheses, slots, counts = space.hypotheses, space.slots, space.counts
@@ -211,23 +198,13 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
         for r in range(cube.begin, cube.stop):
             rule = table[r]
             base = rule.estimate
+            before = np.int64(rule.left), np.int64(rule.full), np.int64(rule.state)
             if cube.ones == 0:
                 if base < least or (base == least and equal == 0):
                     break
                 equal -= base == least
                 score = rule.score + lm * rule.prefix
-                _enter(
-                    space,
-                    score,
-                    np.int64(rule.left),
-                    np.int64(rule.full),
-                    np.int64(rule.state),
-                    r,
-                    -1,
-                    -1,
-                    arcs,
-                    keep,
-                )
+                _enter(space, score, *before, r, -1, -1, arcs, keep)
                 continue
             # In the order of the target side, so that what stands before the second gap is
             # scored once for all hypotheses in it.
@@ -243,18 +220,8 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
                     value += rows[a if swapped else two].score
                 if value < least or (value == least and equal == 0):
                     break
-                add, left, full, state = append_part(
-                    automaton,
-                    extends,
-                    path,
-                    np.int64(rule.left),
-                    np.int64(rule.full),
-                    np.int64(rule.state),
-                    np.int64(rows[a].left >> 1),
-                    np.int64(rows[a].left & 1),
-                    np.int64(rows[a].state),
-                )
-                words, left, full, state, at = _read_words(
+                add, left, full, state = append_row(automaton, extends, path, *before, rows[a])
+                words, left, full, state, at = append_words(
                     automaton, extends, symbols, rule.middle + 1, rule.end, left, full, state
                 )
                 score = rule.score + rows[a].score + lm * (rule.prefix + add + words)
@@ -268,18 +235,10 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
                     if promise < least or (promise == least and equal == 0):
                         break
                     equal -= promise == least
-                    add, left_b, full_b, state_b = append_part(
-                        automaton,
-                        extends,
-                        path,
-                        left,
-                        full,
-                        state,
-                        np.int64(rows[b].left >> 1),
-                        np.int64(rows[b].left & 1),
-                        np.int64(rows[b].state),
+                    add, left_b, full_b, state_b = append_row(
+                        automaton, extends, path, left, full, state, rows[b]
                     )
-                    words, left_b, full_b, state_b, _ = _read_words(
+                    words, left_b, full_b, state_b, _ = append_words(
                         automaton, extends, symbols, at + 1, rule.end, left_b, full_b, state_b
                     )
                     total = score + rows[b].score + lm * (add + words)

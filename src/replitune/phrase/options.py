@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.leaf import leaf
-from replitune.phrase.arrays import frozen, starts
+from replitune.phrase.arrays import frozen, starts, stretches
 from replitune.phrase.encode import split_words
 from replitune.phrase.features import LM, PHRASE_PENALTY, TM, UNKNOWN_WORD, WORD_PENALTY
 from replitune.phrase.lm import find, step
@@ -314,7 +314,7 @@ def _batch(
     begin = np.asarray(table.target_start)[rows]
     lengths[:known] = np.asarray(table.target_start)[rows + 1] - begin
     word_start = starts(lengths)
-    at = np.arange(word_start[known]) + np.repeat(begin - word_start[:known], lengths[:known])
+    _, at = stretches(begin, lengths[:known])
     target = np.empty(word_start[-1], np.int32)
     target[: word_start[known]] = np.asarray(table.target_words)[at]
     # A copied word that the target vocabulary has takes its number, so that numbers are strings.

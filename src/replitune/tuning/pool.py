@@ -59,9 +59,8 @@ class Pool:
         self, segments: NDArray[np.integer], features: NDArray[np.floating], statistics: NDArray
     ) -> Pool:
         """This pool and more hypotheses: segments (M,), features (M, F), statistics (M, K)."""
-        rows, stats, source, offsets = self._merged(segments, features, statistics)
-        return Pool(
-            _take_columns(self.features, rows, source), _take_rows(self.statistics, stats, source), offsets
+        return Pool(self.features.copy(), self.statistics.copy(), self.offsets).absorb(
+            segments, features, statistics
         )
 
     def absorb(
@@ -331,33 +330,6 @@ def _merge(
             n += 1
         offsets[s + 1] = n
     return source[:n].copy(), offsets
-
-
-@njit(cache=True)
-def _take_columns(old, new, source):
-    """(F, M) columns of old (F, H) and rows of new (·, F)."""
-    H = old.shape[1]
-    out = np.empty((len(old), len(source)), dtype=old.dtype)
-    for h in range(len(source)):
-        row = source[h]
-        if row < H:
-            for f in range(len(old)):
-                out[f, h] = old[f, row]
-        else:
-            for f in range(len(old)):
-                out[f, h] = new[row - H, f]
-    return out
-
-
-@njit(cache=True)
-def _take_rows(old, new, source):
-    H = len(old)
-    out = np.empty((len(source), old.shape[1]), dtype=old.dtype)
-    for h in range(len(source)):
-        row = source[h]
-        for k in range(old.shape[1]):
-            out[h, k] = old[row, k] if row < H else new[row - H, k]
-    return out
 
 
 @njit(cache=True)

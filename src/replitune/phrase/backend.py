@@ -101,16 +101,14 @@ class Embedded(Backend):
         return source_of(dev)
 
     def train(self, job: TrainJob) -> None:
-        from replitune.corpus.subsets import subset, take
+        from replitune.corpus.subsets import pairs_of
         from replitune.running.files import read_lines
         from replitune.running.progress import say
 
         source, target = map(read_lines, needed(job.train, "source"))
         name = self.settings.subset
         if name != "all":
-            chosen = subset(name, len(source), job.seed)
-            print(f"subset {name}: {len(chosen)} of {len(source)} pairs")
-            source, target = take(source, chosen), take(target, chosen)
+            source, target = pairs_of(name, (source, target), job.seed)
         self.train_on(
             source,
             target,

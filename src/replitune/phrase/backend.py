@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from replitune.corpus.testset import TestSet
-    from replitune.phrase.first import FirstDecoding
+    from replitune.phrase.dev_decoder import FirstDecoding
     from replitune.phrase.system import PhraseSystem
 
 BLOCK = 500
@@ -151,7 +151,7 @@ class Embedded(Backend):
     def _first(
         self, job: ReplicaJob, start: NDArray[np.float64], inputs: Mapping[str, Any], density: float | None
     ) -> FirstDecoding | None:
-        from replitune.phrase.first import FirstDecoding
+        from replitune.phrase.dev_decoder import FirstDecoding
         from replitune.running.checkpoint import fingerprint
 
         if job.common is None:

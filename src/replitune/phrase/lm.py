@@ -99,16 +99,6 @@ def step(automaton, state, word):
     return total + np.float64(nodes[word].logprob), np.int64(nodes[word].next)
 
 
-@leaf
-def score_words(automaton, state, words, begin, end):
-    """(log probability of words[begin:end] after `state`, the state after them)."""
-    total = 0.0
-    for j in range(begin, end):
-        logprob, state = step(automaton, state, words[j])
-        total += logprob
-    return total, state
-
-
 @njit(cache=True)
 def _ensure(automaton, length, words, begin, end):
     """Node of the n-gram words[begin:end], made (without a probability) where it is missing.

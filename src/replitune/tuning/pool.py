@@ -195,14 +195,6 @@ def _largest(values, lo, hi):
     return top
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
-def _smallest(values, lo, hi):
-    low = values[lo]
-    for h in range(lo + 1, hi):
-        low = min(low, values[h])
-    return low
-
-
 @njit(cache=True, nogil=True)
 def segment_argmax(values, offsets):
     """(N,) first row of the largest of values (H,) within each segment."""
@@ -216,18 +208,9 @@ def segment_argmax(values, offsets):
     return out
 
 
-@njit(cache=True, nogil=True)
-def segment_ends(values, offsets):
+def segment_ends(values: NDArray[np.floating], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """(2, N) first rows of the smallest and the largest of values (H,) in each segment."""
-    out = np.empty((2, len(offsets) - 1), dtype=np.int64)
-    for s in range(out.shape[1]):
-        low = _smallest(values, offsets[s], offsets[s + 1])
-        h = offsets[s]
-        while values[h] != low:
-            h += 1
-        out[0, s] = h
-    out[1] = segment_argmax(values, offsets)
-    return out
+    return np.stack([segment_argmax(-values, offsets), segment_argmax(values, offsets)])
 
 
 def _hashes(features: NDArray[np.floating], statistics: NDArray) -> NDArray[np.uint64]:

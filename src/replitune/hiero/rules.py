@@ -18,7 +18,7 @@ from replitune.hiero.context import append_words
 from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WORD_PENALTY
 from replitune.hiero.model import HieroModel
 from replitune.leaf import leaf
-from replitune.phrase.arrays import frozen, starts, stretches
+from replitune.phrase.arrays import frozen, starts
 from replitune.phrase.features import UNKNOWN_WORD
 
 RULE = np.dtype(
@@ -167,35 +167,19 @@ def weigh(model: HieroModel, matched: Matched, weights: NDArray[np.float64], lim
     rows = chosen[np.arange(chosen.shape[1]) < counts[:, None]]
     known, copied = len(rows), len(matched.copied)
     total = known + copied + 2
-    begin = target_start[rows]
-    lengths = np.ones(total, np.int64)
-    lengths[:known] = target_start[rows + 1] - begin
-    lengths[-2] = 2
-    start = starts(lengths)
-    _, at = stretches(begin, lengths[:known])
-    target = np.empty(start[-1], np.int32)
-    target[: start[known]] = grammar.target_symbols[at]
-    # A copied word that the target vocabulary has takes its number, so that numbers are strings.
-    names = model.target_ids
-    target[start[known] : -3] = [names.get(word, len(names) + i) for i, word in enumerate(matched.copied)]
-    target[-3:] = -1, -2, -1
-    symbols = target.copy()
-    own = target[: start[known]]
-    symbols[: start[known]] = np.where(own < 0, own, np.asarray(model.lm_words)[own])
-    # A copied `<s>` is an unknown word.
-    symbols[start[known] : -3] = [model.lm_ids.get(word, model.unknown) for word in matched.copied]
-    end = lm.end
-    symbols = np.append(symbols, np.int32(end))
-    target = np.append(target, np.int32(names["</s>"]))
-    start[-1] += 1
-
+    symbols_of = np.asarray(grammar.target_symbols)
+    start, target, symbols = model.targets(target_start, symbols_of, rows, matched.copied)
+    alone, end = symbols[start[known] :], lm.end
+    # X1 X2 of the glue rule, and X1 </s> of the one that ends a sentence
+    start = np.append(start, start[-1] + np.array([2, 4]))
+    target = np.append(target, [-1, -2, -1, model.target_ids["</s>"]]).astype(np.int32)
+    symbols = np.append(symbols, [-1, -2, -1, end]).astype(np.int32)
     scores = np.zeros((total, 4), np.float32)
     scores[:known] = np.asarray(grammar.scores)[rows]
     unknown = np.zeros(total, np.int8)
     unknown[known:-2] = 1
     isolated = np.zeros(total)
     isolated[:known] = np.asarray(model.isolated)[rows]
-    alone = symbols[start[known] : -4]
     isolated[known:-2] = lm.nodes["logprob"][alone]
     isolated[-1] = lm.nodes["logprob"][end]
     count = np.concatenate([counts, np.ones(copied, np.int64)])

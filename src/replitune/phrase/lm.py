@@ -28,7 +28,7 @@ from replitune.errors import ReplituneError
 from replitune.leaf import leaf
 from replitune.phrase.arpa import UNKNOWN_LOGPROB, NgramModel
 from replitune.phrase.arrays import frozen, load_array, save_array
-from replitune.running.files import atomic_open, read_lines, read_text, write_lines
+from replitune.running.files import read_lines, read_text, write_json, write_lines
 
 NODE = np.dtype(
     [("key", "u8"), ("words", "u8"), ("logprob", "f4"), ("backoff", "f4"), ("next", "i4"), ("link", "i4")]
@@ -275,9 +275,7 @@ class LanguageModel:
         save_array(folder / "lm.tags.npy", self.tags)
         save_array(folder / "lm.high.npy", self.high)
         write_lines(folder / "lm.words.txt", self.words)
-        with atomic_open(folder / "lm.json") as handle:
-            json.dump({"format": 1, "order": self.order, "rise": self.rise}, handle)
-            handle.write("\n")
+        write_json(folder / "lm.json", {"format": 1, "order": self.order, "rise": self.rise}, indent=None)
 
     @classmethod
     def load(cls, folder: str | Path) -> LanguageModel:

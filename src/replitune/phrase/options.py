@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.leaf import leaf
-from replitune.phrase.arrays import frozen, starts, stretches
+from replitune.phrase.arrays import frozen, starts
 from replitune.phrase.encode import split_words
 from replitune.phrase.features import LM, PHRASE_PENALTY, TM, UNKNOWN_WORD, WORD_PENALTY
 from replitune.phrase.lm import find, step
@@ -310,21 +310,8 @@ def _batch(
     table, lm = model.table, model.lm
     known, total = len(rows), len(rows) + len(copied)
     count = np.concatenate([counts, np.ones(len(copied), np.int64)])
-    lengths = np.ones(total, np.int64)
-    begin = np.asarray(table.target_start)[rows]
-    lengths[:known] = np.asarray(table.target_start)[rows + 1] - begin
-    word_start = starts(lengths)
-    _, at = stretches(begin, lengths[:known])
-    target = np.empty(word_start[-1], np.int32)
-    target[: word_start[known]] = np.asarray(table.target_words)[at]
-    # A copied word that the target vocabulary has takes its number, so that numbers are strings.
-    names = model.target_ids
-    target[word_start[known] :] = [names.get(word, len(names) + i) for i, word in enumerate(copied)]
-    lm_words = np.empty(len(target), np.int32)
-    lm_words[: word_start[known]] = np.asarray(model.lm_words)[target[: word_start[known]]]
-    # A copied `<s>` is an unknown word.
-    lm_words[word_start[known] :] = [model.lm_ids.get(word, model.unknown) for word in copied]
-
+    target_start, target_words = np.asarray(table.target_start), np.asarray(table.target_words)
+    word_start, target, lm_words = model.targets(target_start, target_words, rows, copied)
     scores = np.zeros((total, 4), np.float32)
     scores[:known] = np.asarray(table.scores)[rows]
     reordering = np.zeros((total, 6), np.float32)

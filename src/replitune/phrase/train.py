@@ -7,7 +7,6 @@ A model folder holds the phrase table (`table.json` and its arrays), the languag
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +25,7 @@ from replitune.phrase.scores import phrase_table
 from replitune.phrase.segmentation import JOINER, BytePairs, CompoundSplitter, Splitters
 from replitune.phrase.settings import PhraseSettings, TrainingSettings
 from replitune.phrase.symmetrise import Links, symmetrise
-from replitune.running.files import atomic_open, new_folder, sha256_file, sha256_lines
+from replitune.running.files import new_folder, sha256_file, sha256_lines, write_json
 from replitune.settings import plain
 
 FORMAT = 1
@@ -291,5 +290,4 @@ def _write_summary(
         "inputs": inputs,
         "files": {path.relative_to(folder).as_posix(): sha256_file(path) for path in files},
     }
-    with atomic_open(folder / "model.json") as handle:
-        handle.write(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    write_json(folder / "model.json", summary)

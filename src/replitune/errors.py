@@ -48,6 +48,11 @@ class ReplituneError(Exception):
         self.fix = fix
         super().__init__(self.render())
 
+    @property
+    def details(self) -> dict[str, str | None]:
+        """What is said beside the message, for the same mistake told in another place."""
+        return {"found": self.found, "expected": self.expected, "fix": self.fix}
+
     def render(self) -> str:
         where = ""
         if self.file is not None:

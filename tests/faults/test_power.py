@@ -70,7 +70,7 @@ def after_the_loss(folder: Path, flushes: Path, to: Path, rng: random.Random) ->
 def test_after_a_run_that_has_ended_well_a_loss_of_power_loses_nothing(whole: Path, tmp_path: Path):
     if not (whole / FLUSHES).exists():
         pytest.skip("needs a C compiler, and Linux")
-    after_the_loss(whole, whole / FLUSHES, tmp_path)
+    after_the_loss(whole, whole / FLUSHES, tmp_path, random.Random(1))
     assert "(nothing to do)" in goes_on(Faults(tmp_path, contents(whole / "results" / "f")))
 
 

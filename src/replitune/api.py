@@ -13,10 +13,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from replitune.settings import SEED
+from msgspec.structs import replace as with_fields
+
+from replitune.errors import ReplituneError, did_you_mean
+from replitune.registry import Entry
+from replitune.settings import SEED, fits
+from replitune.settings import read as read_settings
+from replitune.significance.pairs import pairs_of_systems
+from replitune.significance.registry import TESTS
+from replitune.significance.settings import Baseline, TestSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from replitune.corpus.testset import TestSet
-    from replitune.registry import Entry
     from replitune.report.report import ComparisonReport, Report
-    from replitune.significance.settings import TestSettings
     from replitune.statistics.outputs import Lines
     from replitune.statistics.plausibility import Doubt
     from replitune.statistics.store import SegmentStatistics
@@ -196,7 +203,6 @@ def scores(
     from replitune.readers.memory import rows_in_memory
     from replitune.readers.registry import read_scores
     from replitune.readers.settings import ColumnNames
-    from replitune.settings import read as read_settings
     from replitune.statistics.given import arrange
     from replitune.tuners import TUNERS
 
@@ -311,60 +317,44 @@ def read(results: str | Path) -> Report:
     return Report(read_material(job, unrepeatable(folder, job.systems)))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, Any]) -> TestSettings:
     """With one margin for all metrics, where it was given as a number."""
-    import msgspec
-
-    from replitune.errors import ReplituneError, nearest
 
     margin = given.get("margin")
-    if not _is_number(margin):
+    if not fits(float, margin):
         for name in tests.margin:
             if name not in metrics:
-                close = nearest(name, [*metrics])
                 raise ReplituneError(
                     f"a margin of {name}, which is not compared",
                     expected=", ".join(metrics),
-                    fix=f"did you mean {close}?" if close else None,
+                    fix=did_you_mean(name, metrics, "{}"),
                 )
         return tests
-    return msgspec.structs.replace(tests, margin=dict.fromkeys(metrics, margin))
+    return with_fields(tests, margin=dict.fromkeys(metrics, margin))
 
 
 def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
     """The settings of the tests, checked. `scope` and `unit` are for every test that has them."""
-    from replitune.errors import ReplituneError
-    from replitune.settings import read as read_settings
-    from replitune.significance.settings import Baseline, TestSettings
-
     if baseline is not None and "pairs" in given:
         raise ReplituneError("`baseline` and `pairs` together", fix="give one of them")
-    import msgspec
 
     own = {name: given[name] for name in OF_TESTS if given.get(name) is not None}
     rest = {name: value for name, value in given.items() if name not in OF_TESTS}
-    if _is_number(rest.get("margin")):
+    if fits(float, rest.get("margin")):
         read_settings(TestSettings, {"margin": {"all": rest.pop("margin")}}, "tests")
     checked: TestSettings = read_settings(TestSettings, rest, "tests")
     if own:
-        checked = msgspec.structs.replace(checked, methods=_with_options(checked.methods, own))
+        checked = with_fields(checked, methods=_with_options(checked.methods, own))
     if baseline is None:
         return checked
-    return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
+    return with_fields(checked, pairs=Baseline(baseline=baseline))
 
 
 def _tests_of_people(tests: TestSettings) -> TestSettings:
     """The test of judgements: one run of each system, all pairs, new segments."""
-    import msgspec
 
-    from replitune.registry import Entry
-
-    methods = (Entry("crossed", {"scope": "segments"}, "crossed"),)
-    return msgspec.structs.replace(tests, methods=methods, pairs="all", margin={}, intervals=())
+    methods = (Entry("crossed", {"scope": "segments"}),)
+    return with_fields(tests, methods=methods, pairs="all", margin={}, intervals=())
 
 
 OF_TESTS = ("scope", "unit")
@@ -373,10 +363,6 @@ OF_TESTS = ("scope", "unit")
 
 def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Entry, ...]:
     """The same tests with these options, where they have them and the user gave none."""
-    from replitune.errors import ReplituneError
-    from replitune.registry import Entry
-    from replitune.significance.registry import TESTS
-
     known = {entry.name: TESTS.settings(entry.name) for entry in methods}
     for name in own:
         if not any(name in settings for settings in known.values()):
@@ -398,25 +384,18 @@ def _tests_of_single_outputs(
 ) -> tuple[TestSettings, tuple[str, ...]]:
     """Where no tested pair has several runs on both sides, by default the test that asks about new
     segments alone; and a note about it."""
-    import msgspec
-
-    from replitune.registry import Entry
-    from replitune.significance.pairs import pairs_of_systems
-
     pairs = pairs_of_systems(tests.pairs, list(runs))
     asked = {name for name, value in given.items() if value is not None}
     if asked & {"methods", "scope"} or any(min(runs[a], runs[b]) > 1 for a, b in pairs):
         return tests, ()
     options = {"scope": "segments", **({"unit": given["unit"]} if given.get("unit") else {})}
-    methods = (Entry("crossed", options, "crossed"),)
+    methods = (Entry("crossed", options),)
     note = "pairs with one run of a system: the test asks about new segments, from these runs"
-    return msgspec.structs.replace(tests, methods=methods), (note,)
+    return with_fields(tests, methods=methods), (note,)
 
 
 def _directions(lower: bool | Sequence[str] | None, higher: Sequence[str]) -> bool | dict[str, bool]:
     """Of all metrics whether higher is better, or of those for which it was said."""
-    from replitune.errors import ReplituneError
-
     if isinstance(lower, bool):
         return not lower
     if both := sorted({*(lower or ())} & {*higher}):
@@ -436,10 +415,6 @@ RUNS_ALONE = ("crossed", "replica-permutation", "fu-ar", "fu-bootstrap")
 
 def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestSettings:
     """The tests of systems of which there is one score for each run."""
-    import msgspec
-
-    from replitune.errors import ReplituneError
-    from replitune.registry import Entry
 
     methods = []
     for entry in tests.methods:
@@ -455,12 +430,10 @@ def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestS
                 expected=", ".join(RUNS_ALONE),
             )
     intervals = tuple(entry for entry in tests.intervals if entry.name == "fu")
-    return msgspec.structs.replace(tests, methods=tuple(methods), intervals=intervals)
+    return with_fields(tests, methods=tuple(methods), intervals=intervals)
 
 
 def _enough(systems: Mapping[str, Any]) -> None:
-    from replitune.errors import ReplituneError
-
     if len(systems) < 2:
         raise ReplituneError(
             "nothing to compare", found=f"{len(systems)} system(s)", expected="two systems or more"
@@ -469,8 +442,6 @@ def _enough(systems: Mapping[str, Any]) -> None:
 
 def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
     """The runs of a system, checked."""
-    from replitune.errors import ReplituneError
-
     if isinstance(runs, str | Path) or not len(runs):
         raise ReplituneError(
             f"the runs of {system} are not a list",
@@ -556,8 +527,6 @@ def _report(
     **more: Any,
 ) -> ComparisonReport:
     """`more`: other fields of the report."""
-    from dataclasses import replace
-
     from threadpoolctl import threadpool_limits
 
     from replitune.report.report import ComparisonReport

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.settings import (
     WRONG,
     Kind,
@@ -191,11 +191,10 @@ class Registry(Generic[T]):
         return loaded
 
     def unknown(self, name: str) -> ReplituneError:
-        close = nearest(name.lower(), self.names)
         return ReplituneError(
             f"unknown {self.kind} {name!r}",
             expected=", ".join(self.names),
-            fix=f"did you mean `{close}`?" if close else None,
+            fix=did_you_mean(name.lower(), self.names),
         )
 
     def settings(self, name: str) -> dict[str, Setting]:
@@ -312,12 +311,11 @@ class Named(Kind):
         for key, value in given.items():
             option = key if key in known else key.replace("-", "_")
             if option not in known:
-                close = nearest(str(key), list(known))
                 reading.wrong(
                     (*path, key),
                     f"{self.registry.kind} {name} has no option {key!r}",
                     expected=", ".join(known) or "no options",
-                    fix=f"did you mean `{close}`?" if close else None,
+                    fix=did_you_mean(key, known),
                 )
                 good = False
                 continue

@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 
 Path_ = tuple[str | int, ...]
 """Where a value stands: keys and places in lists, from the outside in."""
@@ -163,11 +163,6 @@ def joined(path: Path_, otherwise: str = "the settings") -> str:
 def shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:197]}..."
-
-
-def did_you_mean(word: Any, known: list[str] | tuple[str, ...]) -> str | None:
-    close = nearest(str(word), known)
-    return f"did you mean `{close}`?" if close else None
 
 
 @dataclass

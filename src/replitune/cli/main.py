@@ -23,7 +23,7 @@ from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.cli.parser import Parser
-from replitune.errors import ReplituneError, machine_trouble, nearest
+from replitune.errors import ReplituneError, did_you_mean, machine_trouble
 from replitune.running.kernels import prepare_cache
 from replitune.running.light import start_lightly
 
@@ -121,11 +121,10 @@ def _run(arguments: list[str]) -> int:
     if name == "eval" or (name == "compare" and any(w.startswith("--hyps-") for w in arguments)):
         raise _from_multeval(arguments)
     if name not in COMMANDS:
-        close = nearest(name, list(COMMANDS))
         raise ReplituneError(
             f"no command {name!r}",
             expected=", ".join(COMMANDS),
-            fix=f"did you mean `replitune {close}`?" if close else "see `replitune --help`",
+            fix=did_you_mean(name, COMMANDS, "`replitune {}`") or "see `replitune --help`",
         )
     _limit_threads(arguments)
     start_lightly()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from replitune.errors import nearest
+from replitune.errors import did_you_mean
 from replitune.registry import Entry
 from replitune.settings import Path_, about
 
@@ -86,12 +86,11 @@ def check_scores(
     known = [*tests, "dev"]
     for name in scores:
         if name not in known:
-            close = nearest(name, known)
             complain(
                 path,
                 f"{what}: unknown test set {name!r}",
                 expected=", ".join(known),
-                fix=f"did you mean `{close}`?" if close else None,
+                fix=did_you_mean(name, known),
             )
     for name in tests:
         if name not in scores:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 from replitune.settings import settings_of
@@ -155,12 +155,11 @@ def plain(name: str) -> str:
 def _known(name: str, header: Sequence[str], role: str, file: str) -> str:
     if name in header:
         return name
-    close = nearest(name, list(header))
     raise ReplituneError(
         f"no column is called {name!r}",
         file=file,
         found=", ".join(header),
-        fix=f"did you mean --columns {role}={close}?" if close else None,
+        fix=did_you_mean(name, header, f"--columns {role}={{}}"),
     )
 
 

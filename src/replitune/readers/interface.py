@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.readers.settings import ColumnNames
 from replitune.running.files import GZIP_MAGIC
 
@@ -112,12 +112,11 @@ class ScoreRows:
         )
         if not len(kept):
             known = self.ids(role)
-            close = nearest(name, known)
             raise ReplituneError(
                 f"no {role} is called {name!r}",
                 file=self.name,
                 found=brief(known),
-                fix=f"did you mean {close}?" if close else None,
+                fix=did_you_mean(name, known, "{}"),
             )
         return replace(
             self,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.running.files import read_lines, read_text, split_lines
 
 
@@ -40,13 +40,13 @@ class Table:
                 expected=f"a number from 1 to {self.width}",
             )
         if self.header.count(column) != 1:
-            close = nearest(column, self.header)
+            twice = column in self.header
             raise ReplituneError(
-                f"{'two columns are' if column in self.header else 'no column is'} called {column}",
+                f"{'two columns are' if twice else 'no column is'} called {column}",
                 file=self.path,
                 line=1,
                 found=", ".join(self.header) or "no header",
-                fix=f"did you mean {close}?" if close and column not in self.header else None,
+                fix=None if twice else did_you_mean(column, self.header, "{}"),
             )
         return self.header.index(column)
 

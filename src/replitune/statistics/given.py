@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from replitune import __version__
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.metrics.base import MeanMetric
 from replitune.readers.coding import Coded, coded, in_order, in_rows, together
 from replitune.readers.columns import plain
@@ -233,12 +233,11 @@ class _Arranged:
             )
         name = testsets.names[0] if self.asked is None else self.asked
         if name not in testsets.names:
-            close = nearest(name, testsets.names)
             raise ReplituneError(
                 f"no test set is called {name!r}",
                 file=_file(self.tables[0]),
                 found=brief(testsets.names),
-                fix=f"did you mean {close!r}?" if close else None,
+                fix=did_you_mean(name, testsets.names, "{!r}"),
             )
         if testsets.distinct == 1:
             return name, None
@@ -251,12 +250,11 @@ class _Arranged:
         every = [self.wanted or (), self.directions if isinstance(self.directions, Mapping) else ()]
         for name in (name for names_of in every for name in names_of):
             if name not in names:
-                close = nearest(name, names)
                 raise ReplituneError(
                     f"no metric is called {name!r} in this table",
                     file=_file(self.tables[0]),
                     found=", ".join(names),
-                    fix=f"did you mean {close!r}?" if close else None,
+                    fix=did_you_mean(name, names, "{!r}"),
                 )
         if self.wanted:
             names = list(dict.fromkeys(self.wanted))

@@ -212,6 +212,22 @@ def replica_words(words: Sequence[str]) -> dict[str, int]:
     return counts
 
 
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """The folder of an experiment, as `results_folder` takes it."""
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        metavar="RESULTS",
+        help="results/<experiment> (default: what has run last below results)",
+    )
+
+
+def results_folder(options: argparse.Namespace) -> Path:
+    from replitune.ledger.runs import newest
+
+    return newest(Path("results")) if options.folder is None else Path(options.folder)
+
+
 def add_seed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=whole, default=SEED, help="the only source of randomness (default %(default)s)"

@@ -57,6 +57,10 @@ class Beginning:
         """Without a byte order mark; what is no UTF-8 is replaced."""
         return self.data.decode("utf-8", "replace").removeprefix("\ufeff")
 
+    def has_keys(self, first: str, *keys: str) -> bool:
+        """Whether it is JSON that begins with `first`, and names these keys."""
+        return self.text.lstrip()[:1] == first and all(f'"{key}"' in self.text for key in keys)
+
     @cached_property
     def lines(self) -> list[str]:
         """Complete lines that are not blank; if the file is one long line, its beginning."""

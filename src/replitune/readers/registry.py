@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,8 +90,6 @@ def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
 
 def _numbered_on(rows: ScoreRows, start: int) -> ScoreRows:
     """The same with runs from start + 1."""
-    from dataclasses import replace
-
     import pyarrow as pa
 
     runs = sorted(rows.ids("replica"), key=lambda run: (len(run), run))
@@ -121,8 +120,6 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
 
 def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
     """`new.run2.csv` is run 2 of new; where files have runs, each is a system."""
-    from dataclasses import replace
-
     from replitune.readers.interface import brief
     from replitune.readers.names import runs_of_files
 

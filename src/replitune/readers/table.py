@@ -64,7 +64,7 @@ def read_table(path: str | Path, text: str | None = None) -> Table:
     lines = split_lines(text)
     first = lines[0] if lines else ""
     if "\t" not in first and "," in first:
-        rows = _csv_rows(Path(path), text)
+        rows = csv_rows(Path(path), text)
     else:
         # WMT's own files have blanks in the header, and blanks or tabs below it
         separator = "\t" if "\t" in first else None
@@ -73,8 +73,9 @@ def read_table(path: str | Path, text: str | None = None) -> Table:
     return _table(Path(path), ((line, row) for line, row in stripped if any(row)), True)
 
 
-def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""))
+def csv_rows(path: Path, text: str, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """Rows with the numbers of their last lines."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for row in reader:
             yield reader.line_num, row

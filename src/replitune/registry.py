@@ -27,6 +27,7 @@ from replitune.settings import (
     about,
     from_text,
     json_schema,
+    read,
     settings_of,
     shown,
 )
@@ -206,10 +207,7 @@ class Registry(Generic[T]):
         """The entry that a word or a mapping names; the first mistake is raised."""
         if isinstance(given, Entry):
             return given
-        reading = Reading()
-        entry: Entry = Named(self).read(reading, given, ())
-        if reading.mistakes:
-            raise reading.mistakes[0].error()
+        entry: Entry = read(Annotated[Any, Named(self)], given)
         return entry
 
     def entries(self, given: Iterable[str | Mapping[str, Any] | Entry]) -> list[Entry]:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import dot
+from replitune.errors import ReplituneError
 from replitune.significance import arguments as iv
-from replitune.significance.base import Note
+from replitune.significance.base import Comparison, Note
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
 from replitune.significance.counting import tolerance
 from replitune.significance.critical import Layers, Parts, Scope, critical_values, layers, net_parts, tails
@@ -195,6 +196,18 @@ class CrossedPair:
         gap = sign * (self.delta - bound)
         q = self.critical.tail(abs(gap) / self.se)
         return q if gap > 0 else 1 - q
+
+    def within_margin(self, margin: float) -> dict[str, float]:
+        """p of equivalence (Schuirmann 1987), the larger of two one-sided ones, and of non-inferiority
+        of each system. p_no_worse_b: H0 is that B is worse than A by the margin or more."""
+        above, below = self.p_beyond(-margin, 1.0), self.p_beyond(margin, -1.0)
+        no_worse = (below, above) if self.higher_is_better else (above, below)
+        return {
+            "margin": margin,
+            "p_same": max(above, below),
+            "p_no_worse_a": no_worse[0],
+            "p_no_worse_b": no_worse[1],
+        }
 
     def p_ahead(self, sign: float) -> float:
         """One-sided p of H0: B is no better (sign -1: no worse) than A; 1 where nothing varies."""
@@ -410,6 +423,19 @@ class CrossedPair:
         both = self.parts if self.scope == "both" else self.components.parts("both")
         on_new_set = spread_of(both, np.array([*n, *ones]), self.slack)
         return NextRun(here, None if self.one_unit else on_new_set, self.sign)
+
+
+def margin_iv(margin: float, comparison: Comparison) -> None:
+    """A margin must be in the units of the metric, which shows where scores are never negative."""
+    largest = float(max(comparison.scores_a.max(), comparison.scores_b.max()))
+    if margin < largest or min(s.statistics.min() for s in (comparison.a, comparison.b)) < 0:
+        return
+    raise ReplituneError(
+        f"the margin of {comparison.metric.id} is larger than every score",
+        found=f"margin {margin:g}, scores up to {largest:.4g}",
+        expected="a difference in the units of the metric",
+        fix=f"did you mean {margin / 100:g}?" if margin / 100 < largest else None,
+    )
 
 
 def median(x: NDArray[np.float64]) -> float:

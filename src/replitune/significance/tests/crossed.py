@@ -25,8 +25,7 @@ from replitune.significance.base import Comparison, Note, TestResult, without_no
 from replitune.significance.components import Side, pools_groups, sides_of
 from replitune.significance.counting import speaks_of
 from replitune.significance.critical import Scope
-from replitune.significance.crossed_pair import CrossedPair, better_on
-from replitune.significance.margins import margin_iv, within_margin
+from replitune.significance.crossed_pair import CrossedPair, better_on, margin_iv
 from replitune.significance.noise_ratio import Bound
 from replitune.significance.system_parts import (
     SMALLEST_CONTRIBUTING,
@@ -145,7 +144,7 @@ def crossed(
         if margin is not None:
             margin_iv(margin, comparisons[0])
         if margin is not None and pair.varies:
-            details |= within_margin(pair, margin, metric.higher_is_better)
+            details |= pair.within_margin(margin)
             if margin <= pair.reach(2 * alpha):
                 text = f"the margin {margin:g} is less than this design could show"
                 notes.append(Note("margin-out-of-reach", text))

@@ -108,10 +108,9 @@ def compare(
     from replitune.statistics.plausibility import Plausibility
     from replitune.statistics.scoring import Scored, Scorer
 
-    tests = _tests(baseline, settings)
-    _enough(systems)
     entries = METRICS.entries(metrics)
-    tests = _margins(tests, [entry.id for entry in entries], settings)
+    tests = _tests(baseline, settings, [entry.id for entry in entries])
+    _enough(systems)
     name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
@@ -137,17 +136,15 @@ def compare(
     return _report(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
         tests,
-        baseline=baseline,
+        baseline,
+        human,
+        {"texts": given, "outputs": texts, "read_as": read_as},
+        threads=threads,
         testset=testset,
         seed=seed,
-        threads=threads,
         design=design,
         warnings=[*warnings, *copies],
         doubts=doubts,
-        human=human,
-        texts=given,
-        outputs=texts,
-        read_as=read_as,
     )
 
 
@@ -226,8 +223,7 @@ def scores(
         allow_missing=allow_missing,
         groups=TUNERS.names,
     )
-    tests = _tests(baseline, settings)
-    tests = _margins(tests, [store.metric.id for store in given.stores], settings)
+    tests = _tests(baseline, settings, [store.metric.id for store in given.stores])
     _enough(given.stores[0].systems)
     read_as = given.read_as
     if given.run_level:
@@ -240,15 +236,14 @@ def scores(
     return _report(
         given.stores,
         tests,
-        baseline=baseline,
+        baseline,
+        human,
+        {"read_as": read_as, "undirected": given.undirected},
+        threads=threads,
         testset=given.testset or testset or TESTSET,
         seed=seed,
-        threads=threads,
         design=design,
         warnings=given.warnings,
-        human=human,
-        read_as=read_as,
-        undirected=given.undirected,
     )
 
 
@@ -317,32 +312,24 @@ def read(results: str | Path) -> Report:
     return Report(read_material(job, unrepeatable(folder, job.systems)))
 
 
-def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, Any]) -> TestSettings:
-    """With one margin for all metrics, where it was given as a number."""
-
-    margin = given.get("margin")
-    if not fits(float, margin):
-        for name in tests.margin:
-            if name not in metrics:
-                raise ReplituneError(
-                    f"a margin of {name}, which is not compared",
-                    expected=", ".join(metrics),
-                    fix=did_you_mean(name, metrics, "{}"),
-                )
-        return tests
-    return with_fields(tests, margin=dict.fromkeys(metrics, margin))
-
-
-def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
-    """The settings of the tests, checked. `scope` and `unit` are for every test that has them."""
+def _tests(baseline: str | None, given: Mapping[str, Any], metrics: Sequence[str]) -> TestSettings:
+    """The settings of the tests, checked. `scope` and `unit` are for every test that has them, and a
+    margin that is a number for every metric."""
     if baseline is not None and "pairs" in given:
         raise ReplituneError("`baseline` and `pairs` together", fix="give one of them")
 
     own = {name: given[name] for name in OF_TESTS if given.get(name) is not None}
     rest = {name: value for name, value in given.items() if name not in OF_TESTS}
     if fits(float, rest.get("margin")):
-        read_settings(TestSettings, {"margin": {"all": rest.pop("margin")}}, "tests")
+        rest["margin"] = dict.fromkeys(metrics, rest["margin"])
     checked: TestSettings = read_settings(TestSettings, rest, "tests")
+    for name in checked.margin:
+        if name not in metrics:
+            raise ReplituneError(
+                f"a margin of {name}, which is not compared",
+                expected=", ".join(metrics),
+                fix=did_you_mean(name, metrics, "{}"),
+            )
     if own:
         checked = with_fields(checked, methods=_with_options(checked.methods, own))
     if baseline is None:
@@ -515,18 +502,14 @@ def _read_references(
 def _report(
     stores: Sequence[SegmentStatistics],
     tests: TestSettings,
-    *,
     baseline: str | None,
-    testset: str,
-    seed: int,
+    human: str | Path | None,
+    more: dict[str, Any],
+    *,
     threads: int | None,
-    design: str,
-    warnings: Sequence[str],
-    doubts: Sequence[Doubt] = (),
-    human: str | Path | None = None,
-    **more: Any,
+    **how: Any,
 ) -> ComparisonReport:
-    """`more`: other fields of the report."""
+    """`more`: other fields of the report. `how`: they are compared."""
     from threadpoolctl import threadpool_limits
 
     from replitune.report.report import ComparisonReport
@@ -542,19 +525,11 @@ def _report(
             more["read_as"] = (*more.get("read_as", ()), *notes)
             for store in judged_stores:
                 people_tests = _tests_of_people(tests)
-                one = compare([store], people_tests, testset=testset, seed=seed, threads=1)
+                one = compare([store], people_tests, testset=how["testset"], seed=how["seed"], threads=1)
                 judged |= one.metrics
             stores = [*stores, *judged_stores]
-        comparison = compare(
-            stores[: len(stores) - len(judged)],
-            tests,
-            testset=testset,
-            seed=seed,
-            threads=threads or THREADS,
-            design=design,
-            warnings=warnings,
-            doubts=doubts,
-        )
+        own = stores[: len(stores) - len(judged)]
+        comparison = compare(own, tests, threads=threads or THREADS, **how)
     metrics = {**comparison.metrics, **judged}
     comparison = replace(comparison, metrics=metrics, people=tuple(judged))
     return ComparisonReport(comparison, stores, baseline, **more)

@@ -305,7 +305,7 @@ class Named(Kind):
         path: Path_,
     ) -> Any:
         options: dict[str, Any] = {}
-        good = True
+        before = len(reading.mistakes)
         for key, value in given.items():
             option = key if key in known else key.replace("-", "_")
             if option not in known:
@@ -315,18 +315,12 @@ class Named(Kind):
                     expected=", ".join(known) or "no options",
                     fix=did_you_mean(key, known),
                 )
-                good = False
                 continue
             hint = known[option].type
-            # YAML reads an unquoted 13 as a number where a text is meant
-            typed = (
-                from_text(hint, value if isinstance(value, str) else _written(value))
-                if (isinstance(value, (str, int, float)) and not isinstance(value, bool))
-                else value
-            )
-            read = reading.read(hint, typed, (*path, option))
-            good = good and read is not WRONG
-            options[option] = read
+            if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+                # YAML reads an unquoted 13 as a number where a text is meant
+                value = from_text(hint, _written(value))
+            options[option] = reading.read(hint, value, (*path, option))
         for key, setting in known.items():
             if setting.required and key not in options:
                 reading.wrong(
@@ -334,8 +328,7 @@ class Named(Kind):
                     f"{self.registry.kind} {name} needs the option {key}",
                     expected=f"{name}:{key}=...",
                 )
-                good = False
-        return options if good else WRONG
+        return options if len(reading.mistakes) == before else WRONG
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         kind, names = self.registry.kind, self.registry.names

@@ -277,21 +277,17 @@ class Reading:
             return self.not_allowed(value, path, words_of(hint, bounds))
         of_key, of_value = get_args(hint)
         read: dict[Any, Any] = {}
-        good = True
+        before = len(self.mistakes)
         for key, item in value.items():
-            before = len(self.mistakes)
-            if self.read(of_key, key, (*path, key)) is WRONG:
-                del self.mistakes[before:]
+            if Reading().read(of_key, key, path) is WRONG:
                 self.wrong(
                     (*path, key),
                     f"a name is not allowed in {joined(path)}",
                     found=shown(key),
                     expected=words_of(of_key, []),
                 )
-                good = False
             read[key] = self.read(of_value, item, (*path, key))
-            good = good and read[key] is not WRONG
-        return read if good else WRONG
+        return read if len(self.mistakes) == before else WRONG
 
     # ---- a mapping of settings
 
@@ -309,22 +305,18 @@ class Reading:
         """The values of a mapping of settings, without those that are not given."""
         if not isinstance(value, Mapping):
             return self.not_allowed(value, path, "a mapping, key: value")
-        known = settings_of(declared)
-        good = True
+        known, before = settings_of(declared), len(self.mistakes)
         values: dict[str, Any] = {}
         for key, item in value.items():
             if key not in known:
-                good = bool(self.unknown(key, list(known), path))
-                continue
-            read = self.read(known[key].type, item, (*path, key))
-            good = good and read is not WRONG
-            values[key.replace("-", "_")] = read
+                self.unknown(key, list(known), path)
+            else:
+                values[key.replace("-", "_")] = self.read(known[key].type, item, (*path, key))
         for key, setting in known.items():
             if setting.required and key not in value:
                 name = joined(path, "the experiment")
                 self.wrong(path, f"key `{key}` is missing in {name}", found=shown(dict(value)))
-                good = False
-        return values if good else WRONG
+        return values if len(self.mistakes) == before else WRONG
 
     def unknown(self, key: Any, known: list[str], path: Path_) -> Any:
         """A key that is not among those that are known."""

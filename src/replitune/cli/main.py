@@ -62,7 +62,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         from replitune.running.supervisor import watch
 
         watch()
-    return _reported(_run, arguments)
+    try:
+        return _reported(_run, arguments)
+    except BrokenPipeError:
+        # the reader of our output went away; nothing is left to say to it
+        _say_no_more()
+        return 141
 
 
 def _reported(command: Callable[..., int], *given: Any) -> int:
@@ -71,10 +76,6 @@ def _reported(command: Callable[..., int], *given: Any) -> int:
         code = command(*given)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
-        # the reader of our output went away; nothing is left to say to it
-        _say_no_more()
-        return 141
     except (Exception, KeyboardInterrupt) as error:
         code, text = _fault(error)
         if text is None:

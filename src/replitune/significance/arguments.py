@@ -262,8 +262,8 @@ def aggregate_scores(comparison: Comparison, aggregation: str) -> tuple[float, f
     """Scores of A and B: the mean over replicas, or of the pooled statistics."""
     if aggregation == "mean":
         return float(comparison.scores_a.mean()), float(comparison.scores_b.mean())
-    a, b = comparison.a, comparison.b
-    return (
-        float(pooled_score(comparison.metric, a.sums.sum(axis=0), a.n)),
-        float(pooled_score(comparison.metric, b.sums.sum(axis=0), b.n)),
+    a, b = (
+        float(pooled_score(comparison.metric, system.sums.sum(axis=0), system.n))
+        for system in (comparison.a, comparison.b)
     )
+    return a, b

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison, Note, note_text
 from replitune.significance.studies.calibrate import Test, p_values, take
 
@@ -222,7 +223,12 @@ def threshold(
     rng: np.random.Generator,
 ) -> Threshold:
     """Fit p of m pairs on abs(delta): valid for this test set and number of replicas only."""
-    delta, p = np.abs(delta), np.asarray(p)
+    delta, p = np.abs(np.asarray(delta, float)), np.asarray(p, float)
+    if len(delta) != len(p) or len(p) < 2 or not np.isfinite(p).all():
+        raise ReplituneError(
+            "a threshold needs two pairs or more, each with a difference and a p",
+            found=f"{len(delta)} differences, {int(np.isfinite(p).sum())} p",
+        )
     order = np.argsort(delta, kind="stable")
     delta, p = delta[order], p[order]
     at, fitted = crossing(delta, p, alpha)

@@ -24,12 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import exp, log
-from replitune.metrics.base import Metric
+from replitune.metrics.base import Array, Metric
 from replitune.metrics.token_ids import TokenizedReferences, batches, tokenize_references
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
-
-Array = NDArray[Any]
 
 BREVITY_STRENGTH = math.log(2) / math.log(1.5) ** 2
 ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)

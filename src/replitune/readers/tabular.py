@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -40,11 +41,8 @@ class Tabular(Reader):
             raise no_rows(str(path))
         choice = choose(header, first, names, str(path), metrics)
 
-        def line(rows: Sequence[int]) -> list[int]:
-            return cls.lines(path, rows)
-
         try:
-            return rows_of(cls.load(path, choice), choice, str(path), line)
+            return rows_of(cls.load(path, choice), choice, str(path), partial(cls.lines, path))
         except (pa.ArrowException, UnicodeDecodeError) as error:
             cls.explain(path, choice)
             raise ReplituneError(
